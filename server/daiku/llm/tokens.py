@@ -77,4 +77,4 @@ def estimate_request(request: ModelRequest) -> int:
 
 
 def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -12,7 +12,7 @@ from daiku.tools.tool import Args, Tool, ToolContext, failed
 
 class AskArgs(Args):
     question: str = Field(description="one question")
-    choices: tuple[str, ...] = Field(default=(), description="answers to pick from, if few")
+    choices: tuple[str, ...] = Field(default=(), description="to pick from, if few")
 
 
 async def ask(_args: AskArgs, _context: ToolContext) -> ToolResult:
@@ -24,6 +24,6 @@ ASK_TOOLS = (
     Tool(
         "user/ask", "ask", AskArgs, ask,
         face=Face("question", Label("Ask", "質問"), "{question}", slow=True),
-        description="Ask the person what only they can answer; what you can decide, decide yourself.",
+        description="Ask the person what only they can answer.",
     ),
 )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -11,7 +12,7 @@ from daiku.domain.tools import EditForm, ToolSpec
 FIND, CALL = "tools/find", "tools/call"
 CORE = (
     "files/read", "files/list", "files/edit", "files/patch", "files/write", "search/text", "search/map",
-    "shell/run", "shell/output", "todo/write", "agent/explore", "user/ask", FIND, CALL,
+    "shell/run", "todo/write", "agent/explore", "user/ask", FIND, CALL,
 )  # fmt: skip
 """What nearly every request needs; of files/edit and files/patch the one that the model writes best."""
 SMALL = ("files/read", "files/edit", "files/patch", "files/write", "search/text", "shell/run")
@@ -54,8 +55,16 @@ def choose_tools(
 def _with_names(spec: ToolSpec, deferred: Sequence[ToolSpec]) -> ToolSpec:
     if spec.name != FIND:
         return spec
-    told = f"{spec.description} There are: {group_names(deferred)}."
+    told = f"{spec.description} There are {_groups(deferred)}."
     return spec.model_copy(update={"description": told})
+
+
+def _groups(specs: Sequence[ToolSpec]) -> str:
+    """Which tools there are in the fewest words: `git__*`, and a tool alone in its group by its name."""
+    names = [wire_name(spec.name) for spec in specs]
+    of = {name: name.partition("__")[0] for name in names}
+    sizes = Counter(of.values())
+    return ", ".join(dict.fromkeys(f"{of[n]}__*" if sizes[of[n]] > 1 else n for n in names))
 
 
 def group_names(specs: Iterable[ToolSpec]) -> str:

@@ -60,10 +60,7 @@ def mode_words(mode: Mode) -> str:
     """What the mode lets the model do, and how its turn is to end."""
     match mode:
         case "act":
-            return (
-                "act. You may change files and run commands.\n"
-                "Carry the request through to its checked end in this turn; do not ask whether to go on."
-            )
+            return "act. You may change files and run commands."
         case "plan":
             return (
                 "plan. You only read: changes of files and commands are refused.\n"
@@ -95,7 +92,7 @@ def git_state(porcelain: str) -> str:
 
 
 def _shell(seconds: int) -> str:
-    return f"bash in the folder above; a command ends after {seconds} s unless `timeout` says more; nobody can type into it"
+    return f"bash in that folder; {seconds} s a command unless `timeout` says more; nobody can type into it"
 
 
 def _editor(open_files: Sequence[str] | None, cursor: str) -> str:

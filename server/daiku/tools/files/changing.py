@@ -40,12 +40,12 @@ ELSEWHERE = (
 
 
 class WriteArgs(Args):
-    path: str = Field(description="relative to the workspace")
-    content: str = Field(description="the whole new text")
+    path: str = Field(description="in the workspace")
+    content: str = Field(description="its whole text")
 
 
 class EditArgs(Args):
-    path: str = Field(description="relative to the workspace")
+    path: str = Field(description="in the workspace")
     edits: tuple[SearchReplace, ...] = Field(min_length=1, description="in this order")
 
 
@@ -54,12 +54,12 @@ class PatchArgs(Args):
 
 
 class MoveArgs(Args):
-    path: str = Field(description="relative to the workspace")
+    path: str = Field(description="in the workspace")
     to: str = Field(description="new path; missing folders are made")
 
 
 class DeleteArgs(Args):
-    path: str = Field(description="relative to the workspace")
+    path: str = Field(description="in the workspace")
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,12 +258,12 @@ def file_tools(seen: SeenTexts | None = None) -> tuple[Tool, ...]:
         _changing(
             "files/write", WriteArgs, text("edits.write"), partial(_write, desk.seen), desk,
             face=Face("new-file", Label("Write", "書き込み"), "{path}"),
-            description="Make a new file, or replace the whole text of one.",
+            description="Make a file, or replace all of one.",
         ),
         _changing(
             "files/edit", EditArgs, text("edits.edit"), _edit, desk,
             face=Face("edit", Label("Edit", "編集"), "{path}"),
-            description="Change parts of one file, all or none. `search` is copied from the file with its indentation and stands there only once: take enough lines, or set `replace_all`. Empty, it is the place before the first line.",
+            description="Replace parts of one file, all or none. An empty `search` is the place before line 1.",
         ),
         _changing(
             "files/patch", PatchArgs, text("edits.patch"), partial(_patch, desk.seen), desk,

@@ -44,7 +44,7 @@ class SymbolArgs(Args):
 
 
 class MapArgs(Args):
-    budget: int | None = Field(default=None, ge=100, le=50_000, description="tokens; 2000 unless told")
+    budget: int | None = Field(default=None, ge=100, le=50_000, description="tokens; else 2000")
 
 
 async def search_symbols(args: SymbolArgs, context: ToolContext) -> ToolResult:

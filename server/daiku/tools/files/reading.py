@@ -44,16 +44,16 @@ CELLS = (
 
 
 class ReadArgs(Args):
-    path: str = Field(description="relative to the workspace")
-    start_line: int | None = Field(default=None, ge=1, description="first line, from 1")
-    end_line: int | None = Field(default=None, ge=1, description="last line, included")
+    path: str = Field(description="in the workspace")
+    start_line: int | None = Field(default=None, ge=1, description="from 1")
+    end_line: int | None = Field(default=None, ge=1, description="included")
     line_numbers: SkipJsonSchema[bool] = True
 
 
 class ListArgs(Args):
-    path: str = Field(default=".", description="folder; the whole workspace without it")
-    depth: int | None = Field(default=None, ge=1, le=50, description="levels of folders; 2 without it")
-    glob: str | None = Field(default=None, description="only such files, at any depth: src/**/*.ts")
+    path: str = Field(default=".", description="folder; else the workspace")
+    depth: int | None = Field(default=None, ge=1, le=50, description="levels of folders; else 2")
+    glob: str | None = Field(default=None, description="at any depth: src/**/*.ts")
 
 
 async def read(seen: SeenTexts, args: ReadArgs, context: ToolContext) -> ToolResult:
@@ -194,11 +194,11 @@ def reading_tools(seen: SeenTexts) -> tuple[Tool, ...]:
         Tool(
             "files/read", "read", ReadArgs, partial(read, seen), parallel=True, timeout=60,
             face=Face("file", Label("Read", "読む"), "{path}{lines}", answer="size"),
-            description="Read a text file, with unsaved text, or look at a picture. The number and ` | ` before each line are not part of the file. A notebook reads as its cells.",
+            description="Read a file (unsaved text too), a picture, a notebook as cells. The number and ` | ` before a line are not part of it.",
         ),
         Tool(
             "files/list", "read", ListArgs, list_files, parallel=True, timeout=60,
             face=Face("list-tree", Label("List", "一覧"), "{path|glob|.}", answer="size"),
-            description="List files and folders. What git ignores is left out, unless `path` lies in it.",
+            description="List files and folders, what git ignores only if `path` lies in it.",
         ),
     )  # fmt: skip

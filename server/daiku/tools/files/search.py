@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Literal, NamedTuple, TypeVar
 
 from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 
 from daiku.core.guard.referenced_paths import is_kept_output
 from daiku.core.protected.paths import holds_secrets
@@ -41,16 +42,14 @@ SLOW = f"[… stopped after {SECONDS} s; narrow it with path or glob …]"
 
 class TextArgs(Args):
     pattern: str = Field(min_length=1, description="regular expression")
-    path: str | None = Field(default=None, description="only in this folder or file")
-    glob: str | None = Field(default=None, description="only such files: *.py, src/**/*.{ts,tsx}")
-    literal: bool = Field(default=False, description="the pattern is plain text")
-    ignore_case: bool = Field(default=False, description="upper and lower case alike")
-    multiline: bool = Field(default=False, description="a match may span lines")
-    mode: Literal["content", "files", "count"] = Field(
-        default="content", description="lines, paths, or counts"
-    )
-    context: int = Field(default=0, ge=0, description="lines shown around each match")
-    limit: int | None = Field(default=None, ge=1, description="how many; 200 without it")
+    path: str | None = Field(default=None, description="folder or file")
+    glob: str | None = Field(default=None, description="*.py, src/**/*.{ts,tsx}")
+    literal: SkipJsonSchema[bool] = Field(default=False, description="the pattern is plain text")
+    ignore_case: bool = Field(default=False, description="upper case as lower")
+    multiline: SkipJsonSchema[bool] = Field(default=False, description="a match may span lines")
+    mode: Literal["content", "files", "count"] = Field(default="content", description="what to answer")
+    context: int = Field(default=0, ge=0, description="lines around each match")
+    limit: int | None = Field(default=None, ge=1, description="matches; else 200")
 
 
 async def search_text(args: TextArgs, context: ToolContext) -> ToolResult:
@@ -255,7 +254,7 @@ SEARCH_TOOLS = (
     Tool(
         "search/text", "read", TextArgs, search_text, parallel=True,
         face=Face("search", Label("Search", "検索"), "{pattern}[ · {path|glob}]", answer="size"),
-        description="Search files for lines that match a regular expression, as ripgrep reads it. Answers each file's path, then `line:text`. What git ignores is searched only where `path` names it.",
+        description="Find lines by a regular expression, as ripgrep does; what git ignores only if `path` names it.",
     ),
     Tool(
         "search/symbols", "read", SymbolArgs, search_symbols, parallel=True, timeout=120,
@@ -265,6 +264,6 @@ SEARCH_TOOLS = (
     Tool(
         "search/map", "read", MapArgs, search_map, parallel=True, timeout=120,
         face=Face("type-hierarchy", Label("Map the repository", "リポジトリの地図"), answer="size"),
-        description="A map of the repository: its most important files by folder, with what they define; what the request names comes first, tests are left out. A good first look at an unknown project.",
+        description="The most important files by folder, with what they define: a first look at a project.",
     ),
 )  # fmt: skip

@@ -41,14 +41,14 @@ UNSANDBOXED = text("shell.no_sandbox")
 class OutputArgs(Args):
     """A background command, and for how many seconds something new is waited for."""
 
-    id: str = Field(description="of the background command")
-    wait: float = Field(default=0, ge=0, le=300, description="seconds to wait for news")
+    id: str = Field(description="of the command")
+    wait: float = Field(default=0, ge=0, le=300, description="seconds to wait")
 
 
 class KillArgs(Args):
     """A background command."""
 
-    id: str = Field(description="of the background command")
+    id: str = Field(description="of the command")
 
 
 async def run(args: RunArgs, context: ToolContext, jobs: Jobs) -> ToolResult:
@@ -245,12 +245,12 @@ def shell_tools(home: Path | None = None) -> tuple[Tool, ...]:
         Tool(
             "shell/run", "command", RunArgs, partial(run, jobs=jobs), preview=preview, bounds_itself=True,
             face=Face("terminal", Label("Run", "実行"), "{command}", slow=True),
-            description="Run a command line in the workspace folder, wait for it, and get its exit code and output. Nobody can type: use flags such as `--yes`. In the sandbox, commands write only in the workspace and /tmp and have no internet. Tools that read, search and edit are better than cat, grep and sed.",
+            description="Run a command line in the workspace folder: its exit code and output. Nobody can type: use flags such as `--yes`. To read, search and edit use the other tools.",
         ),
         Tool(
             "shell/output", "none", OutputArgs, partial(output, jobs=jobs),
             face=Face("terminal", Label("Read output", "出力を読む"), "{id}", slow=True),
-            description="What a background command has printed since you last looked, and whether it still runs.",
+            description="What a background command has printed since the last look, and if it still runs.",
         ),
         Tool(
             "shell/kill", "none", KillArgs, partial(kill, jobs=jobs),

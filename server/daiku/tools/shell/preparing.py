@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 
 from daiku.core.commands.bash import SimpleCommand, read_script
 from daiku.core.commands.judge import (
@@ -53,18 +54,14 @@ NO_CD = (
 class RunArgs(Args):
     """A command line, and what it needs; `background`: nobody waits for it."""
 
-    command: str = Field(description="a line for bash")
-    timeout: float = Field(
-        default=DEFAULT_SECONDS, gt=0, le=LONGEST_SECONDS, description="seconds; 120 without it"
-    )
-    background: bool = Field(default=False, description="do not wait; shell__output shows more")
-    stdin: str | None = Field(default=None, description="text that the program reads")
-    network: bool = Field(default=False, description="needs the internet; is asked about")
-    terminal: bool = Field(default=False, description="needs a terminal")
+    command: str = Field(description="for bash")
+    timeout: float = Field(default=DEFAULT_SECONDS, gt=0, le=LONGEST_SECONDS, description="seconds; else 120")
+    background: bool = Field(default=False, description="go on without it; see shell__output")
+    stdin: SkipJsonSchema[str | None] = Field(default=None, description="text that the program reads")
+    network: bool = Field(default=False, description="internet; is asked about")
+    terminal: bool = Field(default=False, description="it needs one")
     sandbox: bool = Field(default=True, description="false: all rights; is asked about")
-    max_output: int = Field(
-        default=USUAL_OUTPUT, ge=200, le=LONGEST_OUTPUT, description="tokens to show; 10000 without it"
-    )
+    max_output: int = Field(default=USUAL_OUTPUT, ge=200, le=LONGEST_OUTPUT, description="tokens; else 10000")
 
 
 @dataclass(frozen=True, slots=True)

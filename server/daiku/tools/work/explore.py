@@ -16,7 +16,7 @@ class ExploreArgs(Args):
     """Questions that do not depend on one another."""
 
     questions: tuple[str, ...] = Field(
-        min_length=1, max_length=MOST_QUESTIONS, description="1 to 4, each complete in itself"
+        min_length=1, max_length=MOST_QUESTIONS, description="1 to 4, each complete"
     )
 
 
@@ -31,6 +31,6 @@ EXPLORE_TOOLS = (
     Tool(
         "agent/explore", "none", ExploreArgs, explore, resumes=True,
         face=Face("telescope", Label("Explore", "コードを調査"), "{questions}", answer="nothing"),
-        description="Have explorers answer questions about this project, all at once, each in a window of its own; you get short answers with files and lines. For what would take you more than a few searches.",
+        description="Have read-only explorers answer questions about this project, all at once, for what would take you more than a few searches.",
     ),
 )  # fmt: skip

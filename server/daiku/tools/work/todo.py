@@ -18,7 +18,7 @@ LONGEST_TITLE = 200
 
 class Item(Args):
     title: str = Field(min_length=1, max_length=LONGEST_TITLE, description="a few words")
-    status: TodoStatus = Field(default="pending", description="how it stands")
+    status: TodoStatus = Field(default="pending", description="where it stands")
 
 
 class TodoArgs(Args):
@@ -40,6 +40,6 @@ TODO_TOOLS = (
     Tool(
         "todo/write", "none", TodoArgs, write,
         face=Face("checklist", Label("Todo list", "やることリスト")),
-        description="Keep a list of what is to do, where that is several steps; the person sees it. Always send all of it, with one item in_progress.",
+        description="Keep your list of steps; the person sees it. Send all of it each time.",
     ),
 )  # fmt: skip
