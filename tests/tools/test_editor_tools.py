@@ -68,6 +68,30 @@ async def test_a_name_on_a_line_leads_to_its_definition_and_uses(tmp_path: Path)
     assert (outside["ok"], "4 lines" in outside["result"]) == (False, True)
 
 
+async def test_places_in_closed_files_are_not_shown(tmp_path: Path) -> None:
+    source, closed, secret = tmp_path / "a.py", tmp_path / "private.py", tmp_path / ".env"
+    source.write_text("import private\n")
+    for file in (closed, secret):
+        file.write_text("CANARY = 1\n")
+    (tmp_path / ".daikuignore").write_text("private.py\n")
+    places = [place(file, 0, 0, 1) for file in (source, closed, secret)]
+    outside = place(Path("/etc/hostname"), 0, 0, 1)
+    used, defined, asked = await results(
+        tmp_path,
+        {
+            "daiku/editor/references": lambda _: {"locations": [*places, outside]},
+            "daiku/editor/definition": lambda _: {"locations": places[1:]},
+        },
+        {"tool": "editor/references", "args": {"path": "a.py", "line": 1, "symbol": "private"}},
+        {"tool": "editor/definition", "args": {"path": "a.py", "line": 1, "symbol": "private"}},
+        {"tool": "editor/definition", "args": {"path": "private.py", "line": 1, "symbol": "nothing"}},
+    )
+    assert used["result"] == "a.py:1:1 | import private"
+    assert "not shown" in defined["result"]
+    assert not asked["ok"]
+    assert "CANARY" not in used["result"] + defined["result"] + asked["result"]
+
+
 async def test_without_an_editor_the_tools_are_not_there(tmp_path: Path) -> None:
     (told,) = await results(tmp_path, {}, {"tool": "editor/diagnostics", "args": {}})
     assert not told["ok"]

@@ -12,6 +12,7 @@ from pydantic import Field, JsonValue
 from daiku.core.changes.diagnostics import count_text, problem_line, worst_first
 from daiku.core.ports import Editor, Location
 from daiku.core.proof.evidence import EVERYWHERE, is_within
+from daiku.core.protected.paths import holds_secrets
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import DaikuError
 from daiku.domain.labels import Label
@@ -19,6 +20,7 @@ from daiku.domain.runs import Position
 from daiku.domain.tools import ToolResult
 from daiku.tools.face import Face
 from daiku.tools.files.post_edit import SETTLE_SECONDS
+from daiku.tools.files.sight import read_text, see
 from daiku.tools.tool import Args, Tool, ToolContext, failed
 
 NO_EDITOR = "No editor is connected that could tell. Use search__symbols or search__text instead."
@@ -83,7 +85,7 @@ async def _places(
 ) -> ToolResult:
     if context.editor is None:
         return failed(NO_EDITOR)
-    lines = (await context.workspace.read(args.path)).text.splitlines()
+    lines = (await read_text(see(context, args.path), args.path, context)).text.splitlines()
     if args.line > len(lines):
         return failed(f"{args.path} has {len(lines)} lines; there is no line {args.line}.")
     line = lines[args.line - 1]
@@ -95,18 +97,33 @@ async def _places(
     found = await ask(context.editor, Position(line=args.line - 1, character=at))
     if not found:
         return ToolResult(ok=True, text=f"The editor knows no {what} for this place.")
-    return ToolResult(ok=True, text="\n".join(_limited(await _located(found, context))))
+    shown = await _located(found, context)
+    if not shown:
+        return ToolResult(
+            ok=True, text=f"Each {what} is outside the workspace or in a file that is not shown."
+        )
+    return ToolResult(ok=True, text="\n".join(_limited(shown)))
 
 
 async def _located(found: Sequence[Location], context: ToolContext) -> list[str]:
-    """`path:line:character | the line`, each file read once."""
-    texts: dict[str, list[str]] = {}
-    for path in {place.path for place in found}:
-        texts[path] = (await context.workspace.read(path)).text.splitlines()
+    """`path:line:character | the line`, each file read once; places in files that are not shown are left out."""
+    texts = {path: await _lines(path, context) for path in {place.path for place in found}}
     return [
-        f"{p.path}:{p.range.start.line + 1}:{p.range.start.character + 1} | {_line(texts[p.path], p.range.start.line)}"
+        f"{p.path}:{p.range.start.line + 1}:{p.range.start.character + 1} | {_line(lines, p.range.start.line)}"
         for p in found
+        if (lines := texts[p.path]) is not None
     ]
+
+
+async def _lines(path: str, context: ToolContext) -> list[str] | None:
+    """The lines of a file that an editor led to; None where nobody may see it without asking for it."""
+    try:
+        sight = see(context, path)
+        if holds_secrets(context.workspace.relative(sight.real)):
+            return None
+        return (await read_text(sight, path, context)).text.splitlines()
+    except DaikuError:
+        return None
 
 
 def _line(lines: list[str], number: int) -> str:

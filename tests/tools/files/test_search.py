@@ -23,6 +23,7 @@ from daiku.tools.registry import ToolRegistry
 from daiku.tools.tool import ToolContext
 from daiku.workspace.checkpoints import CheckpointStore
 from daiku.workspace.disk import DiskWorkspace
+from tests.conftest import ROOT
 
 REGISTRY = ToolRegistry(SEARCH_TOOLS)
 
@@ -165,22 +166,23 @@ PATTERNS = [
 
 
 @pytest.mark.skipif(shutil.which("rg") is None, reason="no ripgrep on this machine")
-@pytest.mark.parametrize("pattern", PATTERNS)
-async def test_a_pattern_finds_what_ripgrep_finds(pattern: str, engine: str) -> None:
-    root = Path(__file__).parents[2] / "core"
-    told = (await call(root, "search/text", pattern=pattern, limit=2000)).text
-    command = ["rg", "--no-config", "-n", "--no-heading", "--sort=path", "-e", pattern, "."]
-    run = partial(subprocess.run, command, cwd=root, capture_output=True, text=True, check=False)
-    found = (await asyncio.to_thread(run)).stdout.splitlines()
-    wanted = [":".join(line.removeprefix("./").split(":", 2)[:2]) for line in found]
-    if not wanted:
-        assert "matches" in told
-        return
-    shown = hits(told)
-    assert shown == wanted[: len(shown)]
-    last = told.split("\n")[-1]
-    left = last.removeprefix("[… ").partition(" ")[0].replace(",", "")
-    assert len(wanted) - len(shown) == (int(left) if last.startswith("[…") else 0)
+@pytest.mark.parametrize("folder", ["tests/core", "extension/src", "prompts"])
+async def test_thirty_patterns_find_what_ripgrep_finds(folder: str, engine: str) -> None:
+    root = ROOT / folder
+    for pattern in PATTERNS:
+        told = (await call(root, "search/text", pattern=pattern, limit=2000)).text
+        command = ["rg", "--no-config", "-n", "--no-heading", "--sort=path", "-e", pattern, "."]
+        run = partial(subprocess.run, command, cwd=root, capture_output=True, text=True, check=False)
+        found = (await asyncio.to_thread(run)).stdout.splitlines()
+        wanted = [":".join(line.removeprefix("./").split(":", 2)[:2]) for line in found]
+        if not wanted:
+            assert "matches" in told, pattern
+            continue
+        shown = hits(told)
+        assert shown == wanted[: len(shown)], pattern
+        last = told.split("\n")[-1]
+        left = last.removeprefix("[… ").partition(" ")[0].replace(",", "")
+        assert len(wanted) - len(shown) == (int(left) if last.startswith("[…") else 0), pattern
 
 
 async def test_an_expression_that_never_ends_is_stopped_or_refused(workspace: Path, engine: str) -> None:
@@ -301,6 +303,18 @@ def test_a_ripgrep_of_the_workspace_is_never_run(workspace: Path, tmp_path: Path
     link.symlink_to(evil)
     path = os.pathsep.join([".", "", str(workspace), str(link.parent), str(good.parent)])
     assert find_ripgrep((workspace,), path) == good
+
+
+async def test_a_ripgrep_that_does_not_work_is_told_and_not_taken_for_a_bad_pattern(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "rg"
+    program.write_text("#!/bin/sh\necho 'error: no such flag' >&2\nexit 2\n")
+    program.chmod(0o755)
+    monkeypatch.setattr(search, "find_ripgrep", lambda roots: program)
+    for pattern in ("a", "a|b"):
+        told = await call(workspace, "search/text", pattern=pattern)
+        assert (told.ok, told.text) == (False, "The search cannot be made: no such flag")
 
 
 SOURCES = {

@@ -29,8 +29,10 @@ async def test_a_diff_leaves_secrets_out_also_where_the_workspace_is_a_folder_of
     top = tmp_path / "project"
     root = top / inside
     root.mkdir(parents=True)
-    staged(top, root / "a.txt", root / ".env")
+    (root / ".daikuignore").write_text("private.txt\n")
+    staged(top, root / "a.txt", root / ".env", root / "private.txt")
     (root / "a.txt").write_text("new\n")
+    (root / "private.txt").write_text("PASSWORD=hunter2\n")
     (root / ".env").write_text("PASSWORD=hunter2\n")
     workspace = DiskWorkspace([root])
     kept = CheckpointStore(tmp_path / "kept", workspace)
@@ -40,3 +42,4 @@ async def test_a_diff_leaves_secrets_out_also_where_the_workspace_is_a_folder_of
     assert "+new" in shown.text
     assert "hunter2" not in shown.text
     assert ".env" in shown.text.rpartition("Not shown")[2]
+    assert "private.txt" in shown.text.rpartition("Not shown")[2]

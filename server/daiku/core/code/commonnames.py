@@ -12,7 +12,7 @@ parse render print log debug warn warning info error exception exec execute proc
 equal compare hash toString valueOf default from of to as is in on off do done end begin first last min max sum abs
 context request response body head tail node root parent child children push pop shift unshift concat includes
 indexOf lastIndexOf startsWith endsWith forEach reduce some every flat flatMap entries assign freeze then catch
-finally resolve reject emit once bind charAt charCodeAt substring substr padStart padEnd repeat toLowerCase
+tests finally resolve reject emit once bind charAt charCodeAt substring substr padStart padEnd repeat toLowerCase
 toUpperCase toFixed toISOString toJSON parseInt parseFloat isArray isNaN stringify addEventListener
 removeEventListener querySelector getElementById appendChild setAttribute getAttribute setTimeout clearTimeout
 setInterval clearInterval fetch require module exports constructor prototype String Number Boolean Object Array Map

@@ -50,7 +50,7 @@ def render_map(
     that nothing asks for, unless there are no others. `total`: all files of the tree, whatever they are."""
     order = sorted((p for p in files if p not in known), key=lambda path: (-ranks.files[path], path))
     code = [path for path in order if not _is_beside(path) or ranks.files[path] >= 1]
-    entries = [_Entry(path, _best(files[path], ranks.names[path])) for path in (code or order)]
+    entries = [_Entry(path, _best(path, files[path], ranks.names[path])) for path in (code or order)]
     head = _table(entries, total, int(budget * _SHARE_OF_TABLE), count) if total > LARGE else ""
     room = budget - count(f"{head}\n") if head else budget
     shown = _named(entries, int(room * _SHARE_OF_FILES), count)
@@ -86,18 +86,26 @@ def _is_beside(path: str) -> bool:
     return side_of(path) in ("test", "foreign", "generated")
 
 
-def _best(file: SourceFile, ranks: Mapping[str, float]) -> tuple[Tag, ...]:
-    """The definitions of a file, one a line, the most important first; those of common names last."""
+def _best(path: str, file: SourceFile, ranks: Mapping[str, float]) -> tuple[Tag, ...]:
+    """The definitions of a file, one a line, the most important first: what the file is called after, then by
+    rank, values and common names last."""
+    stem = _plain(path.rpartition("/")[2].partition(".")[0])
     lines: dict[int, Tag] = {}
     names: set[str] = set()
-    tags = (tag for tag in file.tags if tag.is_definition)
-    for tag in sorted(
-        tags, key=lambda tag: (tag.name in COMMON_NAMES, tag.kind in _VALUES, -ranks[tag.name], tag.line)
-    ):
+
+    def order(tag: Tag) -> tuple[bool, bool, bool, float, int]:
+        is_common = tag.name in COMMON_NAMES
+        return is_common, tag.kind in _VALUES, _plain(tag.name) != stem, -ranks[tag.name], tag.line
+
+    for tag in sorted((tag for tag in file.tags if tag.is_definition), key=order):
         if tag.line not in lines and tag.name not in names:
             lines[tag.line] = tag
             names.add(tag.name)
     return tuple(lines.values())
+
+
+def _plain(name: str) -> str:
+    return name.replace("_", "").replace("-", "").lower()
 
 
 def _folder(path: str) -> str:

@@ -66,7 +66,7 @@ async def search_text(args: TextArgs, context: ToolContext) -> ToolResult:
     if not sight.real.exists():
         return failed(f"There is no file or folder {context.workspace.relative(sight.real)}.")
     search = _Search(args, context, sight, asyncio.get_running_loop().time() + SECONDS)
-    because = ""
+    because = reason = ""
     tried: list[_Reading] = []
     for reading in _readings(args):
         if because and reading.query.regex:
@@ -74,12 +74,15 @@ async def search_text(args: TextArgs, context: ToolContext) -> ToolResult:
         try:
             found = await search.answer(reading.query)
         except ValueError as error:
+            reason = str(error)
             because = f"The pattern is no regular expression ({error}) and was taken as plain text."
             continue
         if found:
             notes = (because, reading.note if tried else "", f"[{sight.note}]" if sight.note else "")
             return ToolResult(ok=True, text="\n".join(part for part in (*notes, found) if part))
         tried.append(reading)
+    if not tried:
+        return failed(f"The search cannot be made: {reason}")
     ways = " nor ".join(reading.way for reading in tried)
     nothing = f"Nothing matches {args.pattern!r}: neither {ways}."
     return ToolResult(ok=True, text=f"{because}\n{nothing}" if because else nothing)

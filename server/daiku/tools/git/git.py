@@ -167,7 +167,7 @@ async def _answer(
     hidden: tuple[str, ...] = ()
     pathspecs = names
     if shows_content:
-        listed = await _secrets_in(found, wanted, ref, names)
+        listed = await _closed_in(found, wanted, ref, names, context)
         if isinstance(listed, str):
             return failed(listed)
         hidden = listed
@@ -179,15 +179,19 @@ async def _answer(
     data: JsonObject = {"exitCode": code, "output": text}
     if code != 0:
         return ToolResult(ok=False, text=f"git {wanted[0]} failed with exit code {code}:\n{text}", data=data)
-    note = f"\n[Not shown, because they look like files of secrets: {', '.join(hidden)}.]" if hidden else ""
+    note = (
+        f"\n[Not shown, because they look like files of secrets or are hidden from the agent: {', '.join(hidden)}.]"
+        if hidden
+        else ""
+    )
     return ToolResult(ok=True, text=(text.rstrip("\n") or empty) + note, data=data)
 
 
-async def _secrets_in(
-    found: Repository, wanted: list[str], ref: str, names: list[str]
+async def _closed_in(
+    found: Repository, wanted: list[str], ref: str, names: list[str], context: ToolContext
 ) -> tuple[str, ...] | str:
-    """Which of the files that `wanted` would show hold secrets by their names, from the top of the work
-    tree; or why that cannot be told."""
+    """Which of the files that `wanted` would show hold secrets by their names or are hidden from the agent, from the
+    top of the work tree; or why that cannot be told."""
     quiet = [
         option
         for option in wanted
@@ -198,7 +202,10 @@ async def _secrets_in(
     if code != 0:
         return f"git {wanted[0]} failed with exit code {code}:\n{listed}"
     changed = dict.fromkeys(name.strip("\n") for name in listed.split("\0"))
-    return tuple(name for name in changed if name and holds_secrets(name))
+    top = next((each for each in (found.root, *found.root.parents) if (each / ".git").exists()), found.root)
+    return tuple(
+        name for name in changed if name and (holds_secrets(name) or context.workspace.hidden(top / name))
+    )
 
 
 def _place(paths: tuple[str, ...], context: ToolContext) -> tuple[Path, list[str]] | ToolResult:
