@@ -68,6 +68,22 @@ async def test_a_name_on_a_line_leads_to_its_definition_and_uses(tmp_path: Path)
     assert (outside["ok"], "4 lines" in outside["result"]) == (False, True)
 
 
+async def test_no_line_of_a_closed_file_is_told(tmp_path: Path) -> None:
+    (tmp_path / ".daikuignore").write_text("closed.py\n")
+    (tmp_path / "closed.py").write_text("KEY = 'canary'\n")
+    (tmp_path / "a.py").write_text("from closed import KEY\n")
+    closed = place(tmp_path / "closed.py", 0, 0, 3)
+    named, led = await results(
+        tmp_path,
+        {"daiku/editor/definition": lambda _: {"locations": [closed]}},
+        {"tool": "editor/definition", "args": {"path": "closed.py", "line": 1, "symbol": "tax"}},
+        {"tool": "editor/definition", "args": {"path": "a.py", "line": 1, "symbol": "KEY"}},
+    )
+    assert not named["ok"]
+    assert "canary" not in named["result"]
+    assert led["result"].rstrip() == "closed.py:1:1 |"
+
+
 async def test_without_an_editor_the_tools_are_not_there(tmp_path: Path) -> None:
     (told,) = await results(tmp_path, {}, {"tool": "editor/diagnostics", "args": {}})
     assert not told["ok"]

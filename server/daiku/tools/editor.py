@@ -12,6 +12,7 @@ from pydantic import Field, JsonValue
 from daiku.core.changes.diagnostics import count_text, problem_line, worst_first
 from daiku.core.ports import Editor, Location
 from daiku.core.proof.evidence import EVERYWHERE, is_within
+from daiku.core.protected.paths import holds_secrets
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import DaikuError
 from daiku.domain.labels import Label
@@ -19,6 +20,7 @@ from daiku.domain.runs import Position
 from daiku.domain.tools import ToolResult
 from daiku.tools.face import Face
 from daiku.tools.files.post_edit import SETTLE_SECONDS
+from daiku.tools.files.sight import see
 from daiku.tools.tool import Args, Tool, ToolContext, failed
 
 NO_EDITOR = "No editor is connected that could tell. Use search__symbols or search__text instead."
@@ -83,6 +85,7 @@ async def _places(
 ) -> ToolResult:
     if context.editor is None:
         return failed(NO_EDITOR)
+    see(context, args.path)  # what is closed is not quoted
     lines = (await context.workspace.read(args.path)).text.splitlines()
     if args.line > len(lines):
         return failed(f"{args.path} has {len(lines)} lines; there is no line {args.line}.")
@@ -99,10 +102,12 @@ async def _places(
 
 
 async def _located(found: Sequence[Location], context: ToolContext) -> list[str]:
-    """`path:line:character | the line`, each file read once."""
+    """`path:line:character | the line`, each file read once; no line of what is closed or looks like secrets."""
     texts: dict[str, list[str]] = {}
+    workspace = context.workspace
     for path in {place.path for place in found}:
-        texts[path] = (await context.workspace.read(path)).text.splitlines()
+        closed = holds_secrets(path) or workspace.hidden(workspace.locate(path))
+        texts[path] = [] if closed else (await workspace.read(path)).text.splitlines()
     return [
         f"{p.path}:{p.range.start.line + 1}:{p.range.start.character + 1} | {_line(texts[p.path], p.range.start.line)}"
         for p in found
