@@ -94,7 +94,17 @@ def test_every_parameter_is_described_in_at_most_ten_words(where: str, node: dic
 @for_each(("where", "node"), EVERY)
 def test_a_number_has_its_unit(where: str, node: dict[str, Any]) -> None:
     if node.get("type") in ("number", "integer"):
-        units = ("seconds", "line", "levels", "tokens", "from 1", "character", "how many", "results", "tokens to show")
+        units = (
+            "seconds",
+            "line",
+            "levels",
+            "tokens",
+            "from 1",
+            "character",
+            "how many",
+            "results",
+            "tokens to show",
+        )
         assert any(unit in node["description"] for unit in units), where
 
 

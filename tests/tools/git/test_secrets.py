@@ -14,12 +14,17 @@ from daiku.workspace.checkpoints import CheckpointStore
 from daiku.workspace.disk import DiskWorkspace
 
 
+def git(folder: Path, *argv: str) -> None:
+    who = ("-c", "user.name=A", "-c", "user.email=a@example.org")
+    subprocess.run(["git", *who, *argv], cwd=folder, check=True)
+
+
 def staged(top: Path, *files: Path) -> None:
     """A new repository with these files."""
     for file in files:
         file.write_text("old\n")
-    for argv in (("init", "-q"), ("add", ".")):
-        subprocess.run(["git", *argv], cwd=top, check=True)
+    git(top, "init", "-q")
+    git(top, "add", ".")
 
 
 def context_of(root: Path, kept: Path) -> ToolContext:
@@ -53,9 +58,8 @@ async def test_neither_a_diff_nor_the_history_shows_what_is_closed_to_the_agent(
     (root / "closed").mkdir(parents=True)
     (root / ".daikuignore").write_text("closed/\n")
     staged(top, root / "a.txt", root / "closed" / "customers.txt")
-    who = ("-c", "user.name=A", "-c", "user.email=a@example.org")
     (root / "closed" / "customers.txt").write_text("canary\n")
-    subprocess.run(["git", *who, "commit", "-qam", "One"], cwd=top, check=True)
+    git(top, "commit", "-qam", "One")
     (root / "closed" / "customers.txt").write_text("canary two\n")
     (root / "a.txt").write_text("new\n")
     context = context_of(root, tmp_path / "kept")
@@ -72,7 +76,7 @@ async def test_a_repository_that_has_names_told_from_its_folders_shows_no_secret
     root = tmp_path / "project" / "shop"
     root.mkdir(parents=True)
     staged(tmp_path / "project", root / "a.txt", root / ".env")
-    subprocess.run(["git", "config", "diff.relative", "true"], cwd=root, check=True)
+    git(root, "config", "diff.relative", "true")
     (root / ".env").write_text("PASSWORD=hunter2\n")
     shown = await diff(DiffArgs(), context_of(root, tmp_path / "kept"))
     assert "hunter2" not in shown.text
