@@ -101,12 +101,15 @@ class Agent:
         """Those of its tools that may be carried out in this mode."""
         return tuple(spec for spec in self.usable(specs) if spec.effect in CARRIED_OUT[mode])
 
-    def sent(self, specs: tuple[ToolSpec, ...], window: int, edits: EditForm) -> ToolSet:
-        """Divide its tools into those that a model is sent and those that it has to find."""
+    def sent(
+        self, specs: tuple[ToolSpec, ...], window: int, edits: EditForm, large: Callable[[], bool]
+    ) -> ToolSet:
+        """Divide its tools into those that a model is sent and those that it has to find. `large`: whether the
+        project is."""
         usable = self.usable(specs)
         if not self.defers:
             return ToolSet(tuple(spec for spec in usable if spec.name not in (FIND, CALL)))
-        return choose_tools(usable, window=window, edits=edits)
+        return choose_tools(usable, window=window, edits=edits, large=large())
 
     def why_refused(self, spec: ToolSpec, mode: Mode) -> str:
         """Why a call of a tool that there is was not carried out, and what to do instead."""

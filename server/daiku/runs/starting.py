@@ -14,6 +14,7 @@ from daiku.runs.nested.briefing import brief_request
 from daiku.runs.request import RunRequest, with_paths
 from daiku.runs.services import Model, RunServices
 from daiku.texts.text import text
+from daiku.workspace.walk import is_large
 
 
 async def start_event(
@@ -66,6 +67,8 @@ async def news_of_resumed(
 
 def _needed(services: RunServices, agent: Agent, request: RunRequest, state: State, model: Model) -> str:
     """How the tools are called that the request needs and the model is not sent."""
-    chosen = agent.sent(services.registry.specs(), model.context, model.traits.edits)
+    chosen = agent.sent(
+        services.registry.specs(), model.context, model.traits.edits, lambda: is_large(services.roots)
+    )
     by_find = any(spec.name == CALL for spec in chosen.offered)
     return needed_tools(request.text, request.mode, chosen.deferred, state.plans.all, by_find=by_find)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from daiku.workspace.ignores import IgnoreFiles, Ignores, hides
 from daiku.workspace.paths import root_of
 
+LARGE = 100
+"""Files above which a project is large."""
 _HEAVY = frozenset({"node_modules", "__pycache__", ".venv", "venv", ".tox", ".mypy_cache", ".pytest_cache"})
 """Folders that no one wants listed, even where no ignore file names them."""
 
@@ -63,3 +66,8 @@ def files(roots: tuple[Path, ...], start: Path | None = None) -> Iterator[Path]:
             yield folder
         else:
             yield from (entry.path for entry in walk(roots, folder) if not entry.folder)
+
+
+def is_large(roots: tuple[Path, ...]) -> bool:
+    """True where the roots hold more than LARGE visible files; no more of them are looked at."""
+    return next(islice(files(roots), LARGE, None), None) is not None

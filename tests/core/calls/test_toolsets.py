@@ -72,7 +72,7 @@ def test_a_model_that_writes_patches_best_is_sent_files_patch_in_place_of_files_
 
 def test_only_an_agent_that_defers_is_sent_the_two_that_find_and_call() -> None:
     for agent in AGENTS.values():
-        sent = agent.sent(SPECS, 0, "search_replace")
+        sent = agent.sent(SPECS, 0, "search_replace", lambda: True)
         assert ("tools/find" in names(sent.offered)) == (agent is COORDINATOR), agent.name
         if agent is not COORDINATOR:
             assert sent.offered == agent.usable(SPECS)

@@ -15,6 +15,8 @@ CORE = (
     "shell/run", "todo/write", "agent/explore", "user/ask", FIND, CALL,
 )  # fmt: skip
 """What nearly every request needs; of files/edit and files/patch the one that the model writes best."""
+FOR_LARGE = frozenset({"search/map", "agent/explore"})
+"""Those of the CORE that serve a large project; in a small one a look at its files tells as much."""
 SMALL = ("files/read", "files/edit", "files/patch", "files/write", "search/text", "shell/run")
 SMALL_WINDOW = 16_000
 """Tokens of context below which a model is sent only the SMALL tools."""
@@ -33,13 +35,14 @@ class ToolSet:
 
 
 def choose_tools(
-    specs: Sequence[ToolSpec], *, window: int = 0, edits: EditForm = "search_replace"
+    specs: Sequence[ToolSpec], *, window: int = 0, edits: EditForm = "search_replace", large: bool = True
 ) -> ToolSet:
-    """Divide `specs`, all that an agent may use, for a model with `window` tokens of context (0: unknown).
-    It depends on nothing that changes within a session but the tools of MCP servers. Order is kept."""
+    """Divide `specs`, all that an agent may use, for a model with `window` tokens of context (0: unknown) and a
+    `large` project or a small one. Within a session it changes with the tools of MCP servers, and once where a
+    project grows large. Order is kept."""
     small = 0 < window < SMALL_WINDOW
     other = "files/patch" if edits == "search_replace" else "files/edit"
-    wanted = {name for name in (SMALL if small else CORE) if name != other}
+    wanted = {name for name in (SMALL if small else CORE) if name != other} - (set() if large else FOR_LARGE)
     of_servers = [spec.name for spec in specs if spec.effect == "mcp"]
     if small and of_servers:  # a person configured them: they have to be in reach
         wanted |= {FIND, CALL}

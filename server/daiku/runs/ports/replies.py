@@ -21,6 +21,7 @@ from daiku.llm.tokens import estimate, estimate_messages, estimate_tools
 from daiku.runs.ports.mcp_consent import McpConsent
 from daiku.runs.run_budget import Metered
 from daiku.runs.run_log import RunLog
+from daiku.workspace.walk import is_large
 
 log = logging.getLogger(__name__)
 
@@ -63,7 +64,7 @@ class Replies:
         native = self.model is None or self.model.tool_protocol == "native"
         own = agent.role.tools if agent.role is not None and native else ()
         traits = self.model.traits if self.model is not None else ANY_MODEL
-        chosen = agent.sent(specs, window, traits.edits)
+        chosen = agent.sent(specs, window, traits.edits, lambda: is_large(services.roots))
         self._set = replace(chosen, offered=(*chosen.offered, *own))
         self.tools = {spec.name: spec for spec in agent.allowed(specs, mode)}
         told = servers.prompt() if servers is not None else ""

@@ -49,7 +49,7 @@ class TextArgs(Args):
     multiline: SkipJsonSchema[bool] = Field(default=False, description="a match may span lines")
     mode: Literal["content", "files", "count"] = Field(default="content", description="what to answer")
     context: int = Field(default=0, ge=0, description="lines around each match")
-    limit: int | None = Field(default=None, ge=1, description="matches; else 200")
+    limit: SkipJsonSchema[int | None] = Field(default=None, ge=1, description="matches; else 200")
 
 
 async def search_text(args: TextArgs, context: ToolContext) -> ToolResult:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from pydantic import Field
 
+from daiku.core.ports import Workspace
 from daiku.core.protected.paths import holds_secrets
 from daiku.core.text.truncate import OUTPUT_LIMIT
 from daiku.domain.base import JsonObject
@@ -154,7 +155,7 @@ async def _answer(
     shows_content: bool = False,
 ) -> ToolResult:
     """Run git and tell what it said. Options first, then the ref, then `--` and the paths.
-    `shows_content`: text of files is in it, and that of files of secrets is left out."""
+    `shows_content`: text of files is in it, and that of files of secrets and of closed ones is left out."""
     if ref and (not _REF.fullmatch(ref) or "::" in ref):
         return failed(f"{ref!r} is no commit, branch or range. Right: main, HEAD~2, v1.0, main...HEAD.")
     placed = _place(paths, context)
@@ -167,7 +168,7 @@ async def _answer(
     hidden: tuple[str, ...] = ()
     pathspecs = names
     if shows_content:
-        listed = await _closed_in(found, wanted, ref, names, context)
+        listed = await _not_to_show(found, wanted, ref, names, context.workspace)
         if isinstance(listed, str):
             return failed(listed)
         hidden = listed
@@ -179,19 +180,16 @@ async def _answer(
     data: JsonObject = {"exitCode": code, "output": text}
     if code != 0:
         return ToolResult(ok=False, text=f"git {wanted[0]} failed with exit code {code}:\n{text}", data=data)
-    note = (
-        f"\n[Not shown, because they look like files of secrets or are hidden from the agent: {', '.join(hidden)}.]"
-        if hidden
-        else ""
-    )
+    left_out = "they look like files of secrets or are closed to you"
+    note = f"\n[Not shown, because {left_out}: {', '.join(hidden)}.]" if hidden else ""
     return ToolResult(ok=True, text=(text.rstrip("\n") or empty) + note, data=data)
 
 
-async def _closed_in(
-    found: Repository, wanted: list[str], ref: str, names: list[str], context: ToolContext
+async def _not_to_show(
+    found: Repository, wanted: list[str], ref: str, names: list[str], workspace: Workspace
 ) -> tuple[str, ...] | str:
-    """Which of the files that `wanted` would show hold secrets by their names or are hidden from the agent, from the
-    top of the work tree; or why that cannot be told."""
+    """Which of the files that `wanted` would show hold secrets by their names or are closed to the agent, from
+    the top of the work tree; or why that cannot be told."""
     quiet = [
         option
         for option in wanted
@@ -202,10 +200,11 @@ async def _closed_in(
     if code != 0:
         return f"git {wanted[0]} failed with exit code {code}:\n{listed}"
     changed = dict.fromkeys(name.strip("\n") for name in listed.split("\0"))
-    top = next((each for each in (found.root, *found.root.parents) if (each / ".git").exists()), found.root)
-    return tuple(
-        name for name in changed if name and (holds_secrets(name) or context.workspace.hidden(top / name))
-    )
+    code, said = await found.run(["rev-parse", "--show-toplevel"])
+    if code != 0:
+        return f"git {wanted[0]} failed with exit code {code}:\n{said}"
+    top = Path(said.strip("\n"))
+    return tuple(n for n in changed if n and (holds_secrets(n) or workspace.hidden(top / n)))
 
 
 def _place(paths: tuple[str, ...], context: ToolContext) -> tuple[Path, list[str]] | ToolResult:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 import sys
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 
 from daiku.core.commands.readonly import PROGRAMS
@@ -45,6 +47,8 @@ SYSTEM_TOOLS = (frozenset(PROGRAMS) - {"rg", "fd", "fdfind", "jq", "tree"}) | (S
     "ssh", "scp", "awk", "perl", "make", "tar",
 }  # fmt: skip
 """Names that mean a tool of the system. Packages of Python bring others (rg, jq, cmake), but none of these."""
+_LOCALE = lazy(r"LANG|LC_[A-Z]+")
+_PLAIN_LOCALE = "C.UTF-8"
 _PROXY = lazy(r"(?:https?|all|no|ftp)_proxy", re.IGNORECASE)
 _LOGIN = lazy(r"://[^/\s@]*@")
 _FIXED = {
@@ -85,6 +89,11 @@ def child_environment(
             continue
         if _LOGIN.search(value) and not (network and proxy):
             continue
+        if _LOCALE.fullmatch(name) and not is_locale(value):
+            # A shell warns of it in the output of every command.
+            if not is_locale(_PLAIN_LOCALE):
+                continue
+            value = _PLAIN_LOCALE
         kept[name] = value
     kept.update(_FIXED)
     path = safe_path(_without_ours(environ.get("PATH") or os.defpath), roots)
@@ -94,6 +103,24 @@ def child_environment(
     kept["PATH"] = path
     kept["TMPDIR"] = "/tmp"  # noqa: S108  # inside the sandbox it is the command's own
     return {**kept, **git_settings(FOR_COMMANDS)}
+
+
+@cache
+def is_locale(name: str) -> bool:
+    """Whether this machine has the locale `name`; True where that cannot be told."""
+    if sys.platform != "linux":
+        return True
+    try:
+        libc = ctypes.CDLL(None)
+        libc.newlocale.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_void_p)
+        libc.newlocale.restype = ctypes.c_void_p
+        libc.freelocale.argtypes = (ctypes.c_void_p,)
+        made = libc.newlocale(1, os.fsencode(name), None)  # 1: the characters (LC_CTYPE)
+    except (AttributeError, OSError, ValueError):
+        return True
+    if made:
+        libc.freelocale(made)
+    return bool(made)
 
 
 def _without_ours(path: str) -> str:

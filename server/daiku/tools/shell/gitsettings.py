@@ -43,6 +43,7 @@ FOR_TOOLS: Settings = (
     ("core.sshCommand", "false"),
     ("core.attributesFile", "/dev/null"),
     ("diff.external", ""),
+    ("diff.relative", "false"),
     ("log.showSignature", "false"),
     ("commit.gpgSign", "false"),
     ("tag.gpgSign", "false"),
