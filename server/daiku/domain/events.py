@@ -279,8 +279,7 @@ class Restored(Wire):
 
 
 class Notice(Localizable):
-    """A message to the person. `rules` are told to the model too, and stay until the session ends.
-    `environment` is what holds around a run that is gone on with: the model is told what has changed.
+    """A message to the person. The model is told of `rules`, until the session ends, and of what changed in `environment`.
     `attempt`: so many calls of a model failed in a row and it is called again; the last notice counts."""
 
     type: ClassVar[str] = "notice"
