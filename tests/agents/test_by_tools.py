@@ -222,6 +222,26 @@ async def test_a_runner_that_stops_in_words_has_failed_and_its_words_are_kept(tm
     assert "exit code 7" in result.error.message
 
 
+async def test_a_runner_that_only_promises_to_mend_is_asked_once_to_do_it(tmp_path: Path) -> None:
+    fails, promise = call("shell/run", command="sh -c 'exit 7'"), {"text": "It fails. Let me fix it."}
+    mends = call("shell/run", command="sh -c 'exit 0'")
+    app = app_with(
+        tmp_path, fails, promise, mends, call("shell/run", command="sh -c 'exit 7'"), promise, promise
+    )
+    result, state, watch = await act(app, "runner")
+    assert [c.exit_code for c in state.done.commands] == [7, 0, 7]
+    assert result.status == "failed"
+    assert retries(watch) >= 1
+
+
+async def test_a_runner_that_promises_twice_has_failed_with_its_command(tmp_path: Path) -> None:
+    fails, promise = call("shell/run", command="sh -c 'exit 7'"), {"text": "It fails. Let me fix it."}
+    result, _, watch = await act(app_with(tmp_path, fails, promise, promise), "runner")
+    assert (result.status, retries(watch)) == ("failed", 1)
+    assert result.error is not None
+    assert "exit code 7" in result.error.message
+
+
 @pytest.mark.parametrize("agent", ["coder", "runner", "researcher", "planner"])
 async def test_silence_is_asked_about_once_as_in_every_run(tmp_path: Path, agent: str) -> None:
     result, _, watch = await act(app_with(tmp_path, *[{"text": ""}] * 3), agent)

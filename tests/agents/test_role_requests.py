@@ -63,5 +63,5 @@ def test_what_a_role_is_asked_is_what_is_on_record(agent: str) -> None:
 
 def test_the_explorer_is_told_its_real_bounds() -> None:
     prompt = (prompts_folder() / "agents" / "explorer.j2").read_text("utf-8")
-    assert f"you have {MAX_ROUNDS} replies" in prompt
+    assert f"you have at most {MAX_ROUNDS} replies" in prompt
     assert f"{MAX_WORDS:,} words are handed on" in prompt

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Mapping
+from functools import partial
 from itertools import pairwise, takewhile
 from pathlib import Path
 from typing import Any
@@ -10,6 +13,7 @@ from typing import Any
 import pytest
 
 from daiku.app import build
+from daiku.domain.events import ToolCallEvent
 from daiku.domain.runs import Mode, RunLimits
 from daiku.llm.tokens import estimate
 from daiku.runs.runs import RunRequest
@@ -80,6 +84,8 @@ async def test_each_request_begins_as_the_one_before(tmp_path: Path, protocol: P
     assert min(shares) >= 0.9, shares
 
 
+told = partial(print, file=sys.stderr)
+"""Figures, which `pytest -s` shows."""
 LONG = 30
 """Turns of the session in which the share of the cache is measured, in three runs of ten."""
 LEAST_SHARE = 0.94
@@ -87,37 +93,95 @@ MODES: tuple[Mode, ...] = ("act", "plan", "act")
 """Of the three runs: what is sent first is the same in every mode."""
 
 
+ASKED = "Read on"
+"""What the person writes; an explorer is not told it."""
+BESIDES: Mapping[int, tuple[str, dict[str, Any]]] = {
+    2: ("todo__write", {"items": [{"title": f"Read part {n}", "status": "pending"} for n in range(4)]}),
+    4: ("tools__find", {"query": "symbols"}),
+    5: ("tools__call", {"tool": "search__symbols", "args": {"name": "compute"}}),
+    7: ("agent__explore", {"questions": ["Where is value_3 made?"]}),
+    13: ("tools__call", {"tool": "git__status", "args": {}}),
+    22: ("todo__write", {"items": [{"title": "Read part 3", "status": "completed"}]}),
+    24: ("tools__call", {"tool": "files__move", "args": {"path": "f1.txt", "to": "g1.txt"}}),
+}
+"""Turns, by number, that do something else than to read the next file."""
+
+
+def is_asked(body: Mapping[str, Any]) -> bool:
+    """Whether a request is of the conversation that is measured, and not an explorer's."""
+    history = next((body[key] for key in HISTORY if key in body), None)
+    return history is not None and ASKED in json.dumps(history)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("protocol", ["anthropic", "openai-responses", "openai-chat", "gemini"])
 async def test_nearly_all_of_thirty_turns_was_sent_before(tmp_path: Path, protocol: Protocol) -> None:
+    """Three runs in one session, in act, plan and act mode, with tools that had to be found, a todo list and an
+    explorer; nothing is condensed."""
     project = tmp_path / "project"
     project.mkdir()
     for n in range(LONG):
         (project / f"f{n}.txt").write_text(f"value_{n} = compute({n})\n" * 12)
     each = LONG // len(MODES)
-    script = [
-        said
-        for part in range(len(MODES))
-        for said in (
-            *(Said([], [("files__read", {"path": f"f{part * each + n}.txt"})]) for n in range(each - 1)),
-            Said(["Done."]),
-        )
-    ]
-    async with serving(script) as service:
+    turns = iter(
+        Said(["Done."])
+        if n % each == each - 1
+        else Said([], [BESIDES.get(n, ("files__read", {"path": f"f{n}.txt"}))])
+        for n in range(LONG)
+    )
+    explorer = iter([Said([], [("search__text", {"pattern": "value_3"})]), Said(["In f3.txt:1."])])
+
+    def says(history: list[dict[str, Any]]) -> Said:
+        return next(turns if is_asked({"messages": history}) else explorer)
+
+    watch = Watch()
+    async with serving(says) as service:
         environ = {**service.environment(protocol), "DAIKU_SANDBOX__MODE": "off"}
         config = load(workspace=project, trusted=True, environ=environ).config
         app = build(config, workspace=DiskWorkspace((project,)), home=tmp_path / "home")
         session = None
         for mode in MODES:
-            request = RunRequest("Read on", approvals="all", mode=mode, session=session)
-            result = await app.runs.run(request, Watch())
+            request = RunRequest(ASKED, approvals="all", mode=mode, session=session)
+            result = await app.runs.run(request, watch)
             assert result.status == "completed", result
             session = result.session_id
         await app.aclose()
-    bodies = [r["body"] for r in service.requests if any(key in r["body"] for key in HISTORY)]
+    called = [c.event.tool for c in watch.chunks if isinstance(c.event, ToolCallEvent)]
+    assert {"search/symbols", "git/status", "files/move", "agent/explore", "todo/write"} <= set(called)
+    assert (project / "g1.txt").is_file()
+    assert not {"compacted", "pruned"} & set(watch.types())
+    bodies = [r["body"] for r in service.requests if is_asked(r["body"])]
     texts = [cached(body) for body in bodies]
     assert len(texts) == LONG
     again = [0, *(estimate(after[: shared(before, after)]) for before, after in pairwise(texts))]
     sent = [estimate(text) for text in texts]
     share = sum(again) / sum(sent)
+    told(f"{protocol}: {share:.1%} of {sum(sent):,} tokens was sent before")
     assert share >= LEAST_SHARE, f"{share:.1%} of {sum(sent):,} tokens"
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+async def test_plan_and_then_act_mode_send_the_same_bytes_of_tools_and_system_text(
+    tmp_path: Path, protocol: Protocol
+) -> None:
+    (tmp_path / "project").mkdir()
+    async with serving([Said(["Planned."]), Said(["Done."])]) as service:
+        environ = {**service.environment(protocol), "DAIKU_SANDBOX__MODE": "off"}
+        config = load(workspace=tmp_path / "project", trusted=True, environ=environ).config
+        session = None
+        for mode in MODES[1:]:  # each in a process of its own, as `daiku run --continue` does it
+            app = build(config, workspace=DiskWorkspace((tmp_path / "project",)), home=tmp_path / "home")
+            result = await app.runs.run(RunRequest(ASKED, mode=mode, session=session), Watch())
+            await app.aclose()
+            assert result.status == "completed", result
+            session = result.session_id
+    plan, act = (r["body"] for r in service.requests if is_asked(r["body"]))
+    assert fixed(plan) == fixed(act)
+    assert b"files__read" in fixed(act)
+    assert b"You are Daiku" in fixed(act)
+
+
+def fixed(body: Mapping[str, Any]) -> bytes:
+    """What a service gets besides the conversation, in the order in which it came, as it was written."""
+    first = [m for key in HISTORY for m in body.get(key, ()) if m.get("role") in ("system", "developer")]
+    return json.dumps([{key: body[key] for key in body if key in CONTENT}, first]).encode()

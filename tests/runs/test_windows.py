@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from daiku.core.calls.toolnames import wire_name
+from daiku.core.calls.toolsets import SMALL_WINDOW
 from daiku.domain.chunks import Chunk
 from daiku.domain.config import ToolProtocol
 from daiku.domain.events import Compacted, ToolResponse
@@ -19,7 +21,7 @@ from daiku.llm.adapter import LLMAdapter
 from daiku.runs import RunRequest
 from daiku.runs.recorded.replay import replay
 from tests.runs.playing import Watch
-from tests.runs.windowed import Played, app_over, price_of, small_agent
+from tests.runs.windowed import Played, app_over, price_of
 
 Json = dict[str, Any]
 told = partial(print, file=sys.stderr)
@@ -96,17 +98,21 @@ def kinds(chunks: Sequence[Chunk], kind: type[Any]) -> list[Any]:
     return [c.event for c in chunks if isinstance(c.event, kind)]
 
 
+FIVE = ["files__read", "files__edit", "files__write", "search__text", "shell__run"]
+
+
+@pytest.mark.parametrize("window", [8192, 16_384])
 @pytest.mark.parametrize("protocol", ["native", "action_list", "command"])
-async def test_a_job_of_24_steps_takes_at_most_four_summaries_at_8k(
-    tmp_path: Path, protocol: ToolProtocol, monkeypatch: pytest.MonkeyPatch
+async def test_a_job_of_24_steps_takes_at_most_four_summaries_in_a_small_window(
+    tmp_path: Path, protocol: ToolProtocol, window: int
 ) -> None:
+    """With the prompt and the tools that the product itself chooses for the window."""
     shop(tmp_path)
-    agent = small_agent(monkeypatch)
-    played = Played(job(), window=8192, protocol=protocol, end="All four modules add the rate now.")
-    app, watch = app_over(tmp_path, played, window=8192), Watch()
-    result = await app.runs.run(
-        RunRequest("Mend the shop: rates are added.", agent=agent, approvals="all"), watch
-    )
+    played = Played(job(), window=window, protocol=protocol, end="All four modules add the rate now.")
+    app, watch = app_over(tmp_path, played, window=window), Watch()
+    result = await app.runs.run(RunRequest("Mend the shop: rates are added.", approvals="all"), watch)
+    if protocol == "native" and window < SMALL_WINDOW:
+        assert sorted(wire_name(spec.name) for spec in played.requests[0].tools) == sorted(FIVE)
     assert (result.status, result.text) == ("completed", "All four modules add the rate now.")
     done = kinds(watch.chunks, ToolResponse)
     assert len(done) == 24
@@ -114,12 +120,12 @@ async def test_a_job_of_24_steps_takes_at_most_four_summaries_at_8k(
     for name in MODULES:
         assert "total - rate" not in (tmp_path / f"project/{name}.py").read_text()
     told(
-        f"{protocol}: {len(played.summaries)} summaries, {len(kinds(watch.chunks, Pruned))} times shortened,"
+        f"{protocol} {window}: {len(played.summaries)} summaries, {len(kinds(watch.chunks, Pruned))} times shortened,"
         f" prefix {played.sizes[0]}, largest {max(played.sizes)}, refused {played.refused}"
     )
     assert len(played.summaries) <= 4
     assert played.refused == 0
-    assert max(played.sizes) <= 8192
+    assert max(played.sizes) <= window
     again = await replay(app.journal.chunks(result.session_id))
     assert again.difference is None, again.difference
     await app.aclose()

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from daiku.agents import table
 from daiku.app import App, build
 from daiku.domain.config import ProviderSettings, ToolProtocol
 from daiku.domain.errors import ContextOverflowError, Failure
@@ -34,7 +33,6 @@ from daiku.workspace.disk import DiskWorkspace
 
 Json = dict[str, Any]
 SUMMARY_ORDER = "You condense a work session"
-FIVE = ("files/read", "files/edit", "files/write", "search/text", "shell/run")
 
 
 @dataclass
@@ -139,14 +137,6 @@ def app_over(folder: Path, played: Played, *, model: str = "some-model", window:
     )
     app.runs.services = replace(app.runs.services, model=lambda _: adapter)
     return app
-
-
-def small_agent(monkeypatch: Any) -> str:
-    """The name of an agent that is offered five tools, as one whose window is small."""
-    agent = replace(table.COORDINATOR, name="coordinator", tools=FIVE)
-    monkeypatch.setattr(table, "AGENTS", {**table.AGENTS, "coordinator": agent})
-    monkeypatch.setattr(table, "ALL_AGENTS", {**table.ALL_AGENTS, "coordinator": agent})
-    return "coordinator"
 
 
 def price_of(usages: Sequence[Usage], model: str) -> float:

@@ -2,7 +2,8 @@
 
 Behaviours: crash (at a call), hang (at a call, then deaf), deaf (never answers), flood (notifications
 without end), junk (no messages, without end), endless (one line without end), stubborn (ignores the end
-of stdin, leaves a child), liar (other words at each listing), poison (hidden text, odd and double names).
+of stdin, leaves a child), liar (other words at each listing), poison (hidden text, odd and double names). And one
+that is not hostile: many (FILE is how many tools it has).
 """
 
 from __future__ import annotations
@@ -50,6 +51,31 @@ def tools() -> list[dict[str, Any]]:
                     **{f"p{i}": {"type": "string", "description": "y" * 100} for i in range(500)},
                 ),
             ]
+        case "many":
+            return [
+                tool(
+                    f"{verb}_{thing}",
+                    f"{verb.capitalize()} the {thing}s of the tracker that the filter selects, with all of their "
+                    "fields, comments and links, newest first; needs the right to see them.",
+                    filter={
+                        "type": "string",
+                        "description": "An expression over the fields of what is wanted.",
+                    },
+                    limit={"type": "integer", "description": "How many at most; 50 where it is left out."},
+                    fields={"type": "array", "items": {"type": "string"}, "description": "Fields to return."},
+                )
+                for thing in (
+                    "ticket",
+                    "board",
+                    "sprint",
+                    "release",
+                    "label",
+                    "team",
+                    "comment",
+                    "attachment",
+                )
+                for verb in ("list", "close", "move", "archive", "export")
+            ][: int(str(FILE))]
         case _:
             return [tool("work"), tool("fine")]
 

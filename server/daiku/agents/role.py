@@ -9,6 +9,7 @@ from typing import cast
 from pydantic import JsonValue
 
 from daiku.core.replies.parse import ATTEMPTS, Unreadable, should_give_up
+from daiku.core.run.reminders import promises
 from daiku.core.state.context import is_rules
 from daiku.core.textcalls.codecs import FormatProblem, TextProtocol, decode, encode
 from daiku.domain.base import JsonObject
@@ -191,7 +192,7 @@ def _understood(
     read, said = _read(role, reply, request, protocol, brief), reply.message
     by_tools = _by_tools(request, protocol)
     if isinstance(read, AssistantMessage):
-        return read
+        return read if again else _kept(role, read, request.messages)
     if by_tools and not said.text.strip() and not said.calls:
         return said  # the run asks about silence itself
     if not read.words_only:
@@ -201,6 +202,12 @@ def _understood(
     if again and role.accept_plain_text is not None:
         return role.accept_plain_text(said)
     return said if by_tools else read
+
+
+def _kept(role: Role, read: AssistantMessage, messages: tuple[Message, ...]) -> AssistantMessage | Unreadable:
+    """The reply, unless it would end the run as failed by a promise alone: then the call is asked for."""
+    gives_up = not read.calls and role.failed(messages, read) is not None
+    return Unreadable(text("roles.only_promised")) if gives_up and promises(read.text) else read
 
 
 def _retrying(what: str, count: int) -> Restarted:

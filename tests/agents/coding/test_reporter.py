@@ -39,7 +39,9 @@ BRIEF = Brief(
     request="Add a snake.",
     plan=Plan(name="Snake", goal="g", steps=(Step(name="Write it", status="completed"),)),
     findings=Findings(
-        queries=("q",), results=(Finding(query="q", url="https://a.example/", title="A", text="long"),)
+        queries=("q",),
+        results=(Finding(query="q", url="https://a.example/", title="A", text="long"),),
+        notes="A board has 20 rows.",
     ),
     edits=EditsMade(files=(FileStat(path="a.py", kind="create", added=3),), checkpoints=("checkpoint_1",)),
     commands=CommandsRun(commands=(PASSED, BROKE)),
@@ -77,6 +79,7 @@ def test_the_request_lists_what_is_proven_under_short_references() -> None:
     assert text.startswith("The user asked: Add a snake.")
     assert "- [x] Step 1: Write it" in text
     assert "[A](https://a.example/)" in text
+    assert "A board has 20 rows." in text
     assert text.endswith(
         "What is proven, each with its reference:\n"
         "- [P1] a.py has no errors.\n"

@@ -159,13 +159,58 @@ async def test_it_ends_with_what_it_has_when_its_replies_run_out(folder: Path) -
     assert (back.status, back.rounds) == ("limit", MAX_ROUNDS)
 
 
-async def test_the_limit_of_the_whole_run_is_the_explorers_too(folder: Path) -> None:
-    looks = [look(f"none{n}.py") for n in range(5)]
+async def test_an_explorer_gets_half_of_what_is_left_of_the_whole_runs_limit(folder: Path) -> None:
+    looks = [look(f"none{n}.py") for n in range(2)]
     app = make_app(folder, ask(PRICE), *looks, answer("I ran out.", when="last reply"), {"text": "Told."})
     result, watch = await run(app, limits=RunLimits(max_rounds=8, max_tool_errors=0))
     assert explored(watch).result.startswith("I ran out.")
-    assert sum(isinstance(c.event, Usage) for c in watch.chunks) == 8, "one is kept for the asking run"
+    assert sum(isinstance(c.event, Usage) for c in watch.chunks) == 1 + 3 + 1, (
+        "half of seven for the explorer"
+    )
     assert result.text == "Told."
+
+
+async def test_four_explorers_at_once_get_half_of_what_is_left_together(folder: Path) -> None:
+    questions = [f"Question {n}?" for n in range(4)]
+    endless = [
+        {**look("shop.py"), "calls": [{"tool": "search/text", "args": {"pattern": f"p{n}"}}]}
+        for n in range(200)
+    ]
+    told = {"text": "Told.", "when": "1. Question 0?"}
+    app = make_app(folder, ask(*questions), *endless, told)
+    result, watch = await run(app, limits=RunLimits(max_rounds=41, max_tool_errors=0, max_repeats=0))
+    backs = [c.event for c in watch.chunks if isinstance(c.event, HandoffEnd)]
+    assert [back.rounds for back in backs] == [5] * 4, "half of the forty that are left"
+    assert result.text == "Told."
+
+
+async def test_one_that_goes_round_in_circles_hands_back_what_it_said_and_where_it_looked(
+    folder: Path,
+) -> None:
+    again = look(text="price() is in shop.py, I check who calls it.")
+    app = make_app(folder, ask(PRICE), *[again] * 10, {"text": "Told."})
+    _, watch = await run(app)
+    told = explored(watch)
+    assert told.ok
+    assert told.result.startswith(
+        "price() is in shop.py, I check who calls it.\n\nIt looked at:\n- files__read"
+    )
+    assert told.result.count('path: "shop.py"') == 1
+    assert "(It was not done: " in told.result
+
+
+async def test_one_that_fails_hands_back_where_it_looked(folder: Path) -> None:
+    wrong = {
+        "error": {"kind": "auth", "message": "The key is wrong."},
+        "agent": EXPLORER,
+        "when": "def price",
+    }
+    _, watch = await run(make_app(folder, ask(PRICE), look(), wrong, {"text": "Told."}))
+    told = explored(watch)
+    assert (told.ok, told.result) == (
+        False,
+        'No answer: The key is wrong.\nIt looked at:\n- files__read path: "shop.py"',
+    )
 
 
 async def test_its_answer_is_cut_after_a_thousand_words(folder: Path) -> None:

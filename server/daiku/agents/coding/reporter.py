@@ -20,7 +20,7 @@ from daiku.core.web.research import sources_text
 from daiku.domain.base import Frozen
 from daiku.domain.labels import Label
 from daiku.domain.messages import AssistantMessage, Message
-from daiku.domain.work.handovers import Brief, Claim, Proof, Report, ReportMade
+from daiku.domain.work.handovers import Brief, Claim, Findings, Proof, Report, ReportMade
 from daiku.prompts import render
 from daiku.texts.text import NO_TEXT, Text, joined, text
 
@@ -44,11 +44,16 @@ def report_request(brief: Brief) -> str:
         ReportVariables(
             request=brief.request,
             plan=checklist(brief.plan) if brief.plan is not None else "",
-            findings=sources_text(findings.queries, findings.results) if findings else "",
+            findings=_looked_up(findings) if findings else "",
             happened=work_so_far(brief),
             proofs=tuple((ref, sentence(p)) for ref, p in _references(brief).items()),
         ),
     ).strip()
+
+
+def _looked_up(findings: Findings) -> Text:
+    """What the researcher said of it, then the sources by query."""
+    return joined("paragraphs", (findings.notes, sources_text(findings.queries, findings.results)))
 
 
 def report_made(state: State) -> ReportMade | Unreadable:

@@ -13,17 +13,18 @@ from daiku.runs.nested.together import together
 
 MAX_ROUNDS = 25
 """Replies of one explorer; the last of them is for what it has by then."""
+SHARE = 2
+"""Of the replies that are left to the whole run, explorers that are at work at once get one part in this many
+together: what they find still has to be used."""
 MAX_WORDS = 1000
 
 
 async def explore(parent: LiveRun, call: str, questions: tuple[str, ...]) -> ToolResult:
     """Have each of `questions` answered by an explorer of its own, all at once. One that fails is told, the others
     stand. Run again after a restart it goes on where it was. Raises HandoffDepthExceeded, Paused."""
-    explorer = find_agent("explorer")
+    explorer, most = find_agent("explorer"), _rounds_each(parent, len(questions))
     backs = await together(
-        nest(
-            parent, f"{call}:{n}", Nested(explorer, question, Brief(request=question), max_rounds=MAX_ROUNDS)
-        )
+        nest(parent, f"{call}:{n}", Nested(explorer, question, Brief(request=question), max_rounds=most))
         for n, question in enumerate(questions)
     )
     answers = [_answer(back) for back in backs]
@@ -36,13 +37,29 @@ async def explore(parent: LiveRun, call: str, questions: tuple[str, ...]) -> Too
     return ToolResult(ok=any(answers), text="\n\n".join(parts), untrusted=any(back.tainted for back in backs))
 
 
+def _rounds_each(parent: LiveRun, explorers: int) -> int:
+    """Replies of each of so many explorers at once."""
+    limit = parent.record.state.request.asked_limits.max_rounds
+    if not limit:
+        return MAX_ROUNDS
+    left = limit - parent.tree.budget.budget.rounds - parent.kept_rounds
+    return max(1, min(MAX_ROUNDS, left // SHARE // explorers))
+
+
 def _answer(back: HandoffEnd) -> str:
-    """What the explorer found, also where its rounds ran out before it was done; empty where it has failed."""
-    if not isinstance(back.handover, SaidInWords) or back.status not in ("completed", "limit"):
+    """What the explorer found, also where a limit ended it before it was done; empty where it has failed."""
+    found = _found(back)
+    if not found or back.status not in ("completed", "limit"):
         return ""
-    found = limit_words(back.handover.text.strip(), MAX_WORDS)
     return f"{found}\n(It was not done: {back.problem})" if back.status == "limit" else found
 
 
 def _failure(back: HandoffEnd) -> str:
-    return f"No answer: {back.problem or f'the explorer ended as {back.status}'}"
+    found = _found(back)
+    why = f"No answer: {back.problem or f'the explorer ended as {back.status}'}"
+    return f"{why}\n{found}" if found else why
+
+
+def _found(back: HandoffEnd) -> str:
+    said = back.handover.text.strip() if isinstance(back.handover, SaidInWords) else ""
+    return limit_words(said, MAX_WORDS)

@@ -59,7 +59,7 @@ class RunArgs(Args):
     background: bool = Field(default=False, description="go on without it; see shell__output")
     stdin: SkipJsonSchema[str | None] = Field(default=None, description="text that the program reads")
     network: bool = Field(default=False, description="internet; is asked about")
-    terminal: SkipJsonSchema[bool] = Field(default=False, description="it needs one")
+    terminal: bool = Field(default=False, description="it needs one")
     sandbox: bool = Field(default=True, description="false: all rights; is asked about")
     max_output: int = Field(default=USUAL_OUTPUT, ge=200, le=LONGEST_OUTPUT, description="tokens; else 10000")
 
