@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from typing import assert_never
 
@@ -12,10 +13,11 @@ from daiku.domain.tools import ToolSpec
 
 # One match is about one token of a byte-pair vocabulary of 200,000 entries: a word with the space before
 # it, at most three digits, a line end with the indentation behind it, two signs.
-_PIECES = lazy(
-    r" ?[A-Z]?[a-z]{1,9}|[A-Z]{1,4}|[0-9]{1,3}|\n\s*| {2,}|\t+"
-    r"|[!-/:-@\[-`{-~]{1,2}|[^\x00-\x7f\u3000-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff00-\uffef\U00020000-\U0003134f]{1,2}"
-)
+_WORDS = r" ?[A-Z]?[a-z]{1,9}|[A-Z]{1,4}|[0-9]{1,3}|\n\s*| {2,}|\t+"
+_OTHERS = r"[^\x00-\x7f\u3000-\u9fff\uac00-\ud7a3\uf900-\ufaff\uff00-\uffef\U00020000-\U0003134f]{1,2}"
+_PIECES = lazy(rf"{_WORDS}|[!-/:-@\[-`{{-~]{{1,2}}|{_OTHERS}")
+_JSON_PIECES = lazy(rf"{_WORDS}|[!-/:-@\[-`{{-~]{{1,4}}|{_OTHERS}")
+"""Of JSON whole runs of its signs are tokens, such as `":{"`."""
 _KANA = lazy(r"[\u3000-\u30ff\uff00-\uffef]")
 _IDEOGRAPHS = lazy(r"[\u3100-\u9fff\uac00-\ud7a3\uf900-\ufaff\U00020000-\U0003134f]")
 KANA_WEIGHT = 0.75
@@ -31,7 +33,16 @@ PER_IMAGE = 1500
 
 def estimate(text: str, model: str = "") -> int:
     """Tokens of `text`; linear, about 45 ms per million characters. `model` chooses the family's factor."""
-    count = float(len(_PIECES.findall(text)))
+    return _estimate(_PIECES, text, model)
+
+
+def estimate_json(text: str, model: str = "") -> int:
+    """Tokens of JSON as requests hold it: of tools' schemas, of calls' arguments."""
+    return _estimate(_JSON_PIECES, text, model)
+
+
+def _estimate(pieces: re.Pattern[str], text: str, model: str) -> int:
+    count = float(len(pieces.findall(text)))
     if not text.isascii():
         count += KANA_WEIGHT * len(_KANA.findall(text)) + IDEOGRAPH_WEIGHT * len(_IDEOGRAPHS.findall(text))
     return int(count * _factor(model) + 0.5)
@@ -48,7 +59,7 @@ def estimate_message(message: Message, model: str = "") -> int:
             return estimate(text, model) + PER_IMAGE * len(images) + PER_MESSAGE
         case AssistantMessage(text=text, thinking=thinking, calls=calls):
             called = sum(
-                estimate(c.tool + (c.malformed or _json(c.args)), model) + PER_MESSAGE for c in calls
+                estimate_json(c.tool + (c.malformed or _json(c.args)), model) + PER_MESSAGE for c in calls
             )
             return estimate(text, model) + estimate(thinking, model) + called + PER_MESSAGE
         case ToolMessage(text=text, images=images):
@@ -64,7 +75,10 @@ def estimate_messages(messages: Iterable[Message], model: str = "") -> int:
 
 def estimate_tools(tools: Iterable[ToolSpec], model: str = "") -> int:
     """Tokens that the tools' names, descriptions and schemas take."""
-    return sum(estimate(t.name + t.description + _json(t.parameters), model) + PER_MESSAGE for t in tools)
+    return sum(
+        estimate(t.name + t.description, model) + estimate_json(_json(t.parameters), model) + PER_MESSAGE
+        for t in tools
+    )
 
 
 def estimate_request(request: ModelRequest) -> int:

@@ -13,7 +13,7 @@ from daiku.domain.base import Frozen, Wire
 class SearchReplace(Frozen):
     """Replace the one place where `search` stands by `replace`; every place with `replace_all`."""
 
-    search: str = Field(description="text to be replaced")
+    search: str = Field(description="as it stands there, once")
     replace: str = Field(description="text in its place")
     replace_all: bool = Field(default=False, description="every place, not just one")
 

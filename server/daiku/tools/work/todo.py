@@ -6,6 +6,7 @@ from collections import Counter
 
 from pydantic import Field
 
+from daiku.core.text.visible import show_hidden
 from daiku.domain.held import Todo, TodoItem, TodoStatus
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
@@ -27,7 +28,9 @@ class TodoArgs(Args):
 
 async def write(args: TodoArgs, context: ToolContext) -> ToolResult:
     """Put the list in place of the one before."""
-    items = tuple(TodoItem(title=" ".join(each.title.split()), status=each.status) for each in args.items)
+    items = tuple(
+        TodoItem(title=show_hidden(" ".join(each.title.split())), status=each.status) for each in args.items
+    )
     context.emit(Todo(items=items))
     counts = Counter(item.status for item in items)
     said = f"{counts['completed']} done, {counts['in_progress']} in progress, {counts['pending']} to do."

@@ -1,6 +1,7 @@
 """Small statistics over lists of numbers."""
 
-from stats.middle import median, mode
+from stats.frequent import mode
+from stats.middle import median
 from stats.spread import spread, variance
 
 __all__ = ["median", "mode", "spread", "variance"]

@@ -1,6 +1,6 @@
 """How far apart numbers lie."""
 
-from stats.middle import mean
+from stats.average import mean
 
 
 def spread(values):

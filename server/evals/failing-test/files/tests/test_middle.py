@@ -4,17 +4,17 @@ from stats import median, mode
 
 
 class Middle(unittest.TestCase):
-    def test_the_median_of_an_odd_number_of_values_is_the_middle_one(self):
+    def test_odd(self):
         self.assertEqual(median([9, 1, 5]), 5)
 
-    def test_the_median_of_an_even_number_of_values_lies_between_the_two_in_the_middle(self):
+    def test_even(self):
         self.assertEqual(median([1, 2, 3, 10]), 2.5)
 
-    def test_no_values_have_no_median(self):
+    def test_none(self):
         with self.assertRaises(ValueError):
             median([])
 
-    def test_of_several_modes_the_smallest_counts(self):
+    def test_modes(self):
         self.assertEqual(mode([3, 1, 3, 1, 2]), 1)
 
 
