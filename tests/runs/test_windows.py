@@ -131,18 +131,15 @@ async def test_a_job_of_24_steps_takes_at_most_four_summaries_in_a_small_window(
     await app.aclose()
 
 
-async def test_what_a_summary_is_made_of_fits_the_window_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_what_a_summary_is_made_of_fits_the_window_too(tmp_path: Path) -> None:
     """Long files are written in a window of 8k: their texts stand in the calls, not in results."""
     (tmp_path / "project").mkdir()
-    agent = small_agent(monkeypatch)
     steps: list[Step] = [
         [("files/write", {"path": f"f{n}.py", "content": f"value_{n} = [1, 2, 3]\n" * 450})] for n in range(8)
     ]
     played = Played(steps, window=8192)
     app, watch = app_over(tmp_path, played, window=8192), Watch()
-    result = await app.runs.run(RunRequest("Write them.", agent=agent, approvals="all"), watch)
+    result = await app.runs.run(RunRequest("Write them.", approvals="all"), watch)
     assert (result.status, played.refused) == ("completed", 0)
     assert played.summaries
     assert max(played.summaries) < 8192 * 0.7
