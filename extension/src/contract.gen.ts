@@ -644,7 +644,7 @@ export interface NewCell {
 /** No params. */
 export type Nothing = Record<string, never>;
 
-/** A message to the person. `rules` are told to the model too, and stay until the session ends. `environment` is what holds around a run that is gone on with: the model is told what has changed. `attempt`: so many calls of a model failed in a row and it is called again; the last notice counts. */
+/** A message to the person. The model is told of `rules`, until the session ends, and of what changed in `environment`. `attempt`: so many calls of a model failed in a row and it is called again; the last notice counts. */
 export interface Notice {
   level: "info" | "warning" | "error";
   text: string;

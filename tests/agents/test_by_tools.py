@@ -262,6 +262,26 @@ async def test_a_report_in_words_is_shown_as_one_that_nothing_proves(tmp_path: P
     assert not any(claim.proofs for claim in made.report.claims)
 
 
+async def test_a_reporter_ends_by_its_tool(tmp_path: Path) -> None:
+    report = {"text": "The person wants a greeter.", "claims": [{"text": "It greets.", "refs": ["P9"]}]}
+    honest = {**report, "claims": [{"text": "It greets."}]}
+    broken = {"calls": [{"tool": "report__work", "malformed": '{"text": "The'}]}
+    app = app_with(
+        tmp_path,
+        call("report/work", claims=[]),
+        broken,
+        call("report__work", **report),
+        call("report.work", **honest),
+    )
+    result, state, watch = await act(app, "reporter")
+    assert (result.status, retries(watch)) == ("completed", 3)
+    assert called(watch) == [], "the report is no call that is run"
+    made = report_made(state)
+    assert isinstance(made, ReportMade)
+    assert made.report.text == "The person wants a greeter."
+    assert [claim.text for claim in made.report.claims] == ["It greets."]
+
+
 # -- the wire ------------------------------------------------------------------------------
 
 
