@@ -97,7 +97,7 @@ WRITTEN_BY_OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
         "core.guard.redact": ("_KEYS", "_BEGINS", "'PRIVATE KEY'"),
         "core.protected.paths": ("PROTECTED_PAIRS",),
         "llm.scripted": ("_PIECE",),
-        "llm.tokens": ("_PIECES", "_KANA", "_IDEOGRAPHS"),
+        "llm.tokens": ("_PIECES", "_JSON_PIECES", "_KANA", "_IDEOGRAPHS"),
         "texts.catalogue": ("_OF_JAPAN",),
         "tools.sandbox.tree": ("PROTECTED_PAIRS",),
     },

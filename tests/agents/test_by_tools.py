@@ -15,13 +15,15 @@ from daiku.agents.coding.researcher import findings
 from daiku.app import build
 from daiku.domain.work.handovers import EditsMade, Findings, PlanMade, ReportMade, SaidInWords
 from daiku.runs import RunRequest
+from daiku.settings import load
 from daiku.settings.config import Config
 from daiku.workspace.disk import DiskWorkspace
 from tests.agents.acting import act, app_with, called, said
 from tests.runs.playing import Watch
-from tests.services.models import MODEL, Said, serving
+from tests.services.models import MODEL, Protocol, Said, serving
 from tests.services.web import local_web
 
+HISTORY = ("messages", "input", "contents")
 NUMBERED = "1. Write the board.\n2. Write the snake.\n3. Test it."
 SNIPPET = "Put this where the price is made:\n```py\nreturn net * 1.2\n```"
 FOUND = "price() is in shop.py:3 and total() calls it in shop.py:8."
@@ -262,6 +264,26 @@ async def test_a_report_in_words_is_shown_as_one_that_nothing_proves(tmp_path: P
     assert not any(claim.proofs for claim in made.report.claims)
 
 
+async def test_a_reporter_ends_by_its_tool(tmp_path: Path) -> None:
+    report = {"text": "The person wants a greeter.", "claims": [{"text": "It greets.", "refs": ["P9"]}]}
+    honest = {**report, "claims": [{"text": "It greets."}]}
+    broken = {"calls": [{"tool": "report__work", "malformed": '{"text": "The'}]}
+    app = app_with(
+        tmp_path,
+        call("report/work", claims=[]),
+        broken,
+        call("report__work", **report),
+        call("report.work", **honest),
+    )
+    result, state, watch = await act(app, "reporter")
+    assert (result.status, retries(watch)) == ("completed", 3)
+    assert called(watch) == [], "the report is no call that is run"
+    made = report_made(state)
+    assert isinstance(made, ReportMade)
+    assert made.report.text == "The person wants a greeter."
+    assert [claim.text for claim in made.report.claims] == ["It greets."]
+
+
 # -- the wire ------------------------------------------------------------------------------
 
 
@@ -294,3 +316,27 @@ async def test_a_service_without_tools_is_sent_the_form_and_no_report(tmp_path: 
     assert (names, answer) == ([], "Nothing needs to be looked up.")
     assert '{"queries": [], "ask_user": ""}' in system
     assert "report__findings" not in system
+
+
+@pytest.mark.parametrize("protocol", ["openai-chat", "openai-responses", "anthropic", "gemini"])
+async def test_a_service_is_told_what_is_wrong_with_a_report_as_the_result_of_its_call(
+    tmp_path: Path, protocol: Protocol
+) -> None:
+    (tmp_path / "project").mkdir()
+    wrong, right = (
+        Said(calls=[("report__work", args)]) for args in ({"claims": []}, {"text": "It is asked."})
+    )
+    async with serving([wrong, right]) as service:
+        environ = service.environment(protocol)
+        found = load(workspace=tmp_path / "project", trusted=True, environ=environ)
+        app = build(found.config, workspace=DiskWorkspace((tmp_path / "project",)), home=tmp_path / "home")
+        result = await app.runs.run(RunRequest("Report.", agent="reporter"), Watch())
+        await app.aclose()
+    assert (result.status, result.text) == ("completed", "It is asked.")
+    bodies = [one["body"] for one in service.requests]
+    last = next(body[key][-1] for body in reversed(bodies) for key in HISTORY if key in body)
+    assert any(
+        mark in str(last)
+        for mark in ("tool_call_id", "tool_result", "function_call_output", "functionResponse")
+    )
+    assert "could not be used: text: field required" in str(last)

@@ -34,7 +34,7 @@ MOST_SYSTEM = 800
 
 
 RULES = (RulesFile(path="AGENTS.md", text="Use tabs.\n{{ not a template }}"),)
-ROLES = ("planner", "researcher", "coder", "runner")
+ROLES = ("planner", "researcher", "coder", "runner", "reporter")
 
 
 def rendered(agent: str) -> str:
@@ -44,7 +44,16 @@ def rendered(agent: str) -> str:
 @for_each("agent", ROLES)
 def test_a_role_that_answers_by_tools_is_told_no_form_and_only_tools_that_it_has(agent: str) -> None:
     text = rendered(agent)
-    for form in ('{"queries"', '{"commands"', '{"action"', "Project Name:", "~~~", "SEARCH", "tep by step"):
+    for form in (
+        '{"queries"',
+        '{"text"',
+        '{"commands"',
+        '{"action"',
+        "Project Name:",
+        "~~~",
+        "SEARCH",
+        "tep by step",
+    ):
         assert form not in text
     found = find_agent(agent)
     specs = found.allowed(ToolRegistry(builtin_tools()).specs(), "act")
@@ -55,7 +64,10 @@ def test_a_role_that_answers_by_tools_is_told_no_form_and_only_tools_that_it_has
     assert not re.search(r"`\w+/\w+`", text)
 
 
-@for_each(("agent", "most"), [("planner", 450), ("researcher", 450), ("coder", 425), ("runner", 525)])
+@for_each(
+    ("agent", "most"),
+    [("planner", 450), ("researcher", 450), ("coder", 425), ("runner", 525), ("reporter", 350)],
+)
 def test_a_role_that_answers_by_tools_is_told_little(agent: str, most: int) -> None:
     assert estimate(rendered(agent)) <= most
 

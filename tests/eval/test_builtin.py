@@ -68,9 +68,8 @@ def test_the_checks_fail_before_and_hold_with_the_solution(
     assert [a.outcome for a in found.attempts] == ["not_proved", "proved"], shown
 
 
-MOST_PROMPT_TOKENS = 16_000
-"""Of the standard job, in its five calls together: five times the fixed prefix (2,420) are 12,100 of them. 10,000
-are in reach only where the prefix is under 1,500."""
+MOST_PROMPT_TOKENS = 10_000
+"""Of the standard job, in its five calls together."""
 
 
 def test_the_standard_job_takes_five_calls_and_few_tokens(daiku_home: Path) -> None:

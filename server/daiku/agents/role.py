@@ -233,10 +233,14 @@ def _as_read(read: AssistantMessage, reply: Reply, usage: Usage) -> tuple[ModelE
 
 
 def _again(written: ModelRequest, reply: Reply, problem: str, *, by_tools: bool) -> ModelRequest:
-    """The request once more, with the reply and what was wrong with it."""
+    """The request once more, with the reply and what was wrong with it: as the result of its call, if it made one."""
     how = "" if by_tools else ", in the form that was asked for"
     told = f"Your reply could not be used: {problem}. Answer again{how}."
-    return replace(written, messages=(*written.messages, reply.message, UserMessage(text=told, kind="note")))
+    results: tuple[Message, ...] = tuple(
+        ToolMessage(call_id=call.id, tool=call.tool, ok=False, text=told) for call in reply.message.calls
+    )
+    asked = results or (UserMessage(text=told, kind="note"),)
+    return replace(written, messages=(*written.messages, reply.message, *asked))
 
 
 def _in_place(read: AssistantMessage, reply: Reply) -> AssistantMessage:

@@ -100,7 +100,7 @@ def test_the_sandbox_is_told_as_it_is(state: SandboxState, word: str) -> None:
 def test_only_in_plan_and_ask_the_turn_ends_before_the_work(mode: Mode, asks: bool) -> None:
     assert ("refused" in mode_words(mode)) == asks
     assert ("do not ask whether to go on" in mode_words(mode)) != asks
-    assert len(mode_words(mode).splitlines()) == 2
+    assert len(mode_words(mode).splitlines()) <= 2
 
 
 def test_an_agent_that_does_one_part_is_told_what_the_mode_allows_and_no_more() -> None:

@@ -120,6 +120,28 @@ async def test_a_list_is_made_kept_worked_and_reported(folder: Path) -> None:
     await app.aclose()
 
 
+async def test_a_list_and_a_report_may_come_as_calls(folder: Path) -> None:
+    made = call("report__tasks", tasks=[write("package.json", "{}\n"), shell("true")])
+    wrong = {"calls": [call("report__result", **{**DONE, "succeeded": 7})], "agent": "report on tasks"}
+    chunks, _ = await run(
+        folder,
+        PLAN,
+        APPROVE,
+        MAKE,
+        {"calls": [call("files/list"), made], "agent": "break one step"},
+        {"calls": [made], "agent": "break one step"},
+        WORK,
+        wrong,
+        {"calls": [call("report.result", **DONE)], "agent": "report on tasks"},
+        END,
+    )
+    assert (folder / "project/package.json").read_text() == "{}\n"
+    told = answer(chunks, "task_loop/run")
+    assert json.loads(told.result.partition("\n\n")[0]) == {**DONE, "cause": ""}
+    notices = "\n".join(c.data for c in chunks if c.type == "notice")
+    assert "succeeded" in notices, "a report that differs from the log is asked for again"
+
+
 async def run(folder: Path, *lines: Json, approvals: Any = "all", **more: Any) -> tuple[list[Chunk], str]:
     """The chunks of a run that plays `lines` to a proposed plan of two steps, and its closing words."""
     app = make_app(folder, *lines)

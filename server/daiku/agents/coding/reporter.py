@@ -8,8 +8,10 @@ from typing import Any
 from pydantic import Field, JsonValue, field_validator
 
 from daiku.agents.agent import Agent, Stage
+from daiku.agents.coding.form_tool import by_tool
 from daiku.agents.coding.handover_text import work_so_far
 from daiku.agents.role import Role
+from daiku.core.calls.arguments import schema_of
 from daiku.core.plans.transitions import checklist
 from daiku.core.proof.claims import check_report, split_claims
 from daiku.core.proof.evidence import Evidence
@@ -20,6 +22,7 @@ from daiku.core.web.research import sources_text
 from daiku.domain.base import Frozen
 from daiku.domain.labels import Label
 from daiku.domain.messages import AssistantMessage, Message
+from daiku.domain.tools import ToolSpec
 from daiku.domain.work.handovers import Brief, Claim, Findings, Proof, Report, ReportMade
 from daiku.prompts import render
 from daiku.texts.text import NO_TEXT, Text, joined, text
@@ -86,8 +89,8 @@ def records_of(brief: Brief | None) -> Evidence:
 class ClaimReply(Frozen):
     """One sentence and the references of what proves it."""
 
-    text: str = Field(min_length=1)
-    refs: tuple[str, ...] = ()
+    text: str = Field(min_length=1, description="one sentence")
+    refs: tuple[str, ...] = Field(default=(), description="of what proves it: P1, P2, …")
 
     @field_validator("refs", mode="before")
     @classmethod
@@ -102,8 +105,16 @@ class ClaimReply(Frozen):
 class ReportReply(Frozen):
     """The reporter's reply."""
 
-    text: str = Field(min_length=1)
-    claims: tuple[ClaimReply, ...] = ()
+    text: str = Field(min_length=1, description="a few sentences of Markdown")
+    claims: tuple[ClaimReply, ...] = Field(default=(), description="what was done or works")
+
+
+SPEC = ToolSpec(
+    name="report/work",
+    description="End your work with this report.",
+    parameters=schema_of(ReportReply),
+    effect="none",
+)
 
 
 def read(
@@ -194,7 +205,12 @@ def _nothing_more(_: tuple[Message, ...]) -> None:
 
 
 REPORT = Role(
-    read, _nothing_more, accept_plain_text=accept_plain_text, prose=prose, unfit=invented_references
+    by_tool(SPEC, read),
+    _nothing_more,
+    accept_plain_text=accept_plain_text,
+    prose=prose,
+    tools=(SPEC,),
+    unfit=invented_references,
 )
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from typing import cast
+from typing import Literal, cast
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from daiku.agents.agent import LOOKING, Agent, Stage
+from daiku.agents.coding.form_tool import Read, by_tool
 from daiku.agents.role import Role
+from daiku.core.calls.arguments import schema_of
 from daiku.core.calls.toolnames import wire_name
 from daiku.core.plans.transitions import checklist
 from daiku.core.replies.parse import Unreadable
@@ -57,6 +59,43 @@ BRINGER = replace(
     label=Label("Merger", "マージ担当"),
     description="brings back what was made in a copy of the project",
     tools=("files/patch",),
+)
+
+
+class TaskForm(Frozen):
+    """One task as it is asked for; what is understood besides is `ActionReply`'s."""
+
+    id: str = Field(default="", description="t1, t2, …")
+    operation: str = Field(description="one of those in the request")
+    args: JsonObject = Field(description="its arguments")
+    reasoning: str = Field(default="", description="why")
+
+
+class TasksForm(Frozen):
+    """The tasks of a step as they are asked for."""
+
+    tasks: tuple[TaskForm, ...] = Field(description="in the order in which they are to be done")
+
+
+class ReportForm(Frozen):
+    """The report on tasks as it is asked for."""
+
+    status: Literal["completed", "failed"] = Field(description="completed: every task and check went well")
+    succeeded: int = Field(description="tasks that did")
+    failed: int = Field(description="tasks that did")
+    summary: str = Field(description="what exists now that did not before")
+    cause: str = Field(default="", description="why it failed")
+    next_action: str = Field(default="", description="what should be done next")
+
+
+TASKS_TOOL = ToolSpec(
+    name="report/tasks",
+    description="End your work with the list of tasks.",
+    parameters=schema_of(TasksForm),
+    effect="none",
+)
+REPORT_TOOL = ToolSpec(
+    name="report/result", description="Report on the tasks.", parameters=schema_of(ReportForm), effect="none"
 )
 SUMMARY_SHARE = 4000
 """Characters of the conversation that are told to who makes the tasks."""
@@ -135,7 +174,7 @@ def task_maker(resolve: Callable[[str], str | None], check: Check) -> Agent:
             return tasks
         return _telling(message, _listed(tasks), TasksMade(tasks=tasks))
 
-    return replace(TASKS, role=Role(read, _never), stage=Stage(_tasks_of))
+    return replace(TASKS, role=_role(TASKS_TOOL, read), stage=Stage(_tasks_of))
 
 
 def _listed(tasks: tuple[Task, ...]) -> str:
@@ -159,7 +198,13 @@ def task_reporter(facts: TaskReport) -> Agent:
         words = (report.summary, report.cause, report.next_action)
         return _telling(message, "\n\n".join(w for w in words if w), TasksReported(report=report))
 
-    return replace(TASK_REPORT, role=Role(read, _never), stage=Stage(_report_of))
+    return replace(TASK_REPORT, role=_role(REPORT_TOOL, read), stage=Stage(_report_of))
+
+
+def _role(tool: ToolSpec, read: Read) -> Role:
+    """The role that answers by `tool`, or in the form that `read` reads; words are asked about once."""
+    problem = text("roles.call_missing", tool=wire_name(tool.name))
+    return Role(by_tool(tool, read), _never, prose=lambda _, __: Unreadable(problem), tools=(tool,))
 
 
 def _never(_messages: tuple[Message, ...]) -> AssistantMessage | None:

@@ -258,7 +258,7 @@ def file_tools(seen: SeenTexts | None = None) -> tuple[Tool, ...]:
         _changing(
             "files/write", WriteArgs, text("edits.write"), partial(_write, desk.seen), desk,
             face=Face("new-file", Label("Write", "書き込み"), "{path}"),
-            description="Make a new file, or replace a whole one.",
+            description="Make a new file, or replace a whole file.",
         ),
         _changing(
             "files/edit", EditArgs, text("edits.edit"), _edit, desk,

@@ -46,7 +46,7 @@ CELLS = (
 class ReadArgs(Args):
     path: str = Field(description="in the workspace")
     start_line: int | None = Field(default=None, ge=1, description="from 1")
-    end_line: int | None = Field(default=None, ge=1, description="included")
+    end_line: int | None = Field(default=None, ge=1, description="the last line")
     line_numbers: SkipJsonSchema[bool] = True
 
 
