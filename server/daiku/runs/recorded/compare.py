@@ -12,6 +12,7 @@ from daiku.domain.events import (
     Event,
     InputAsked,
     InputGiven,
+    RunFinished,
     ToolResponse,
 )
 from daiku.domain.held import Pruned
@@ -50,10 +51,12 @@ def _plain(event: Event) -> str:
 
 
 def first_difference(recorded: list[Chunk], made: list[Event]) -> Difference | None:
+    """The first difference between a run on record and what was made again; None where there is none. A record
+    that ends before its run did says nothing of what came then."""
     for chunk, event in zip(recorded, made, strict=False):
         if _plain(chunk.event) != _plain(event):
             return Difference(seq=chunk.seq, recorded=_plain(chunk.event), replayed=_plain(event))
-    if len(made) > len(recorded):
+    if len(made) > len(recorded) and isinstance(recorded[-1].event, RunFinished):
         extra = _plain(made[len(recorded)])
         return Difference(seq=recorded[-1].seq, recorded="the end", replayed=extra)
     if len(made) < len(recorded):
