@@ -644,7 +644,7 @@ export interface NewCell {
 /** No params. */
 export type Nothing = Record<string, never>;
 
-/** A message to the person. The model is told of `rules`, until the session ends, and of what changed in `environment`. `attempt`: so many calls of a model failed in a row and it is called again; the last notice counts. */
+/** A message to the person. The model is told of `rules`, which stay until the session ends, and of what has changed in `environment`. `attempt`: so many calls of a model failed in a row and it is called again; the last notice counts. */
 export interface Notice {
   level: "info" | "warning" | "error";
   text: string;
@@ -1158,15 +1158,15 @@ export interface ThinkingPartInput {
   text: string;
 }
 
+/** The model's list of what is to do, whole: it takes the place of the one before. */
+export interface Todo {
+  items: TodoItem[];
+}
+
 /** One thing to do, as the model wrote it for itself. */
 export interface TodoItem {
   title: string;
   status: "pending" | "in_progress" | "completed";
-}
-
-/** The model's list of what is to do, whole: it takes the place of the one before. */
-export interface TodoList {
-  items: TodoItem[];
 }
 
 /** One call that the model asked for. `tool` is the canonical `namespace/tool`. `malformed` holds the argument text when it was not a JSON object; such a call is answered with an error, never run. `notes` say how its arguments were read where the model wrote them in another way; its result repeats them. */
@@ -1273,7 +1273,7 @@ export type Chunk =
   | (Envelope & { type: "error"; data: Failure })
   | (Envelope & { type: "compacted"; data: Compacted })
   | (Envelope & { type: "pruned"; data: Pruned })
-  | (Envelope & { type: "todo"; data: TodoList })
+  | (Envelope & { type: "todo"; data: Todo })
   | (Envelope & { type: "bullet"; data: Bullet });
 
 export type ChunkType = Chunk["type"];

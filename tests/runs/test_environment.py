@@ -95,6 +95,16 @@ async def test_a_git_that_does_not_answer_is_not_waited_for(
     assert known(watch)["Git"] == "state not known: git did not answer in time"
 
 
+async def test_a_repository_that_is_not_used_is_not_told_as_none(folder: Path) -> None:
+    (folder / "elsewhere").mkdir()
+    git(folder, "init", "-b", "trunk", "--separate-git-dir", str(folder / "elsewhere/kept"))
+    git(folder, "config", "core.worktree", str(folder / "elsewhere"))
+    git(folder, "config", "include.path", str(folder / "more"))
+    watch = Watch()
+    await make_app(folder, SAYS).runs.run(RunRequest("Mend it"), watch)
+    assert known(watch)["Git"] == environment.NOT_USED
+
+
 @dataclass
 class OpenTabs:
     """An editor that only knows what is open."""

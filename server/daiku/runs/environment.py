@@ -16,9 +16,11 @@ from daiku.domain.runs import ApprovalMode, Cursor, EnvironmentFact, Mode
 from daiku.runs.services import RunServices
 from daiku.tools.git.git import repository
 from daiku.tools.shell.preparing import DEFAULT_SECONDS
+from daiku.workspace.repository import git_places
 
 GIT_SECONDS = 1.0
 """How long git may take to say how the project stands, before the first request goes out without it."""
+NOT_USED = "a repository that cannot be used here: do not count on git"
 STATUS = (
     *("status", "--porcelain=v2", "--branch", "--ignore-submodules=dirty", "--untracked-files=normal"),
     "--no-ahead-behind",
@@ -90,8 +92,9 @@ async def _git(services: RunServices) -> str:
         async with asyncio.timeout(GIT_SECONDS):
             found = await repository(services.roots[0], services.roots)
             if isinstance(found, str):
-                return NO_GIT
+                there = await asyncio.to_thread(git_places, services.roots[0], services.roots)
+                return NO_GIT if there is None else NOT_USED
             code, listed = await found.names(list(STATUS))
     except (TimeoutError, OSError):
         return "state not known: git did not answer in time"
-    return git_state(listed) if code == 0 else NO_GIT
+    return git_state(listed) if code == 0 else "state not known: git could not tell"

@@ -55,6 +55,27 @@ async def test_a_session_replays_to_the_same_events(tmp_path: Path) -> None:
     assert replayed.events >= len(chunks) - 2
 
 
+async def test_a_session_that_was_killed_anywhere_replays_to_where_its_record_ends(tmp_path: Path) -> None:
+    chunks = await record(tmp_path)
+    types = [chunk.type for chunk in chunks]
+    for end in range(1, len(chunks)):
+        if types[end - 1 : end + 1] == ["message", "usage"]:
+            continue  # a reply is written with its usage, at once
+        replayed = await replay(chunks[:end])
+        assert replayed.difference is None, (end, types[end - 1], replayed.difference)
+
+
+async def test_a_session_with_a_todo_list_replays_to_the_same_events(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    written = {"calls": [{"tool": "todo/write", "args": {"items": [{"title": "look"}]}}]}
+    app = make_app(tmp_path, written, {"text": "Done."})
+    session = (await app.runs.run(RunRequest("go"), Watch())).session_id
+    chunks = app.journal.chunks(session)
+    await app.aclose()
+    assert "todo" in [chunk.type for chunk in chunks]
+    assert (await replay(chunks)).difference is None
+
+
 async def test_a_cancelled_run_replays_to_where_it_was_ended(tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
     app, watch = make_app(tmp_path, {"calls": [shell("sleep 20")]}), Watch()

@@ -5,7 +5,15 @@ from __future__ import annotations
 from daiku.domain.base import Frozen
 from daiku.domain.chunks import Chunk, encode_event
 from daiku.domain.errors import Failure
-from daiku.domain.events import ApprovalAsked, ApprovalGiven, Event, InputAsked, InputGiven, ToolResponse
+from daiku.domain.events import (
+    ApprovalAsked,
+    ApprovalGiven,
+    Event,
+    InputAsked,
+    InputGiven,
+    RunFinished,
+    ToolResponse,
+)
 from daiku.domain.held import Compacted, Pruned
 from daiku.texts.catalogue import ENGLISH
 from daiku.texts.text import NO_TEXT
@@ -42,10 +50,12 @@ def _plain(event: Event) -> str:
 
 
 def first_difference(recorded: list[Chunk], made: list[Event]) -> Difference | None:
+    """The first difference between a run on record and what was made again; None where there is none. A record
+    that ends before its run did says nothing of what came then."""
     for chunk, event in zip(recorded, made, strict=False):
         if _plain(chunk.event) != _plain(event):
             return Difference(seq=chunk.seq, recorded=_plain(chunk.event), replayed=_plain(event))
-    if len(made) > len(recorded):
+    if len(made) > len(recorded) and isinstance(recorded[-1].event, RunFinished):
         extra = _plain(made[len(recorded)])
         return Difference(seq=recorded[-1].seq, recorded="the end", replayed=extra)
     if len(made) < len(recorded):

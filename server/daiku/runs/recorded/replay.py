@@ -41,7 +41,7 @@ from daiku.domain.events import (
     ToolCallEvent,
     ToolResponse,
 )
-from daiku.domain.held import Compacted, Pruned
+from daiku.domain.held import Compacted, Pruned, Todo
 from daiku.domain.messages import AssistantMessage, Message, ModelEvent, Reply, TextDelta, Usage, question_of
 from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
 from daiku.runs.recorded.compare import Difference, first_difference
@@ -92,7 +92,7 @@ async def _play(recorded: _Recorded, state: State) -> State:
             record(first)
         while not await _played(record, recorded):
             pass
-    except _Over:
+    except* _Over:  # of calls side by side, each says it
         pass
     recorded.close()
     return fold(recorded.events, state)
@@ -107,7 +107,10 @@ async def _played(record: Recorder, recorded: _Recorded) -> bool:
     return True
 
 
-OUTSIDE = (PlanEvent, Edit, CheckpointEvent, Notice, LineEvent, HandoffStart, HandoffEnd, Review, Restored)
+OUTSIDE = (
+    *(PlanEvent, Todo, Edit, CheckpointEvent, Notice, LineEvent),
+    *(HandoffStart, HandoffEnd, Review, Restored),
+)
 """What tools and edges add; the loop does not decide it."""
 
 
