@@ -37,7 +37,7 @@ FIND_TOOLS = (
     Tool(
         "tools/find", "none", FindArgs, find, parallel=True,
         face=Face("search", Label("Find a tool", "ツールを探す"), "{query}"),
-        description="Find more tools and how they are called.",
+        description="Find more tools and how they are to be called.",
     ),
     Tool(
         "tools/call", "none", CallArgs, call,

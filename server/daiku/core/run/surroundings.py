@@ -60,7 +60,7 @@ def mode_words(mode: Mode) -> str:
     """What the mode lets the model do, and how its turn is to end."""
     match mode:
         case "act":
-            return "act. You may change files and run commands; do not ask whether to go on."
+            return "act. Change files and run commands; do not ask whether to go on."
         case "plan":
             return (
                 "plan. You only read: changes of files and commands are refused.\n"
@@ -92,7 +92,7 @@ def git_state(porcelain: str) -> str:
 
 
 def _shell(seconds: int) -> str:
-    return f"bash in that folder; {seconds} s a command, or its `timeout`; nobody can type"
+    return f"bash in that folder; {seconds} s a command, or its `timeout`; nobody can type: use `--yes`"
 
 
 def _editor(open_files: Sequence[str] | None, cursor: str) -> str:

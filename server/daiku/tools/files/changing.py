@@ -263,7 +263,7 @@ def file_tools(seen: SeenTexts | None = None) -> tuple[Tool, ...]:
         _changing(
             "files/edit", EditArgs, text("edits.edit"), _edit, desk,
             face=Face("edit", Label("Edit", "編集"), "{path}"),
-            description="Replace parts of one file, all or none. An empty `search` is the place before line 1.",
+            description="Replace parts of one file, all of them or none.",
         ),
         _changing(
             "files/patch", PatchArgs, text("edits.patch"), partial(_patch, desk.seen), desk,

@@ -194,7 +194,7 @@ def reading_tools(seen: SeenTexts) -> tuple[Tool, ...]:
         Tool(
             "files/read", "read", ReadArgs, partial(read, seen), parallel=True, timeout=60,
             face=Face("file", Label("Read", "読む"), "{path}{lines}", answer="size"),
-            description="Read a file (unsaved text too), a picture, a notebook as cells. The number and ` | ` before a line are not part of it.",
+            description="Read a file (unsaved text too) with line numbers, a picture, a notebook as cells.",
         ),
         Tool(
             "files/list", "read", ListArgs, list_files, parallel=True, timeout=60,

@@ -245,7 +245,7 @@ def shell_tools(home: Path | None = None) -> tuple[Tool, ...]:
         Tool(
             "shell/run", "command", RunArgs, partial(run, jobs=jobs), preview=preview, bounds_itself=True,
             face=Face("terminal", Label("Run", "実行"), "{command}", slow=True),
-            description="Run a command line in the workspace folder: its exit code and output. Nobody can type: use flags such as `--yes`. To read, search and edit use the other tools.",
+            description="Run a command line in the workspace folder: its exit code and output. To read, search and edit use the other tools.",
         ),
         Tool(
             "shell/output", "none", OutputArgs, partial(output, jobs=jobs),
