@@ -63,6 +63,7 @@ const DEFAULTS: { [T in Chunk["type"]]: Data<T> } = {
     calls: [],
     driven: false,
     told: "",
+    environment: [],
     roundsBefore: 0,
     tainted: false,
   },
@@ -110,7 +111,7 @@ const DEFAULTS: { [T in Chunk["type"]]: Data<T> } = {
   review: { decision: "accept", path: "a.py", hunks: 1 },
   restored: { checkpointId: "cp1", files: [{ path: "a.py", kind: "edit", added: 1, removed: 1 }], cannotUndo: [] },
   usage,
-  notice: { level: "info", text: "note", attempt: 0, rules: [] },
+  notice: { level: "info", text: "note", attempt: 0, rules: [], environment: [] },
   error: { kind: "auth", message: "no", hint: "set a key", retryable: false },
   compacted: {
     summary: "before",
