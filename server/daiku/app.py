@@ -33,6 +33,7 @@ from daiku.trace.consent import ConsentStore
 from daiku.trace.grants import GrantStore
 from daiku.trace.journal import Journal
 from daiku.workspace.checkpoints import CheckpointStore
+from daiku.workspace.disk import is_closed
 from daiku.workspace.outputs import Outputs
 
 log = logging.getLogger(__name__)
@@ -162,6 +163,7 @@ def _policy(
         network=config.sandbox.network,
         granted=partial(grants.lookup, _key_of(workspace)),
         resolve=_resolver(workspace),
+        closed=partial(is_closed, workspace),
         roots=tuple(str(root) for root in workspace.roots),
         home=str(Path.home()),
     )

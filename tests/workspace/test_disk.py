@@ -11,7 +11,7 @@ import pytest
 
 from daiku.domain.errors import DaikuError, StaleVersionError, ToolValidationError
 from daiku.domain.work.patches import FileChange, Patch
-from daiku.workspace.disk import DiskWorkspace
+from daiku.workspace.disk import DiskWorkspace, is_closed
 
 
 @pytest.fixture
@@ -332,3 +332,13 @@ def test_only_what_is_closed_is_hidden_from_who_names_it(ws: DiskWorkspace, work
     assert [
         p for p in ("build/x.py", "a.log", "src/server.pem", ".gitignore") if ws.hidden(workspace / p)
     ] == []
+
+
+def test_closed_is_what_a_daikuignore_names_and_nothing_else(tmp_path: Path) -> None:
+    (tmp_path / ".gitignore").write_text("built/\n")
+    (tmp_path / ".daikuignore").write_text("closed/\n")
+    workspace = DiskWorkspace([tmp_path])
+    for path, closed in (("closed/a.txt", True), ("./closed/../closed/b", True), ("built/a", False)):
+        assert is_closed(workspace, path) is closed
+    for path in (".git/HEAD", ".", "a.txt", "../outside", "/etc/hostname", "x\0y", "~"):
+        assert not is_closed(workspace, path)

@@ -46,6 +46,10 @@ class Workspace(Protocol):
         control's own, or git ignores it and it looks like a file of secrets."""
         ...
 
+    def closed(self, path: Path) -> bool:
+        """True where .daikuignore closes it to the agent."""
+        ...
+
     def ignored(self, path: Path) -> bool:
         """True where it is not listed, and found only where it is named: git ignores it, or it is closed."""
         ...

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from daiku.core.changes.diff import stat
-from daiku.core.ports import TextFile
-from daiku.domain.errors import Failure, StaleVersionError
+from daiku.core.ports import TextFile, Workspace
+from daiku.domain.errors import DaikuError, Failure, StaleVersionError
 from daiku.domain.work.patches import FileChange, FileStat, Patch
 from daiku.texts.text import Text, text
 from daiku.workspace import paths
@@ -42,6 +42,10 @@ class DiskWorkspace:
     def hidden(self, path: Path) -> bool:
         root = paths.root_of(self._roots, path)
         return root is not None and self._ignores[root].hidden(path, self.relative(path))
+
+    def closed(self, path: Path) -> bool:
+        root = paths.root_of(self._roots, path)
+        return root is not None and path != root and self._ignores[root].closed_by_file(path)
 
     def ignored(self, path: Path) -> bool:
         root = paths.root_of(self._roots, path)
@@ -176,3 +180,11 @@ def _stale(name: str, why: Text) -> StaleVersionError:
             retryable=True,
         )
     )
+
+
+def is_closed(workspace: Workspace, path: str) -> bool:
+    """True where .daikuignore closes the place that `path` names; what is no path inside is not closed."""
+    try:
+        return workspace.closed(workspace.locate(path))
+    except (DaikuError, OSError, ValueError):
+        return False

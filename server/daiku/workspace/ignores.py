@@ -117,6 +117,11 @@ class Ignores:
         """True where `path` (inside the root) is closed to the agent, however it is named."""
         return self.closed.hides(path)
 
+    def closed_by_file(self, path: Path) -> bool:
+        """True where a .daikuignore closes `path` (inside the root), not only that it is version control's own."""
+        own = _ALWAYS.isdisjoint(path.relative_to(self.closed.root).parts)
+        return own and self.closes(path)
+
     def leaves_out(self, path: Path) -> bool:
         """True where `path` is not listed, and found only where it is named; also for what is closed."""
         return self.listed.hides(path) or self.closed.hides(path)

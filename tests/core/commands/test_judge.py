@@ -37,6 +37,22 @@ def test_reading_commands_are_harmless(command: str) -> None:
     assert (given.answer, given.read_only) == ("allow", True), given.why
 
 
+CLOSED = [
+    "cat closed/a.txt",
+    "head -3 closed/a.txt | wc -l",
+    "git show HEAD:closed/a.txt",
+    "cp closed/a.txt b.txt",
+    "grep -r x closed/a.txt",
+]
+
+
+@for_each("command", CLOSED)
+def test_a_command_that_names_a_closed_file_is_asked_about_like_one_of_secrets(command: str) -> None:
+    given = judged(command, closed=lambda path: path.startswith("closed/"), allow=("cat",))
+    assert (given.answer, given.secret, given.key, given.read_only) == ("ask", True, "", False), given.why
+    assert ".daikuignore" in given.why
+
+
 DOUBTFUL = [
     "git status; touch C", "git status && touch C", "git status || touch C", "git status & touch C", "git status\ntouch C",
     "git status | tee C", "echo $(touch C)", "echo `touch C`", 'echo "$(touch C)"', 'git log "`touch C`"', "cat <(touch C)",

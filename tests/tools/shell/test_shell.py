@@ -47,6 +47,9 @@ class Folder:
     def hidden(self, path: Path) -> bool:
         return False
 
+    def closed(self, path: Path) -> bool:
+        return False
+
     def ignored(self, path: Path) -> bool:
         return False
 

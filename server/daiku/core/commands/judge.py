@@ -25,9 +25,11 @@ from daiku.texts.text import NO_TEXT, Text, joined, text
 @dataclass(frozen=True, slots=True)
 class CommandRules:
     """What commands are judged by. `allow` and `deny` are the person's, as words that a command begins
-    with. `resolve` gives a path's real name relative to its root, None where it is outside."""
+    with. `resolve` gives a path's real name relative to its root, None where it is outside; `closed` whether a
+    path is closed to the agent (.daikuignore)."""
 
     resolve: Callable[[str], str | None]
+    closed: Callable[[str], bool] = lambda _: False
     allow: tuple[str, ...] = ()
     deny: tuple[str, ...] = ()
     roots: tuple[str, ...] = ()
@@ -43,7 +45,7 @@ class Judgement:
     """`answer` before settings and grants: allow = harmless or allowed by the person's list.
 
     `key` is what "always" remembers, the whole line; empty = cannot be remembered.
-    `secret`: it names a file of secrets. `understood`: the whole tree was read. `network`: it wants the network. `protected`: it would change
+    `secret`: it names a file of secrets, or one that is closed to the agent. `understood`: the whole tree was read. `network`: it wants the network. `protected`: it would change
     protected files. `read_only`: every part only reads.
     """
 
@@ -105,7 +107,7 @@ def judge(command: str, rules: CommandRules, stdin: str = "") -> Judgement:
         return Judgement(
             "ask",
             joined("clauses", [text("commands.needs_a_look", what=doubt), *told]),
-            secret=any(holds_secrets(c) for s in every for w in s.words[1:] for c in candidates(w.text)),
+            secret=any(_names_secrets(s) or _names_closed(s, rules) for s in every),
             network=network,
         )
     return _parts(script, rules, network=network, told=told, key=grant_line(command, script, every))
@@ -116,10 +118,12 @@ def _parts(
 ) -> Judgement:
     open_parts: list[SimpleCommand] = []
     all_read = True
-    any_secret = False
+    any_secret = any_closed = False
     for part in script.commands:
-        reads = reads_only(part.words, rules.resolve, contained=rules.contained)
-        secret = any(holds_secrets(c) for w in part.words[1:] for c in candidates(w.text))
+        closed = _names_closed(part, rules)
+        reads = reads_only(part.words, rules.resolve, contained=rules.contained) and not closed
+        secret = _names_secrets(part) or closed
+        any_closed = any_closed or closed
         all_read = all_read and reads
         any_secret = any_secret or secret
         if not reads and (secret or not allowed_by(part, rules.allow)):
@@ -128,11 +132,20 @@ def _parts(
         why = text("commands.only_reads") if all_read else text("commands.settings_allow")
         return Judgement("allow", why, understood=True, network=network and not all_read, read_only=all_read)
     names = ", ".join(dict.fromkeys(program_name(p.words) or "?" for p in open_parts))
-    secrets = text("commands.names_secrets") if any_secret else NO_TEXT
+    what = text("commands.names_closed" if any_closed else "commands.names_secrets")
+    secrets = what if any_secret else NO_TEXT
     why = joined("clauses", [text("guard.runs", names=names), secrets, *told])
     return Judgement(
         "ask", why, "" if any_secret else key, secret=any_secret, understood=True, network=network
     )
+
+
+def _names_secrets(part: SimpleCommand) -> bool:
+    return any(holds_secrets(c) for w in part.words[1:] for c in candidates(w.text))
+
+
+def _names_closed(part: SimpleCommand, rules: CommandRules) -> bool:
+    return any(c and rules.closed(c) for w in part.words[1:] for c in candidates(w.text))
 
 
 def read_only(command: str, rules: CommandRules) -> bool:

@@ -77,6 +77,8 @@ class Policy:
     granted: Callable[[str], Literal["allow", "reject"] | None] = _nothing_granted
     pointed_at: bool = False
     resolve: Callable[[str], str | None] | None = None
+    closed: Callable[[str], bool] = lambda _: False
+    """Whether .daikuignore closes a path to the agent."""
     roots: tuple[str, ...] = ()
     home: str = ""
 
@@ -328,6 +330,7 @@ def _rules(policy: Policy, folder: str) -> CommandRules:
     here = posixpath.join(policy.roots[0], folder) if policy.roots and folder else ""
     return CommandRules(
         resolve=(lambda path: policy.real(posixpath.join(here, path))) if here else policy.real,
+        closed=(lambda path: policy.closed(posixpath.join(here, path))) if here else policy.closed,
         allow=policy.approvals.commands_allow,
         deny=policy.approvals.commands_deny,
         roots=policy.roots,

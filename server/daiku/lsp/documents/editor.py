@@ -52,6 +52,9 @@ class EditorWorkspace:
     def hidden(self, path: Path) -> bool:
         return self.disk.hidden(path)
 
+    def closed(self, path: Path) -> bool:
+        return self.disk.closed(path)
+
     def ignored(self, path: Path) -> bool:
         return self.disk.ignored(path)
 

@@ -36,7 +36,7 @@ from daiku.tools.git.worktrees import (
     remove,
 )
 from daiku.workspace.checkpoints import CheckpointStore
-from daiku.workspace.disk import DiskWorkspace
+from daiku.workspace.disk import DiskWorkspace, is_closed
 
 GRANTED = ("edits", "all")
 """Approvals with which work goes on side by side: else every edit would be asked about twice."""
@@ -204,6 +204,7 @@ def _within(services: RunServices, tree: Worktree) -> RunServices:
             usual,
             approvals=usual.approvals.model_copy(update={"mcp": "deny"}),
             resolve=partial(_real, workspace),
+            closed=partial(is_closed, workspace),
             roots=(str(tree.root),),
         )
 
