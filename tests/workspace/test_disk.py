@@ -12,6 +12,7 @@ import pytest
 from daiku.domain.errors import DaikuError, StaleVersionError, ToolValidationError
 from daiku.domain.work.patches import FileChange, Patch
 from daiku.workspace.disk import DiskWorkspace, is_closed
+from daiku.workspace.walk import LARGE, is_large
 
 
 @pytest.fixture
@@ -342,3 +343,14 @@ def test_closed_is_what_a_daikuignore_names_and_nothing_else(tmp_path: Path) -> 
         assert is_closed(workspace, path) is closed
     for path in (".git/HEAD", ".", "a.txt", "../outside", "/etc/hostname", "x\0y", "~"):
         assert not is_closed(workspace, path)
+
+
+def test_a_project_is_large_by_the_files_that_are_visible(tmp_path: Path) -> None:
+    (tmp_path / ".gitignore").write_text("built/\n")
+    (tmp_path / "built").mkdir()
+    for n in range(LARGE - 1):  # and the .gitignore
+        (tmp_path / f"{n}.py").touch()
+        (tmp_path / "built" / f"{n}.js").touch()
+    assert not is_large((tmp_path,))
+    (tmp_path / "one_more.py").touch()
+    assert is_large((tmp_path,))

@@ -200,3 +200,11 @@ def test_who_can_be_asked_is_a_choice() -> None:
     assert (
         one["agent"]["enum"] == several["requests"]["items"]["properties"]["agent"]["enum"] == [*delegates()]
     )
+
+
+def test_in_a_small_project_the_tools_for_large_ones_are_found_and_not_sent() -> None:
+    small = choose_tools(SPECS, large=False)
+    for_large = {"search/map", "agent/explore"}
+    assert set(names(SET.offered)) - set(names(small.offered)) == for_large
+    assert for_large <= set(names(small.deferred))
+    assert estimate_tools(small.offered) <= 1000
