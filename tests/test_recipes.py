@@ -71,7 +71,7 @@ AGENT_IMPORT = (
     "from daiku.agents.coding.poet import POET\nfrom daiku.agents.coding.planner import",
 )
 AGENT_LINE = ("agents/table.py", " REPORTER, COMMITTER", " REPORTER, POET, COMMITTER")
-EVENT_CLASS = ("domain/events.py", "class Compacted(Wire):", f"{VERSE.strip()}\n\n\nclass Compacted(Wire):")
+EVENT_CLASS = ("domain/events.py", "class Bullet(LineEvent):", f"{VERSE.strip()}\n\n\nclass Bullet(LineEvent):")
 EVENT_UNION = ("domain/events.py", "    | Compacted\n", "    | Compacted\n    | Verse\n")
 BALLAD = """
 class Ballad(Aside):
@@ -80,7 +80,7 @@ class Ballad(Aside):
 
 
 """
-BALLAD_CLASS = ("domain/events.py", "class Compacted(Wire):", f"{BALLAD.strip()}\n\n\nclass Compacted(Wire):")
+BALLAD_CLASS = ("domain/events.py", "class Bullet(LineEvent):", f"{BALLAD.strip()}\n\n\nclass Bullet(LineEvent):")
 BALLAD_UNION = ("domain/events.py", "    | Compacted\n", "    | Compacted\n    | Ballad\n")
 BALLAD_SHOWN = (
     "cli/display/show.py",

@@ -8,6 +8,7 @@ from daiku.core.calls.toolsets import CALL
 from daiku.core.state.environment import changed_facts
 from daiku.core.state.state import State
 from daiku.domain.events import Notice, RunStarted
+from daiku.domain.messages import AssistantMessage
 from daiku.domain.runs import ApprovalMode
 from daiku.runs.environment import look_around
 from daiku.runs.nested.briefing import brief_request
@@ -57,7 +58,10 @@ async def news_of_resumed(
 ) -> tuple[Notice, ...]:
     """What the model of a run that is gone on with has to know of what changed around it, if anything."""
     known = state.conversation.environment
-    if not known or not state.request.asks_model:
+    messages = state.conversation.messages
+    last = messages[-1] if messages else None
+    answered = isinstance(last, AssistantMessage) and not last.calls
+    if not known or not state.request.asks_model or answered:  # an answer that is there is not asked for again
         return ()
     now = await look_around(services, agent, state.request.mode, approvals, attended=attended)
     if not changed_facts(known, now):
