@@ -71,7 +71,11 @@ AGENT_IMPORT = (
     "from daiku.agents.coding.poet import POET\nfrom daiku.agents.coding.planner import",
 )
 AGENT_LINE = ("agents/table.py", " REPORTER, COMMITTER", " REPORTER, POET, COMMITTER")
-EVENT_CLASS = ("domain/events.py", "class Bullet(LineEvent):", f"{VERSE.strip()}\n\n\nclass Bullet(LineEvent):")
+EVENT_CLASS = (
+    "domain/events.py",
+    "class Bullet(LineEvent):",
+    f"{VERSE.strip()}\n\n\nclass Bullet(LineEvent):",
+)
 EVENT_UNION = ("domain/events.py", "    | Compacted\n", "    | Compacted\n    | Verse\n")
 BALLAD = """
 class Ballad(Aside):
@@ -80,7 +84,11 @@ class Ballad(Aside):
 
 
 """
-BALLAD_CLASS = ("domain/events.py", "class Bullet(LineEvent):", f"{BALLAD.strip()}\n\n\nclass Bullet(LineEvent):")
+BALLAD_CLASS = (
+    "domain/events.py",
+    "class Bullet(LineEvent):",
+    f"{BALLAD.strip()}\n\n\nclass Bullet(LineEvent):",
+)
 BALLAD_UNION = ("domain/events.py", "    | Compacted\n", "    | Compacted\n    | Ballad\n")
 BALLAD_SHOWN = (
     "cli/display/show.py",

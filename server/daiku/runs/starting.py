@@ -61,7 +61,8 @@ async def news_of_resumed(
     messages = state.conversation.messages
     last = messages[-1] if messages else None
     answered = isinstance(last, AssistantMessage) and not last.calls
-    if not known or not state.request.asks_model or answered:  # an answer that is there is not asked for again
+    # An answer that is there is not asked for again.
+    if not known or not state.request.asks_model or answered:
         return ()
     now = await look_around(services, agent, state.request.mode, approvals, attended=attended)
     if not changed_facts(known, now):
