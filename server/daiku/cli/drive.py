@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import sys
 import time
 from collections.abc import Awaitable, Callable
@@ -16,6 +15,7 @@ from daiku.cli.ask import keyboard
 from daiku.cli.ask.approvals import ask_approval, ask_question
 from daiku.cli.display.show import Show, usage_text
 from daiku.cli.display.term import Terminal, human_stream, safe
+from daiku.cli.interrupts import on_interrupt
 from daiku.cli.main import CANCELLED, FAILED, USAGE, complain, silence_broken_pipe, write_output
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError
@@ -188,7 +188,6 @@ def _cancel_on_interrupt(
     app: App, running: asyncio.Future[RunResult], seen: _StreamEnd, show: Show
 ) -> Callable[[], None]:
     """The first Ctrl-C cancels the run, the second one ends the process. What undoes this."""
-    loop = asyncio.get_running_loop()
     tasks: set[asyncio.Task[RunResult]] = set()
 
     def interrupted() -> None:
@@ -202,17 +201,7 @@ def _cancel_on_interrupt(
         else:
             running.cancel()
 
-    try:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, interrupted)
-    except (NotImplementedError, RuntimeError):  # Windows, or not the main thread: KeyboardInterrupt does it
-        return lambda: None
-
-    def restore() -> None:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.remove_signal_handler(number)
-
-    return restore
+    return on_interrupt(interrupted)
 
 
 def _costs(result: RunResult, people: Terminal, seconds: float) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
 import sys
 import tomllib
 from collections.abc import Callable
@@ -18,6 +17,7 @@ from pydantic import ValidationError
 from daiku.cli.app_setup import settings_for, tell_notices
 from daiku.cli.display.evaluations import call_lines, progress_line, result_lines, task_lines
 from daiku.cli.display.term import human_stream, terminal
+from daiku.cli.interrupts import on_interrupt
 from daiku.cli.main import CANCELLED, usage, write_output
 from daiku.domain.base import JsonObject
 from daiku.eval.attempt import Setting
@@ -170,7 +170,6 @@ def _overrides(pairs: tuple[str, ...]) -> JsonObject:
 
 def _stop_on_interrupt(stopped: asyncio.Event) -> Callable[[], None]:
     """The first Ctrl-C or SIGTERM ends the runs and shows what there is, the second one ends the process."""
-    loop = asyncio.get_running_loop()
 
     def interrupted() -> None:
         if stopped.is_set():
@@ -178,14 +177,4 @@ def _stop_on_interrupt(stopped: asyncio.Event) -> Callable[[], None]:
         human_stream().write(say("cancelling") + "\n")
         stopped.set()
 
-    try:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, interrupted)
-    except (NotImplementedError, RuntimeError):  # Windows, or not the main thread: KeyboardInterrupt does it
-        return lambda: None
-
-    def restore() -> None:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.remove_signal_handler(number)
-
-    return restore
+    return on_interrupt(interrupted)
