@@ -30,6 +30,8 @@ DOORS: dict[str, tuple[str, ...]] = {
     "google": ("daiku.llm",),
     "mcp": ("daiku.tools.mcp",),
     "acp": ("daiku.acp",),
+    "starlette": ("daiku.http",),
+    "uvicorn": ("daiku.http",),
     "jinja2": ("daiku.prompts",),
     "sqlite3": ("daiku.store",),
     "psycopg": ("daiku.store",),
@@ -38,6 +40,7 @@ DOORS: dict[str, tuple[str, ...]] = {
         "daiku.tools.shell",
         "daiku.tools.git.git",
         "daiku.tools.sandbox",
+        "daiku.guardrails.matching",  # Python itself, on patterns that may never end
         "daiku.tools.files.engines.ripgrep",  # search/text: one program, fixed flags, never one from the workspace
     ),
     "pty": ("daiku.tools.shell",),
@@ -206,6 +209,7 @@ def test_no_modules_import_one_another_in_a_circle() -> None:
 
 @for_each("library", sorted(DOORS))
 def test_a_technology_has_one_door(library: str) -> None:
+    """R1.6: vendors stand behind the adapter, tools behind the registry, storage behind the trace's store."""
     strangers = [
         f"{name}:{i.line}"
         for name in modules()
@@ -347,3 +351,18 @@ def test_generated_files_are_fresh() -> None:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+FRONTS = ("daiku.cli", "daiku.lsp", "daiku.acp", "daiku.http", "daiku.eval", "daiku.doctor")
+
+
+def test_fronts_start_and_steer_runs_by_the_library_alone() -> None:
+    """R1.10: what a front may use of runs is in `daiku.sdk.fronts`, which the Runner stands on as well."""
+    found = [
+        f"{name} imports {each}"
+        for name in modules()
+        if within(name, FRONTS)
+        for each in first_party(name)
+        if within(each, ("daiku.runs", "daiku.app", "daiku.work"))
+    ]
+    assert not found, found

@@ -12,6 +12,7 @@ from pathlib import Path
 from pydantic import BaseModel
 from pydantic.alias_generators import to_snake
 
+import daiku
 from daiku.settings import NOT_READ_YET
 from daiku.settings.config import Config
 from tests.cases import for_each
@@ -22,34 +23,27 @@ from tests.test_architecture import modules
 
 GENERATORS = ("contract", "gen", "manifest", "tables", "words")
 """Programs of `.dev` that make parts of the product from the server's tables."""
-FOR_PEOPLES_OWN_CODE = ("daiku.sdk.inference", "daiku.sdk.mcp", "daiku.llm.adapter")
+FOR_PEOPLES_OWN_CODE = (
+    "daiku.sdk.inference",
+    "daiku.sdk.mcp",
+    "daiku.llm.adapter",
+    "daiku.testing",
+    *set(daiku._PLACES.values()),
+)
 KEPT: dict[str, tuple[str, ...]] = {
-    "its place is named: two edits of one text, made side by side, become one": (
-        "daiku.core.changes.changemap:merge_patches",
-        "daiku.core.changes.changemap:patch_between",
-        "daiku.domain.work.patches:PatchJSON.new_text",
-    ),
+    "people's own code calls and reads it": ("daiku.sdk.runner:Runner.*",),
     "its place is named: arguments of a call shown while they arrive, as recorded cases hold it": (
         "daiku.core.replies.parse:partial_json",
     ),
-    "its place is named: guardrails, and the playbook's events": (
-        "daiku.domain.errors:GuardrailViolation",
-        "daiku.domain.events:Bullet.bullet_id",
-    ),
-    "it is for people's own code, which has a registry": (
-        "daiku.tools.registry:ToolRegistry.get_prompt_stub",
-    ),
+    "its place is named: guardrails, and the playbook's events": ("daiku.domain.events:Bullet.bullet_id",),
+    "its place is named: work items come from them": ("daiku.plugins.kinds:Plugged.work_sources",),
     "fields are read by the name of the provider": ("daiku.llm.table:LLMSettings.*",),
     "a value is compared or written as a whole": (
         "daiku.tools.sandbox.tree:Mark.inode",
-        "daiku.trace.export:TraceLine.*",
+        "daiku.core.traces.lines:TraceLine.*",
     ),
     "the MCP SDK calls it: a form of its own, not a base": ("daiku.tools.mcp.transport.oauth:TokenFile.*",),
-    "tests hand in a world of their own": (
-        "daiku.lsp.server:serve(environ=)",
-        "daiku.tools.files.engines.ripgrep:find_ripgrep(path=)",
-        "daiku.tools.plugins:load_plugins(found=)",
-    ),
+    "tests hand in a world of their own": ("daiku.tools.files.engines.ripgrep:find_ripgrep(path=)",),
 }
 """What is there although nothing uses it, by the reason."""
 

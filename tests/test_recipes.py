@@ -40,15 +40,15 @@ CLOCK_TOOLS = (
 )
 """
 POET = """
-from daiku.agents.agent import LOOKING, Agent
+from daiku.agents.agent import LOOKING, Agent, Prompt
+from daiku.agents.part import Part
 from daiku.domain.labels import Label
 
 POET = Agent(
-    name="poet",
-    label=Label("Poet", "詩人"),
-    prompt="agents/poet",
-    description="writes a verse about the work",
+    "poet",
+    Prompt("agents/poet"),
     tools=LOOKING,
+    part=Part(label=Label("Poet", "詩人"), description="writes a verse about the work"),
 )
 """
 VERSE = """

@@ -64,7 +64,7 @@ def test_every_dependency_is_locked() -> None:
 
 
 def test_there_is_one_version() -> None:
-    source = (ROOT / "server" / "daiku" / "__init__.py").read_text(encoding="utf-8")
+    source = (ROOT / "server" / "daiku" / "version.py").read_text(encoding="utf-8")
     version = re.search(r'^__version__ = "(.+)"$', source, re.MULTILINE)
     assert version is not None
     for manifest in ("package.json", "extension/package.json"):
@@ -89,3 +89,21 @@ def test_a_python_whose_start_warns_about_the_locale_is_found(tmp_path: Path) ->
         check=False,
     )
     assert done.stdout.strip() == '{"program":"python3","version":"3.12"}', done.stderr
+
+
+AGENT_SDKS = (
+    "agno", "autogen", "claude-agent-sdk", "crewai", "google-adk", "haystack-ai", "langchain", "langgraph",
+    "llama-index", "openai-agents", "pydantic-ai", "semantic-kernel", "smolagents", "strands-agents",
+)  # fmt: skip
+
+
+def test_no_agent_sdk_is_needed_and_python_3_11_is_enough() -> None:
+    """R1.1: the framework stands on vendors' plain clients alone."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    wanted = [
+        *project["dependencies"],
+        *(d for more in project["optional-dependencies"].values() for d in more),
+    ]
+    names = {re.split(r"[\[<>=!~; ]", each, maxsplit=1)[0].lower() for each in wanted}
+    assert not {name for name in names if name.startswith(AGENT_SDKS)}
+    assert project["requires-python"] == ">=3.11"

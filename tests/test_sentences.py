@@ -52,6 +52,10 @@ WRITTEN_BY_OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
         ),
         "core.proof.checks": ("_TIME", "_NOTHING", "_ENDLESS"),
     },
+    "the writer of a document, in its headings and the ends of its sentences": {
+        "core.drafting.headings": ("_NUMBERED",),
+        "core.drafting.manner": ("_POLITE", "_PLAIN"),
+    },
     "git, in a diff or on stderr": {
         "core.changes.choose": ("'rename from '",),
         "core.edits.udiff": (
@@ -67,6 +71,7 @@ WRITTEN_BY_OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
         ),
         "tools.git.git": ("pattern",),
     },
+    "a programmer, in a docstring": {"core.calls.docstrings": ("_HEADING",)},
     "another program: test runners, npm, SQL, code that a command carries": {
         "core.code.project": ("_NO_TESTS",),
         "core.commands.dangers": ("_DROPS",),
@@ -86,6 +91,7 @@ WRITTEN_BY_OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
         "core.replies.parse": ("'Unterminated string'",),
         "tools.files.syntax": (r"'\\(at line (\\d+)'",),
         "tools.mcp.connection": ("'Session terminated'",),
+        "tools.returned": ("'Error serializing to JSON: '",),
     },
     "a web page": {
         "tools.web.engines": ("'no results'", "'bots use DuckDuckGo'"),
@@ -96,7 +102,8 @@ WRITTEN_BY_OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
         "core.commands.readonly": ("sample[0]",),
         "core.guard.redact": ("_KEYS", "_BEGINS", "'PRIVATE KEY'"),
         "core.protected.paths": ("PROTECTED_PAIRS",),
-        "llm.scripted": ("_PIECE",),
+        "core.text.words": ("_PIECE",),
+        "core.retrieval.hashed": ("_COMMON_WORDS",),
         "llm.tokens": ("_PIECES", "_JSON_PIECES", "_KANA", "_IDEOGRAPHS"),
         "texts.catalogue": ("_OF_JAPAN",),
         "tools.sandbox.tree": ("PROTECTED_PAIRS",),

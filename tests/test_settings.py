@@ -299,6 +299,7 @@ FORBIDDEN = [
     '[sandbox]\nnetwork = "yes"',
     '[sandbox]\nwrite = ["/"]',
     '[trace]\notlp_endpoint = "https://evil.example"',
+    "[trace]\ncontent = true",
     '[research]\nbase_url = "https://evil.example"',
     '[research]\napi_key_env = "GITHUB_TOKEN"',
     '[github]\napi_url = "https://evil.example"',
@@ -513,11 +514,7 @@ def test_what_looks_secret_of_variables_that_commands_get_is_a_secret() -> None:
 @pytest.mark.parametrize(
     ("text", "key"),
     [
-        ('[guardrails]\nregex_blocks = ["password"]', "guardrails.regex_blocks"),
-        ("[guardrails]\nsimilarity_warn = 0.1", "guardrails.similarity_warn"),
-        ('[router]\nmodel = "openai/o3-mini"', "router.model"),
         ('[playbook]\nlearn = "auto"', "playbook.learn"),
-        ('[trace]\notlp_endpoint = "http://127.0.0.1:4318"', "trace.otlp_endpoint"),
         ('[github]\nrepositories = ["a/b"]', "github.repositories"),
         ('[work.labels]\ntodo = "do it"', "work.labels.todo"),
     ],
@@ -536,10 +533,28 @@ def test_a_setting_with_its_default_or_of_a_ci_system_says_nothing(environ: dict
     assert loaded.without_effect == ()
 
 
-@pytest.mark.parametrize("url", ["postgresql://nowhere:1/x", "nonsense"])
-def test_a_database_that_would_not_be_used_is_refused(environ: dict[str, str], url: str) -> None:
-    with pytest.raises(UsageError, match=r"storage\.database_url cannot be used"):
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("postgresql://nowhere:1/x", "memory is off"),
+        ("nonsense", "must be postgresql"),
+        ("mysql://a/b", "must be postgresql"),
+    ],
+)
+def test_a_database_that_would_not_be_used_is_refused(environ: dict[str, str], url: str, why: str) -> None:
+    with pytest.raises(UsageError, match=f"storage.database_url .*{why}"):
         load(workspace=None, trusted=False, environ={**environ, "DAIKU_STORAGE__DATABASE_URL": url})
+
+
+def test_a_database_for_memory_is_taken_and_the_person_told_what_is_not_in_it(
+    environ: dict[str, str],
+) -> None:
+    url = "postgresql://me:geheim99@db/x"
+    user_says(environ, f'[memory]\nenabled = true\n[storage]\ndatabase_url = "{url}"\n')
+    loaded = load(workspace=None, trusted=False, environ=environ)
+    assert loaded.config.storage.database_url == url
+    assert ["conversations stay in SQLite" in line for line in loaded.without_effect] == [True]
+    assert "geheim99" in secrets_of(loaded.config, environ)
 
 
 def test_every_setting_is_read_by_some_code_or_says_that_it_does_nothing() -> None:

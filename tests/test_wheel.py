@@ -54,6 +54,11 @@ def test_every_prompt_of_the_checkout_is_in_the_wheel(installed: Path) -> None:
     assert {path.relative_to(shipped) for path in shipped.rglob("*") if path.is_file()} == wanted
 
 
+def test_its_types_are_in_the_wheel(installed: Path) -> None:
+    assert (installed / "daiku" / "py.typed").is_file()
+    assert (installed / "daiku" / "__init__.pyi").read_text("utf-8").count("import Agent as Agent") == 1
+
+
 def test_every_task_of_an_evaluation_is_in_the_wheel_byte_by_byte(installed: Path) -> None:
     tasks = ROOT / "server" / "evals"
     wanted = {p.relative_to(tasks): p.read_bytes() for p in committed() if p.is_relative_to(tasks)}

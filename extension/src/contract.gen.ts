@@ -3,7 +3,7 @@
 /** Any JSON object. */
 export type JsonObject = { [key: string]: unknown };
 
-/** An agent has ended; the runs of the public API tell of it (issue 10). */
+/** The agent of a run has ended: written before `run_finished`, however the run ends. `usage` is what the agent used itself, without the agents that it handed work to. */
 export interface AgentEnd {
   usage: Usage;
 }
@@ -12,9 +12,10 @@ export interface AgentInfo {
   name: string;
   description: string;
   tools: string[];
+  origin: string;
 }
 
-/** An agent begins; the runs of the public API tell of it (issue 10). */
+/** The agent of a run begins: written with `run_started`, once, also where the run is resumed. `model` is what it was asked to use; empty where none is asked. */
 export interface AgentStart {
   model: string;
 }
@@ -32,7 +33,7 @@ export interface AnswerParams {
 /** May this be done? `preview` is exactly what will happen (a diff or the command); `remember` says in words what "always" would mean, empty where it cannot be remembered. */
 export interface ApprovalAsked {
   approvalId: string;
-  kind: "edit" | "command" | "network" | "mcp" | "plan" | "read";
+  kind: "edit" | "command" | "network" | "mcp" | "plan" | "read" | "memory";
   tool: string;
   args: JsonObject;
   preview: string;
@@ -70,6 +71,7 @@ export interface Brief {
   proofs: Proof[];
   said: string[];
   code: string;
+  document?: Document;
   files: string;
 }
 
@@ -95,6 +97,14 @@ export interface CallPartInput {
   input: JsonObject;
 }
 
+/** One place of a change map (R1.95): code points of the OLD text, half-open, sorted, no overlap (C1.8). An insert has `end == start` and a `text`, a delete no text, a replace both. */
+export interface Change {
+  op: ChangeOp;
+  start: number;
+  end: number;
+  text?: string;
+}
+
 /** Adjacent lines that changed. Lines count from 1; a side without lines names the line before it. `text` is the changed lines alone, with `-` or `+` before each (git's note where the last line has no end). `touched`: the person changed lines of it since; rejecting a whole file leaves it. */
 export interface ChangeHunk {
   hunkId: string;
@@ -106,6 +116,9 @@ export interface ChangeHunk {
   state: "open" | "accepted";
   touched: boolean;
 }
+
+/** What a change does with its place of the old text (R1.94). */
+export type ChangeOp = "insert" | "delete" | "replace";
 
 /** One file that a session changed and that is not decided on yet. `before` is its old name where it was renamed. A file without hunks (empty, binary, only renamed) is decided on as a whole. */
 export interface ChangedFile {
@@ -281,6 +294,13 @@ export interface ContextItemInput {
   text?: string | null;
 }
 
+/** One thing that a text is judged by, and how much it counts. */
+export interface Criterion {
+  id: string;
+  text: string;
+  weight: number;
+}
+
 /** Where the person's cursor is in the editor. */
 export interface Cursor {
   uri: string;
@@ -311,6 +331,51 @@ export interface DoctorFinding {
 
 export interface DoctorResult {
   findings: DoctorFinding[];
+}
+
+/** A document, or a part of it, with what a stage has to know of it. `text` is what is worked on; of the whole document as a person has it where the machine is given it, of a part `part` of `parts` where a stage is. */
+export interface Document {
+  path: string;
+  form: "markdown" | "rst" | "asciidoc" | "html" | "latex" | "plain";
+  text: string;
+  depth: number;
+  part: number;
+  parts: number;
+  selection?: [number, number];
+  outline: string;
+  passages: string[];
+  references: Passage[];
+  rubric?: Rubric;
+  lessons: string;
+}
+
+/** A document (a file URI) and what is to be done with it; with `range` only with these lines. */
+export interface DocumentParams {
+  sessionId?: string | null;
+  model?: string | null;
+  approvals?: "ask" | "edits" | "all" | "none" | null;
+  limits?: RunLimitsInput | null;
+  workDoneToken?: number | string | null;
+  partialResultToken?: number | string | null;
+  uri: string;
+  instruction: string;
+  depth?: number | null;
+  range?: Range | null;
+}
+
+/** `patch` in code points of the document as it stood, `edits` the same by line and character; absent and empty where nothing is to be changed, or a guard blocked it. */
+export interface DocumentResult {
+  runId: string;
+  sessionId: string;
+  status: "completed" | "cancelled" | "failed" | "limit" | "paused";
+  text: string;
+  usage: Usage;
+  lastSeq: number;
+  error?: Failure;
+  plan?: PlanStanding;
+  unattended: boolean;
+  patch?: PatchJSON;
+  edits: RangeEdit[];
 }
 
 /** What a window left out: how many chunks lie below `beforeSeq`, and what was used in them. */
@@ -432,6 +497,14 @@ export interface EnvironmentFact {
   text: string;
 }
 
+/** The scores of a text by a rubric (R1.66). `total` is the weighted mean, 0 to 1. `cached`: no model was asked now, for the same text was judged by the same rubric and model before. */
+export interface Evaluated {
+  kind: "evaluation";
+  scores: Score[];
+  total: number;
+  cached: boolean;
+}
+
 /** What is wrong (`message`), and what the person can do (`hint`). As an event: the run meets it. */
 export interface Failure {
   kind: "usage" | "no_provider" | "auth" | "rate_limit" | "timeout" | "connection" | "overloaded" | "bad_request" | "not_found" | "context_overflow" | "stream_cut" | "content_filter" | "format" | "tool" | "guardrail" | "handoff_depth" | "stale" | "busy" | "limit" | "plan" | "internal";
@@ -489,7 +562,7 @@ export interface HandoffEnd {
   run: string;
   callId: string;
   status: "completed" | "cancelled" | "failed" | "limit";
-  handover?: PlanMade | SaidInWords | Findings | EditsMade | CommandsRun | ReportMade | TasksMade | TasksReported;
+  handover?: PlanMade | SaidInWords | Findings | EditsMade | CommandsRun | ReportMade | TasksMade | TasksReported | SectionsChosen | PatchMade | ReferencesFound | SimilarityFound | Evaluated;
   problem: string;
   error?: Failure;
   deeds?: NestedEvidence;
@@ -556,6 +629,15 @@ export interface Irrevocable {
   command: string;
   exitCode?: number;
   time: string;
+}
+
+/** Something to be put right in a text, and what is to stand there instead. Its place is `start` and `end` (code points, half-open), or the one place where `quote` stands; with both, the quote has to stand there. */
+export interface Issue {
+  replacement: string;
+  quote: string;
+  start?: number;
+  end?: number;
+  reason: string;
 }
 
 export interface LanguageModelMessage {
@@ -660,6 +742,27 @@ export interface OriginalParams {
 
 export interface OriginalResult {
   text?: string;
+}
+
+/** A piece of another text: where it stands, how like it is (0 to 1), its words. */
+export interface Passage {
+  source: string;
+  text: string;
+  score: number;
+}
+
+/** A whole new text and the changes that lead to it from the old one (R1.96): applying `change_map` to the old text gives `new_text`. */
+export interface PatchJSON {
+  newText: string;
+  changeMap: Change[];
+}
+
+/** A patch of the text that the stage was given, and the issues that could not be placed in it. */
+export interface PatchMade {
+  kind: "patch";
+  patch: PatchJSON;
+  unplaced: Unplaced[];
+  notes: string;
 }
 
 /** A goal and its steps (R4.31–R4.33). `focus`: what the work is about, in a few words. `dropped_checks`: those of unfinished steps that a plan made anew left out. */
@@ -799,6 +902,7 @@ export interface ProviderState {
   provider: string;
   usable: boolean;
   error?: Failure;
+  origin: string;
 }
 
 /** Results of tools that the model no longer needs in full were shortened to save room. */
@@ -811,6 +915,26 @@ export interface Pruned {
 export interface Range {
   start: Position;
   end: Position;
+}
+
+/** A change by line and character of the old text, in the units that editor and server agreed on. */
+export interface RangeEdit {
+  range: Range;
+  newText: string;
+}
+
+/** Something remembered from earlier sessions that fits the request, and how well (0 to 1). */
+export interface Recalled {
+  id: string;
+  text: string;
+  score: number;
+}
+
+/** What the workspace's references hold that is near to the new text; `by` names how it was searched. */
+export interface ReferencesFound {
+  kind: "references";
+  passages: Passage[];
+  by: string;
 }
 
 /** What came of the work, in words, and each claim with its proofs. `from_records`: no model said it. */
@@ -896,6 +1020,12 @@ export interface Review {
   checkpointId?: string;
 }
 
+/** What texts are judged by. */
+export interface Rubric {
+  name: string;
+  criteria: Criterion[];
+}
+
 /** A rules file below a root, as it is told to the model; without trust it is data. */
 export interface RulesText {
   path: string;
@@ -959,7 +1089,7 @@ export interface RunResult {
   unattended: boolean;
 }
 
-/** First event of a run. `prompt` is what the person said; `images` and `context` came along with it. With `calls` the run carries these out, one by one, and asks no model. `driven`: its replies are worked out, and limits of a model's rounds do not bound them. `told` is what the agent reads in place of the prompt, made from `brief`; `tainted`: text from outside is in it. `rounds_before`: so many of `limits.max_rounds` the runs around it had used. `environment` is what holds around it, all of it: the model is told what it was not told before. */
+/** First event of a run. `prompt` is what the person said; `images` and `context` came along with it. With `calls` the run carries these out, one by one, and asks no model. `driven`: its replies are worked out, and limits of a model's rounds do not bound them. `told` is what the agent reads in place of the prompt, made from `brief`; `tainted`: text from outside is in it. `rounds_before`: so many of `limits.max_rounds` the runs around it had used. `environment` is what holds around it, all of it: the model is told what it was not told before; so it is with what was `recalled`. */
 export interface RunStarted {
   prompt: string;
   mode: "ask" | "plan" | "act";
@@ -974,12 +1104,27 @@ export interface RunStarted {
   tainted: boolean;
   roundsBefore: number;
   environment: EnvironmentFact[];
+  recalled: Recalled[];
 }
 
 /** An agent hands over what it said, where it has nothing of its own kind: why there is no plan, for one. */
 export interface SaidInWords {
   kind: "words";
   text: string;
+}
+
+/** How well a text meets a criterion (0 to 4), why, and what would be better. */
+export interface Score {
+  criterion: string;
+  score: number;
+  why: string;
+  advice: string;
+}
+
+/** Which parts of a long document are concerned, by their numbers from 1. */
+export interface SectionsChosen {
+  kind: "sections";
+  numbers: number[];
 }
 
 /** `capabilities.experimental.daiku` of the initialize answer. */
@@ -1057,6 +1202,14 @@ export interface ShortenedResult {
   at: number;
   callId: string;
   text: string;
+}
+
+/** How like the new text is to the nearest text that it was compared with (R1.63-R1.65). */
+export interface SimilarityFound {
+  kind: "similarity";
+  action: "pass" | "warn" | "block";
+  score: number;
+  nearest?: Passage;
 }
 
 export interface SteerParams {
@@ -1197,7 +1350,8 @@ export interface ToolInfo {
   name: string;
   description: string;
   parameters: JsonObject;
-  effect: "none" | "read" | "edit" | "command" | "network" | "mcp" | "plan" | "ask";
+  effect: "none" | "read" | "edit" | "command" | "network" | "mcp" | "plan" | "ask" | "memory";
+  origin: string;
 }
 
 export interface ToolOutput {
@@ -1221,6 +1375,36 @@ export interface ToolResponse {
 export interface ToolsResult {
   tools: ToolInfo[];
   servers: ServerState[];
+}
+
+/** The spans by where they begin. `until` is when the last of them ended, or now. */
+export interface TraceResult {
+  session: Session;
+  spans: TraceSpan[];
+  until: string;
+}
+
+/** One stretch of work. `parent` is the key of the span around it, absent for what the person started; `seq` is where it begins in the session. `duration_ms` is absent while it is under way. `usage` is what an agent used itself so far, or a call of a model; `error` says why it did not end well. */
+export interface TraceSpan {
+  key: string;
+  parent?: string;
+  kind: "agent" | "chat" | "tool";
+  name: string;
+  run: string;
+  callId: string;
+  seq: number;
+  start: string;
+  durationMs?: number;
+  status: "running" | "ok" | "failed" | "cancelled";
+  error: string;
+  usage?: Usage;
+  retries: number;
+}
+
+/** An issue that was not turned into a change, and why. */
+export interface Unplaced {
+  issue: Issue;
+  why: "no_place" | "not_there" | "several_places" | "overlap" | "outside" | "nothing_changes" | "protected";
 }
 
 /** Tokens of one call or a whole run; `cost` in USD, None where no price is known. As an event: one call. */
@@ -1320,6 +1504,7 @@ export interface Requests {
   "daiku/research": [params: ResearchParams, result: ResearchResult];
   "daiku/code": [params: CodeParams, result: CodeResult];
   "daiku/run": [params: CommandsParams, result: CommandsResult];
+  "daiku/document": [params: DocumentParams, result: DocumentResult];
   "daiku/resume": [params: ResumeParams, result: RunResult];
   "daiku/pause": [params: RunRef, result: RunResult];
   "daiku/cancel": [params: RunRef, result: RunResult];
@@ -1343,6 +1528,7 @@ export interface Requests {
   "daiku/changes/list": [params: ChangesParams, result: ChangesResult];
   "daiku/changes/decide": [params: DecideParams, result: ChangesResult];
   "daiku/changes/original": [params: OriginalParams, result: OriginalResult];
+  "daiku/trace/get": [params: SessionRef, result: TraceResult];
   "daiku/grants/list": [params: Nothing, result: GrantsResult];
   "daiku/grants/revoke": [params: GrantRef, result: GrantsResult];
   "daiku/models": [params: Nothing, result: ModelsResult];

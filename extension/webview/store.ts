@@ -3,6 +3,7 @@
 import type { Chunk, EarlierChunks, Session } from "../src/contract.gen";
 import type { Attachment, Situation, ToPanel } from "../src/pure/chat/panel";
 import { EMPTY, foldAll, prepend, type View, withEarlier } from "../src/pure/view/view";
+import { revealPlace } from "./base/reveal";
 import { setWords } from "./base/words";
 
 export interface PanelState {
@@ -73,6 +74,9 @@ function receive(state: PanelState, message: Exclude<ToPanel, { type: "chunks" }
       const history = { ...state.history, open: message.what === "history" ? !state.history.open : false };
       return { ...state, history, focus: { what: message.what, n: ++serial } };
     }
+    case "place":
+      revealPlace(message.seq, message.callId);
+      return { ...state, history: { ...state.history, open: false } };
     case "failed": {
       const { kind, message: text, hint, text: unsent } = message;
       const prefill = unsent ? { text: unsent, n: ++serial } : state.prefill;

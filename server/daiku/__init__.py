@@ -1,3 +1,50 @@
-"""Daiku: an AI software engineer that lives in the editor as a language server."""
+"""Daiku: an AI software engineer that lives in the editor as a language server, and a library of agents."""
 
-__version__ = "0.1.0"
+from __future__ import annotations
+
+import gc
+from importlib import import_module
+from typing import Any
+
+from daiku.version import __version__ as __version__
+
+_PLACES = {
+    "Agent": "daiku.agents.agent",
+    "ApprovalAsked": "daiku.domain.events",
+    "ApprovalDecision": "daiku.domain.events",
+    "Change": "daiku.domain.work.patches",
+    "ChangeOp": "daiku.domain.work.patches",
+    "Chunk": "daiku.domain.chunks",
+    "Guardrail": "daiku.guardrails.guardrail",
+    "GuardrailViolation": "daiku.domain.errors",
+    "LLMAdapter": "daiku.llm.adapter",
+    "LLMRouter": "daiku.routing.model",
+    "Memory": "daiku.memory.memory",
+    "PatchJSON": "daiku.domain.work.patches",
+    "Result": "daiku.agents.running",
+    "RuleRouter": "daiku.routing.rules",
+    "Runner": "daiku.sdk.runner",
+    "TokenGuard": "daiku.guardrails.tokens",
+    "Tool": "daiku.tools.tool",
+    "ToolContext": "daiku.tools.tool",
+    "ToolRegistry": "daiku.tools.registry",
+    "TraceLogger": "daiku.trace.telemetry.logger",
+    "merge_patches": "daiku.core.changes.merge",
+    "tool": "daiku.tools.functions",
+}
+"""Where the names of the library are (PROTOCOL 6); `__init__.pyi` says the same to type checkers."""
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module 'daiku' has no attribute {name!r}")
+    # What a module makes as it is imported stays: to look through it for garbage is a tenth of an import's time.
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        value = getattr(import_module(_PLACES[name]), name)
+    finally:
+        if collecting:
+            gc.enable()
+    globals()[name] = value
+    return value

@@ -2,43 +2,78 @@
 
 from __future__ import annotations
 
-import logging
+import asyncio
 import os
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from daiku.agents.table import delegates
-from daiku.core.guard.guard import Policy
+from daiku.agents.agent import Agent
+from daiku.agents.table import AGENTS, Agents, delegates
+from daiku.agents.templates import prompts_of
 from daiku.core.guard.redact import redactor
-from daiku.core.ports import Editor, Grants, LanguageModelBridge, Workspace
-from daiku.domain.runs import ApprovalMode, Mode
+from daiku.core.guardrails.fingerprints import Fingerprints
+from daiku.core.ports import Editor, Guard, LanguageModelBridge, Remembers, Router, Terminals, Workspace
+from daiku.domain.errors import DaikuError
 from daiku.domain.tools import ToolSpec
+from daiku.guardrails.configured import configured_guardrails
+from daiku.guardrails.references import WorkspaceReferences, corpus
+from daiku.llm.families import Model
 from daiku.llm.model import Models, ProviderModels
+from daiku.plugins.kinds import Plugged, plug_in
 from daiku.prompts import prompts_folder
+from daiku.routing.configured import configured_router
 from daiku.runs import Runs, RunServices
 from daiku.runs.nested.worktrees import sweep
+from daiku.runs.ports.policy import run_policy
 from daiku.runs.review.decisions import Reviews
 from daiku.settings import secrets_of
-from daiku.settings.config import Config
+from daiku.settings.config import Config, TraceSettings
 from daiku.texts.text import NO_TEXT, Text, text
+from daiku.tools.documents.desk import DocumentDesk, Evaluations, References
 from daiku.tools.files.seen import SeenTexts
 from daiku.tools.mcp import McpContext, McpServers
-from daiku.tools.plugins import Plugin, load_plugins
 from daiku.tools.registry import ToolRegistry
-from daiku.tools.sandbox import sandbox_state
-from daiku.tools.table import builtin_tools
+from daiku.tools.tool import Tool
 from daiku.trace.consent import ConsentStore
+from daiku.trace.evaluations import EvaluationStore
 from daiku.trace.grants import GrantStore
 from daiku.trace.journal import Journal
+from daiku.trace.stores import Stores, open_stores
+from daiku.trace.telemetry.endpoint import OTLP_HEADERS, headers_of
+from daiku.trace.telemetry.logger import TraceLogger
 from daiku.workspace.checkpoints import CheckpointStore
-from daiku.workspace.disk import is_closed
 from daiku.workspace.outputs import Outputs
 
-log = logging.getLogger(__name__)
+if TYPE_CHECKING:
+    from daiku.memory.memory import Memory
 
 DATABASE = "daiku.db"
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """Parts that whoever builds an App brings as values, in place of what settings and disk say.
+
+    `model` is asked wherever no other one is named. `stores` and `trace` stay open when the App is closed. `environ` is where
+    secrets are looked for that must not be shown. Without `plugins` no installed package is looked at. Without
+    `builtin` the tools of Daiku itself are not there: none of the agents names one."""
+
+    model: Model | None = None
+    agents: Agents = field(default_factory=Agents)
+    tools: tuple[Tool, ...] = ()
+    guardrails: tuple[Guard, ...] = ()
+    router: Router | None = None
+    memory: Remembers | None = None
+    stores: Stores | None = None
+    trace: TraceLogger | None = None
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    plugins: bool = True
+    builtin: bool = True
+    folder: Path | None = None
+    """Where MCP servers start when no folder is open; None: in the person's home."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +91,15 @@ class App:
     llm: Models
     servers: McpServers
     reviews: Reviews
-    plugins: tuple[Plugin, ...] = ()
+    plugged: Plugged = Plugged()
+    stores: Stores | None = None
+    """Those that it closes."""
+    end_trace: Callable[[], object] = bool
+    """Writes what is left of the trace; it waits for the disk, and a moment for a collector."""
+    memory: Memory | None = None
+    """The one that it has opened, as the settings say."""
+    evaluations: Evaluations | None = None
+    """How texts were judged."""
 
     async def models(self) -> tuple[ProviderModels, ...]:
         """What every provider offers; one that cannot be reached comes with why."""
@@ -66,13 +109,23 @@ class App:
         """All tools, built in and plugged in."""
         return self.registry.specs()
 
+    def agents(self) -> tuple[Agent, ...]:
+        """All agents that can be asked by name, built in and plugged in."""
+        return tuple({**AGENTS, **self.runs.services.agents.own}.values())
+
     async def aclose(self) -> None:
         """Let go of runs (they stay resumable), connections and files."""
         await self.runs.stop_all()
         await self.servers.aclose()
         await self.llm.aclose()
-        self.journal.close()
-        self.grants.close()
+        try:
+            await asyncio.to_thread(self.end_trace)
+        except RuntimeError:  # the program is ending: it has no threads any more
+            self.end_trace()
+        if self.stores is not None:
+            self.stores.close()
+        if self.memory is not None:
+            await self.memory.aclose()
 
 
 def build(
@@ -82,103 +135,192 @@ def build(
     home: Path,
     editor: Editor | None = None,
     bridge: LanguageModelBridge | None = None,
+    terminals: Terminals | None = None,
     trusted: bool = True,
     own: bool = True,
     locale: str = "en",
+    given: Given = Given(),
 ) -> App:
     """Wire everything up; touches the disk, not the network. `own`: the workspace's texts are known to be
     the person's own, not a stranger's. `locale` is the person's, such as `ja`. Raises UsageError, OSError."""
     sweep(home / "worktrees")
-    redact = redactor(secrets_of(config, os.environ))
-    journal = Journal(home / DATABASE, redact)
-    grants = GrantStore(home / DATABASE)
-    checkpoints = CheckpointStore(home / "checkpoints", workspace, open_sessions=journal.unfinished_sessions)
-    outputs = Outputs(home / "outputs", redact)
-    outputs.sweep()
-    seen = SeenTexts()
-    tools = builtin_tools(home, editor=editor is not None, seen=seen, agents=delegates())
-    registry = ToolRegistry(tools, redact=redact)
-    plugins = _plug_in(config, registry)
-    demo = prompts_folder() / "demo.jsonl"
-    llm = Models(config.llm, bridge=bridge, script_folders=workspace.roots, demo=demo, locale=locale)
-    consents = ConsentStore(home / DATABASE)
-    mcp = McpContext(workspace.roots, _key_of(workspace), home, consents)
+    config, plugged = plug_in(config, given.environ) if given.plugins else (config, Plugged())
+    agents = Agents({**plugged.agents, **given.agents.own})
+    redact = redactor(secrets_of(config, given.environ))
+    stores = given.stores or open_stores(home / DATABASE, redact, home / "traces")
+    checkpoints = _checkpoints(home, workspace, stores)
+    documents = _documents(config, workspace, home, redact, seen := SeenTexts())
+    registry = _registry(home, given, plugged, agents, terminals, documents, redact, editor=bool(editor))
+    llm = _models(config, workspace, bridge, locale)
+    mcp = McpContext(workspace.roots, _key_of(workspace), home, stores.consents, given.folder)
     servers = McpServers(config.mcp_servers, registry, mcp, denied=_why_no_servers(config, trusted))
+    memory = _open_memory(config, workspace, home, redact)
     services = RunServices(
         config=config,
-        journal=journal,
+        journal=stores.journal,
         registry=registry,
         workspace=workspace,
         checkpoints=checkpoints,
-        grants=grants,
-        model=llm.resolve,
-        policy=partial(_policy, config, workspace, grants, trusted, own),
+        grants=stores.grants,
+        model=partial(_given_first, given.model, llm.resolve),
+        policy=partial(run_policy, config, workspace, stores.grants, trusted, own),
         editor=editor,
-        traces=home / "traces",
+        trace=given.trace or _open_trace(config.trace, stores.traces, given.environ),
         worktrees=home / "worktrees",
-        outputs=outputs,
+        outputs=Outputs(home / "outputs", redact).swept(),
         servers=servers,
         trusted=trusted,
         seen=seen,
+        agents=agents,
+        prompts=prompts_of(config, workspace, own=own),
+        guardrails=_guardrails(config, workspace, given),
+        router=given.router if given.router is not None else configured_router(config.router),
+        memory=given.memory if given.memory is not None else memory,
     )
+    return _app(services, llm, stores, checkpoints, servers, plugged, memory, given, documents)
+
+
+def _checkpoints(home: Path, workspace: Workspace, stores: Stores) -> CheckpointStore:
+    return CheckpointStore(home / "checkpoints", workspace, open_sessions=stores.journal.unfinished_sessions)
+
+
+def _guardrails(config: Config, workspace: Workspace, given: Given) -> tuple[Guard, ...]:
+    """Those of the settings, then those that are given."""
+    secrets = secrets_of(config, given.environ)
+    return (*configured_guardrails(config.guardrails, workspace.roots, secrets), *given.guardrails)
+
+
+def _registry(
+    home: Path,
+    given: Given,
+    plugged: Plugged,
+    agents: Agents,
+    terminals: Terminals | None,
+    documents: DocumentDesk,
+    redact: Callable[[str], str],
+    *,
+    editor: bool,
+) -> ToolRegistry:
+    if not given.builtin:
+        return ToolRegistry((*plugged.tools, *given.tools), redact=redact)
+    # They take a while to import: a program whose agents have tools of their own only need not wait for them.
+    from daiku.tools.table import builtin_tools
+
+    tools = builtin_tools(
+        home,
+        editor=editor,
+        seen=documents.seen,
+        agents=delegates(agents.own),
+        documents=documents,
+        terminals=terminals,
+    )
+    return ToolRegistry((*tools, *plugged.tools, *given.tools), redact=redact)
+
+
+def _app(
+    services: RunServices,
+    llm: Models,
+    stores: Stores,
+    checkpoints: CheckpointStore,
+    servers: McpServers,
+    plugged: Plugged,
+    memory: Memory | None,
+    given: Given,
+    documents: DocumentDesk,
+) -> App:
     runs = Runs(services)
-    stores = (journal, grants, consents, checkpoints)
-    return App(config, workspace, runs, *stores, registry, llm, servers, Reviews(runs, checkpoints), plugins)
+    return App(
+        config=services.config,
+        workspace=services.workspace,
+        runs=runs,
+        journal=stores.journal,
+        grants=stores.grants,
+        consents=stores.consents,
+        checkpoints=checkpoints,
+        registry=services.registry,
+        llm=llm,
+        servers=servers,
+        reviews=Reviews(runs, checkpoints),
+        plugged=plugged,
+        stores=stores if given.stores is None else None,
+        end_trace=_end_of_trace(services.trace, given.trace),
+        memory=memory,
+        evaluations=documents.evaluations,
+    )
 
 
-def _plug_in(config: Config, registry: ToolRegistry) -> tuple[Plugin, ...]:
-    """Add the tools of allowed packages, names of ours left to ours; how every package stands."""
-    plugins = load_plugins(config.plugins.allow)
-    registry.add(tool for tool in plugins.tools if tool.name not in registry.names)
-    for plugin in plugins.found:
-        if plugin.status == "broken":
-            log.warning("plug-in %s (%s): %s", plugin.package, plugin.entry, plugin.why)
-    return plugins.found
+def _documents(
+    config: Config, workspace: Workspace, home: Path, redact: Callable[[str], str], seen: SeenTexts
+) -> DocumentDesk:
+    def references() -> References:
+        # SQLite, embeddings and search are loaded only where references are searched.
+        from daiku.memory.opening import open_references
+
+        return open_references(config, _key_of(workspace), home)
+
+    files = WorkspaceReferences(workspace.roots, config.guardrails.references)
+
+    def known() -> Mapping[str, Fingerprints]:
+        return {**corpus(), **files.read()}
+
+    return DocumentDesk(redact, EvaluationStore(home / DATABASE), references, known, seen)
+
+
+def _models(config: Config, workspace: Workspace, bridge: LanguageModelBridge | None, locale: str) -> Models:
+    demo = prompts_folder() / "demo.jsonl"
+    return Models(config.llm, bridge=bridge, script_folders=workspace.roots, demo=demo, locale=locale)
+
+
+def _open_memory(
+    config: Config, workspace: Workspace, home: Path, redact: Callable[[str], str]
+) -> Memory | None:
+    """The memory that the settings ask for."""
+    if not config.memory.enabled:
+        return None
+    # SQLite, embeddings and search are loaded only where a memory is wanted.
+    from daiku.memory.opening import open_memory
+
+    return open_memory(config, _key_of(workspace), home, redact)
+
+
+def _given_first(model: Model | None, resolve: Callable[[str], Model], name: str) -> Model:
+    """The model that was given, unless another one is named that can be asked."""
+    if model is None:
+        return resolve(name)
+    if name in ("", model.name):
+        return model
+    try:
+        return resolve(name)
+    except DaikuError:  # as a run recorded it that another model began
+        return model
+
+
+def _open_trace(
+    settings: TraceSettings, folder: Path | None, environ: Mapping[str, str]
+) -> TraceLogger | None:
+    """The trace of this process's runs: files in `folder`, and spans where an endpoint is set; None: neither."""
+    if folder is None and not settings.otlp_endpoint:
+        return None
+    return TraceLogger(
+        folder,
+        otlp_endpoint=settings.otlp_endpoint,
+        otlp_headers=headers_of(environ.get(OTLP_HEADERS, "")),
+        content=settings.content,
+    )
+
+
+def _end_of_trace(trace: TraceLogger | None, given: TraceLogger | None) -> Callable[[], object]:
+    """What ends a trace with its App: one that was given stays open."""
+    if trace is None:
+        return bool
+    return trace.flush if trace is given else trace.close
 
 
 def _why_no_servers(config: Config, trusted: bool) -> Text:
-    if not trusted:
-        return text("guard.untrusted")
-    return text("guard.settings_deny_mcp") if config.approvals.mcp == "deny" else NO_TEXT
-
-
-def _policy(
-    config: Config,
-    workspace: Workspace,
-    grants: Grants,
-    trusted: bool,
-    own: bool,
-    mode: Mode,
-    approvals: ApprovalMode,
-    attended: bool,
-) -> Policy:
-    return Policy(
-        approvals=config.approvals,
-        mode=mode,
-        approval_mode=approvals,
-        trusted=trusted,
-        own=own,
-        headless=not attended,
-        sandbox=sandbox_state(config.sandbox),
-        network=config.sandbox.network,
-        granted=partial(grants.lookup, _key_of(workspace)),
-        resolve=_resolver(workspace),
-        closed=partial(is_closed, workspace),
-        roots=tuple(str(root) for root in workspace.roots),
-        home=str(Path.home()),
-    )
+    denied = text("guard.settings_deny_mcp") if config.approvals.mcp == "deny" else NO_TEXT
+    return denied if trusted else text("guard.untrusted")
 
 
 def _key_of(workspace: Workspace) -> str:
     """The name under which grants and consents of this workspace are kept."""
     return str(workspace.roots[0]) if workspace.roots else ""
-
-
-def _resolver(workspace: Workspace) -> Callable[[str], str | None]:
-    def resolve(path: str) -> str | None:
-        try:
-            return workspace.relative(workspace.locate(path))
-        except Exception:  # noqa: BLE001  # whatever is wrong with a path, it is not inside
-            return None
-
-    return resolve

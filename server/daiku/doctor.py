@@ -10,17 +10,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import assert_never
 
-from daiku import __version__
 from daiku.api import DoctorFinding
-from daiku.app import App
 from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.servers import ServerReport
-from daiku.llm.table import PROVIDERS
+from daiku.plugins.entries import Plugin
+from daiku.sdk.fronts import App
 from daiku.settings import home, user_file, workspace_file
 from daiku.store.sqlite import SQLITE, SQLITE_NEEDED
-from daiku.texts.text import NO_TEXT, Text, text
-from daiku.tools.plugins import Plugin
+from daiku.texts.text import NO_TEXT, Text, joined, text
 from daiku.tools.sandbox import confines_root, sandbox_state
+from daiku.version import __version__
 
 INSTALLERS = {
     "apt-get": "sudo apt-get install {name}",
@@ -104,21 +103,23 @@ async def inside(app: App) -> list[DoctorFinding]:
         await app.servers.ready(lambda _: None, person=False)
     servers = [_server(report) for report in app.servers.reports()]
     tools = DoctorFinding(area="tools", state="good", what=text("doctor.tools", count=len(app.tools())))
-    plugins = [_plugin(plugin) for plugin in app.plugins]
+    plugins = [_plugin(plugin) for plugin in app.plugged.plugins]
     return [_sandbox(app), *await _models(app), *servers, *plugins, tools]
 
 
 def _plugin(plugin: Plugin) -> DoctorFinding:
+    name = plugin.origin
     match plugin.status:
         case "on":
-            what = text("doctor.plugin", name=plugin.package, what=", ".join(plugin.tools))
-            return DoctorFinding(area="tools", state="good", what=what)
+            what = text("doctor.plugin", name=name, what=", ".join(plugin.names))
+            state = "note" if plugin.why else "good"
+            return DoctorFinding(area="tools", state=state, what=joined("sentences", [what, plugin.why]))
         case "off":
-            what = text("doctor.plugin_off", name=plugin.package)
+            what = text("doctor.plugin_off", name=name)
             mend = text("doctor.allow_plugin", name=plugin.package)
             return DoctorFinding(area="tools", state="note", what=what, mend=mend)
         case "broken":
-            what = text("doctor.plugin", name=plugin.package, what=plugin.why)
+            what = text("doctor.plugin", name=name, what=plugin.why)
             return DoctorFinding(area="tools", state="bad", what=what, mend=text("doctor.mend_plugin"))
         case _:
             assert_never(plugin.status)
@@ -173,7 +174,9 @@ async def _models(app: App) -> list[DoctorFinding]:
             what = text("doctor.models", provider=offer.provider, count=len(offer.models))
             found.append(DoctorFinding(area="models", state="good", what=what))
         else:
-            key = offer.error.kind in ("auth", "no_provider") and PROVIDERS[offer.provider].key_env
+            key = (
+                offer.error.kind in ("auth", "no_provider") and app.config.llm.entries[offer.provider].key_env
+            )
             found.append(
                 DoctorFinding(
                     area="models",

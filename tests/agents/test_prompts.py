@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from jinja2.exceptions import SecurityError, UndefinedError
 
-from daiku import prompts
+from daiku.agents.agent import Prompt
 from daiku.agents.rules import RulesFile, read_rules
 from daiku.agents.system_prompt import SystemVariables, system_prompt
 from daiku.agents.table import AGENTS, find_agent
@@ -19,7 +19,7 @@ from daiku.domain.errors import UsageError
 from daiku.domain.runs import Mode
 from daiku.llm.families import traits_of
 from daiku.llm.tokens import estimate
-from daiku.prompts import render
+from daiku.prompts import library, render
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.table import builtin_tools
 from tests.agents.requests import MODELS, Asking, named_tools, shown, shown_messages, shown_tools, undescribed
@@ -38,7 +38,9 @@ ROLES = ("planner", "researcher", "coder", "runner", "reporter")
 
 
 def rendered(agent: str) -> str:
-    return render(AGENTS[agent].prompt, SystemVariables(rules=RULES, has_tools=True))
+    prompt = AGENTS[agent].instructions
+    assert isinstance(prompt, Prompt)
+    return render(prompt.id, SystemVariables(rules=RULES, has_tools=True))
 
 
 @for_each("agent", ROLES)
@@ -136,7 +138,7 @@ def test_templates_may_neither_miss_a_variable_nor_reach_out() -> None:
 
     with pytest.raises(UndefinedError):
         render("agents/coordinator", Nothing())
-    environment = prompts._environment()
+    environment = library._environment(library._Texts())
     with pytest.raises(SecurityError):
         environment.from_string("{{ ''.__class__.__mro__ }}").render()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 
-from daiku.agents.agent import Agent
+from daiku.agents.agent import Agent, Prompt
 from daiku.agents.table import AGENTS, INNER, delegates
 from daiku.prompts import prompts_folder
 from daiku.tools.table import builtin_tools
@@ -20,17 +20,17 @@ def test_every_agent_says_who_it_is(agent: Agent) -> None:
     assert agent.description
     assert agent.label.en
     assert re.search(r"[\u3041-\u30ff\u4e00-\u9fff]", agent.label.ja)
-    assert (prompts_folder() / f"{agent.prompt}.j2").is_file()
+    assert isinstance(agent.instructions, Prompt)
+    assert (prompts_folder() / f"{agent.instructions.id}.j2").is_file()
 
 
 def test_every_agent_that_is_written_is_in_the_table() -> None:
     written = [
-        keyword.value.value
+        node.args[0].value
         for path in sorted((ROOT / "server/daiku/agents").rglob("*.py"))
         for node in ast.walk(ast.parse(path.read_text("utf-8")))
-        if isinstance(node, ast.Call) and any(keyword.arg == "label" for keyword in node.keywords)
-        for keyword in node.keywords
-        if keyword.arg == "name" and isinstance(keyword.value, ast.Constant)
+        if isinstance(node, ast.Call) and any(keyword.arg == "part" for keyword in node.keywords)
+        if node.args and isinstance(node.args[0], ast.Constant)
     ]
     assert sorted(map(str, written)) == sorted(ALL)
 

@@ -9,7 +9,19 @@ from collections.abc import Callable
 from dataclasses import asdict
 from typing import Protocol
 
-from tests.bench import checkpoints, echo, edits, loop, peers, start, store, streams
+from tests.bench import (
+    checkpoints,
+    echo,
+    edits,
+    fronts,
+    imports,
+    loop,
+    peers,
+    retrieval,
+    start,
+    store,
+    streams,
+)
 from tests.bench.measure import OWN_CORE, Row, pin
 
 
@@ -23,13 +35,16 @@ TABLE: dict[str, Bench] = {
     "turns": loop.turns,
     "deltas": loop.deltas,
     "start": start.start,
+    "imports": imports.imports,
     "streams": streams.streams,
+    "fronts": fronts.fronts,
     "edits": edits.edits,
     "store": store.store,
+    "retrieval": retrieval.retrieval,
     "checkpoints": checkpoints.checkpoints,
     "echo": echo.echo,
 }
-ALONE = ("start", "echo")
+ALONE = ("start", "imports", "echo", "fronts")
 """These start processes, which may use both cores as they would at a person's desk."""
 
 

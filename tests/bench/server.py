@@ -3,6 +3,7 @@
 POST /turns/N/v1/chat/completions        text and one tool call; only text once N results are in the history
 POST /deltas/N/v1/chat/completions       N text deltas, each an HTTP chunk of its own
 POST /paced/N/MS/v1/chat/completions     N text deltas, MS milliseconds apart
+POST /tagged/N/MS/v1/chat/completions    the same, each with the last #number# of what was asked
 """
 
 from __future__ import annotations
@@ -76,6 +77,12 @@ def deltas(count: int) -> tuple[bytes, ...]:
     return (HEAD, *pieces, event({}, "stop"), USAGE + DONE)
 
 
+@cache
+def tagged(count: int) -> tuple[bytes, ...]:
+    pieces = [event({"content": f"000000.{i} "}) for i in range(count)]
+    return (HEAD, *pieces, event({}, "stop"), USAGE + DONE)
+
+
 async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     count = 0
     try:
@@ -90,6 +97,10 @@ async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> 
                 writer.write(b"".join(deltas(5)) if over else turn(count))
             elif path[1] == "deltas":
                 writer.write(b"".join(deltas(int(path[2]))))
+            elif path[1] == "tagged":
+                tag = body[: body.rindex(b"#")].rsplit(b"#", 1)[1]
+                pieces = tuple(p.replace(b"000000", tag.rjust(6, b"0")) for p in tagged(int(path[2])))
+                await paced(writer, pieces, int(path[3]) / 1000)
             else:
                 await paced(writer, deltas(int(path[2])), int(path[3]) / 1000)
             await writer.drain()

@@ -24,6 +24,7 @@ from daiku.domain.messages import (
 from daiku.domain.tools import ToolCall, ToolSpec
 from daiku.llm.model import open_provider
 from daiku.llm.provider import Provider, ProviderDeps
+from daiku.llm.table import PROVIDERS
 from daiku.texts.text import Text
 from tests.llm.server import ModelServer
 
@@ -42,7 +43,7 @@ def settings(server: ModelServer, **more: Any) -> ProviderSettings:
 
 
 def opened(provider: str, settings: ProviderSettings, **deps: Any) -> Provider:
-    return open_provider(provider, settings, ProviderDeps(**deps))
+    return open_provider(PROVIDERS[provider], settings, ProviderDeps(**deps))
 
 
 def request(*messages: Message, model: str = "m", **more: Any) -> ModelRequest:

@@ -112,6 +112,7 @@ async def hear(adapter: LLMAdapter, **more: Any) -> list[ModelEvent]:
 async def test_what_may_pass_is_tried_three_further_times(
     model_server: ModelServer, models: Models, waits: Waits, status: int
 ) -> None:
+    """R1.79: the same model is asked three further times, of 408 and 502 as of its like."""
     model_server.answer(CHAT, *[failing(status)] * 3, saying("at last"))
     heard = await hear(models.resolve())
     assert [e.attempt for e in heard if isinstance(e, Restarted)] == [1, 2, 3]
@@ -123,6 +124,7 @@ async def test_what_may_pass_is_tried_three_further_times(
 async def test_a_fourth_failure_is_told_with_the_number_of_tries(
     model_server: ModelServer, models: Models
 ) -> None:
+    """R1.44, R1.81: without a fallback the failure is told, as an LLMRateLimitError."""
     model_server.answer(CHAT, failing(429, "slow down"))
     with pytest.raises(LLMRateLimitError, match=r"slow down.*4 tries"):
         await hear(models.resolve())
@@ -167,6 +169,7 @@ async def test_a_stream_that_breaks_after_its_first_words_is_begun_anew(
 
 
 async def test_a_lost_connection_is_tried_again(model_server: ModelServer, waits: Waits) -> None:
+    """R1.44: what does not answer is an LLMTimeoutError."""
     dead = LLMSettings(model="compatible/m", compatible=settings(base_url="http://127.0.0.1:9/v1"))
     models = Models(dead, clock=waits.clock)
     with pytest.raises(LLMTimeoutError, match="4 tries"):
@@ -178,6 +181,7 @@ async def test_a_lost_connection_is_tried_again(model_server: ModelServer, waits
 async def test_then_the_fallback_is_asked_once_through_the_same_policy(
     model_server: ModelServer, waits: Waits
 ) -> None:
+    """R1.80: behind them the fallback model is asked."""
     models = Models(config(model_server, fallback_model="compatible/other"), clock=waits.clock)
     model_server.answer(CHAT, *[failing(503)] * 5, saying("from the other"))
     heard = await hear(models.resolve())
@@ -217,6 +221,18 @@ async def test_a_fallback_that_cannot_be_used_leaves_the_first_failure_standing(
     with pytest.raises(LLMTimeoutError, match="the real cause"):
         await hear(models.resolve())
     await models.aclose()
+
+
+async def test_models_are_asked_side_by_side_on_one_loop(model_server: ModelServer, models: Models) -> None:
+    """R1.75: while one model is waited for, others are asked."""
+    model_server.answer(CHAT, Answer([HANG], headers=CUT.headers))
+    waiting = [asyncio.ensure_future(hear(models.resolve())) for _ in range(4)]
+    async with asyncio.timeout(20):
+        while len(model_server.asked) < 4:
+            await asyncio.sleep(0.005)
+    for each in waiting:
+        each.cancel()
+    await asyncio.wait(waiting)
 
 
 async def test_cancelling_ends_a_wait_at_once(model_server: ModelServer) -> None:
@@ -494,6 +510,7 @@ async def test_one_provider_is_kept_for_all_runs(models: Models) -> None:
 
 
 async def test_chat_gives_the_whole_reply_or_its_pieces(model_server: ModelServer, models: Models) -> None:
+    """R1.25, R1.41: with `stream` the pieces as they come, else the whole reply."""
     model_server.answer(CHAT, saying("one|two"))
     adapter = models.resolve()
     assert (await adapter.chat([user()], stream=False)).message.text == "onetwo"
@@ -560,3 +577,37 @@ async def test_what_inferences_use_is_summed_by_project(
     )
     assert other.used_by("shop") == Usage(), "without models of the same each counts for itself"
     await models.aclose()
+
+
+async def test_a_whole_reply_is_a_mapping_and_what_is_asked_besides_is_passed_on(
+    model_server: ModelServer, models: Models
+) -> None:
+    """R1.40: chat(messages, stream=False, **kw) gives what can be used as a dict."""
+    model_server.answer(CHAT, saying("one|two"))
+    reply = await models.resolve().chat([user()], temperature=0.2, seed=7)
+    assert (reply["role"], reply["text"], reply["tool_calls"], reply["finish"]) == (
+        "assistant",
+        "onetwo",
+        [],
+        "stop",
+    )
+    assert dict(reply)["usage"] == reply.usage.model_dump()
+    sent = model_server.asked[0].json
+    assert (sent["temperature"], sent["seed"]) == (0.2, 7)
+
+
+def test_what_a_service_does_not_take_is_refused_with_what_it_takes() -> None:
+    models = Models(LLMSettings(anthropic=keyed()))
+    with pytest.raises(
+        TypeError, match="Anthropic does not take `seed`; what it takes: temperature, top_p, stop"
+    ):
+        models.resolve("anthropic/claude-opus-5-5").chat([user()], seed=1)
+
+
+async def test_tokens_are_counted_by_estimate_where_the_service_does_not_count(
+    model_server: ModelServer, models: Models
+) -> None:
+    """R1.42: of a text, and of messages; the estimate is quick and needs no vocabulary."""
+    adapter = models.resolve()
+    assert await adapter.count_tokens("Count these four words.") in range(4, 8)
+    assert await adapter.count_tokens([user(), user()]) == 2 * await adapter.count_tokens([user()]) > 0

@@ -11,6 +11,8 @@ from daiku.core.calls.toolnames import wire_name
 from daiku.domain.messages import AssistantMessage, ModelEvent, Reply, Restarted, UserMessage
 from daiku.domain.tools import ToolSpec
 from daiku.texts.text import Text
+from daiku.tools.registry import ToolRegistry
+from daiku.tools.table import builtin_tools
 from tests.cases import for_each
 from tests.core.textcalls.callforms import FORMS, TOOLS, C, expected
 from tests.llm.doors import CHAT, DOORS, Door
@@ -67,6 +69,22 @@ async def test_natively_only_servers_of_open_models_leave_calls_in_the_text(
         assert [call.tool for call in message.calls] == ["files/read"]
     else:
         assert message == AssistantMessage(text=Text(text), opaque=message.opaque)
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS[1:])
+async def test_a_model_without_tools_of_its_own_is_sent_their_schemas_in_its_prompt(
+    protocol: str, model_server: ModelServer
+) -> None:
+    """R1.39: what the registry writes for prompts is in the prompt that is really sent."""
+    tools = ToolRegistry(builtin_tools())
+    door = DOORS[0]
+    model_server.answer(door.path, door.says(["Good."], "stop"))
+    models, adapter = door.open(model_server, tool_protocol=protocol)
+    async for _ in adapter.stream(request(user(), model=door.model, tools=tools.specs())):
+        pass
+    await models.aclose()
+    prompt = model_server.asked[-1].json["messages"][0]["content"]
+    assert tools.get_prompt_stub() in prompt
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

@@ -15,11 +15,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import daiku.lsp.documents.editor
+from daiku.core.text.positions import line_starts, offset_of, position_of
 from daiku.domain.runs import Position
 from daiku.domain.tools import ToolCall, ToolResult
 from daiku.lsp.documents.editor_queries import ClientEditor
 from daiku.lsp.documents.open_documents import to_uri
-from daiku.lsp.documents.positions import line_starts, offset_of, position_of
 from daiku.lsp.server import serve
 from daiku.settings.config import Config
 from daiku.tools.files.changing import file_tools

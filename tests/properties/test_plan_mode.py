@@ -28,6 +28,7 @@ EVIL: dict[str, dict[str, Any]] = {
     "files/patch": {"patch": "*** Begin Patch\n*** Delete File: kept.txt\n*** End Patch"},
     "files/move": {"path": "kept.txt", "to": "moved.txt"},
     "files/delete": {"path": "kept.txt"},
+    "document/apply": {"path": "kept.txt", "changes": [{"op": "delete", "start": 0, "end": 1}]},
     "shell/run": {"command": "touch made; rm -f kept.txt"},
     "shell/output": {"id": "x"},
     "shell/kill": {"id": "x"},

@@ -96,7 +96,7 @@ async def test_cancelling_ends_the_run_and_its_command_at_once(play: Play, tmp_p
         await app.runs.cancel(called.run)
         result = await task
     assert result.status == "cancelled"
-    assert watch.types()[-2:] == ["tool_response", "run_finished"]
+    assert watch.types()[-3:] == ["tool_response", "agent_end", "run_finished"]
     with pytest.raises(UsageError):
         await app.runs.steer(called.run, "x")
 

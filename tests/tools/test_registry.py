@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import sys
+import json
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
-from importlib.metadata import EntryPoint
 from typing import Any, cast
 
 import pytest
 from pydantic import Field, JsonValue
 
 from daiku.core.calls.toolnames import wire_name
-from daiku.core.guard.guard import Policy, verdict
 from daiku.domain.errors import Failure, ToolValidationError
 from daiku.domain.tools import ToolCall, ToolResult
 from daiku.domain.work.patches import SearchReplace
 from daiku.texts.text import Text
-from daiku.tools.plugins import load_plugins
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.table import builtin_tools
 from daiku.tools.tool import Args, Preview, Tool, ToolContext
@@ -221,6 +217,7 @@ async def test_long_output_is_cut_in_the_middle_with_a_note() -> None:
 
 
 def test_the_257th_tool_evicts_the_least_recently_used() -> None:
+    """R1.38: 256 loaded tools are kept, the least recently used goes first."""
     r = registry(*(tool(f"n/t{i}") for i in range(257)))
     first, second = r.get("n/t0"), r.get("n/t1")
     for i in range(2, 256):
@@ -232,6 +229,7 @@ def test_the_257th_tool_evicts_the_least_recently_used() -> None:
 
 
 def test_schemas_have_no_titles_or_references_but_keep_an_argument_called_title() -> None:
+    """R1.12: the registry holds what is known of each tool."""
     loaded = registry().get("files/read")
     assert loaded is not None
     assert "$ref" not in loaded.schema_json
@@ -243,11 +241,12 @@ def test_schemas_have_no_titles_or_references_but_keep_an_argument_called_title(
 
 
 def test_the_prompt_stub_names_every_schema() -> None:
+    """R1.39: one line a tool, by the name that the model calls; together they are an object of JSON."""
     stub = registry(tool(), tool("shell/run")).get_prompt_stub()
-    lines = stub.split("\n")
-    assert lines[0].startswith('"files/read": {')
-    assert lines[1].startswith('"shell/run": {')
-    assert '"type": "object"' in stub
+    assert stub.startswith('"files__read": {"type":"object","description":"About files/read.","properties":{')
+    schemas = json.loads(f"{{{stub}}}")
+    assert list(schemas) == ["files__read", "shell__run"]
+    assert all(each["required"] == ["path"] for each in schemas.values())
 
 
 async def test_tools_come_and_go() -> None:
@@ -270,61 +269,3 @@ async def test_a_preview_is_made_from_checked_arguments() -> None:
     assert isinstance(wrong, ToolResult)
     assert not wrong.ok
     assert await r.preview(ToolCall(tool="files/list", args={"path": "a"}), CONTEXT) is None
-
-
-PLUGIN = tool("ext/hello")
-
-
-def plugin_tools() -> list[Tool]:
-    return [PLUGIN]
-
-
-LOADED: list[str] = []
-
-
-def notes_that_it_was_loaded() -> Tool:
-    LOADED.append("loaded")
-    return PLUGIN
-
-
-def test_a_plug_in_that_nobody_allowed_is_named_and_not_even_loaded() -> None:
-    entries = [
-        EntryPoint("quiet", f"{__name__}:notes_that_it_was_loaded", "daiku.tools"),
-        EntryPoint("gone", "no_such_module_here:x", "daiku.tools"),
-    ]
-    found = load_plugins((), entries)
-    assert found.tools == ()
-    assert [(p.package, p.status) for p in found.found] == [("quiet", "off"), ("gone", "off")]
-    assert LOADED == []
-
-
-def test_allowed_plug_ins_bring_tools_and_a_broken_one_is_told_not_raised() -> None:
-    entries = [
-        EntryPoint("one", f"{__name__}:PLUGIN", "daiku.tools"),
-        EntryPoint("many_tools", f"{__name__}:plugin_tools", "daiku.tools"),
-        EntryPoint("bad", f"{__name__}:CONTEXT", "daiku.tools"),
-        EntryPoint("gone", "no_such_module_here:x", "daiku.tools"),
-    ]
-    found = load_plugins(("one", "Many.Tools", "bad", "gone"), entries)
-    assert [t.name for t in found.tools] == ["ext/hello", "ext/hello"]
-    assert [p.status for p in found.found] == ["on", "on", "broken", "broken"]
-    assert "ModuleNotFoundError" in found.found[3].why
-
-
-@pytest.mark.parametrize("claimed", ["none", "read", "edit", "network", "mcp", "plan", "ask", "command"])
-def test_whatever_effect_a_plug_in_claims_it_is_asked_about_as_a_command_is(
-    claimed: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    claiming = replace(tool("ext/hello"), effect=claimed, parallel=True, resumes=True)
-    monkeypatch.setattr(sys.modules[__name__], "PLUGIN", claiming)
-    (given,) = load_plugins(("one",), [EntryPoint("one", f"{__name__}:PLUGIN", "daiku.tools")]).tools
-    assert (given.effect, given.parallel, given.resumes) == ("command", False, False)
-    spec = registry(given).spec("ext/hello")
-    assert spec is not None
-
-    def answer(approvals: Any, **args: JsonValue) -> str:
-        return verdict(ToolCall(tool="ext/hello", args=args), spec, Policy(approval_mode=approvals)).answer
-
-    for approvals in ("ask", "edits", "none"):
-        assert answer(approvals) == answer(approvals, command="ls") == answer(approvals, path="a") == "ask"
-    assert answer("all", path=".git/config") == answer("all", file="AGENTS.md") == "ask"

@@ -19,8 +19,10 @@ from tests.cases import for_each
 
 ROOT = Path(__file__).parents[2]
 SERVER, PROMPTS = ROOT / "server/daiku", ROOT / "prompts"
-SPECS = ToolRegistry(builtin_tools(editor=True, agents=delegates())).specs()
-KNOWN = {*(spec.name for spec in SPECS), *CORE, *FACES}
+EVERY_SPEC = ToolRegistry(builtin_tools(editor=True, agents=delegates())).specs()
+SPECS = tuple(spec for spec in EVERY_SPEC if not spec.inner)
+"""Those that a model is told of."""
+KNOWN = {*(spec.name for spec in EVERY_SPEC), *CORE, *FACES}
 GROUPS = "|".join(sorted({name.partition("/")[0] for name in KNOWN}))
 SLASHED = re.compile(rf"(?<![\w/.-])(?:{GROUPS})/(?:\*|[a-z_]+)(?![\w/])")
 WIRED = re.compile(rf"(?<![\w/.-])(?:{GROUPS})__[a-z_]+")

@@ -7,14 +7,17 @@ import re
 from collections.abc import Iterator
 
 from daiku.domain.base import JsonObject
+from daiku.memory.memory import Memory
 from daiku.tools.face import Face, subject_of
 from daiku.tools.mcp import resources
+from daiku.tools.memory import memory_tools
 from daiku.tools.table import builtin_tools, faces
 from daiku.tools.tool import Tool
 from tests.cases import for_each
 from tests.conftest import ROOT
 
-TOOLS = builtin_tools(editor=True)
+TOOLS = (*builtin_tools(editor=True), *memory_tools(Memory()))
+"""Those of a memory are there only where one is."""
 COMPUTED = {"lines", "files", "agents"}
 """Fields of a subject that are worked out from several arguments."""
 

@@ -36,6 +36,7 @@ def journal(tmp_path: Path) -> Journal:
 
 
 def test_numbers_rise_by_one_and_deltas_are_shown_but_not_stored(journal: Journal) -> None:
+    """R1.72, R1.73: numbers rise by one, and a reader gets what came behind the last that it saw."""
     session = journal.new_session().session_id
     writer = journal.writer(session)
     shown = writer.write("run_1", None, "coordinator", [RunStarted(prompt="x")])

@@ -78,5 +78,5 @@ def test_a_session_keeps_the_newest_and_all_go_with_it_or_with_time(outputs: Out
     assert outputs.read("ses_2", "output:run") is None
     old = time.time() - (DAYS + 1) * 86_400
     os.utime(tmp_path / "outputs/ses_1", (old, old))
-    outputs.sweep()
+    outputs.swept()
     assert not (tmp_path / "outputs/ses_1").exists()

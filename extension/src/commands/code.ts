@@ -40,8 +40,17 @@ export function codeCommands(parts: CodeParts): CommandTable {
     if (failed) return carryOut(parts, "daiku.fix", { context: [failed] });
     return void vscode.window.showInformationMessage(t("Choose the message of a failed test in the Testing view."));
   };
-  for (const name of ["daiku.explain", "daiku.fix", "daiku.writeTests", "daiku.document", "daiku.review"])
+  for (const name of ["daiku.explain", "daiku.fix", "daiku.writeTests", "daiku.review"])
     table[name] = (argument) => carryOut(parts, name, argsIn(argument) ?? selectionOrFile());
+  table["daiku.document"] = async (argument) => {
+    const args = argsIn(argument) ?? selectionOrFile();
+    if (!args.uri || !holdsProse(args.uri)) return carryOut(parts, "daiku.document", args);
+    const { ask, text, ...rest } = args;
+    const told = text ?? args.instruction ?? "";
+    const options = { title: t("Revise the text"), prompt: t("What shall be changed in it?"), ignoreFocusOut: true };
+    const said = told && !ask ? told : await vscode.window.showInputBox({ ...options, value: told });
+    if (said?.trim()) await carryOut(parts, "daiku.document", { ...rest, instruction: said.trim() });
+  };
   const written: Record<string, [title: () => string, prompt: () => string]> = {
     "daiku.plan": [() => t("Plan"), () => t("What shall be reached?")],
     "daiku.research": [() => t("Research"), () => t("What shall be found out?")],
@@ -60,6 +69,12 @@ export function codeCommands(parts: CodeParts): CommandTable {
   }
   return table;
 }
+
+/** Whether a file holds prose by its name, as the server sees it. */
+const holdsProse = (uri: string): boolean =>
+  /\.(?:md|mdx|markdown|mkd|qmd|rmd|rst|rest|adoc|asciidoc|asc|html?|xhtml|tex|latex|txt|text)$/i.test(
+    vscode.Uri.parse(uri).path,
+  );
 
 /** In the open chat, so that the person sees the run; where one is under way there, in a new one. */
 async function carryOut({ chat, panel }: CodeParts, command: string, args: CommandArgs): Promise<void> {

@@ -4,6 +4,7 @@ import * as vscode from "vscode";
 import type { Chat } from "../chat/chat";
 import type { Panel } from "../chat/panel";
 import { deleteSession } from "../chat/requests";
+import { showTrace } from "../chat/trace";
 import { askRestoreFiles } from "../chat/undo";
 import type { Session } from "../contract.gen";
 import { t } from "../l10n";
@@ -17,7 +18,7 @@ import type { CommandTable } from "./table";
 export interface SessionParts {
   chat: Pick<Chat, "current" | "chunks" | "open" | "fork" | "remove">;
   server: Pick<Server, "client">;
-  panel: Pick<Panel, "reveal">;
+  panel: Pick<Panel, "reveal" | "post">;
   sessions: SessionsTree;
 }
 
@@ -26,6 +27,7 @@ export function sessionCommands(parts: SessionParts): CommandTable {
   const { chat, sessions, panel, server } = parts;
   const idOf = (argument: unknown): string | undefined =>
     sessionIn(argument)?.sessionId ?? sessions.view.selection[0]?.sessionId ?? chat.current;
+  const openLines = (id: string) => exportSession(server, id, "trace");
   return {
     "daiku.openSession": async (argument) => {
       const id = idOf(argument);
@@ -49,7 +51,11 @@ export function sessionCommands(parts: SessionParts): CommandTable {
       if (id && (await deleteSession(chat, id))) await sessions.refresh();
     },
     "daiku.exportSession": (argument) => exportSession(server, idOf(argument), "markdown"),
-    "daiku.showTrace": (argument) => exportSession(server, idOf(argument), "trace"),
+    "daiku.showTrace": async (argument) => {
+      const id = idOf(argument);
+      if (!id) return void vscode.window.showInformationMessage(t("There is no chat whose trace could be shown."));
+      await showTrace({ server, openPlace: (...place) => openPlace(parts, ...place), openLines }, id);
+    },
     "daiku.fork": (argument) => fork(parts, sessionIn(argument)),
   };
 }
@@ -69,6 +75,13 @@ async function exportSession(
   const known = (await vscode.languages.getLanguages()).includes(language);
   const document = await vscode.workspace.openTextDocument({ language: known ? language : "json", content: text });
   await vscode.window.showTextDocument(document, { preview: false });
+}
+
+/** Opens the chat, and shows in it what begins there. */
+async function openPlace({ chat, panel }: SessionParts, session: string, seq: number, callId: string): Promise<void> {
+  await panel.reveal();
+  if (chat.current !== session) await chat.open(session);
+  panel.post({ type: "place", seq, callId });
 }
 
 /** A new chat that begins like the old one: from its end, or from any message of the open one. */

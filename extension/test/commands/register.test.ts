@@ -172,6 +172,25 @@ describe("commands about code", () => {
     ]);
   });
 
+  it("revise prose as the person says, and document code without a question", async () => {
+    const { run, asked } = commandWorld({ "workspace/executeCommand": () => ended("s1") });
+    window.activeTextEditor = editorOf("a.py", "x = 1\n");
+    await run("document");
+    window.activeTextEditor = editorOf("guide.md", "# A\n");
+    await run("document");
+    person.writes = (title) => (title === "Revise the text" ? " Shorter, please. " : undefined);
+    await run("document");
+    await run("document", { uri: "file:///project/guide.md", instruction: "Clearer.", ask: true });
+    await run("document", { uri: "file:///project/guide.md", instruction: "Clearer." });
+    expect(execute(asked).map((one) => [one.arguments[0]?.uri, one.arguments[0]?.instruction])).toEqual([
+      ["file:///project/a.py", undefined],
+      ["file:///project/guide.md", "Shorter, please."],
+      ["file:///project/guide.md", "Shorter, please."],
+      ["file:///project/guide.md", "Clearer."],
+    ]);
+    expect(execute(asked).some((one) => "ask" in (one.arguments[0] ?? {}))).toBe(false);
+  });
+
   it("hand over what failed last in a terminal, and say so where nothing did", async () => {
     const failure = { kind: "terminal" as const, text: "$ npm test\nfailed" };
     const { run, asked } = commandWorld({ "workspace/executeCommand": () => ended("s1") }, failure);

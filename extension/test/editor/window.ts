@@ -6,7 +6,7 @@ import { person, seen } from "./person";
 import { Disposable, EventEmitter } from "./values";
 
 /** The pages that were opened beside the texts. */
-export const webviews: { html: string; press(message: unknown): void; close(): void }[] = [];
+export const webviews: { html: string; sent: unknown[]; press(message: unknown): void; close(): void }[] = [];
 /** The trees of the side bar, by the ids of their views; `look`: the person brings one into sight. */
 export const trees = new Map<string, { provider: vscode.TreeDataProvider<unknown>; look(): void }>();
 /** Who draws the panel. */
@@ -50,11 +50,14 @@ async function showQuickPick<T extends vscode.QuickPickItem>(items: readonly T[]
 function createWebviewPanel() {
   const received = new EventEmitter<unknown>();
   const gone = new EventEmitter<void>();
-  const webview = { html: "", onDidReceiveMessage: received.event };
+  const sent: unknown[] = [];
+  const postMessage = async (message: unknown) => sent.push(message) > 0;
+  const webview = { html: "", onDidReceiveMessage: received.event, postMessage };
   webviews.push({
     get html() {
       return webview.html;
     },
+    sent,
     press: (pressed) => received.fire(pressed),
     close: () => gone.fire(),
   });

@@ -64,6 +64,7 @@ const DEFAULTS: { [T in Chunk["type"]]: Data<T> } = {
     driven: false,
     told: "",
     environment: [],
+    recalled: [],
     roundsBefore: 0,
     tainted: false,
   },

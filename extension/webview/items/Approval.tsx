@@ -20,6 +20,7 @@ const titles = (): Record<ApprovalItem["ask"]["kind"], string> => ({
   network: t("Use the network?"),
   mcp: t("Call this tool?"),
   plan: t("Go on with this plan?"),
+  memory: t("Remember or forget this?"),
 });
 const ICONS: Record<ApprovalItem["ask"]["kind"], string> = {
   read: "eye",
@@ -28,6 +29,7 @@ const ICONS: Record<ApprovalItem["ask"]["kind"], string> = {
   network: "globe",
   mcp: "plug",
   plan: "checklist",
+  memory: "bookmark",
 };
 
 export function Approval({ item, focus }: { item: ApprovalItem; focus: number }) {

@@ -1,30 +1,42 @@
-"""The Agent dataclass, with its Stage (work with a brief) and its Machine (runs without a model)."""
+"""The Agent: a name, instructions, tools, the type of its answers, and whom it may hand work to."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, TypedDict, Unpack, cast
 
+from daiku.agents.given import (
+    ToolLike,
+    checked_extras,
+    checked_guardrails,
+    checked_hook,
+    checked_memory,
+    checked_model,
+    checked_name,
+)
+from daiku.agents.part import Machine, Part, Stage
 from daiku.agents.role import Role
+from daiku.agents.running import Result, RunnerOptions, Stream, own_runner
+from daiku.agents.typed_output import TypedOutput, typed_output
 from daiku.core.calls.toolnames import wire_name
 from daiku.core.calls.toolsets import CALL, FIND, ToolSet, choose_tools
-from daiku.core.replies.parse import Unreadable
-from daiku.core.state.machine import Move
-from daiku.core.state.state import State
-from daiku.domain.errors import Failure
+from daiku.core.ports import Guard, Remembers
 from daiku.domain.labels import Label
-from daiku.domain.runs import ApprovalMode, Mode
+from daiku.domain.runs import Mode
 from daiku.domain.tools import EditForm, Effect, ToolSpec
-from daiku.domain.work.handovers import Brief, Handover
+from daiku.llm.families import Model
+from daiku.tools.functions import as_tools
+from daiku.tools.tool import Tool
 
 CARRIED_OUT: Mapping[Mode, frozenset[Effect]] = MappingProxyType(
     {
-        "ask": frozenset({"none", "read", "network", "ask"}),
-        "plan": frozenset({"none", "read", "network", "plan", "ask"}),
-        "act": frozenset({"none", "read", "edit", "command", "network", "mcp", "plan", "ask"}),
+        "ask": frozenset({"none", "read", "network", "ask", "memory"}),
+        "plan": frozenset({"none", "read", "network", "plan", "ask", "memory"}),
+        "act": frozenset({"none", "read", "edit", "command", "network", "mcp", "plan", "ask", "memory"}),
     }
 )
 """Which effects a mode lets be carried out. What a model is offered is the same in every mode."""
@@ -39,54 +51,177 @@ _WHAT_IT_DOES: Mapping[Effect, str] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
-    """How an agent works as a stage of a chain: its input and its handover. Both functions are pure.
+class Prompt:
+    """Instructions that stand in a packaged template, by its id such as `agents/coder`."""
 
-    `hand_back` reads from the state of its finished run what it hands over, or why nothing is fit for
-    that. `request` is what it is told for a Brief (None: the request alone). `shows`: of the project's files
-    it is shown those that were changed, or also those that its work names and a list of the others."""
-
-    hand_back: Callable[[State], Handover | Unreadable]
-    request: Callable[[Brief], str] | None = None
-    shows: Literal["nothing", "changed", "named"] = "nothing"
+    id: str
 
 
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """What drives an agent's runs in place of a model. All three are pure.
+class AgentOptions(TypedDict, total=False):
+    """What `Agent.with_` can change."""
 
-    `next_move` also gets why no model can be asked any more (None: one can). `brief` is what it gives to a
-    stage, for a state, the stage's agent and a request. `unfinished` says why a run that has said its last
-    word has failed all the same."""
+    tools: Iterable[ToolLike]
+    model: str | Model
+    output: Any
+    handoffs: Sequence[Agent]
+    guardrails: Sequence[Guard]
+    memory: Remembers | None
+    extra_cfg: Mapping[str, Any] | None
+    on_handoff_return: Callable[[str], str] | None
+    part: Part | None
 
-    next_move: Callable[[State, ApprovalMode, Failure | None], Move]
-    brief: Callable[[State, str, str], Brief]
-    unfinished: Callable[[State], Failure | None]
+
+LONGEST_DESCRIPTION = 200
+"""Characters of the instructions that other agents are told where nothing else says what an agent does."""
+HANDOFF = "agent/handoff"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False, eq=False, weakref_slot=True)
 class Agent:
-    """A role (R1.18–R1.21): a name, a label for people, a prompt template, what other
-    agents are told that it does (only of a `delegate` they are told), the tools it may use (patterns), the form
-    it answers in (None: words and tool calls), its part in a chain of work, what drives it in place of a model,
-    and what becomes of its answer when it was handed a request (R1.33). One that `defers` is sent the schemas of
-    a few tools, and finds the others by tools/find. Its tools get `extra_cfg` as it is (R1.20). Without `may_cd` its commands all work in the project's folder, with
-    `knows_project` its prompt tells what the project's manifests say."""
+    """Who works: a name, instructions, tools (R1.10, R1.18–R1.21). Planner, coder and the others are values of it.
+
+    `name` and `instructions` never change; `with_` makes a copy in which the rest may differ, as the model and the
+    memory of one run (R1.22). `tools` are functions, `Tool`s and names or patterns of built-in tools (`"files/*"`);
+    without any it has none. `model` is a name, "" for its Runner's, or what answers in its place. Of `output`, a
+    pydantic model or any type that pydantic can check, its answers are; others are sent back. `handoffs` are the
+    agents that it may give requests to, `on_handoff_return` is called with the answer when it was given one (R1.33).
+    `guardrails` look at what it is told, calls and answers, `memory` brings what fits a request: both stand before
+    and behind the model (R1.24, R1.28). Its tools get `extra_cfg` as it is (R1.20). `part` is for Daiku's own agents.
+
+    Raises TypeError or ValueError that names the argument.
+    """
 
     name: str
-    label: Label
-    prompt: str
-    description: str
-    delegate: bool = True
-    tools: tuple[str, ...] = ("*",)
-    role: Role | None = None
-    stage: Stage | None = None
-    machine: Machine | None = None
-    defers: bool = False
-    on_handoff_return: Callable[[str], str] = str
-    may_cd: bool = True
-    knows_project: bool = False
-    extra_cfg: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    instructions: str | Prompt
+    tools: tuple[Tool | str, ...]
+    model: str | Model
+    output: Any
+    handoffs: tuple[Agent, ...]
+    guardrails: tuple[Guard, ...]
+    memory: Remembers | None
+    extra_cfg: Mapping[str, Any]
+    on_handoff_return: Callable[[str], str]
+    part: Part | None
+    answers: TypedOutput | None = field(init=False)
+    """How its typed answers are asked for and read; None where it answers in words."""
+    role: Role | None = field(init=False)
+    """The form it answers in."""
+
+    def __init__(
+        self,
+        name: str,
+        instructions: str | Prompt,
+        *,
+        tools: Iterable[ToolLike] = (),
+        model: str | Model = "",
+        output: Any = None,
+        handoffs: Sequence[Agent] = (),
+        guardrails: Sequence[Guard] = (),
+        memory: Remembers | None = None,
+        extra_cfg: Mapping[str, Any] | None = None,
+        on_handoff_return: Callable[[str], str] | None = None,
+        part: Part | None = None,
+    ) -> None:
+        answers = typed_output(output)
+        values: dict[str, object] = {
+            "name": checked_name(name),
+            "instructions": _checked_instructions(instructions),
+            "tools": as_tools(tools),
+            "model": checked_model(model),
+            "output": output,
+            "handoffs": _checked_handoffs(handoffs),
+            "guardrails": checked_guardrails(guardrails),
+            "memory": checked_memory(memory),
+            "extra_cfg": checked_extras(extra_cfg),
+            "on_handoff_return": checked_hook(on_handoff_return),
+            "part": part,
+            "answers": answers,
+            "role": part.role if part is not None else answers.role() if answers is not None else None,
+        }
+        for part_of, value in values.items():
+            object.__setattr__(self, part_of, value)
+
+    def with_(self, **changes: Unpack[AgentOptions]) -> Agent:
+        """A changed copy, as `agent.with_(model="openai/gpt-5.2")` (R1.22). Raises as `Agent`."""
+        fixed = next((name for name in ("name", "instructions") if name in changes), None)
+        if fixed is not None:
+            raise TypeError(f"Agent.with_: `{fixed}` of an agent never changes; make another Agent.")
+        kept: dict[str, Any] = {each.name: getattr(self, each.name) for each in fields(self)[2:] if each.init}
+        return Agent(self.name, self.instructions, **(kept | cast("dict[str, Any]", changes)))
+
+    async def run(self, text: str, **options: Unpack[RunnerOptions]) -> Result:
+        """Work on `text` to its end, by a Runner of its own that is made with `options`."""
+        runner = own_runner(options)
+        try:
+            return await runner.run(self, text)
+        finally:
+            await runner.aclose()
+
+    def run_sync(self, text: str, **options: Unpack[RunnerOptions]) -> Result:
+        """`run` for code that is not asynchronous; also inside a running event loop, which waits for it."""
+        runner = own_runner(options)
+        try:
+            return runner.run_sync(self, text)
+        finally:
+            runner.close()
+
+    def stream(self, text: str, **options: Unpack[RunnerOptions]) -> Stream:
+        """`run` whose chunks are read as they come: `async for chunk in agent.stream("…")` (R1.3)."""
+        return own_runner(options).stream(self, text, closes=True)
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """The names and patterns of all its tools."""
+        own = tuple(each if isinstance(each, str) else each.name for each in self.tools)
+        return (*own, HANDOFF) if self.handoffs else own
+
+    @property
+    def own_tools(self) -> tuple[Tool, ...]:
+        """The tools that it brings itself."""
+        return tuple(each for each in self.tools if isinstance(each, Tool))
+
+    @property
+    def uses_builtin_tools(self) -> bool:
+        """Whether it names tools of Daiku: then it is told of the folder that they work in."""
+        return any(isinstance(each, str) for each in self.tools)
+
+    @property
+    def label(self) -> Label:
+        """What people are shown."""
+        return self.part.label if self.part is not None else Label(en=self.name, ja=self.name)
+
+    @property
+    def description(self) -> str:
+        """What other agents are told that it does."""
+        if self.part is not None or isinstance(self.instructions, Prompt):
+            return self.part.description if self.part is not None else ""
+        line = self.instructions.strip().split("\n", 1)[0]
+        return line if len(line) <= LONGEST_DESCRIPTION else f"{line[:LONGEST_DESCRIPTION]}…"
+
+    @property
+    def delegate(self) -> bool:
+        """Whether any agent may hand requests to it."""
+        return self.part is not None and self.part.delegate
+
+    @property
+    def stage(self) -> Stage | None:
+        return self.part.stage if self.part is not None else None
+
+    @property
+    def machine(self) -> Machine | None:
+        return self.part.machine if self.part is not None else None
+
+    @property
+    def defers(self) -> bool:
+        return self.part is not None and self.part.defers
+
+    @property
+    def may_cd(self) -> bool:
+        return self.part is None or self.part.may_cd
+
+    @property
+    def knows_project(self) -> bool:
+        return self.part is not None and self.part.knows_project
 
     @property
     def reads_brief(self) -> bool:
@@ -95,7 +230,7 @@ class Agent:
 
     def usable(self, specs: tuple[ToolSpec, ...]) -> tuple[ToolSpec, ...]:
         """The tools of this agent whatever the mode, in the registry's order (stable for caches)."""
-        return tuple(spec for spec in specs if any(fnmatchcase(spec.name, pattern) for pattern in self.tools))
+        return _usable(self.patterns, _Same(specs))
 
     def allowed(self, specs: tuple[ToolSpec, ...], mode: Mode) -> tuple[ToolSpec, ...]:
         """Those of its tools that may be carried out in this mode."""
@@ -106,10 +241,10 @@ class Agent:
     ) -> ToolSet:
         """Divide its tools into those that a model is sent and those that it has to find. `large`: whether the
         project is."""
-        usable = self.usable(specs)
+        patterns, known = self.patterns, _Same(specs)
         if not self.defers:
-            return ToolSet(tuple(spec for spec in usable if spec.name not in (FIND, CALL)))
-        return choose_tools(usable, window=window, edits=edits, large=large())
+            return _all_sent(patterns, known)
+        return _chosen(patterns, known, window, edits, large())
 
     def why_refused(self, spec: ToolSpec, mode: Mode) -> str:
         """Why a call of a tool that there is was not carried out, and what to do instead."""
@@ -128,7 +263,64 @@ class Agent:
         )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Same:
+    """The tools of a registry, known again as the same tuple: hundreds of runs may begin with them at once."""
+
+    specs: tuple[ToolSpec, ...]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.specs is self.specs
+
+    def __hash__(self) -> int:
+        return id(self.specs)
+
+
+@lru_cache(maxsize=64)
+def _usable(patterns: tuple[str, ...], known: _Same) -> tuple[ToolSpec, ...]:
+    return tuple(spec for spec in known.specs if any(_names(pattern, spec) for pattern in patterns))
+
+
+@lru_cache(maxsize=64)
+def _all_sent(patterns: tuple[str, ...], known: _Same) -> ToolSet:
+    return ToolSet(tuple(spec for spec in _usable(patterns, known) if spec.name not in (FIND, CALL)))
+
+
+@lru_cache(maxsize=64)
+def _chosen(patterns: tuple[str, ...], known: _Same, window: int, edits: EditForm, large: bool) -> ToolSet:
+    return choose_tools(_usable(patterns, known), window=window, edits=edits, large=large)
+
+
+def _names(pattern: str, spec: ToolSpec) -> bool:
+    """Whether a pattern of tools means this one; those of single agents are not meant by `*`."""
+    return fnmatchcase(spec.name, pattern) and not (spec.inner and pattern == "*")
+
+
 LOOKING = ("files/read", "files/list", "search/*", "editor/*")
 """The tools that look at the project's files and change nothing."""
 HISTORY = ("git/status", "git/diff", "git/log")
 """The tools that look at the repository; whoever has a shell asks it."""
+
+
+def _checked_instructions(instructions: object) -> str | Prompt:
+    if isinstance(instructions, Prompt):
+        return instructions
+    if not isinstance(instructions, str):
+        kind = type(instructions).__name__
+        raise TypeError(f"Agent: `instructions` is a text or a Prompt, not a {kind}.")
+    if not instructions.strip():
+        raise ValueError("Agent: `instructions` is empty; say in a sentence what the agent does.")
+    return instructions
+
+
+def _checked_handoffs(handoffs: object) -> tuple[Agent, ...]:
+    if isinstance(handoffs, str) or not isinstance(handoffs, Sequence):
+        raise TypeError(f"Agent: `handoffs` is a list of Agents, not a {type(handoffs).__name__}.")
+    found: list[Agent] = []
+    for each in cast("Sequence[object]", handoffs):
+        if not isinstance(each, Agent):
+            raise TypeError(f"Agent: `handoffs` takes Agents, not a {type(each).__name__} ({each!r:.80}).")
+        if any(each.name == other.name for other in found):
+            raise ValueError(f"Agent: `handoffs` holds two agents called {each.name!r}.")
+        found.append(each)
+    return tuple(found)

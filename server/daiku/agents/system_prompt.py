@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from daiku.agents.agent import Agent
+from daiku.agents.agent import Agent, Prompt
 from daiku.agents.project import project_facts
 from daiku.agents.rules import RulesFile, read_rules
 from daiku.core.state.context import UNTRUSTED_RULES
@@ -25,6 +25,8 @@ class SystemVariables(Frozen):
     """The tools that the model is sent; of others the text says nothing, or that they can be found."""
     family: Family = "other"
     edits: EditForm = "search_replace"
+    depth: int = 1
+    """How deep a draft goes (R1.60); other agents do not look at it."""
     untrusted: str = ""
     """What stands before the rules of a workspace that the person does not trust."""
     facts: str = ""
@@ -43,29 +45,35 @@ def system_prompt(
     offered: tuple[str, ...] = (),
     traits: ModelTraits = ANY_MODEL,
     native: bool = True,
+    depth: int = 1,
 ) -> str:
     """The system prompt of `agent` for a model of these traits: the same text in every turn and mode, so that
-    providers' caches hit. `native`: the model calls tools in its provider's own way."""
-    return render(
-        agent.prompt,
-        SystemVariables(
-            rules=read_rules(roots),
-            has_tools=has_tools,
-            by_tools=has_tools and native,
-            offered=offered,
-            family=traits.family,
-            edits=traits.edits,
-            untrusted="" if trusted else UNTRUSTED_RULES,
-            facts=project_facts(roots) if agent.knows_project else "",
-            mcp_prompt=mcp_prompt,
-        ),
+    providers' caches hit. `native`: the model calls tools in its provider's own way. An agent with instructions of
+    its own is told these, the form of its answers, and the project's rules where it works on the project."""
+    by_tools = has_tools and native
+    variables = SystemVariables(
+        rules=read_rules(roots) if agent.uses_builtin_tools or isinstance(agent.instructions, Prompt) else (),
+        has_tools=has_tools,
+        by_tools=by_tools,
+        offered=offered,
+        family=traits.family,
+        edits=traits.edits,
+        depth=depth,
+        untrusted="" if trusted else UNTRUSTED_RULES,
+        facts=project_facts(roots) if agent.knows_project else "",
+        mcp_prompt=mcp_prompt,
     )
+    if isinstance(agent.instructions, Prompt):
+        return render(agent.instructions.id, variables)
+    form = agent.answers.told(by_tools) if agent.answers is not None else ""
+    place = render("parts/place", variables) if variables.rules or mcp_prompt else ""
+    return "\n\n".join(part for part in (agent.instructions, form, place.strip()) if part)
 
 
-class _NoVariables(Frozen):
+class NoVariables(Frozen):
     pass
 
 
 def summary_order() -> str:
     """Return the prompt that asks a model to summarize a conversation."""
-    return render("parts/summary", _NoVariables())
+    return render("parts/summary", NoVariables())

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from daiku.agents.agent import Agent
+from daiku.agents.agent import Agent, Prompt
 from daiku.agents.coding.coder import CODER
 from daiku.agents.coding.explorer import EXPLORER
 from daiku.agents.coding.planner import PLANNER
@@ -14,33 +15,46 @@ from daiku.agents.coding.researcher import RESEARCHER
 from daiku.agents.coding.runner import RUNNER
 from daiku.agents.coding.tasks import BRINGER, TASK_LOOP, TASK_REPORT, TASKS
 from daiku.agents.coding.team import TEAM
+from daiku.agents.drafting.document import DOCUMENT
+from daiku.agents.drafting.draft import DRAFT, SECTIONS
+from daiku.agents.drafting.evaluator import EVAL
+from daiku.agents.drafting.guardian import GUARD
+from daiku.agents.drafting.reference import REFERENCE
+from daiku.agents.drafting.reflection import LESSONS, REFLECTION
+from daiku.agents.drafting.style import STYLE
+from daiku.agents.part import Part
 from daiku.domain.errors import Failure, UsageError
 from daiku.domain.labels import Label
 from daiku.texts.text import text
 
 COORDINATOR = Agent(
-    name="coordinator",
-    label=Label("Coordinator", "コーディネーター"),
-    prompt="agents/coordinator",
-    description="talks with the person and decides what is done next",
-    delegate=False,
-    defers=True,
-    knows_project=True,
+    "coordinator",
+    Prompt("agents/coordinator"),
+    tools=("*",),
+    part=Part(
+        label=Label("Coordinator", "コーディネーター"),
+        description="talks with the person and decides what is done next",
+        delegate=False,
+        defers=True,
+        knows_project=True,
+    ),
 )
 COMMITTER = Agent(
-    name="committer",
-    label=Label("Committer", "コミッター"),
-    prompt="agents/committer",
-    description="writes the message of a commit",
-    delegate=False,
-    tools=(),
+    "committer",
+    Prompt("agents/committer"),
+    part=Part(
+        label=Label("Committer", "コミッター"), description="writes the message of a commit", delegate=False
+    ),
 )
 
+DRAFTING = (DOCUMENT, SECTIONS, DRAFT, STYLE, REFERENCE, GUARD, EVAL, REFLECTION, LESSONS)
+"""The agents that revise prose: who leads, the stages, and who learns from what they came to."""
 AGENTS: Mapping[str, Agent] = MappingProxyType(
     {
         agent.name: agent
         for agent in (COORDINATOR, PLANNER, RESEARCHER, EXPLORER, CODER, RUNNER, REPORTER, COMMITTER, TEAM)
     }
+    | {agent.name: agent for agent in DRAFTING}
 )
 INNER: Mapping[str, Agent] = MappingProxyType(
     {agent.name: agent for agent in (TASKS, TASK_LOOP, TASK_REPORT, BRINGER)}
@@ -49,24 +63,54 @@ INNER: Mapping[str, Agent] = MappingProxyType(
 ALL_AGENTS: Mapping[str, Agent] = MappingProxyType({**AGENTS, **INNER})
 
 
-def agent_on_record(name: str) -> Agent:
-    """Return the agent of a recorded run, internal agents included. Raises UsageError."""
-    return INNER.get(name) or find_agent(name)
+def delegates(more: Mapping[str, Agent] = MappingProxyType({})) -> Mapping[str, str]:
+    """Return the agents that can be handed a request, each with its description; `more` are people's own."""
+    ours = {agent.name: agent.description for agent in AGENTS.values() if agent.delegate}
+    return ours | {agent.name: agent.description for agent in more.values()}
 
 
-def delegates() -> Mapping[str, str]:
-    """Return the agents that can be handed a request, each with its description."""
-    return {agent.name: agent.description for agent in AGENTS.values() if agent.delegate}
-
-
-def find_agent(name: str) -> Agent:
-    """Return the agent called `name`. Raises UsageError that lists the known names."""
-    if name not in AGENTS:
+def find_agent(name: str, own: Mapping[str, Agent] = MappingProxyType({})) -> Agent:
+    """Return the agent called `name`: one of people's `own`, else one of ours. Raises UsageError that lists the
+    known names."""
+    found = own.get(name) or AGENTS.get(name)
+    if found is None:
         raise UsageError(
             Failure(
                 kind="not_found",
                 message=text("roles.no_agent", name=repr(name)),
-                hint=text("roles.known", names=", ".join(AGENTS)),
+                hint=text("roles.known", names=", ".join([*own, *AGENTS])),
             )
         )
-    return AGENTS[name]
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Agents:
+    """The agents of one wiring: ours, and people's `own`, which come first where the names are the same."""
+
+    own: Mapping[str, Agent] = field(default_factory=lambda: MappingProxyType({}))
+
+    def find(self, name: str) -> Agent:
+        """Return the agent called `name`. Raises UsageError that lists the known names."""
+        return find_agent(name, self.own)
+
+    def of_run(self, name: str, given: Agent | None, run: str) -> Agent:
+        """The agent that goes on with `run`, whose agent is recorded as `name`: the one that is `given`, else a
+        known one. Raises UsageError that says what is missing."""
+        if given is not None and given.name == name:
+            return given
+        found = self.own.get(name) or AGENTS.get(name)
+        if given is not None or found is None:
+            raise UsageError(
+                Failure(
+                    kind="not_found",
+                    message=text("roles.needs_agent", name=repr(name), run=run),
+                    hint=text("roles.give_agent", name=repr(name)),
+                )
+            )
+        return found
+
+    def on_record(self, name: str) -> Agent:
+        """The agent of a recorded run, internal ones included. One that is not known here is stood in for: its
+        session can be read and its runs be ended, not gone on with."""
+        return self.own.get(name) or ALL_AGENTS.get(name) or Agent(name, Prompt("agents/coordinator"))

@@ -79,6 +79,8 @@ from daiku.api.runs import (
     CodeResult,
     CommandsParams,
     CommandsResult,
+    DocumentParams,
+    DocumentResult,
     PlanParams,
     PlanResult,
     ResearchParams,
@@ -101,6 +103,7 @@ from daiku.api.sessions import (
     SessionNewParams,
     SessionRef,
 )
+from daiku.api.traces import TraceResult, TraceSpan
 from daiku.domain.base import Wire
 from daiku.domain.work.handovers import CommandOutcome
 

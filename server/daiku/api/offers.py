@@ -31,6 +31,8 @@ class ProviderState(Localizable):
     provider: str
     usable: bool
     error: Failure | None = None
+    origin: str = ""
+    """The package that brings it, with its version; empty for Daiku's own."""
 
 
 class ModelsResult(Localizable):
@@ -45,6 +47,8 @@ class ToolInfo(Wire):
     description: str
     parameters: JsonObject
     effect: Effect
+    origin: str = ""
+    """As for a provider."""
 
 
 class ServerState(Localizable):
@@ -83,6 +87,8 @@ class AgentInfo(Wire):
     name: str
     description: str
     tools: tuple[str, ...] = ()
+    origin: str = ""
+    """As for a provider."""
 
 
 class AgentsResult(Wire):

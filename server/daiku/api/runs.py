@@ -6,9 +6,10 @@ from daiku.api.base import Id, Token
 from daiku.domain.base import Wire
 from daiku.domain.events import ApprovalDecision
 from daiku.domain.messages import Image
-from daiku.domain.runs import ApprovalMode, ContextItem, Cursor, EditGrant, Mode, RunLimits, RunResult
+from daiku.domain.runs import ApprovalMode, ContextItem, Cursor, EditGrant, Mode, Range, RunLimits, RunResult
+from daiku.domain.work.documents import Depth
 from daiku.domain.work.handovers import CommandOutcome
-from daiku.domain.work.patches import FileStat
+from daiku.domain.work.patches import FileStat, PatchJSON, RangeEdit
 from daiku.domain.work.plans import Plan
 from daiku.domain.work.research import Research
 
@@ -85,6 +86,24 @@ class CommandsResult(RunResult):
 
     commands: tuple[CommandOutcome, ...] = ()
     not_run: tuple[str, ...] = ()
+
+
+class DocumentParams(RunStart):
+    """A document (a file URI) and what is to be done with it; with `range` only with these lines."""
+
+    uri: str
+    instruction: str
+    depth: Depth | None = None
+    """Absent: 1."""
+    range: Range | None = None
+
+
+class DocumentResult(RunResult):
+    """`patch` in code points of the document as it stood, `edits` the same by line and character; absent and empty
+    where nothing is to be changed, or a guard blocked it."""
+
+    patch: PatchJSON | None = None
+    edits: tuple[RangeEdit, ...] = ()
 
 
 class ResumeParams(Wire):

@@ -7,12 +7,12 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
-from daiku.app import App, build
 from daiku.cli.display.term import human_stream, safe
 from daiku.cli.main import usage
 from daiku.core.guard.redact import redactor
 from daiku.domain.base import JsonObject
 from daiku.logs import start_logging
+from daiku.sdk.fronts import App, build
 from daiku.settings import Loaded, home, load, secrets_of
 from daiku.settings.trust import is_trusted
 from daiku.texts.terminal import locale_of, localize, say

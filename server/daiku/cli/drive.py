@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from daiku.app import App
 from daiku.cli.ask import keyboard
 from daiku.cli.ask.approvals import ask_approval, ask_question
 from daiku.cli.display.show import Show, usage_text
@@ -21,7 +20,7 @@ from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError
 from daiku.domain.events import ApprovalAsked, InputAsked, RunStarted
 from daiku.domain.runs import ApprovalMode, RunResult
-from daiku.runs import Listener
+from daiku.sdk.fronts import App, Listener
 from daiku.texts.terminal import locale_of, localize, say
 
 LIMIT, NO_APPROVAL = 3, 4

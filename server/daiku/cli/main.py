@@ -12,10 +12,10 @@ from pathlib import Path
 
 import click
 
-from daiku import __version__
 from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.texts.terminal import localize, say
 from daiku.texts.text import Text
+from daiku.version import __version__
 
 # Loading a sub-command's module loads what it needs (pygls, the app, …). `daiku --help` and the start
 # of `daiku lsp` must not wait for the others: so each is imported when it is called for by name.
@@ -25,6 +25,8 @@ COMMANDS = {
     "plan": "daiku.cli.commands.run:plan",
     "research": "daiku.cli.commands.run:research",
     "code": "daiku.cli.commands.run:code",
+    "document": "daiku.cli.commands.document:document",
+    "reflect": "daiku.cli.commands.document:reflect",
     "exec": "daiku.cli.commands.run:exec_",
     "eval": "daiku.cli.commands.eval:eval_",
     "resume": "daiku.cli.commands.run:resume",
@@ -32,11 +34,16 @@ COMMANDS = {
     "trace": "daiku.cli.commands.sessions:trace",
     "models": "daiku.cli.commands.lists:models",
     "tools": "daiku.cli.commands.lists:tools",
+    "agents": "daiku.cli.commands.lists:agents",
+    "prompts": "daiku.cli.commands.prompts:prompts",
     "mcp": "daiku.cli.commands.mcp:mcp",
     "grants": "daiku.cli.commands.grants:grants",
+    "memory": "daiku.cli.commands.memory:memory",
     "config": "daiku.cli.commands.config:config",
     "doctor": "daiku.cli.commands.doctor:doctor",
+    "serve": "daiku.cli.commands.serve:serve_",
     "lsp": "daiku.cli.commands.lists:lsp",
+    "acp": "daiku.cli.commands.lists:acp",
 }
 FAILED, USAGE, CANCELLED = 1, 2, 130
 

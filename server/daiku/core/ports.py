@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from daiku.domain.base import JsonObject
+from daiku.domain.guardrails import GuardrailAnswer
+from daiku.domain.routing import Route
 from daiku.domain.runs import Position, Range
 from daiku.domain.servers import Consent
 from daiku.domain.work.patches import FileStat, Patch
@@ -127,6 +129,33 @@ class Editor(Protocol):
     def open_files(self) -> tuple[str, ...]: ...
 
 
+class Terminals(Protocol):
+    """Terminals of a connected editor, in which the person watches a command. What the editor cannot do raises
+    TerminalFailed."""
+
+    async def create(self, call_id: str, command: Sequence[str], cwd: Path) -> str:
+        """Start `command` for a tool call; the terminal's name."""
+        ...
+
+    async def wait(self, terminal: str) -> int:
+        """Wait for the end of the command; its exit code."""
+        ...
+
+    async def output(self, terminal: str) -> str:
+        """Return what was printed so far."""
+        ...
+
+    async def kill(self, terminal: str) -> None: ...
+
+    async def release(self, terminal: str) -> None:
+        """Let go of the terminal; the person may go on looking at it."""
+        ...
+
+
+class TerminalFailed(Exception):
+    """The editor did not do what was asked of a terminal of its own; the caller runs the command itself."""
+
+
 class LanguageModelBridge(Protocol):
     """The editor's own models (vscode.lm), reached through `daiku/languageModel`.
 
@@ -167,3 +196,72 @@ class Consents(Protocol):
     def remember(self, workspace: str, server: str, consent: Consent) -> None: ...
 
     def forget(self, workspace: str, server: str) -> None: ...
+
+
+class Guard(Protocol):
+    """A guardrail as agents and runs hold it (R1.13)."""
+
+    @property
+    def judges_output(self) -> bool:
+        """Whether it may block an output: then nothing of one is shown before it has passed."""
+        ...
+
+    async def validate_input(self, data: object) -> GuardrailAnswer:
+        """Judge what a run is asked."""
+        ...
+
+    async def validate_output(self, data: object) -> GuardrailAnswer:
+        """Judge what a run answers."""
+        ...
+
+    async def screen_input(self, data: object) -> GuardrailAnswer:
+        """Judge what else a person hands in: what comes along with a request, what is said meanwhile."""
+        ...
+
+    async def screen_output(self, data: object) -> GuardrailAnswer:
+        """Judge what else a model writes: the arguments of a call, the words beside it."""
+        ...
+
+
+class Router(Protocol):
+    """Says which agents a request is for (R1.11)."""
+
+    async def route(
+        self,
+        question: str,
+        *,
+        agents: Mapping[str, str] | None = None,
+        model: Callable[[str], Any] | None = None,
+    ) -> Route:
+        """Say whom `question` is for. `agents` are those that there are, with what each does; `model` gives a model by
+        its name. Raises UsageError: there is no such model."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Recollection:
+    """Something remembered that fits a question, with how well it fits (0 to 1)."""
+
+    id: str
+    text: str
+    score: float
+
+
+class Remembers(Protocol):
+    """A memory as agents and runs hold it (R1.2, R1.93): per session short, per user long."""
+
+    async def recall(self, question: str, *, session: str = "") -> tuple[Recollection, ...]:
+        """What is remembered that fits `question`, the best first."""
+        ...
+
+    async def remember(self, text: str, *, session: str = "", origin: str = "") -> str:
+        """Keep `text`; its id, empty where nothing was kept."""
+        ...
+
+    async def search(self, question: str, most: int = 10) -> tuple[Recollection, ...]:
+        """What fits `question` best by words and vectors, however little it fits."""
+        ...
+
+    async def forget(self, memory_id: str) -> bool:
+        """Remove what has this id; whether there was such a thing."""
+        ...

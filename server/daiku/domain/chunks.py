@@ -67,6 +67,11 @@ class Chunk(NamedTuple):
     def type(self) -> str:
         return self.event.type
 
+    @property
+    def text(self) -> str:
+        """What a `delta` adds to the answer; empty for every other chunk."""
+        return self.event.text if isinstance(self.event, Delta) else ""
+
     def in_language(self, language: str) -> Chunk:
         """Return the chunk with its sentences translated into `language`."""
         if language == ENGLISH or not isinstance(self.event, Localizable):

@@ -13,7 +13,7 @@ Answer = Literal["allow", "ask", "deny"]
 class Section(BaseModel):
     """One table of the settings file; unknown keys are errors."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class Price(Section):

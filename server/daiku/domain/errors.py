@@ -111,7 +111,7 @@ class ToolValidationError(DaikuError):
 
 
 class GuardrailViolation(DaikuError):
-    """A guardrail blocked an input or an output; raised by the public API (issue 10)."""
+    """A guardrail blocked an input or an output (R1.82)."""
 
 
 class HandoffDepthExceeded(DaikuError):

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from daiku.domain.base import JsonObject, Localizable, Wire
 from daiku.domain.errors import Failure
-from daiku.domain.held import Compacted, Pruned, RulesText, Todo
+from daiku.domain.held import Compacted, Pruned, Recalled, RulesText, Todo
 from daiku.domain.labels import Label, Line
 from daiku.domain.messages import Image, Usage
 from daiku.domain.runs import ContextItem, EnvironmentFact, Mode, RunLimits, TerminalStatus
@@ -34,7 +34,7 @@ class RunStarted(Wire):
     run carries these out, one by one, and asks no model. `driven`: its replies are worked out, and limits of a model's
     rounds do not bound them. `told` is what the agent reads in place of the prompt, made from `brief`; `tainted`: text
     from outside is in it. `rounds_before`: so many of `limits.max_rounds` the runs around it had used. `environment` is
-    what holds around it, all of it: the model is told what it was not told before."""
+    what holds around it, all of it: the model is told what it was not told before; so it is with what was `recalled`."""
 
     type: ClassVar[str] = "run_started"
     prompt: str
@@ -50,6 +50,7 @@ class RunStarted(Wire):
     tainted: bool = False
     rounds_before: int = Field(default=0, ge=0)
     environment: tuple[EnvironmentFact, ...] = ()
+    recalled: tuple[Recalled, ...] = ()
 
 
 class RunFinished(Localizable):
@@ -62,14 +63,16 @@ class RunFinished(Localizable):
 
 
 class AgentStart(LineEvent):
-    """An agent begins; the runs of the public API tell of it (issue 10)."""
+    """The agent of a run begins: written with `run_started`, once, also where the run is resumed. `model` is what
+    it was asked to use; empty where none is asked."""
 
     type: ClassVar[str] = "agent_start"
     model: str = ""
 
 
 class AgentEnd(LineEvent):
-    """An agent has ended; the runs of the public API tell of it (issue 10)."""
+    """The agent of a run has ended: written before `run_finished`, however the run ends. `usage` is what the agent
+    used itself, without the agents that it handed work to."""
 
     type: ClassVar[str] = "agent_end"
     usage: Usage = Usage()
@@ -180,7 +183,7 @@ class ToolResponse(Localizable):
     _outcome = model_validator(mode="before")(with_outcome)
 
 
-ApprovalKind = Literal["edit", "command", "network", "mcp", "plan", "read"]
+ApprovalKind = Literal["edit", "command", "network", "mcp", "plan", "read", "memory"]
 ApprovalDecision = Literal["allow_once", "allow_always", "reject_once", "reject_always"]
 
 

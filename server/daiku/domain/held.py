@@ -1,4 +1,4 @@
-"""What a conversation holds beside what is said: rules of folders, results that were shortened, the todo list."""
+"""What a conversation holds beside what is said: rules, memories, results that were shortened, the todo list."""
 
 from __future__ import annotations
 
@@ -13,6 +13,14 @@ class RulesText(Wire):
     path: str
     text: str
     trusted: bool = True
+
+
+class Recalled(Wire):
+    """Something remembered from earlier sessions that fits the request, and how well (0 to 1)."""
+
+    id: str
+    text: str
+    score: float
 
 
 class ShortenedResult(Wire):

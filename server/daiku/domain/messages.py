@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
-from pydantic import Field, model_validator
+from pydantic import Field, JsonValue, model_validator
 
 from daiku.domain.base import Frozen, JsonObject, Wire
 from daiku.domain.tools import Outcome, ToolCall, ToolSpec, with_outcome
@@ -149,6 +149,8 @@ class ModelRequest:
     max_output: int = 0
     effort: Effort = ""
     session: str = ""
+    options: tuple[tuple[str, JsonValue], ...] = ()
+    """What is passed on to the service besides, by its names: the temperature, …"""
 
     @property
     def callable_tools(self) -> tuple[ToolSpec, ...]:
@@ -176,6 +178,25 @@ class Reply:
     message: AssistantMessage
     usage: Usage
     finish: FinishReason
+
+    def keys(self) -> tuple[str, ...]:
+        """The parts that `reply["text"]` gives, so that `dict(reply)` works (R1.40)."""
+        return ("role", "text", "tool_calls", "finish", "usage")
+
+    def __getitem__(self, key: str) -> JsonValue:
+        match key:
+            case "role":
+                return self.message.role
+            case "text":
+                return str(self.message.text)
+            case "tool_calls":
+                return [{"id": c.id, "tool": c.tool, "args": c.args} for c in self.message.calls]
+            case "finish":
+                return self.finish
+            case "usage":
+                return self.usage.model_dump()
+            case _:
+                raise KeyError(key)
 
 
 @dataclass(frozen=True, slots=True)

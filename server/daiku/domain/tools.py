@@ -9,8 +9,9 @@ from pydantic import Field, model_validator
 from daiku.domain.base import Frozen, JsonObject, Wire, long_id
 from daiku.texts.text import Said
 
-Effect = Literal["none", "read", "edit", "command", "network", "mcp", "plan", "ask"]
-"""What a tool touches. `none` and `read` change nothing; `plan` and `ask` change only the session."""
+Effect = Literal["none", "read", "edit", "command", "network", "mcp", "plan", "ask", "memory"]
+"""What a tool touches. `none` and `read` change nothing; `plan` and `ask` change only the session; `memory` changes
+what is kept over sessions."""
 
 
 EditForm = Literal["search_replace", "apply_patch"]
@@ -85,5 +86,7 @@ class ToolSpec(Frozen):
     effect: Effect
     parallel: bool = False
     """True where calls of one reply may run side by side (read-only and independent)."""
+    inner: bool = False
+    """True where only agents that name it may use it."""
     resumes: bool = False
     """True where a call that was cut short by a restart goes on where it was when it is run again."""

@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from daiku.app import App, build
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.messages import Usage
@@ -18,7 +17,7 @@ from daiku.eval.commands import Where, run_line
 from daiku.eval.copies import ANSWER, Snapshot, changed_since, make_copy, restore, snapshot, write_answer
 from daiku.eval.results import Attempt, CheckResult, Outcome
 from daiku.eval.task import Task
-from daiku.runs import RunRequest
+from daiku.sdk.fronts import App, RunRequest, build
 from daiku.settings.config import Config
 from daiku.texts.text import NO_TEXT, Text, joined, text
 from daiku.tools.sandbox import own_scratch, sandbox_state

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal, overload
+
+from pydantic import JsonValue
 
 from daiku.core.run.budget import Quote, worst_quote
 from daiku.core.textcalls.codecs import add_dropped_notes
@@ -230,6 +232,7 @@ class LLMAdapter:
         *,
         system: str = "",
         tools: tuple[ToolSpec, ...] = (),
+        **options: JsonValue,
     ) -> AsyncIterator[ModelEvent]: ...
     @overload
     def chat(
@@ -239,6 +242,7 @@ class LLMAdapter:
         *,
         system: str = "",
         tools: tuple[ToolSpec, ...] = (),
+        **options: JsonValue,
     ) -> Awaitable[Reply]: ...
     def chat(
         self,
@@ -247,10 +251,22 @@ class LLMAdapter:
         *,
         system: str = "",
         tools: tuple[ToolSpec, ...] = (),
+        **options: JsonValue,
     ) -> AsyncIterator[ModelEvent] | Awaitable[Reply]:
-        """The reply to `messages`: its pieces where `stream`, else the whole (R1.40, R1.41)."""
-        request = ModelRequest(model=self.choice.model, system=system, messages=tuple(messages), tools=tools)
+        """The reply to `messages`: its pieces where `stream`, else the whole, which is a mapping too:
+        `reply["text"]` (R1.40, R1.41). `options` are passed on: temperature, top_p, stop, seed, as the service takes
+        them. Raises TypeError for one that it does not take."""
+        told = self._options(options)
+        request = ModelRequest(self.choice.model, system, tuple(messages), tools, options=told)
         return self.stream(request) if stream else self._whole(request)
+
+    def _options(self, asked: Mapping[str, JsonValue]) -> tuple[tuple[str, JsonValue], ...]:
+        known = self.entry.options
+        wrong = next((name for name in asked if name not in known), None)
+        if wrong is not None:
+            names = ", ".join(known) or "none"
+            raise TypeError(f"chat: {self.entry.label} does not take `{wrong}`; what it takes: {names}.")
+        return tuple((known[name], value) for name, value in asked.items())
 
     async def _whole(self, request: ModelRequest) -> Reply:
         reply: Reply | None = None

@@ -31,32 +31,32 @@ def resolve_model(llm: LLMSettings, name: str, probe: Probe) -> ModelChoice:
     wanted = name.strip() or llm.model.strip()
     provider, model = _split(wanted, llm)
     if not provider:
-        provider = _owner(model, llm) or next((p for p in PROVIDERS if usable(llm, p, probe)), "")
+        provider = _owner(model, llm) or next((p for p in llm.entries if usable(llm, p, probe)), "")
         if not provider:
             raise _no_provider()
     if (problem := missing_requirement(llm, provider, probe)) is not None:
         raise problem
     if (
-        PROVIDERS[provider].needs == "key"
+        llm.entries[provider].needs == "key"
     ):  # a file, a local tag or another vendor's name stays as it is written
         model = normalize_model_name(model)
     return ModelChoice(provider, model or _default(llm, provider, probe))
 
 
 def _split(wanted: str, llm: LLMSettings) -> tuple[str, str]:
-    if wanted in PROVIDERS:
+    if wanted in llm.entries:
         return wanted, ""
     head, slash, rest = wanted.partition("/")
-    if slash and head in PROVIDERS:
+    if slash and head in llm.entries:
         return head, rest
     if slash and not llm.provider:
-        near = difflib.get_close_matches(head, PROVIDERS, 1)
+        near = difflib.get_close_matches(head, llm.entries, 1)
         message = (
             text("llm.no_provider_near", name=head, near=near[0])
             if near
             else text("llm.no_provider", name=head)
         )
-        hint = text("llm.providers", names=joined("list", PROVIDERS))
+        hint = text("llm.providers", names=joined("list", llm.entries))
         raise UsageError(Failure(kind="usage", message=message, hint=hint))
     return llm.provider, wanted
 
@@ -74,7 +74,7 @@ def _has_key(settings: ProviderSettings) -> bool:
 
 def usable(llm: LLMSettings, provider: str, probe: Probe) -> bool:
     """Return whether the provider can be selected by default: it has a key, a running server or an editor."""
-    needs = PROVIDERS[provider].needs
+    needs = llm.entries[provider].needs
     match needs:
         case "key":
             return _has_key(llm.of(provider))
@@ -92,7 +92,7 @@ def usable(llm: LLMSettings, provider: str, probe: Probe) -> bool:
 
 def missing_requirement(llm: LLMSettings, provider: str, probe: Probe) -> DaikuError | None:
     """Return the error for what a provider lacks, as far as it is known without a request; None if nothing."""
-    entry, settings = PROVIDERS[provider], llm.of(provider)
+    entry, settings = llm.entries[provider], llm.of(provider)
     match entry.needs:
         case "key" if not _has_key(settings) and not settings.base_url:
             named = settings.api_key_env
@@ -112,7 +112,7 @@ def missing_requirement(llm: LLMSettings, provider: str, probe: Probe) -> DaikuE
 
 def _default(llm: LLMSettings, provider: str, probe: Probe) -> str:
     """The model where none is named. Raises LLMRequestError where a server has none."""
-    entry, settings = PROVIDERS[provider], llm.of(provider)
+    entry, settings = llm.entries[provider], llm.of(provider)
     at_its_maker = entry.needs == "key" and not settings.base_url
     if entry.first_model is None or at_its_maker:
         return entry.default_model

@@ -1,14 +1,17 @@
-"""Families of models: how each is told to edit, how hard it thinks and how much it says by default."""
+"""What a run asks any model by; and the families of models: how each is told to edit, how hard it thinks."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, Protocol
 
+from daiku.core.run.budget import Quote
 from daiku.core.text.patterns import lazy
-from daiku.domain.messages import Effort
+from daiku.domain.config import ToolProtocol
+from daiku.domain.messages import Effort, ModelEvent, ModelRequest
 from daiku.domain.tools import EditForm
 from daiku.llm.catalogue import find_model
 
@@ -74,3 +77,38 @@ def _family(name: str) -> Family:
         if pattern.search(name):
             return family
     return "other"
+
+
+class Model(Protocol):
+    """A resolved model (R1.2): retries, fallback and prices are behind it. `LLMAdapter` is one, `FakeLLM` another."""
+
+    @property
+    def name(self) -> str:
+        """`provider/model`, as people see it."""
+        ...
+
+    @property
+    def context(self) -> int:
+        """Its window in tokens; 0 where unknown."""
+        ...
+
+    @property
+    def traits(self) -> ModelTraits:
+        """What follows from its family: how it edits best, how it is spoken to."""
+        ...
+
+    @property
+    def price_step(self) -> int:
+        """Prompt tokens above which it costs more; 0 where it does not."""
+        ...
+
+    @property
+    def tool_protocol(self) -> ToolProtocol:
+        """How it is told of tools: by its service, or in a text form of ours."""
+        ...
+
+    def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]: ...
+
+    def quote(self, request: ModelRequest) -> Quote:
+        """What the call can come to at worst, a fallback's price included."""
+        ...

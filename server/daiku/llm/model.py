@@ -14,16 +14,15 @@ from daiku.domain.messages import ModelInfo, Usage
 from daiku.llm.adapter import Clock, LLMAdapter, RetryPolicy
 from daiku.llm.catalogue import models_of
 from daiku.llm.choice import Probe, missing_requirement, resolve_model
-from daiku.llm.provider import ModelChoice, Provider, ProviderDeps
-from daiku.llm.table import PROVIDERS, LLMSettings
+from daiku.llm.provider import ModelChoice, Provider, ProviderDeps, ProviderEntry
+from daiku.llm.table import LLMSettings
 from daiku.texts.text import text
 
 LISTING_SECONDS = 10.0
 
 
-def open_provider(name: str, settings: ProviderSettings, deps: ProviderDeps) -> Provider:
-    """The provider `name`; it connects when it is first asked."""
-    entry = PROVIDERS[name]
+def open_provider(entry: ProviderEntry, settings: ProviderSettings, deps: ProviderDeps) -> Provider:
+    """The provider of `entry`; it connects when it is first asked."""
     return entry.make(entry.service(settings), settings, deps)
 
 
@@ -70,7 +69,7 @@ class Models:
         return LLMAdapter(
             choice=choice,
             provider=self.provider(choice.provider),
-            entry=PROVIDERS[choice.provider],
+            entry=self._llm.entries[choice.provider],
             settings=self._llm.of(choice.provider),
             fallback=fallback,
             policy=self._policy,
@@ -93,12 +92,12 @@ class Models:
     def provider(self, name: str) -> Provider:
         """The open provider `name`. Raises UsageError, LLMError."""
         if name not in self._open:
-            self._open[name] = open_provider(name, self._llm.of(name), self._deps)
+            self._open[name] = open_provider(self._llm.entries[name], self._llm.of(name), self._deps)
         return self._open[name]
 
     async def list(self) -> tuple[ProviderModels, ...]:
         """What every provider offers, asked side by side; one that cannot be reached comes with why."""
-        found = await asyncio.gather(*(self._listed(name) for name in PROVIDERS))
+        found = await asyncio.gather(*(self._listed(name) for name in self._llm.entries))
         for entry in found:
             self._learned.update({(entry.provider, model.name): model for model in entry.models})
         return tuple(found)
@@ -110,7 +109,7 @@ class Models:
             async with asyncio.timeout(LISTING_SECONDS):
                 return ProviderModels(name, await self.provider(name).models())
         except TimeoutError:
-            label = PROVIDERS[name].service(self._llm.of(name)).label
+            label = self._llm.entries[name].service(self._llm.of(name)).label
             message = text("llm.not_listed", service=label, seconds=f"{LISTING_SECONDS:g}")
             return ProviderModels(name, (), Failure(kind="timeout", message=message, retryable=True))
         except DaikuError as error:
@@ -124,7 +123,7 @@ class Models:
         await asyncio.gather(*(provider.aclose() for provider in providers))
 
     def _first_model(self, provider: str) -> str | None:
-        entry, settings = PROVIDERS[provider], self._llm.of(provider)
+        entry, settings = self._llm.entries[provider], self._llm.of(provider)
         key = settings.api_key.get_secret_value()
         headers = dict(settings.headers) | ({"Authorization": f"Bearer {key}"} if key else {})
         return entry.first_model(entry.address(settings.base_url), headers) if entry.first_model else None

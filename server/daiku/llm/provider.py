@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal, Protocol
 from urllib.parse import urlsplit
 
@@ -77,6 +78,8 @@ class ProviderEntry:
     """That variable's value as an address."""
     first_model: Callable[[str, Mapping[str, str]], str | None] | None = None
     """The model that the server at an address answers with, asked with these headers; None where it has none."""
+    options: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
+    """What else may be asked of a reply (temperature, …), each with the service's name for it (R1.40)."""
     default_model: str = ""
     default_context: int = 0
     """Tokens of the window that it sets up where the settings name none."""

@@ -11,6 +11,7 @@ from typing import cast
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
+from daiku.core.text.words import streamed_pieces
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import (
     ContextOverflowError,
@@ -43,9 +44,6 @@ from daiku.llm.tokens import estimate, estimate_request
 from daiku.texts.text import NO_TEXT, Text, text
 
 _KANA_OR_KANJI = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
-_PIECE = re.compile(
-    r"[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]{1,4}\s*|[^\s\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]+\s*|\s+"
-)
 USER_TEXT = "{{user}}"
 """Stands in texts and arguments for what the person wrote last."""
 
@@ -193,10 +191,10 @@ class ScriptedProvider:
         line = script.lines[index]
         user = next((m.words for m in reversed(request.messages) if isinstance(m, UserMessage)), "")
         answer, thinking = line.text.replace(USER_TEXT, user), line.thinking.replace(USER_TEXT, user)
-        for piece in _pieces(thinking):
+        for piece in streamed_pieces(thinking):
             await asyncio.sleep(line.delay_ms / 1000)
             yield ThinkingDelta(piece)
-        for piece in _pieces(answer):
+        for piece in streamed_pieces(answer):
             await asyncio.sleep(line.delay_ms / 1000)
             yield TextDelta(piece)
         if line.error is not None:
@@ -270,11 +268,6 @@ def _error_of(error: ScriptError) -> LLMError:
     )
     kind = _ERRORS.get(error.kind, LLMRequestError)
     return kind(failure, status=error.status, retry_after=error.retry_after)
-
-
-def _pieces(said: str) -> list[str]:
-    """Words with the blanks behind them, a few signs of Japanese: what a model streams."""
-    return _PIECE.findall(said)
 
 
 def _reply(request: ModelRequest, script: Script, index: int, answer: str, thinking: str, user: str) -> Reply:

@@ -7,10 +7,12 @@ its field into `LLMSettings`. `npm run gen` writes what the editor shows of it.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, PrivateAttr, SecretStr
 from pydantic_core import PydanticKnownError
 
 from daiku.domain.config import ProviderSettings, Section
@@ -74,6 +76,9 @@ def _scripted(_service: Service, _settings: ProviderSettings, deps: ProviderDeps
     return ScriptedProvider((*deps.script_folders, Path.cwd()), deps.demo, deps.locale)
 
 
+SAMPLING = MappingProxyType({name: name for name in ("temperature", "top_p", "stop", "seed")})
+"""What servers of open models take, under the usual names."""
+
 ANTHROPIC = ProviderEntry(
     name="anthropic",
     label="Anthropic",
@@ -82,6 +87,7 @@ ANTHROPIC = ProviderEntry(
     key_env=("ANTHROPIC_API_KEY",),
     address_env="ANTHROPIC_BASE_URL",
     address=anthropic_address,
+    options={"temperature": "temperature", "top_p": "top_p", "stop": "stop_sequences"},
     default_model="claude-sonnet-5-5",
 )
 OPENAI = ProviderEntry(
@@ -93,6 +99,7 @@ OPENAI = ProviderEntry(
     address_env="OPENAI_BASE_URL",
     address=openai_base_url("https://api.openai.com/v1"),
     first_model=first_of_openai,
+    options={"temperature": "temperature", "top_p": "top_p"},
     default_model="gpt-6.1-sol",
     writes_calls=lambda base_url: bool(base_url.strip()) and not _OPENAI_HOST.search(base_url.strip()),
 )
@@ -105,6 +112,7 @@ GEMINI = ProviderEntry(
     key_env=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
     address_env="GEMINI_BASE_URL",
     address=normalized_base_url("https://generativelanguage.googleapis.com"),
+    options={"temperature": "temperature", "top_p": "topP", "stop": "stopSequences", "seed": "seed"},
     default_model="gemini-3.8-flash",
 )
 OLLAMA = ProviderEntry(
@@ -117,6 +125,7 @@ OLLAMA = ProviderEntry(
     read_address=ollama_host,
     address=ollama_address,
     first_model=first_of_ollama,
+    options=SAMPLING,
     # The server's own default (4,096) silently forgets the beginning of any real task; a model's whole window
     # may not fit into memory.
     default_context=32_768,
@@ -131,6 +140,7 @@ LMSTUDIO = ProviderEntry(
     address_env="LMSTUDIO_BASE_URL",
     address=openai_base_url("http://127.0.0.1:1234/v1"),
     first_model=first_of_lmstudio,
+    options=SAMPLING,
     writes_calls=lambda _: True,
 )
 COMPATIBLE = ProviderEntry(
@@ -143,6 +153,7 @@ COMPATIBLE = ProviderEntry(
     key_env=("COMPATIBLE_API_KEY",),
     address=openai_base_url(),
     first_model=first_of_openai,
+    options=SAMPLING,
     writes_calls=lambda _: True,
 )
 EDITOR = ProviderEntry(
@@ -184,12 +195,34 @@ class LLMSettings(Section):
     compatible: Annotated[ProviderSettings, COMPATIBLE] = COMPATIBLE.settings
     editor: Annotated[ProviderSettings, EDITOR] = EDITOR.settings
     scripted: Annotated[ProviderSettings, SCRIPTED] = SCRIPTED.settings
+    plugins: dict[str, ProviderSettings] = {}
+    """The settings of providers that plug-ins bring, by their names."""
+    _plugged: dict[str, ProviderEntry] = PrivateAttr(default_factory=dict[str, ProviderEntry])
+
+    @property
+    def entries(self) -> Mapping[str, ProviderEntry]:
+        """Every provider that there is, ours first."""
+        return {**PROVIDERS, **self._plugged}
 
     def of(self, provider: str) -> ProviderSettings:
         """The settings of one provider."""
+        if provider in self._plugged:
+            return self.plugins.get(provider, self._plugged[provider].settings)
         found = getattr(self, provider)
         assert isinstance(found, ProviderSettings)
         return found
+
+    def with_plugged(self, entries: Mapping[str, ProviderEntry], environ: Mapping[str, str]) -> LLMSettings:
+        """These settings with the providers of plug-ins, their keys read from the variables that they name."""
+        keyed: dict[str, ProviderSettings] = {}
+        for name, entry in entries.items():
+            settings = self.plugins.get(name, entry.settings)
+            variables = (settings.api_key_env,) if settings.api_key_env else entry.key_env
+            key = next((environ[each] for each in variables if environ.get(each)), "")
+            keyed[name] = settings.model_copy(update={"api_key": SecretStr(key)}) if key else settings
+        made = self.model_copy(update={"plugins": {**self.plugins, **keyed}})
+        made._plugged = dict(entries)  # a private attribute of a copy that nobody has seen yet
+        return made
 
 
 PROVIDERS = {

@@ -11,7 +11,6 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from daiku.app import App, build
 from daiku.core.guard.redact import redactor
 from daiku.core.ports import Workspace
 from daiku.domain.base import JsonObject
@@ -26,6 +25,7 @@ from daiku.lsp.initialize import Json, Offer, read_offer, to_path
 from daiku.lsp.wire.jsontext import MessageId, write_json
 from daiku.lsp.wire.protocol import Protocol
 from daiku.lsp.wire.refused import Refused, invalid
+from daiku.sdk.fronts import App, build
 from daiku.settings import home, load, secrets_of
 from daiku.settings.trust import is_trusted
 from daiku.texts.catalogue import language_of

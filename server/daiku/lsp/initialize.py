@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 from urllib.parse import unquote, urlsplit
 
-from daiku import __version__
 from daiku.lsp.methodnames import METHODS
+from daiku.version import __version__
 
 Json: TypeAlias = "Mapping[str, Json] | Sequence[Json] | str | int | float | bool | None"
 ENCODINGS = ("utf-16", "utf-8", "utf-32")

@@ -6,7 +6,7 @@ import asyncio
 import logging
 
 from daiku.core.run import loop
-from daiku.core.run.plan_outcome import finished
+from daiku.core.run.plan_outcome import ending
 from daiku.core.state.state import State
 from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.events import Event, ToolResponse
@@ -30,10 +30,11 @@ async def run_to_end(live: LiveRun, *, again: bool) -> State:
     bound = asyncio.timeout(seconds or None)
     try:
         async with bound:
-            ports = RunPorts(live)
-            if again:
-                live.log.show_open_questions()
-            return await loop.run(live.record, ports)
+            with live.log.services.prompts.active():
+                ports = RunPorts(live)
+                if again:
+                    live.log.show_open_questions()
+                return await loop.run(live.record, ports)
     except Paused:
         return live.record.state
     except TimeoutError:
@@ -69,7 +70,7 @@ def end(log: RunLog, status: TerminalStatus, failure: Failure | None) -> None:
     ]
     if failure is not None:
         closing.append(failure)
-    log.record(*closing, finished(state, status))
+    log.record(*closing, *ending(state, status))
 
 
 def time_limit_failure(seconds: int) -> Failure:

@@ -39,7 +39,7 @@ async def look_around(
 ) -> tuple[EnvironmentFact, ...]:
     """What a run of `agent` is told of its environment; nothing where it has no tools. `needed_tools`: how those
     tools are called that its request needs besides what the model is sent."""
-    if not agent.tools:
+    if not agent.uses_builtin_tools:
         return ()
     editor = services.editor
     found = Surroundings(
@@ -79,7 +79,7 @@ def _place(workspace: Workspace, cursor: Cursor | None) -> str:
 
 
 def _may(agent: Agent, tool: str) -> bool:
-    return any(fnmatchcase(tool, pattern) for pattern in agent.tools)
+    return any(fnmatchcase(tool, pattern) for pattern in agent.patterns)
 
 
 async def _git(services: RunServices) -> str:

@@ -87,7 +87,7 @@ class LiveRun:
         its state after each of its steps."""
         log, where = self.log, services or self.log.services
         return LiveRun(
-            open_log(where, agent, run, log.session, state, log.listener, self.run, log.tracing, after),
+            open_log(where, agent, run, log.session, state, log.listener, self.run, after),
             self.tree,
             depth=self.depth + 1,
             kept_rounds=self.kept_rounds + reserves_final_round(self.record.state),

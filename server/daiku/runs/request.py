@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from daiku.agents.agent import Agent
 from daiku.core.changes.scope import EditPlace, edit_place
 from daiku.core.ports import Workspace
 from daiku.core.run.plan_outcome import touched_plan
@@ -32,7 +33,8 @@ class RunRequest:
     session: str | None = None
     mode: Mode = "act"
     model: str = ""
-    agent: str = "coordinator"
+    agent: str | Agent = "coordinator"
+    """Whom: by name, or an agent of one's own."""
     context: tuple[ContextItem, ...] = ()
     images: tuple[Image, ...] = ()
     limits: RunLimits | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -14,8 +15,9 @@ from daiku.domain.events import Event, ToolCallEvent
 from daiku.domain.runs import RunResult, RunStatus
 from daiku.runs.services import RunServices
 from daiku.runs.waiting import may_be_asked, still_asked
-from daiku.trace.export import TraceRecorder
-from daiku.trace.journal import SessionWriter
+from daiku.trace.sessions import WritesChunks
+
+log = logging.getLogger(__name__)
 
 Listener = Callable[[Chunk], None]
 """Called in order, on the event loop, with every chunk of the run once it is journaled."""
@@ -23,16 +25,15 @@ Listener = Callable[[Chunk], None]
 
 @dataclass(frozen=True, slots=True)
 class RunLog:
-    """A run as its journal has it. `parent` is the run around a nested one; `tracing` and `listener` are shared
-    with the runs around it. Made by `open_log`."""
+    """A run as its journal has it. `parent` is the run around a nested one, with which `listener` is
+    shared. Made by `open_log`."""
 
     services: RunServices
     agent: Agent
     run: str
     session: str
     record: Recorder
-    writer: SessionWriter
-    tracing: TraceRecorder
+    writer: WritesChunks
     listener: Listener
     parent: str | None
 
@@ -72,23 +73,25 @@ def open_log(
     state: State,
     listen: Listener,
     parent: str | None = None,
-    tracing: TraceRecorder | None = None,
     after: Callable[[State], None] | None = None,
 ) -> RunLog:
     """The log of `run`, which stands at `state`; `after` hears of its state after each write."""
-    writer, traced = services.journal.writer(session), tracing or TraceRecorder()
+    services = services.of(agent)
+    writer, trace = services.journal.writer(session), services.trace
 
     def write(events: tuple[Event, ...]) -> list[Event]:
         surely = any(isinstance(e, ToolCallEvent) and _acts_outside(services, e.tool) for e in events)
         chunks = writer.write(run, parent, agent.name, events, surely=surely)
         for chunk in chunks:
-            traced(chunk)
-            listen(chunk)
+            if trace is not None:
+                trace(chunk)
+            try:
+                listen(chunk)
+            except Exception:  # whoever looks on must not end the run
+                log.exception("a listener failed on a %s event of %s", chunk.type, run)
         return [chunk.event for chunk in chunks]
 
-    return RunLog(
-        services, agent, run, session, Recorder(state, write, after), writer, traced, listen, parent
-    )
+    return RunLog(services, agent, run, session, Recorder(state, write, after), writer, listen, parent)
 
 
 def _acts_outside(services: RunServices, tool: str) -> bool:

@@ -6,8 +6,8 @@ import asyncio
 import logging
 from dataclasses import dataclass, field, replace
 
-from daiku.agents.table import find_agent
-from daiku.core.run.budget import Budget, open_budget
+from daiku.agents.agent import Agent
+from daiku.core.run.budget import Budget
 from daiku.core.state.fold import fold
 from daiku.core.state.state import State
 from daiku.domain.base import long_id
@@ -30,13 +30,16 @@ from daiku.runs.ending import run_to_end
 from daiku.runs.live import LiveRun, NestedWork, RunTree
 from daiku.runs.nested.handoff import hand_over
 from daiku.runs.nested.taskloop import TaskWork
+from daiku.runs.ports.guards import let_in
+from daiku.runs.ports.routed import prepared
+from daiku.runs.recalling import remembering
 from daiku.runs.recorded.history import events_of, last_start, state_of
 from daiku.runs.recorded.stored_run import add_to_record, end_on_record, from_record, reopen
 from daiku.runs.request import RunRequest, continue_request, locate_grant
 from daiku.runs.run_budget import RunBudget
 from daiku.runs.run_log import Listener, RunLog, open_log
 from daiku.runs.services import RunServices
-from daiku.runs.starting import news_of_resumed, start_event
+from daiku.runs.starting import left_budget, news_of_resumed, opening_events, warn_of_others
 from daiku.texts.text import NO_TEXT, Text, text
 from daiku.trace.journal import UNDER_WAY
 
@@ -44,8 +47,8 @@ logger = logging.getLogger(__name__)
 
 NESTED = NestedWork(hand_over, TaskWork)
 TITLE_LIMIT = 60
-NAMED_OTHERS = 3
-"""Other runs in the same folder that are named to the person; more are `…`."""
+MOST_KEPT = 64
+"""Sessions whose folded state is kept; of another one the journal is read again."""
 
 
 @dataclass(slots=True)
@@ -69,9 +72,10 @@ class Runs:
     async def run(self, request: RunRequest, listen: Listener) -> RunResult:
         """Do what `request` asks to its end, showing every chunk. Cancelling the caller cancels
         the run; `cancel` ends it with a result. Raises UsageError before anything is journaled."""
-        services = self.services
-        agent = find_agent(request.agent)
-        model = None if request.calls else services.model(request.model)
+        begin = await prepared(self.services, request)
+        request, agent = begin.request, remembering(self.services, begin.request.agent)
+        services = self.services.of(agent)
+        model = None if request.calls else services.model_of(agent, request.model)
         if request.session is not None:
             services.journal.get_session(request.session)
         session = request.session or services.journal.add_session(services.workspace_key)
@@ -85,8 +89,8 @@ class Runs:
             live = LiveRun(log, tree, place=place)
             title = request.text.strip().split("\n", 1)[0][:TITLE_LIMIT]
             services.journal.note_status(session, "running", model.name if model else "", title)
-            live.record(await start_event(services, agent, request, state, session, model))
-            self._warn_of_others(log)
+            live.record(*await opening_events(services, agent, begin, state, session, model))
+            warn_of_others(log)
             return await self._drive(live)
         finally:
             lock.release()
@@ -94,15 +98,6 @@ class Runs:
     def _tree(self, budget: Budget, approvals: ApprovalMode, *, attended: bool) -> RunTree:
         present = attended and approvals != "none"
         return RunTree(RunBudget(budget), approvals, present, self._live, NESTED)
-
-    def _warn_of_others(self, log: RunLog) -> None:
-        """Tell the person where another run is under way in this folder: both may change the same files."""
-        journal, folder = self.services.journal, self.services.workspace_key
-        others = journal.running_titles(folder, beside=log.session, most=NAMED_OTHERS + 1)
-        if others:
-            names = ", ".join(f"“{title}”" for title in others[:NAMED_OTHERS])
-            more = ", …" if len(others) > NAMED_OTHERS else ""
-            log.record(Notice(level="warning", text=text("runs.another_here", names=names + more)))
 
     async def resume(
         self,
@@ -112,10 +107,12 @@ class Runs:
         *,
         attended: bool = True,
         model: str = "",
+        agent: Agent | None = None,
     ) -> RunResult:
         """Go on with a paused or interrupted run. One that ended at a limit, cancelled or failed is gone on
         with by a new run of its session, with its plan (`model` may be another one then); a completed one,
-        or one that others followed, repeats its result. Raises UsageError: unknown, under way, a nested one.
+        or one that others followed, repeats its result. `agent` is the run's where it is none of ours. Raises
+        UsageError: unknown, under way, a nested one, its agent is missing.
         """
         services = self.services
         session = services.journal.session_of_run(run)
@@ -128,26 +125,26 @@ class Runs:
         ended = next((c.event for c in own if isinstance(c.event, RunFinished)), None)
         undone = ended is not None and ended.status != "completed" and last_start(chunks).run == run
         if undone and (again := continue_request(own, fold(events_of(chunks)))) is not None:
-            again = replace(again, model=model or again.model, approvals=approvals, attended=attended)
-            return await self.run(again, listen)
+            agent, model = services.agents.of_run(own[0].agent, agent, run), model or again.model
+            more = replace(again, agent=agent, model=model, approvals=approvals, attended=attended)
+            return await self.run(more, listen)
         state = fold(events_of(chunks, until_run=run))
-        agent = find_agent(own[0].agent)
-        log = open_log(services, agent, run, session, state, listen)
         if ended is not None:
+            log = from_record(services, chunks, run, state)
             return log.result().model_copy(update={"last_seq": chunks[-1].seq})
+        agent = remembering(services, services.agents.of_run(own[0].agent, agent, run))
+        log = open_log(services, agent, run, session, state, listen)
+        services = log.services
         lock = services.journal.lock(session)
-        for chunk in chunks:
-            if chunk.seq >= own[0].seq:
-                log.tracing(chunk)
+        if services.trace is not None:
+            services.trace.resume(run, chunks)
         cut = services.journal.get_session(session).status in UNDER_WAY  # as its process left it
         try:
             services.journal.note_status(session, "running")
             if cut and state.request.asks_model and not (state.calls.pending or state.conversation.draft):
                 log.record(Notice(level="info", text=text("runs.unwritten")))
             log.record(*await news_of_resumed(services, agent, state, approvals, attended=attended))
-            rounds = state.spending.rounds + state.nested.rounds
-            budget = open_budget(state.request.asked_limits, state.spending.usage, rounds)
-            tree = self._tree(budget, approvals, attended=attended)
+            tree = self._tree(left_budget(state), approvals, attended=attended)
             return await self._drive(LiveRun(log, tree), again=True)
         finally:
             lock.release()
@@ -171,18 +168,15 @@ class Runs:
         return live.log.result()
 
     def _note_result(self, log: RunLog, *, abandoned: bool = False) -> None:
-        """Keep how the run stands: for lists of conversations, for the next run of its session, as a trace."""
+        """Keep how the run stands: for lists of conversations, for the next run of its session."""
         result, services = log.result(), self.services
         try:
             services.journal.note_status(log.session, "running" if abandoned else result.status)
         except DaikuError:
             logger.exception("how run %s stands was not recorded", log.run)
         self._past[log.session] = _Past(result.last_seq, log.record.state)
-        if services.traces is not None and log.record.state.finished is not None:
-            try:
-                log.tracing.append_to(services.traces, log.session)
-            except OSError as error:  # a full disk must not take the answer away
-                logger.warning("the trace of %s was not written: %s", log.session, error)
+        if len(self._past) > MOST_KEPT:
+            del self._past[next(iter(self._past))]
 
     def _close_open_run(self, session: str, listen: Listener) -> State:
         """The conversation so far; a run that never ended is ended, as a new one begins."""
@@ -199,30 +193,43 @@ class Runs:
             state = log.record.state
         return state
 
-    # -- while it runs --------------------------------------------------------------------
+    def knows(self, run: str) -> bool:
+        """Whether the run is under way here, nested ones included."""
+        return run in self._live
 
-    async def pause(self, run: str) -> RunResult:
-        """Stop at the next boundary; the run can be resumed. Raises UsageError: it is not under way, or not here."""
+    def begin_pause(self, run: str) -> LiveRun:
+        """Have the run, and the one around it, stop at the next boundary. Raises as `pause`."""
         live = self._need(run)
         while live.log.parent is not None:
             live = self._need(live.log.parent)
         live.pause()
+        return live
+
+    async def pause(self, run: str) -> RunResult:
+        """Stop at the next boundary; the run can be resumed. Raises UsageError: it is not under way, or not here."""
+        live = self.begin_pause(run)
         await asyncio.wait({self._tasks[live.run]})
         return live.log.result()
 
-    async def cancel(self, run: str) -> RunResult:
-        """End the run now, with what it started. A run that is not under way is ended on record."""
+    def begin_cancel(self, run: str) -> LiveRun | None:
+        """Have the run end with what it started; None where it is not under way here."""
         live = self._live.get(run)
         while live is not None and live.log.parent is not None:
             live = self._live.get(live.log.parent)
-        if live is None:
-            return await self._cancel_on_record(run)
-        task = self._tasks[live.run]
-        task.cancel()
-        await asyncio.wait({task})
+        if live is not None:
+            self._tasks[live.run].cancel()
+        return live
+
+    async def cancel(self, run: str) -> RunResult:
+        """End the run now, with what it started. A run that is not under way is ended on record."""
+        await asyncio.sleep(0)  # a task that is cancelled before it began could not record the run's end
+        if (live := self.begin_cancel(run)) is None:
+            return self.cancel_on_record(run)
+        await asyncio.wait({self._tasks[live.run]})
         return live.log.result()
 
-    async def _cancel_on_record(self, run: str) -> RunResult:
+    def cancel_on_record(self, run: str) -> RunResult:
+        """End a run that is not under way. Raises UsageError where there is none."""
         journal = self.services.journal
         session = journal.session_of_run(run)
         lock = journal.lock(session)
@@ -237,13 +244,14 @@ class Runs:
             lock.release()
 
     async def steer(self, run: str, text: str) -> None:
-        """Say something to a run under way; it is read at the next turn. Where the run asks no model
-        itself, those at work for it are told at once."""
+        """Say something to a run under way; it is read at the next turn. Where the run asks no model itself, those at
+        work for it are told at once. Raises GuardrailViolation."""
+        await let_in(self.services, self._need(run), text)
         live, said = self._need(run), MessageEvent(role="user", text=Text(text), agent="user")
         live.record(said)
-        for nested in tuple(self._live.values()):
-            if nested.log.parent == run and not live.record.state.request.asks_model:
-                nested.record(said)
+        below = () if live.record.state.request.asks_model else tuple(self._live.values())
+        for nested in (each for each in below if each.log.parent == run):
+            nested.record(said)
 
     async def approve(
         self,
@@ -253,19 +261,24 @@ class Runs:
         feedback: str | None = None,
         hunks: tuple[int, ...] | None = None,
     ) -> None:
-        """Answer an approval; also of a run that is not under way: it will find the answer."""
+        """Answer an approval; a run that is not under way will find the answer. Raises GuardrailViolation."""
+        if feedback:
+            await let_in(self.services, self._who_asks(run, approval_id), feedback)
         given = ApprovalGiven(approval_id=approval_id, decision=decision, feedback=feedback, hunks=hunks)
         self._answer(run, approval_id, given)
 
     async def answer(self, run: str, input_id: str, text: str) -> None:
-        """Answer a question of the run; also of one that is not under way."""
+        """Answer a question of the run; also of one that is not under way. Raises GuardrailViolation."""
+        await let_in(self.services, self._who_asks(run, input_id), text)
         self._answer(run, input_id, InputGiven(input_id=input_id, text=text))
+
+    def _who_asks(self, run: str, question: str) -> LiveRun | None:
+        found = (each for each in self._live.values() if asks(each.record.state, question))
+        return next(found, self._live.get(run))
 
     def _answer(self, run: str, question: str, event: ApprovalGiven | InputGiven) -> None:
         """Answer what `run` asked, or a nested run of it; under way, or on record."""
-        live = next((each for each in self._live.values() if asks(each.record.state, question)), None)
-        live = live or self._live.get(run)
-        if live is not None:
+        if (live := self._who_asks(run, question)) is not None:
             check_answer(live.record.state, event)
             live.answer(event)
             return

@@ -2,59 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
-from typing import Protocol
 
+from daiku.agents.agent import HANDOFF, Agent
+from daiku.agents.table import Agents
 from daiku.core.guard.guard import Policy
-from daiku.core.ports import Checkpoints, Editor, Grants, Workspace
-from daiku.core.run.budget import Quote
-from daiku.domain.config import ToolProtocol
-from daiku.domain.messages import ModelEvent, ModelRequest
+from daiku.core.ports import Checkpoints, Editor, Grants, Guard, Remembers, Router, Workspace
 from daiku.domain.runs import ApprovalMode, Mode
-from daiku.llm.families import ModelTraits
+from daiku.llm.families import Model
+from daiku.prompts import Prompts
 from daiku.settings.config import Config
 from daiku.tools.files.seen import SeenTexts
 from daiku.tools.mcp import McpServers
 from daiku.tools.registry import ToolRegistry
-from daiku.trace.journal import Journal
+from daiku.tools.tool import Tool
+from daiku.tools.work.handoff import handoff_tools
+from daiku.trace.sessions import KeepsSessions
+from daiku.trace.telemetry.logger import TraceLogger
 from daiku.workspace.outputs import Outputs
-
-
-class Model(Protocol):
-    """A resolved model: retries, fallback and prices are behind it."""
-
-    @property
-    def name(self) -> str:
-        """`provider/model`, as people see it."""
-        ...
-
-    @property
-    def context(self) -> int:
-        """Its window in tokens; 0 where unknown."""
-        ...
-
-    @property
-    def traits(self) -> ModelTraits:
-        """What follows from its family: how it edits best, how it is spoken to."""
-        ...
-
-    @property
-    def price_step(self) -> int:
-        """Prompt tokens above which it costs more; 0 where it does not."""
-        ...
-
-    @property
-    def tool_protocol(self) -> ToolProtocol:
-        """How it is told of tools: by its service, or in a text form of ours."""
-        ...
-
-    def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]: ...
-
-    def quote(self, request: ModelRequest) -> Quote:
-        """What the call can come to at worst, a fallback's price included."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +31,7 @@ class RunServices:
     `policy` is the guard's policy for a run's mode and approvals, and whether a person is there."""
 
     config: Config
-    journal: Journal
+    journal: KeepsSessions
     registry: ToolRegistry
     workspace: Workspace
     checkpoints: Checkpoints
@@ -71,8 +39,8 @@ class RunServices:
     model: Callable[[str], Model]
     policy: Callable[[Mode, ApprovalMode, bool], Policy]
     editor: Editor | None = None
-    traces: Path | None = None
-    """The folder of trace files; None writes none."""
+    trace: TraceLogger | None = None
+    """Takes every chunk, for trace files and spans; None: there are none."""
     worktrees: Path | None = None
     """The folder of copies that are worked in side by side; None: there are none."""
     outputs: Outputs | None = None
@@ -82,6 +50,33 @@ class RunServices:
     """What models saw of files: the file tools ask it before a whole file is overwritten."""
     trusted: bool = True
     """Whether the person trusts the workspace: the rules of strangers are data."""
+    agents: Agents = field(default_factory=Agents)
+    """Who can be asked for by name."""
+    guardrails: tuple[Guard, ...] = ()
+    """Those of every run, besides its agent's own."""
+    router: Router | None = None
+    """Says who works on a request that is not for anybody in particular."""
+    memory: Remembers | None = None
+    """The memory of every agent that has none of its own."""
+    prompts: Prompts = field(default_factory=Prompts)
+    """The templates that agents are told of their work by."""
+
+    def of(self, agent: Agent) -> RunServices:
+        """The services as a run of `agent` uses them, and those that it hands work to: with the tools and the model
+        that it brings itself."""
+        registry = self.registry.bottom
+        if agent.own_tools or agent.handoffs:
+            registry = registry.with_own(agent, lambda: (*agent.own_tools, *own_handoff(agent)))
+        if not isinstance(agent.model, str):
+            return replace(self, registry=registry, model=partial(_known_first, agent.model, self.model))
+        return self if registry is self.registry else replace(self, registry=registry)
+
+    def model_of(self, agent: Agent, name: str) -> Model:
+        """The model that a run of `agent` asks: the agent's own, else the one called `name`. Raises LLMError or
+        UsageError with what to do."""
+        if not isinstance(agent.model, str):
+            return agent.model
+        return self.model(agent.model or name)
 
     @property
     def workspace_key(self) -> str:
@@ -91,3 +86,14 @@ class RunServices:
     @property
     def roots(self) -> tuple[Path, ...]:
         return self.workspace.roots
+
+
+def _known_first(model: Model, others: Callable[[str], Model], name: str) -> Model:
+    """`model` by its name, else what the name means otherwise."""
+    return model if name == model.name else others(name)
+
+
+def own_handoff(agent: Agent) -> tuple[Tool, ...]:
+    """The hand-off tool of an agent that names whom it may ask; it can ask nobody else."""
+    named = {each.name: each.description for each in agent.handoffs}
+    return tuple(tool for tool in handoff_tools(named) if named and tool.name == HANDOFF)

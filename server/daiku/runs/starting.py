@@ -1,27 +1,70 @@
-"""The first event of a run, and what a run is told that goes on: its request, its brief, its environment."""
+"""The first events of a run, and what a run is told that goes on: its request, its brief, its environment."""
 
 from __future__ import annotations
 
 from daiku.agents.agent import Agent
 from daiku.core.calls.needed import needed_tools
 from daiku.core.calls.toolsets import CALL
+from daiku.core.run.budget import Budget, open_budget
 from daiku.core.state.environment import changed_facts
 from daiku.core.state.state import State
-from daiku.domain.events import Notice, RunStarted
+from daiku.domain.events import AgentStart, Event, Notice, RunStarted
 from daiku.domain.messages import AssistantMessage
 from daiku.domain.runs import ApprovalMode
+from daiku.llm.families import Model
+from daiku.prompts import Prompts
 from daiku.runs.environment import look_around
 from daiku.runs.nested.briefing import brief_request
+from daiku.runs.ports.routed import Prepared
+from daiku.runs.ports.token_guards import count_routing
+from daiku.runs.recalling import recall
 from daiku.runs.request import RunRequest, with_paths
-from daiku.runs.services import Model, RunServices
+from daiku.runs.run_log import RunLog
+from daiku.runs.services import RunServices
 from daiku.texts.text import text
-from daiku.workspace.walk import is_large
+from daiku.workspace.walk import is_large_project
 
 
-async def start_event(
+async def opening_events(
+    services: RunServices, agent: Agent, prepared: Prepared, state: State, session: str, model: Model | None
+) -> tuple[Event, ...]:
+    """The events that begin a run: its start, what guardrails and the router said of its request, and what it does
+    first. Of a request that is blocked no agent, model or tool sees anything, also later in the conversation."""
+    request, used = prepared.request, prepared.used
+    await count_routing(services, agent, session, used)
+    if not prepared.blocked:
+        with services.prompts.active():
+            start, *more = await _start_events(services, agent, request, state, session, model)
+        told = (*prepared.said, *_about_prompts(services.prompts), *prepared.first)
+        return (start, *((used,) if used is not None else ()), *more, *told)
+    start = RunStarted(
+        prompt=request.text,
+        told=text("guardrails.blocked_request"),
+        mode=request.mode,
+        model=model.name if model is not None else "",
+        limits=request.limits or services.config.limits,
+    )
+    return (start, AgentStart(), *prepared.said)
+
+
+def _about_prompts(prompts: Prompts) -> list[Notice]:
+    """What the person is told of templates of the workspace: those that cannot be used, and that none are."""
+    said = [
+        text("prompts.broken", file=each.file, line=each.line, why=each.why)
+        if each.line
+        else text("prompts.broken_file", file=each.file, why=each.why)
+        for each in prompts.problems()
+    ]
+    notices = [Notice(level="warning", text=each) for each in said]
+    if folder := prompts.ignored():
+        notices.append(Notice(level="info", text=text("prompts.untrusted", folder=folder)))
+    return notices
+
+
+async def _start_events(
     services: RunServices, agent: Agent, request: RunRequest, state: State, session: str, model: Model | None
-) -> RunStarted:
-    """The event that begins the run that `request` asks for, in a session that stands at `state`. `model` is
+) -> tuple[RunStarted | AgentStart | Notice, ...]:
+    """The events that begin the run that `request` asks for, in a session that stands at `state`. `model` is
     None where none is asked."""
     told, brief = await brief_request(services, agent, request, session)
     mode, approvals, attended, cursor = request.mode, request.approvals, request.attended, request.cursor
@@ -38,7 +81,8 @@ async def start_event(
             needed_tools=_needed(services, agent, request, state, model),
         )
     )
-    return RunStarted(
+    recalled, notices = await recall(services, agent, request, session) if model is not None else ((), ())
+    started = RunStarted(
         prompt=request.text,
         told=told,
         mode=request.mode,
@@ -50,7 +94,32 @@ async def start_event(
         brief=brief,
         driven=bool(request.calls) or agent.machine is not None,
         environment=around,
+        recalled=recalled,
     )
+    return started, AgentStart(model=started.model), *notices
+
+
+def left_budget(state: State) -> Budget:
+    """What a run that is gone on with may still use."""
+    rounds = state.spending.rounds + state.nested.rounds
+    return open_budget(state.request.asked_limits, state.spending.usage, rounds)
+
+
+NAMED_OTHERS = 3
+"""Other runs in the same folder that are named to the person; more are `…`."""
+
+
+def warn_of_others(log: RunLog) -> None:
+    """Tell the person where another run is under way in this folder: both may change the same files. Runs without
+    a folder share nothing."""
+    folder = log.services.workspace_key
+    if not folder:
+        return
+    others = log.services.journal.running_titles(folder, beside=log.session, most=NAMED_OTHERS + 1)
+    if others:
+        names = ", ".join(f"“{title}”" for title in others[:NAMED_OTHERS])
+        more = ", …" if len(others) > NAMED_OTHERS else ""
+        log.record(Notice(level="warning", text=text("runs.another_here", names=names + more)))
 
 
 async def news_of_resumed(
@@ -73,7 +142,7 @@ async def news_of_resumed(
 def _needed(services: RunServices, agent: Agent, request: RunRequest, state: State, model: Model) -> str:
     """How the tools are called that the request needs and the model is not sent."""
     chosen = agent.sent(
-        services.registry.specs(), model.context, model.traits.edits, lambda: is_large(services.roots)
+        services.registry.specs(), model.context, model.traits.edits, lambda: is_large_project(services.roots)
     )
     by_find = any(spec.name == CALL for spec in chosen.offered)
     return needed_tools(request.text, request.mode, chosen.deferred, state.plans.all, by_find=by_find)

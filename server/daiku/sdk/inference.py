@@ -6,13 +6,11 @@ import os
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-from pydantic import SecretStr
-
 from daiku.domain.messages import AssistantMessage, Message, Usage, UserMessage
 from daiku.llm.adapter import LLMAdapter
 from daiku.llm.catalogue import SEED_MODELS, TRAITS
 from daiku.llm.model import Models
-from daiku.llm.table import PROVIDERS, LLMSettings
+from daiku.settings import from_mapping
 
 
 @dataclass(slots=True)
@@ -40,7 +38,7 @@ class LLMClient:
     @property
     def _models(self) -> Models:
         if self.models is None:
-            self.models = Models(_from_environment(self.provider))
+            self.models = Models(from_mapping({}, os.environ).llm)
         return self.models
 
     @property
@@ -110,17 +108,3 @@ class OllamaClient(LLMClient):
     """Ollama (R2.64); without a model the first that it lists."""
 
     provider: ClassVar[str] = "ollama"
-
-
-def _from_environment(provider: str) -> LLMSettings:
-    """The settings of one provider as its usual variables give them."""
-    if not provider:
-        return LLMSettings()
-    entry = PROVIDERS[provider]
-    key, address = _first(*entry.key_env), _first(entry.address_env)
-    given = entry.settings.model_copy(update={"api_key": SecretStr(key), "base_url": address})
-    return LLMSettings().model_copy(update={provider: given})
-
-
-def _first(*names: str) -> str:
-    return next((os.environ[name] for name in names if os.environ.get(name)), "")

@@ -23,6 +23,7 @@ from daiku.texts.text import Text, joined, text
 
 __all__ = [
     "Loaded",
+    "from_mapping",
     "has_no_effect_yet",
     "home",
     "load",
@@ -35,7 +36,7 @@ __all__ = [
 MAX_FILE = 1_000_000
 MOST_TOLD = 4
 """Problems that are told one by one; of the others the count."""
-NOT_READ_YET = ("guardrails", "router", "playbook", "trace", "storage", "work", "github", "gitlab")
+NOT_READ_YET = ("playbook", "work", "github", "gitlab")
 """Settings, or tables of them, whose part of Daiku is not built yet."""
 OF_OTHER_PROGRAMS = ("GITHUB_", "GITLAB_")
 """How the variables begin that a CI system sets for everybody."""
@@ -105,6 +106,23 @@ def load(
     origins.update({key: _variable(name) for key, name in keys.items()})
     _check_together(config, origins)
     return Loaded(config, origins, tuple(notices), ignored, _without_effect(config, origins, environ))
+
+
+def from_mapping(given: JsonObject, environ: Mapping[str, str]) -> Config:
+    """The settings of a program that gives them itself, in the shape of the TOML file: no file is read, and of
+    `environ` only the providers' keys and addresses. Raises UsageError with every wrong key and value."""
+    problems: list[Text] = []
+    merged = _names_of_keys()
+    addresses = {entry.address_env for entry in PROVIDERS.values()}
+    layer, _ = from_environment({name: environ[name] for name in addresses if name in environ}, problems)
+    _merge(merged, layer)
+    if (checked := _check_layer(given, text("settings.from_program"), problems)) is not None:
+        _merge(merged, checked)
+    if problems:
+        raise _usage_error(problems)
+    config, _ = with_keys(Config.model_validate(merged), environ)
+    _check_together(config, {})
+    return config
 
 
 def _variable(name: str) -> Text:
@@ -254,12 +272,10 @@ def _check_together(config: Config, origins: Mapping[str, str]) -> None:
 def _without_effect(
     config: Config, origins: Mapping[str, str], environ: Mapping[str, str]
 ) -> tuple[Text, ...]:
-    """What somebody set and nothing reads yet: said at once, so that nobody relies on it. Raises UsageError for
-    a database, in which a person would look for their data."""
-    if config.storage.database_url:
-        where = origins.get("storage.database_url", text("settings.defaults"))
-        raise _usage_error([text("settings.database", where=where)])
+    """What somebody set and nothing reads yet: said at once, so that nobody relies on it."""
     found: list[Text] = []
+    if config.storage.database_url:
+        found.append(text("settings.database_memory", where=_checked_database(config, origins)))
     theirs = {_variable(name) for name in environ if name.startswith(OF_OTHER_PROGRAMS)}
     for key, where in origins.items():
         if (
@@ -270,6 +286,21 @@ def _without_effect(
             continue
         found.append(text("settings.no_effect", where=where, key=key))
     return tuple(found)
+
+
+DATABASES = ("postgresql", "postgres", "sqlite")
+
+
+def _checked_database(config: Config, origins: Mapping[str, str]) -> str:
+    """Where the address of the database was set. Raises UsageError where nothing would be kept in it: a person
+    would look there for their data."""
+    where = origins.get("storage.database_url", text("settings.defaults"))
+    scheme, is_url, _ = config.storage.database_url.partition("://")
+    if not is_url or scheme not in DATABASES:
+        raise _usage_error([text("settings.database", where=where)])
+    if not config.memory.enabled:
+        raise _usage_error([text("settings.database_unused", where=where)])
+    return where
 
 
 def has_no_effect_yet(key: str) -> bool:

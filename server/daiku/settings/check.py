@@ -16,10 +16,11 @@ from pydantic_core import ErrorDetails
 from daiku.domain.base import JsonObject
 from daiku.settings.config import Config
 from daiku.texts.text import Text, text
+from daiku.trace.telemetry.endpoint import endpoint_problem
 
 Key = tuple[str, ...]
 SECRET = re.compile(r"api_key$|token$|headers|\benv\b|database_url|password|secret")
-URLS = re.compile(r"\.(base_url|api_url|otlp_endpoint|url)$")
+URLS = re.compile(r"\.(base_url|api_url|url)$")
 
 
 def model_of(annotation: Any) -> type[BaseModel] | None:
@@ -83,13 +84,23 @@ def check_values(data: JsonObject, problems: list[Text], where: str) -> None:
         problems.extend(dict.fromkeys(_describe(error, where) for error in wrong.errors(include_url=False)))
     for key, value in leaves(data):
         name = dotted(key)
-        if isinstance(value, str) and value and URLS.search(name) and not _is_url(value):
+        if name == "trace.otlp_endpoint" and isinstance(value, str) and value:
+            if problem := endpoint_problem(value):
+                problems.append(text("settings.problem", where=where, name=name, problem=problem))
+        elif isinstance(value, str) and value and URLS.search(name) and not _is_url(value):
             problems.append(_must(where, name, text("settings.address"), value))
         if name == "guardrails.regex_blocks" and isinstance(value, list):
             problems.extend(
                 text("settings.regex", where=where, name=name, pattern=repr(pattern), what=reason)
                 for pattern in value
                 if isinstance(pattern, str) and (reason := _regex_problem(pattern))
+            )
+        if name == "router.rules" and isinstance(value, list):
+            problems.extend(
+                text("settings.regex", where=where, name=name, pattern=repr(rule[0]), what=reason)
+                for rule in value
+                if isinstance(rule, list) and rule and isinstance(rule[0], str)
+                if (reason := _regex_problem(rule[0]))
             )
 
 

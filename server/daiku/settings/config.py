@@ -21,6 +21,8 @@ class GuardrailSettings(Section):
     similarity_warn: float = Field(default=0.28, ge=0, le=1)
     similarity_block: float = Field(default=0.40, ge=0, le=1)
     regex_blocks: tuple[str, ...] = ()
+    references: tuple[str, ...] = (".daiku/references/**",)
+    """Files of the workspace that what is written must not be like, as patterns of their paths."""
 
 
 class RouterSettings(Section):
@@ -37,8 +39,21 @@ class PlaybookSettings(Section):
     token_budget: int = Field(default=4000, ge=0)
 
 
+class MemorySettings(Section):
+    """What is kept over sessions. It is off by default: then nothing is remembered, and nothing that was is read."""
+
+    enabled: bool = False
+    embedder: str = ""
+    """`provider/model`, which is then sent the texts; empty: texts are compared by their words."""
+    user: str = ""
+    """Whose memories they are in a database that several people share; empty: the login name."""
+    top_k: int = Field(default=5, ge=1, le=50)
+    token_budget: int = Field(default=1000, ge=0)
+
+
 class TraceSettings(Section):
     otlp_endpoint: str = ""
+    content: bool = False
 
 
 class StorageSettings(Section):
@@ -78,6 +93,12 @@ class PluginSettings(Section):
     allow: tuple[str, ...] = ()
 
 
+class PromptSettings(Section):
+    """`language`: that of what models are told; the person is answered in their own, whatever it is."""
+
+    language: Literal["en", "ja"] = "en"
+
+
 class Config(Section):
     """All settings, merged and checked."""
 
@@ -89,6 +110,7 @@ class Config(Section):
     router: RouterSettings = RouterSettings()
     playbook: PlaybookSettings = PlaybookSettings()
     research: ResearchSettings = ResearchSettings()
+    memory: MemorySettings = MemorySettings()
     trace: TraceSettings = TraceSettings()
     storage: StorageSettings = StorageSettings()
     work: WorkSettings = WorkSettings()
@@ -96,3 +118,4 @@ class Config(Section):
     gitlab: GitLabSettings = GitLabSettings()
     mcp_servers: tuple[MCPServerSettings, ...] = ()
     plugins: PluginSettings = PluginSettings()
+    prompts: PromptSettings = PromptSettings()

@@ -18,6 +18,7 @@ from daiku.llm.table import PROVIDERS
 from daiku.settings.check import Key, dotted, field_at, known_keys, model_of, unknown_setting
 from daiku.settings.config import Config
 from daiku.texts.text import Text, text
+from daiku.trace.telemetry.endpoint import OTLP_HEADERS, headers_of
 
 _OTHER_NAMES: dict[str, Key] = {
     "GITHUB_API_URL": ("github", "api_url"),
@@ -86,18 +87,21 @@ def with_keys(config: Config, environ: Mapping[str, str]) -> tuple[Config, dict[
 
 def secrets_of(config: Config, environ: Mapping[str, str]) -> tuple[str, ...]:
     """Every text that must never be stored or shown: keys, and variables named like secrets."""
-    keys = [config.llm.of(name).api_key.get_secret_value() for name in PROVIDERS]
+    keys = [config.llm.of(name).api_key.get_secret_value() for name in config.llm.entries]
     names = [config.github.token_env, config.gitlab.token_env, config.research.api_key_env]
     tokens = [environ.get(n, "") for n in names if n]
     others = [v for n, v in environ.items() if SECRET_NAME.search(n)]
+    others += _secret_parts(config.storage.database_url)
     for value in (environ.get(name, "") for name in config.sandbox.environment):
         others += _secret_parts(value)
     headers = [
         value
-        for name in PROVIDERS
+        for name in config.llm.entries
         for header, value in config.llm.of(name).headers.items()
         if SECRET_NAME.search(header) or header.lower() == "authorization"
     ]
+    others += _secret_parts(config.trace.otlp_endpoint)
+    others += headers_of(environ.get(OTLP_HEADERS, "")).values()
     found = (*keys, *tokens, *others, *headers, *_secrets_of_servers(config))
     return tuple(sorted({s.strip() for s in found if len(s.strip()) >= 8}))
 

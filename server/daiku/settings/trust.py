@@ -23,6 +23,7 @@ STRICTNESS: dict[str, tuple[JsonValue, ...]] = {
     "sandbox.network": (True, False),
     "playbook.learn": ("auto", "review", "off"),
     "playbook.enabled": (True, False),
+    "memory.enabled": (True, False),
 }
 """From loose to strict: an untrusted file may only move to the right."""
 LOWER_IS_STRICTER = (
@@ -44,6 +45,8 @@ HARMLESS = (
     "playbook.alpha",
     "playbook.min_confidence",
     "playbook.token_budget",
+    "memory.top_k",
+    "memory.token_budget",
     "research.engine",
 )
 HARMLESS_OF_PROVIDERS = (

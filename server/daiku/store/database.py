@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeAlias
 
-Values: TypeAlias = tuple[str | int | float | None, ...]
+Values: TypeAlias = tuple[str | int | float | bytes | None, ...]
 """The values for the `?` of a statement, in their order."""
 
 

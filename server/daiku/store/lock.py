@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from typing import Protocol
 
 if sys.platform == "win32":
     import msvcrt
@@ -16,6 +17,55 @@ else:
 
     def _take(fd: int) -> None:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def locks_beside(database: Path) -> Path:
+    """The folder of the locks of a database's sessions. In Daiku's own folder it is one for all; beside a file that a
+    program names it is named after it."""
+    return database.parent / "locks" if database.name == "daiku.db" else Path(f"{database}-locks")
+
+
+class Lock(Protocol):
+    """The right to run in one session."""
+
+    def acquire(self) -> bool:
+        """True when the lock is ours now; False when somebody else holds it."""
+        ...
+
+    def is_free(self) -> bool:
+        """True when nobody holds it at this moment."""
+        ...
+
+    def release(self) -> None:
+        """Let go; safe to call twice."""
+        ...
+
+
+class MemoryLock:
+    """The right to run in one session that only this process knows. `held` are the sessions that are taken."""
+
+    def __init__(self, session: str, held: set[str]) -> None:
+        self._session = session
+        self._held = held
+        self._ours = False
+
+    def acquire(self) -> bool:
+        """True when the lock is ours now; False when somebody else holds it."""
+        if self._session in self._held:
+            return False
+        self._held.add(self._session)
+        self._ours = True
+        return True
+
+    def is_free(self) -> bool:
+        """True when nobody holds it at this moment."""
+        return self._session not in self._held
+
+    def release(self) -> None:
+        """Let go; safe to call twice."""
+        if self._ours:
+            self._held.discard(self._session)
+            self._ours = False
 
 
 class SessionLock:

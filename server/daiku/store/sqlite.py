@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.store.database import Values
+from daiku.store.lock import locks_beside
 from daiku.texts.text import Text, text
 
 SQLITE, SQLITE_NEEDED = sqlite3.sqlite_version_info, (3, 37, 0)
@@ -23,32 +24,35 @@ BUSY_SECONDS = 10.0
 class SqliteDatabase:
     """The `Database` of one SQLite file."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(
+        self, connection: sqlite3.Connection, errors: tuple[type[Exception], ...] = (sqlite3.Error,)
+    ) -> None:
         self._connection = connection
+        self._errors = errors
         self._execute = connection.execute  # bound once: every step of a run writes
 
     def query(self, sql: str, values: Values = ()) -> list[Any]:
         try:
             return self._execute(sql, values).fetchall()
-        except sqlite3.Error as wrong:
+        except self._errors as wrong:
             raise DatabaseFault(fault_of(wrong)) from wrong
 
     def first(self, sql: str, values: Values = ()) -> Any:
         try:
             return self._execute(sql, values).fetchone()
-        except sqlite3.Error as wrong:
+        except self._errors as wrong:
             raise DatabaseFault(fault_of(wrong)) from wrong
 
     def write(self, sql: str, values: Values = ()) -> None:
         try:
             self._execute(sql, values)
-        except sqlite3.Error as wrong:
+        except self._errors as wrong:
             raise DatabaseFault(fault_of(wrong)) from wrong
 
     def write_all(self, sql: str, rows: Iterable[Values]) -> None:
         try:
             self._connection.executemany(sql, rows)
-        except sqlite3.Error as wrong:
+        except self._errors as wrong:
             raise DatabaseFault(fault_of(wrong)) from wrong
 
     @contextmanager
@@ -94,9 +98,14 @@ _HINTS: dict[Fault, Text] = {
 }
 
 
-def connect(path: Path, schema: str) -> SqliteDatabase:
-    """Open the database file `path` and make the tables of `schema` that it lacks. Creates file and folder readable
-    by their owner only, whatever the umask. Raises UsageError where the file cannot be used."""
+def connect(path: Path | None, schema: str) -> SqliteDatabase:
+    """Open the database file `path` and make the tables of `schema` that it lacks; None is a database in memory.
+    Creates file and folder readable by their owner only, whatever the umask. Raises UsageError where the file
+    cannot be used."""
+    if path is None:
+        connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
+        connection.executescript(schema)
+        return SqliteDatabase(connection)
     try:
         return _open(path, schema)
     except DatabaseFault as wrong:
@@ -107,7 +116,12 @@ def connect(path: Path, schema: str) -> SqliteDatabase:
     raise UsageError(Failure(kind="usage", message=message, hint=_HINTS[fault]))
 
 
-def fault_of(wrong: sqlite3.Error | OSError) -> Fault:
+def explain(fault: Fault) -> tuple[Text, Text]:
+    """Why a file cannot be used, as the end of a sentence, and what to do."""
+    return _WHY[fault], _HINTS[fault]
+
+
+def fault_of(wrong: Exception) -> Fault:
     """What is wrong with the file."""
     code = getattr(wrong, "sqlite_errorcode", 0) & 0xFF
     if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
@@ -162,4 +176,4 @@ def _open(path: Path, schema: str) -> SqliteDatabase:
 
 def _was_emptied(path: Path) -> bool:
     """Whether something took the contents away: runs have left their locks beside it."""
-    return path.stat().st_size == 0 and next((path.parent / "locks").glob("*.lock"), None) is not None
+    return path.stat().st_size == 0 and next(locks_beside(path).glob("*.lock"), None) is not None

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Iterable
+from collections import ChainMap
+from collections.abc import Callable, Iterable, MutableMapping
 from functools import lru_cache
 from typing import NamedTuple
+from weakref import WeakKeyDictionary
 
 from pydantic import ValidationError
 
 from daiku.core.calls.arguments import explain_problems, parse_arguments, schema_text, usage
 from daiku.core.calls.dialects import translate_dialect
 from daiku.core.calls.jsonargs import problems_of, repair_args, usage_of
+from daiku.core.calls.stubs import prompt_stub
 from daiku.core.calls.toolnames import candidate_names, foreign_name, match_spelling, nearest_names, wire_name
 from daiku.core.calls.toolsets import group_names
 from daiku.core.text.truncate import OUTPUT_LIMIT, truncate_middle
@@ -41,9 +44,12 @@ class ToolRegistry:
     the same name replace earlier ones."""
 
     def __init__(self, tools: Iterable[Tool], *, redact: Callable[[str], str] = _unchanged) -> None:
-        self._tools: dict[str, Tool] = {}
-        self._wire: dict[str, str] = {}
+        self._tools: MutableMapping[str, Tool] = {}
+        self._wire: MutableMapping[str, str] = {}
         self._redact = redact
+        self._above: WeakKeyDictionary[object, ToolRegistry] = WeakKeyDictionary()
+        self.bottom = self
+        """The registry that holds what everybody shares."""
         self._load = lru_cache(maxsize=CACHED)(self._load_now)
         self._specs: tuple[ToolSpec, ...] | None = None
         self.add(tools)
@@ -62,9 +68,23 @@ class ToolRegistry:
             self._wire.pop(wire_name(name), None)
         self._forget()
 
+    def with_own(self, owner: object, tools: Callable[[], Iterable[Tool]]) -> ToolRegistry:
+        """The tools of `owner` on top of the shared ones, in place of those of the same name; the same registry
+        for the same owner."""
+        found = self.bottom._above.get(owner)
+        if found is None:
+            found = self.bottom._above[owner] = ToolRegistry((), redact=self._redact)
+            found.bottom = self.bottom
+            found._tools = ChainMap({}, self.bottom._tools)
+            found._wire = ChainMap({}, self.bottom._wire)
+            found.add(tools())
+        return found
+
     def _forget(self) -> None:
         self._load.cache_clear()
         self._specs = None
+        for above in self._above.values():
+            above._forget()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -98,7 +118,11 @@ class ToolRegistry:
     def specs(self) -> tuple[ToolSpec, ...]:
         """What models and the guard know of the tools, in the order they were added."""
         if self._specs is None:
-            self._specs = tuple(self._spec(tool) for tool in self._tools.values())
+            shared = {} if self.bottom is self else {spec.name: spec for spec in self.bottom.specs()}
+            self._specs = tuple(
+                shared[name] if shared and self.bottom._tools.get(name) is tool else self._spec(tool)
+                for name, tool in self._tools.items()
+            )
         return self._specs
 
     def spec(self, name: str) -> ToolSpec | None:
@@ -114,12 +138,13 @@ class ToolRegistry:
             effect=tool.effect,
             parallel=tool.parallel,
             resumes=tool.resumes,
+            inner=tool.inner,
         )
 
     def get_prompt_stub(self) -> str:
-        """All schemas as text for prompts: `"name": {"type": "object", …}`, one tool a line (R1.39).
-        For the public API (issue 10)."""
-        return ",\n".join(f'"{name}": {self._load(name).schema_json}' for name in self._tools)
+        """All tools as text for prompts, one a line: `"name": {"type":"object",…}`, as models without tools of their
+        own are sent those that they are offered (R1.39)."""
+        return prompt_stub(self.specs())
 
     def parse(self, call: ToolCall) -> tuple[Tool, Args] | ToolResult:
         """The tool and its checked arguments, or the failing result that tells the model what is wrong."""

@@ -7,7 +7,10 @@ from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
+from daiku.core.ports import Terminals
 from daiku.tools.ask import ASK_TOOLS
+from daiku.tools.documents.desk import DocumentDesk
+from daiku.tools.documents.offered import document_tools
 from daiku.tools.editor import EDITOR_TOOLS
 from daiku.tools.face import Face
 from daiku.tools.files.changing import file_tools
@@ -16,6 +19,7 @@ from daiku.tools.files.seen import SeenTexts
 from daiku.tools.find import FIND_TOOLS
 from daiku.tools.git.git import GIT_TOOLS
 from daiku.tools.mcp.resources import FACES
+from daiku.tools.memory import MEMORY_FACES
 from daiku.tools.shell import shell_tools
 from daiku.tools.tool import Tool
 from daiku.tools.web import Web, web_tools
@@ -33,17 +37,20 @@ def builtin_tools(
     editor: bool = False,
     seen: SeenTexts | None = None,
     agents: Mapping[str, str] | None = None,
+    terminals: Terminals | None = None,
+    documents: DocumentDesk | None = None,
 ) -> tuple[Tool, ...]:
     """Every tool of this package, in the order in which models are told of them. What was fetched is
     kept for a while below `home`, without one in memory only; so is what commands made of protected files.
     `editor`: one is connected. `seen`: what models saw of files, also by other ways than these tools.
-    `agents`: who can be handed a request, and what they do."""
+    `agents`: who can be handed a request, and what they do. `documents`: what the drafting agents share. `terminals`:
+    those of the editor."""
     web = Web(cache=Cache(home / "web" if home else None))
     return (
         *file_tools(seen),
         *SEARCH_TOOLS,
         *(EDITOR_TOOLS if editor else ()),
-        *shell_tools(home),
+        *shell_tools(home, terminals),
         *GIT_TOOLS,
         *web_tools(web),
         *TODO_TOOLS,
@@ -51,6 +58,7 @@ def builtin_tools(
         *TASK_TOOLS,
         *handoff_tools(agents or {}),
         *EXPLORE_TOOLS,
+        *document_tools(documents or DocumentDesk()),
         *ASK_TOOLS,
         *FIND_TOOLS,
     )
@@ -60,4 +68,4 @@ def builtin_tools(
 def faces() -> Mapping[str, Face]:
     """What people see of our tools, by name; a tool of others is shown by its own name."""
     ours = {tool.name: tool.face for tool in builtin_tools(editor=True) if tool.face is not None}
-    return MappingProxyType({**ours, **FACES})
+    return MappingProxyType({**ours, **FACES, **MEMORY_FACES})

@@ -17,6 +17,7 @@ from daiku.core.proof.evidence import Evidence
 from daiku.domain.base import JsonObject
 from daiku.domain.events import Event
 from daiku.domain.tools import Effect, ToolResult
+from daiku.domain.work.documents import Document
 from daiku.domain.work.patches import Patch
 from daiku.domain.work.plans import Plan
 from daiku.settings.config import Config
@@ -28,13 +29,13 @@ from daiku.workspace.outputs import Outputs
 class Args(BaseModel):
     """Base of every tool's arguments: unknown keys are told to the model."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class AnyArgs(Args):
     """Arguments of a tool that brings its own JSON Schema (`Tool.schema`): they were checked against it."""
 
-    model_config = ConfigDict(frozen=True, extra="allow")
+    model_config = ConfigDict(frozen=True, extra="allow", defer_build=True)
 
     def as_json(self) -> JsonObject:
         """The arguments as they were given."""
@@ -99,6 +100,7 @@ class ToolContext:
     asked: str = ""
     """What the run was asked, as it was put."""
     hand_over: Callable[[str, str], Awaitable[ToolResult]] | None = None
+    """An agent's answer to a request; what it handed over is `handover` of the result's data."""
     tasks: TaskWork | None = None
     extra_cfg: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
     """What whoever made the agent gave it for its tools, such as a connection (R1.20)."""
@@ -114,6 +116,8 @@ class ToolContext:
     """What the model was sent, and what it can find."""
     outputs: Outputs | None = None
     """Where whole outputs of commands are kept; None: they are not."""
+    document: Document | None = None
+    """The document, or the part of one, that the run works on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +154,8 @@ class Tool:
     schema: JsonObject | None = None
     description: str = ""
     face: Face | None = None
+    inner: bool = False
+    """True where only agents that name it may use it."""
     bounds_itself: bool = False
     """True where the tool cuts its result itself, to the length that the call asks for."""
 

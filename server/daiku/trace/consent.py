@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 
 from pydantic import ValidationError
@@ -23,10 +23,12 @@ CREATE TABLE IF NOT EXISTS mcp_consents (
 
 
 class ConsentStore:
-    """The `Consents` port. A connection a question: they are rare, and two servers share the file."""
+    """The `Consents` port. A connection a question: they are rare, and two servers share the file. Without a file
+    they are kept as long as the store."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path | None) -> None:
         self._path = path
+        self._memory = connect(None, _SCHEMA) if path is None else None
 
     def lookup(self, workspace: str, server: str) -> Consent | None:
         """Return the stored consent for a server; None if there is none. Raises DaikuError."""
@@ -54,12 +56,12 @@ class ConsentStore:
         self._write("DELETE FROM mcp_consents WHERE workspace = ? AND server = ?", workspace, server)
 
     def _query(self, sql: str, *values: str) -> list[tuple[str]]:
-        with closing(self._connect()) as db:
+        with self._connected() as db:
             return db.query(sql, values)
 
     def _write(self, sql: str, *values: str) -> None:
-        with closing(self._connect()) as db, db.durable():
+        with self._connected() as db, db.durable():
             db.write(sql, values)
 
-    def _connect(self) -> Database:
-        return connect(self._path, _SCHEMA)
+    def _connected(self) -> AbstractContextManager[Database]:
+        return closing(connect(self._path, _SCHEMA)) if self._memory is None else nullcontext(self._memory)

@@ -23,7 +23,7 @@ _ALL = "SELECT key, answer FROM grants WHERE workspace = ? ORDER BY key"
 class GrantStore:
     """The `Grants` port. Asked anew at every call of a tool: two servers share the file."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path | None) -> None:
         self._path = path
         self._db: Database | None = None
 

@@ -14,7 +14,7 @@ from daiku.domain.events import EPHEMERAL, Delta, Event, PlanEvent, Thinking
 from daiku.domain.sessions import Session, SessionStatus
 from daiku.domain.work.plans import Plan
 from daiku.store.database import Database
-from daiku.store.lock import SessionLock
+from daiku.store.lock import Lock, MemoryLock, SessionLock, locks_beside
 from daiku.store.sqlite import connect
 from daiku.texts.text import text
 from daiku.trace.fork import Copies, copy_chunks
@@ -44,12 +44,15 @@ Redact = Callable[[str], str]
 
 
 class Journal:
-    """Sessions in one database file. Not thread-safe; any number of processes may share the file."""
+    """Sessions in one database file, or in memory without one. Not thread-safe; any number of processes may share
+    the file."""
 
-    def __init__(self, path: Path, redact: Redact = str) -> None:
+    def __init__(self, path: Path | None, redact: Redact = str) -> None:
         self._db = connect(path, SCHEMA)
         self._redact = redact
-        self._locks = path.parent / "locks"
+        self._locks = locks_beside(path) if path is not None else None
+        self._held: set[str] = set()
+        """The sessions with a run, where they are only in memory."""
         self._writers: dict[str, SessionWriter] = {}
 
     def new_session(self, title: str = "", workspace: str = "") -> Session:
@@ -70,6 +73,11 @@ class Journal:
         if row is None:
             raise _unknown("journal.no_session", session)
         return self._session(row)
+
+    def folder_of(self, session: str) -> str:
+        """The workspace that a session belongs to. Raises UsageError (not_found)."""
+        self.get_session(session)
+        return self._db.first("SELECT workspace FROM sessions WHERE id = ?", (session,))[0]
 
     def list_sessions(self, query: str = "", limit: int = 50, workspace: str | None = None) -> list[Session]:
         """Newest first; `query` is looked for in titles and in what people and models said."""
@@ -125,15 +133,15 @@ class Journal:
         """A new session that holds the chunks up to and including `at_seq`. What they name by an id that
         only one session can have is renamed: runs, plans, questions; and what `copies` renames."""
         old = self.get_session(session)
-        workspace = self._db.first("SELECT workspace FROM sessions WHERE id = ?", (session,))[0]
-        new = self.new_session(old.title, workspace).session_id
+        new = self.new_session(old.title, self.folder_of(session)).session_id
         copy_chunks(self._db, session, new, at_seq, copies)
         return self.get_session(new)
 
-    def chunks(self, session: str, after_seq: int = 0) -> list[Chunk]:
-        """The durable chunks after `after_seq`, oldest first. Raises UsageError (not_found)."""
+    def chunks(self, session: str, after_seq: int = 0, most: int = -1) -> list[Chunk]:
+        """The durable chunks after `after_seq`, oldest first, all or the first `most`. Raises UsageError (not_found)."""
         self.get_session(session)
-        rows = self._db.query(f"{READ} WHERE session = ? AND seq > ? ORDER BY seq", (session, after_seq))
+        found = f"{READ} WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?"
+        rows = self._db.query(found, (session, after_seq, most))
         return [chunk_of(session, row) for row in rows]
 
     def changes(self, session: str, after_seq: int = 0) -> list[Chunk]:
@@ -196,14 +204,16 @@ class Journal:
             (status, iso_now(), model, title, session),
         )
 
-    def lock(self, session: str) -> SessionLock:
+    def lock(self, session: str) -> Lock:
         """The right to run in `session`, until released or the process ends. Raises UsageError (busy)."""
         lock = self._lock(session)
         if not lock.acquire():
             raise UsageError(Failure(kind="busy", message=text("journal.busy"), hint=text("journal.wait")))
         return lock
 
-    def _lock(self, session: str) -> SessionLock:
+    def _lock(self, session: str) -> Lock:
+        if self._locks is None:
+            return MemoryLock(session, self._held)
         return SessionLock(self._locks / f"{session}.lock")
 
     def close(self) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import assert_never
 
 from daiku.api import ExportFormat
+from daiku.core.traces.lines import as_jsonl
 from daiku.core.web.research import shown_sources
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import Failure
@@ -25,7 +26,6 @@ from daiku.domain.runs import RunStatus
 from daiku.domain.sessions import Session
 from daiku.domain.work.patches import ReviewDecision
 from daiku.texts.text import Text, render, text
-from daiku.trace.export import as_jsonl
 
 OUTPUT_LIMIT = 4000
 _DECIDED: Mapping[ReviewDecision, str] = {"accept": "transcript.accept", "reject": "transcript.reject"}

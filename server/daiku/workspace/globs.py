@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
 from pathspec import GitIgnoreSpec
 
@@ -18,6 +19,7 @@ def split_globs(glob: str) -> tuple[str, ...]:
     return tuple(part for part in _COMMAS.split(glob.strip()) if part)
 
 
+@lru_cache(maxsize=64)
 def matcher(globs: tuple[str, ...]) -> Callable[[str], bool]:
     """Whether a path (with `/`, from the folder that the patterns begin at) matches: the last pattern that fits
     it decides; a file that none fits is in where all of them exclude."""

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Self
 
 from daiku.core.guard.referenced_paths import KEPT_OUTPUT, is_kept_output
 
@@ -69,12 +70,13 @@ class Outputs:
         if _SESSION.fullmatch(session):
             shutil.rmtree(self._folder / session, ignore_errors=True)
 
-    def sweep(self) -> None:
-        """Remove the outputs of sessions that had no new one for some days."""
+    def swept(self) -> Self:
+        """The same, without the outputs of sessions that had no new one for some days."""
         with suppress(OSError):
             for entry in os.scandir(self._folder):
                 if time.time() - entry.stat(follow_symlinks=False).st_mtime > DAYS * 86_400:
                     self.forget(entry.name)
+        return self
 
     def _make(self, session: str) -> None:
         if not _SESSION.fullmatch(session):

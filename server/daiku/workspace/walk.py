@@ -7,12 +7,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from time import monotonic
 
 from daiku.workspace.ignores import IgnoreFiles, Ignores, hides
 from daiku.workspace.paths import root_of
 
 LARGE = 100
 """Files above which a project is large."""
+LARGE_SECONDS = 0.5
+_large: dict[tuple[Path, ...], tuple[float, bool]] = {}
+"""By folders: when they were last looked at, and whether they are large."""
 _HEAVY = frozenset({"node_modules", "__pycache__", ".venv", "venv", ".tox", ".mypy_cache", ".pytest_cache"})
 """Folders that no one wants listed, even where no ignore file names them."""
 
@@ -71,3 +75,14 @@ def files(roots: tuple[Path, ...], start: Path | None = None) -> Iterator[Path]:
 def is_large(roots: tuple[Path, ...]) -> bool:
     """True where the roots hold more than LARGE visible files; no more of them are looked at."""
     return next(islice(files(roots), LARGE, None), None) is not None
+
+
+def is_large_project(roots: tuple[Path, ...]) -> bool:
+    """`is_large`, for runs that begin together: they are told what was found within LARGE_SECONDS."""
+    now = monotonic()
+    known = _large.get(roots)
+    if known is None or now - known[0] > LARGE_SECONDS:
+        if len(_large) > LARGE:
+            _large.clear()
+        known = _large[roots] = (now, is_large(roots))
+    return known[1]

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from daiku.agents.agent import Stage
 from daiku.agents.coding.coder import CODE, code_request, edits_made
+from daiku.agents.part import Stage
 from daiku.agents.table import find_agent
 from daiku.core.edits.blocks import EditBlock
 from daiku.core.edits.fileblocks import parse_file_blocks, render_file_blocks

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from daiku.agents.agent import Stage
 from daiku.agents.coding.planner import PLAN, plan_made, plan_request
+from daiku.agents.part import Stage
 from daiku.agents.table import find_agent
 from daiku.core.plans.steptext import planned_step
 from daiku.core.replies.parse import Unreadable

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from daiku.agents.agent import Stage
 from daiku.agents.coding.runner import MAX_REPAIRS, RUN, commands_run, remind, run_request
+from daiku.agents.part import Stage
 from daiku.agents.role import Failed, messages_since_request, stream_role_reply
 from daiku.agents.table import find_agent
 from daiku.core.commands.judge import changes_folder

@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 
+from daiku.domain.events import AgentStart, RunStarted, ToolCallEvent
+from daiku.trace.journal import Journal
+
 Script = Callable[..., str]
 Daiku = Callable[..., Any]
 LOOK = {"text": "Looking.", "calls": [{"tool": "shell/run", "args": {"command": "echo hello"}}]}
@@ -102,10 +105,11 @@ def test_the_trace_has_a_line_for_each_span(daiku: Daiku, session: str, daiku_ho
             "result",
         }
     assert lines[1]["tool"] == "shell/run"
-    assert "hello" in lines[2]["result"]
+    assert lines[2]["result"]["output"] == "hello\n"
     assert lines[3]["tok_completion"] > 0
     file = daiku_home / "traces" / f"{session}.jsonl"
     assert file.read_text(encoding="utf-8") == done.out
+    assert done.code == 0
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
 
@@ -203,3 +207,21 @@ def test_the_doctor_also_examines_settings_that_are_wrong(
     done = daiku("doctor")
     assert done.code == 1
     assert "limits.max_rounds must be a whole number, not 'lots'" in done.out
+
+
+def test_the_trace_of_a_run_under_way_is_what_there_is_of_it(daiku: Daiku, daiku_home: Path) -> None:
+    journal = Journal(daiku_home / "daiku.db")
+    session = journal.add_session()
+    call = ToolCallEvent(id="c", tool="shell/run", args={})
+    journal.writer(session).write("run_1", None, "coordinator", [RunStarted(prompt="go"), AgentStart(), call])
+    journal.close()
+    done = daiku("trace", session)
+    assert done.code == 0
+    assert [json.loads(line)["event"] for line in done.out.splitlines()] == ["agent_start", "tool_start"]
+
+
+def test_the_trace_of_a_session_that_is_not_there_is_a_wrong_argument(daiku: Daiku) -> None:
+    done = daiku("trace", "ses_0000000000000000")
+    assert (done.code, done.out) == (2, "")
+    assert "ses_0000000000000000" in done.err
+    assert len(done.err.strip().splitlines()) == 1

@@ -181,6 +181,7 @@ def test_a_run_goes_through_approval_and_ends_once() -> None:
         "tool_response",
         "message",
         "usage",
+        "agent_end",
         "run_finished",
     ]
     assert world.ran == ["1", "2"]
@@ -232,6 +233,7 @@ def test_a_refused_call_is_answered_and_the_run_goes_on() -> None:
 
 
 def test_read_only_calls_of_one_reply_run_side_by_side_and_others_in_order() -> None:
+    """R1.5, R1.30: calls of one reply run at the same time where that is safe."""
     world = World(
         [said("", *(call(str(i), "files/read") for i in range(5)), call("w", "files/write")), said("Done.")]
     )
@@ -283,7 +285,7 @@ def test_a_limit_ends_the_run_and_says_which(limits: RunLimits, word: str) -> No
     events = play(world, [RunStarted(prompt="x", limits=limits)])
     assert isinstance(events[-1], RunFinished)
     assert events[-1].status == "limit"
-    assert word in str(events[-2])
+    assert word in str(events[-3])
 
 
 def test_rejections_are_not_errors_in_a_row() -> None:
@@ -297,7 +299,7 @@ def test_rejections_are_not_errors_in_a_row() -> None:
 def test_an_error_of_the_model_ends_the_run_as_failed() -> None:
     wrong = LLMRequestError(Failure(kind="bad_request", message=Text("no such model")))
     events = play(World([wrong]))
-    assert kinds(events)[-2:] == ["error", "run_finished"]
+    assert kinds(events)[-3:] == ["error", "agent_end", "run_finished"]
     assert isinstance(events[-1], RunFinished)
     assert events[-1].status == "failed"
 

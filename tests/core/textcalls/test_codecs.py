@@ -48,7 +48,7 @@ def test_tools_stand_in_the_system_text(protocol: TextProtocol) -> None:
     encoded = encode(asked(UserMessage(text="hi")), protocol)
     assert encoded.tools == ()
     assert encoded.system.startswith("Be good.\n\n")
-    assert "- files__read: Read a file.\n" in encoded.system
+    assert '\n"files__read": {"type":"object","description":"Read a file.",' in encoded.system
     assert '"path":{"type":"string"}' in encoded.system
     assert encoded.messages == (UserMessage(text="hi"),)
 

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
+from daiku.core.text.positions import line_starts, offset_of
 from daiku.domain.errors import StaleVersionError
 from daiku.domain.runs import Position
 from daiku.domain.work.patches import FileChange, Patch
 from daiku.lsp.documents.editor import EditorWorkspace
 from daiku.lsp.documents.editor_queries import ClientEditor
 from daiku.lsp.documents.open_documents import to_uri
-from daiku.lsp.documents.positions import line_starts, offset_of
 from daiku.lsp.initialize import Offer, to_path
 from daiku.lsp.server import serve
 from tests.lsp.conftest import started

@@ -297,7 +297,8 @@ async def test_a_commit_message_is_written_from_what_is_staged_else_from_all_and
         # It is a run like any other: in a session of its own, with its cost.
         asked = {"sessionId": runs[0]["sessionId"]}
         chunks = (await server.client.request("daiku/session/get", asked))["chunks"]
-        assert [c["type"] for c in chunks] == ["run_started", "message", "usage", "run_finished"]
+        told = ["run_started", "agent_start", "message", "usage", "agent_end", "run_finished"]
+        assert [c["type"] for c in chunks] == told
         assert {c["agent"] for c in chunks} == {"committer"}
 
 

@@ -25,6 +25,7 @@ def hand(agent: str, request: str) -> dict[str, Any]:
 
 
 async def test_another_agents_chunks_carry_its_name_and_the_parent(folder: Path) -> None:
+    """R1.4, R1.32: a hand-off is a nested run, whose chunks are those of its agent."""
     app = make_app(
         folder,
         {"text": "I ask the runner.", "calls": [hand("runner", "say hi")], "when": "go"},
@@ -71,6 +72,7 @@ async def test_a_nested_run_asks_the_same_person(folder: Path) -> None:
 
 
 async def test_the_fourth_nested_handoff_ends_the_top_run(folder: Path) -> None:
+    """R1.31, R1.85; C1.4: three are allowed, the fourth ends everything above it."""
     again = ({"calls": [hand("coordinator", f"level {i}")]} for i in range(60))
     app = make_app(folder, *again)
     watch = Watch()
@@ -90,6 +92,20 @@ async def test_the_fourth_nested_handoff_ends_the_top_run(folder: Path) -> None:
     begun = {c.event.id for c in watch.chunks if isinstance(c.event, ToolCallEvent)}
     assert begun == answered, "no call is left without its answer"
     assert (await replay(app.journal.chunks(result.session_id))).difference is None
+    await app.aclose()
+
+
+async def test_explorers_and_side_by_side_work_count_as_levels_too(folder: Path) -> None:
+    """R1.31: whatever starts a run below a run is one level deeper."""
+    down = (
+        {"calls": [hand("coordinator", f"level {i}")], "when": "go" if i == 0 else f"level {i - 1}"}
+        for i in range(3)
+    )
+    deep = {"tool": "agent/explore", "args": {"questions": ["where?", "why?"]}}
+    app, watch = make_app(folder, *down, {"calls": [deep], "when": "level 2"}), Watch()
+    result = await app.runs.run(RunRequest("go", approvals="all"), watch)
+    assert (result.status, result.error and result.error.kind) == ("failed", "handoff_depth")
+    assert len({c.run for c in watch.chunks}) == 4
     await app.aclose()
 
 

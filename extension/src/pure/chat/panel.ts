@@ -72,6 +72,8 @@ export type ToPanel =
   | { type: "attach"; attachment: Attachment }
   | { type: "prefill"; text: string; attachments: readonly Attachment[] }
   | { type: "focus"; what: "composer" | "history" | "approval" }
+  /** Scrolls to a call of a tool, otherwise to what begins at this number. */
+  | { type: "place"; seq: number; callId: string }
   | { type: "failed"; kind: string; message: string; hint: string; text?: string };
 
 export type FromPanel =

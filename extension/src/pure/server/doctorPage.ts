@@ -1,6 +1,7 @@
 // The page of the doctor: what was looked at, what is wrong, and a button for each thing that can be mended.
 
 import type { DoctorFinding } from "../../contract.gen";
+import { escapeHtml, htmlPage } from "./page";
 
 /** What a button of the page does; `look` looks again. */
 export type DoctorAct = NonNullable<DoctorFinding["action"]> | "look" | "copy" | "restart";
@@ -30,31 +31,14 @@ interface DoctorPage {
 const AREAS: readonly DoctorFinding["area"][] = ["daiku", "settings", "models", "programs", "sandbox", "mcp", "tools"];
 const SIGNS: Record<DoctorFinding["state"], string> = { good: "✓", note: "!", bad: "✗" };
 
-const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (sign) => `&#${sign.charCodeAt(0)};`);
-
 /** The whole page. It may run its own script and nothing else, and fetches nothing. */
 export function doctorPage({ words, findings, language, nonce }: DoctorPage): string {
-  const policy = `default-src 'none'; style-src 'nonce-${nonce}'; script-src 'nonce-${nonce}'; form-action 'none'`;
   const bad = findings.some(({ state }) => state === "bad");
   const sections = AREAS.map((area) => section(area, findings, words)).join("");
-  return `<!DOCTYPE html>
-<html lang="${escapeHtml(language)}">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="${policy}">
-<title>${escapeHtml(words.title)}</title>
-<style nonce="${nonce}">${STYLE}</style>
-</head>
-<body>
-<main>
-<h1>${escapeHtml(words.title)}</h1>
-<p class="summary ${bad ? "bad" : "good"}" role="status">${escapeHtml(words.summary)}</p>
+  const body = `<p class="summary ${bad ? "bad" : "good"}" role="status">${escapeHtml(words.summary)}</p>
 <p class="buttons">${button("look", words, true)}${button("copy", words)}${button("log", words)}</p>
-${sections}
-</main>
-<script nonce="${nonce}">${SCRIPT}</script>
-</body>
-</html>`;
+${sections}`;
+  return htmlPage({ title: words.title, language, nonce, style: STYLE, script: SCRIPT, body });
 }
 
 function section(area: DoctorFinding["area"], findings: readonly PageFinding[], words: DoctorWords): string {

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from daiku.agents.agent import LOOKING, Agent, Stage
+from daiku.agents.agent import LOOKING, Agent, Prompt
 from daiku.agents.coding.handover_text import fenced, step_line, work_so_far
+from daiku.agents.part import Part, Stage
 from daiku.agents.role import Role, merge_role_calls, messages_since_request
 from daiku.core.edits.applypatch import is_apply_patch
 from daiku.core.edits.blocks import has_blocks
@@ -212,12 +213,14 @@ CODE = Role(read, after_calls, accept_plain_text=accept_plain_text, prose=prose)
 
 
 CODER = Agent(
-    name="coder",
-    label=Label("Coder", "コーダー"),
-    prompt="agents/coder",
-    description="writes and changes the project's files",
+    "coder",
+    Prompt("agents/coder"),
     tools=(*LOOKING, "files/*", "user/ask"),
-    role=CODE,
-    knows_project=True,
-    stage=Stage(edits_made, code_request, shows="named"),
+    part=Part(
+        label=Label("Coder", "コーダー"),
+        description="writes and changes the project's files",
+        role=CODE,
+        knows_project=True,
+        stage=Stage(edits_made, code_request, shows="named"),
+    ),
 )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 
-from daiku.agents.agent import HISTORY, LOOKING, Agent, Stage
+from daiku.agents.agent import HISTORY, LOOKING, Agent, Prompt
+from daiku.agents.part import Part, Stage
 from daiku.core.calls.toolnames import wire_name
 from daiku.core.replies.parse import Unreadable
 from daiku.core.state.state import State
@@ -46,11 +47,13 @@ def _place(call: ToolCall) -> str:
 
 
 EXPLORER = Agent(
-    name="explorer",
-    label=Label("Explorer", "コード調査担当"),
-    prompt="agents/explorer",
-    description="answers a question about the code, with files and lines",
-    delegate=False,
+    "explorer",
+    Prompt("agents/explorer"),
     tools=(*LOOKING, *HISTORY),
-    stage=Stage(last_words),
+    part=Part(
+        label=Label("Explorer", "コード調査担当"),
+        description="answers a question about the code, with files and lines",
+        delegate=False,
+        stage=Stage(last_words),
+    ),
 )

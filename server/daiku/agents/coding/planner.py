@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from pydantic import JsonValue
 
-from daiku.agents.agent import LOOKING, Agent, Stage
+from daiku.agents.agent import LOOKING, Agent, Prompt
 from daiku.agents.coding.handover_text import work_so_far
+from daiku.agents.part import Part, Stage
 from daiku.agents.role import Failed, Role, merge_role_calls, messages_since_request
 from daiku.core.plans.headings import sounds_like_machine
 from daiku.core.plans.proposed import as_proposed, objections
@@ -15,11 +18,14 @@ from daiku.core.plans.transitions import checklist
 from daiku.core.replies.parse import ATTEMPTS, Unreadable
 from daiku.core.state.state import State
 from daiku.domain.base import Frozen, JsonObject
+from daiku.domain.chunks import Chunk
 from daiku.domain.errors import Failure
+from daiku.domain.events import PlanEvent, RunStarted
 from daiku.domain.labels import Label
 from daiku.domain.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.handovers import Brief, PlanMade, SaidInWords
+from daiku.domain.work.plans import Plan
 from daiku.prompts import render
 from daiku.texts.text import Text, joined, text
 
@@ -182,12 +188,29 @@ PLAN = Role(read, after_calls, prose=prose)
 
 
 PLANNER = Agent(
-    name="planner",
-    label=Label("Planner", "プランナー"),
-    prompt="agents/planner",
-    description="makes a plan of steps with their checks and shows it to the person",
+    "planner",
+    Prompt("agents/planner"),
     tools=(*LOOKING, "plan/propose", "user/ask"),
-    role=PLAN,
-    knows_project=True,
-    stage=Stage(plan_made, plan_request),
+    part=Part(
+        label=Label("Planner", "プランナー"),
+        description="makes a plan of steps with their checks and shows it to the person",
+        role=PLAN,
+        knows_project=True,
+        stage=Stage(plan_made, plan_request),
+    ),
 )
+
+
+def planner_request(plan: Plan, chunks: Iterable[Chunk]) -> str:
+    """What the planner was asked when it made the plan: those who work it are told that too, for a goal
+    may be no more than its headline. The goal, where no planner made it."""
+    prompts: dict[str, str] = {}
+    for chunk in chunks:
+        match chunk.event:
+            case RunStarted(prompt=prompt) if chunk.agent == PLANNER.name:
+                prompts[chunk.run] = prompt
+            case PlanEvent(plan=made) if made.plan_id == plan.plan_id:
+                return prompts.get(chunk.run) or plan.goal
+            case _:
+                pass
+    return plan.goal

@@ -7,9 +7,10 @@ from typing import Any
 
 from pydantic import Field, JsonValue, field_validator
 
-from daiku.agents.agent import Agent, Stage
-from daiku.agents.coding.form_tool import by_tool
+from daiku.agents.agent import Agent, Prompt
 from daiku.agents.coding.handover_text import work_so_far
+from daiku.agents.form_tool import by_tool
+from daiku.agents.part import Part, Stage
 from daiku.agents.role import Role
 from daiku.core.calls.arguments import schema_of
 from daiku.core.plans.transitions import checklist
@@ -215,11 +216,13 @@ REPORT = Role(
 
 
 REPORTER = Agent(
-    name="reporter",
-    label=Label("Reporter", "レポーター"),
-    prompt="agents/reporter",
-    description="reports what came of the work, each claim with its proof",
+    "reporter",
+    Prompt("agents/reporter"),
     tools=("files/read", "search/text", "git/diff"),
-    role=REPORT,
-    stage=Stage(report_made, report_request),
+    part=Part(
+        label=Label("Reporter", "レポーター"),
+        description="reports what came of the work, each claim with its proof",
+        role=REPORT,
+        stage=Stage(report_made, report_request),
+    ),
 )

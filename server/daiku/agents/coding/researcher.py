@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import JsonValue
 
-from daiku.agents.agent import LOOKING, Agent, Stage
+from daiku.agents.agent import LOOKING, Agent, Prompt
 from daiku.agents.coding.findings_report import (
     SPEC,
     FindingsReport,
@@ -13,6 +13,7 @@ from daiku.agents.coding.findings_report import (
     report_words,
     without_report,
 )
+from daiku.agents.part import Part, Stage
 from daiku.agents.role import Role, merge_role_calls, messages_since_request
 from daiku.core.plans.transitions import checklist
 from daiku.core.replies.parse import Unreadable
@@ -208,11 +209,13 @@ RESEARCH = Role(read, after_calls, accept_plain_text=accept_plain_text, tools=(S
 
 
 RESEARCHER = Agent(
-    name="researcher",
-    label=Label("Researcher", "リサーチャー"),
-    prompt="agents/researcher",
-    description="looks up on the web what is not known, and names its sources",
+    "researcher",
+    Prompt("agents/researcher"),
     tools=(*LOOKING, "web/*", "user/ask"),
-    role=RESEARCH,
-    stage=Stage(findings, find_request),
+    part=Part(
+        label=Label("Researcher", "リサーチャー"),
+        description="looks up on the web what is not known, and names its sources",
+        role=RESEARCH,
+        stage=Stage(findings, find_request),
+    ),
 )

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from pydantic import JsonValue
 
-from daiku.agents.agent import LOOKING, Agent, Stage
+from daiku.agents.agent import LOOKING, Agent, Prompt
 from daiku.agents.coding.coder import CHANGING, Changes, changes_in
 from daiku.agents.coding.handover_text import fenced, step_line
 from daiku.agents.coding.runlog import (
@@ -21,6 +21,7 @@ from daiku.agents.coding.runlog import (
     repairs_used,
     waiting_commands,
 )
+from daiku.agents.part import Part, Stage
 from daiku.agents.role import Failed, Role, merge_role_calls, messages_since_request
 from daiku.core.proof.failures import CommandRun, hides_exit_code, open_failures
 from daiku.core.replies.parse import Unreadable
@@ -308,13 +309,15 @@ RUN = Role(read, after_calls, remind, prose=prose, failed=failure_of)
 
 
 RUNNER = Agent(
-    name="runner",
-    label=Label("Runner", "ランナー"),
-    prompt="agents/runner",
-    description="runs commands, and repairs what fails",
+    "runner",
+    Prompt("agents/runner"),
     tools=(*LOOKING, "shell/*", "files/write", "files/edit", "files/patch"),
-    role=RUN,
-    knows_project=True,
-    may_cd=False,
-    stage=Stage(commands_run, run_request, shows="changed"),
+    part=Part(
+        label=Label("Runner", "ランナー"),
+        description="runs commands, and repairs what fails",
+        role=RUN,
+        knows_project=True,
+        may_cd=False,
+        stage=Stage(commands_run, run_request, shows="changed"),
+    ),
 )

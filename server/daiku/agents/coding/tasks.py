@@ -9,8 +9,9 @@ from typing import Literal, cast
 
 from pydantic import Field, ValidationError
 
-from daiku.agents.agent import LOOKING, Agent, Stage
-from daiku.agents.coding.form_tool import Read, by_tool
+from daiku.agents.agent import LOOKING, Agent, Prompt
+from daiku.agents.form_tool import Read, by_tool
+from daiku.agents.part import Part, Stage
 from daiku.agents.role import Role
 from daiku.core.calls.arguments import schema_of
 from daiku.core.calls.toolnames import wire_name
@@ -31,34 +32,39 @@ from daiku.prompts import render
 from daiku.texts.text import Text, text
 
 TASKS = Agent(
-    name="tasks",
-    label=Label("Task planner", "タスクプランナー"),
-    prompt="agents/tasks",
-    description="makes the tasks of a step",
-    delegate=False,
+    "tasks",
+    Prompt("agents/tasks"),
     tools=LOOKING,
+    part=Part(
+        label=Label("Task planner", "タスクプランナー"),
+        description="makes the tasks of a step",
+        delegate=False,
+    ),
 )
-TASK_LOOP = replace(
-    TASKS,
-    name="task_loop",
-    label=Label("Task runner", "タスクランナー"),
-    prompt="agents/task_loop",
-    description="works the tasks of a step through",
+TASK_LOOP = Agent(
+    "task_loop",
+    Prompt("agents/task_loop"),
     tools=("*",),
+    part=Part(
+        label=Label("Task runner", "タスクランナー"),
+        description="works the tasks of a step through",
+        delegate=False,
+    ),
 )
-TASK_REPORT = replace(
-    TASK_LOOP,
-    name="task_report",
-    label=Label("Reporter", "レポーター"),
-    description="reports on tasks",
-    tools=(),
+TASK_REPORT = Agent(
+    "task_report",
+    Prompt("agents/task_loop"),
+    part=Part(label=Label("Reporter", "レポーター"), description="reports on tasks", delegate=False),
 )
-BRINGER = replace(
-    TASK_LOOP,
-    name="worktree",
-    label=Label("Merger", "マージ担当"),
-    description="brings back what was made in a copy of the project",
+BRINGER = Agent(
+    "worktree",
+    Prompt("agents/task_loop"),
     tools=("files/patch",),
+    part=Part(
+        label=Label("Merger", "マージ担当"),
+        description="brings back what was made in a copy of the project",
+        delegate=False,
+    ),
 )
 
 
@@ -174,7 +180,7 @@ def task_maker(resolve: Callable[[str], str | None], check: Check) -> Agent:
             return tasks
         return _telling(message, _listed(tasks), TasksMade(tasks=tasks))
 
-    return replace(TASKS, role=_role(TASKS_TOOL, read), stage=Stage(_tasks_of))
+    return _answering(TASKS, _role(TASKS_TOOL, read), Stage(_tasks_of))
 
 
 def _listed(tasks: tuple[Task, ...]) -> str:
@@ -198,7 +204,12 @@ def task_reporter(facts: TaskReport) -> Agent:
         words = (report.summary, report.cause, report.next_action)
         return _telling(message, "\n\n".join(w for w in words if w), TasksReported(report=report))
 
-    return replace(TASK_REPORT, role=_role(REPORT_TOOL, read), stage=Stage(_report_of))
+    return _answering(TASK_REPORT, _role(REPORT_TOOL, read), Stage(_report_of))
+
+
+def _answering(agent: Agent, role: Role, stage: Stage) -> Agent:
+    assert agent.part is not None, "an agent of ours"
+    return agent.with_(part=replace(agent.part, role=role, stage=stage))
 
 
 def _role(tool: ToolSpec, read: Read) -> Role:

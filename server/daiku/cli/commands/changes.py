@@ -12,8 +12,7 @@ from daiku.cli.display.diffs import coloured_diff
 from daiku.cli.display.term import safe, terminal
 from daiku.cli.display.toollines import stays_lines
 from daiku.core.changes.review import FileReview
-from daiku.runs.review.decisions import RestoreOutcome
-from daiku.runs.review.views import changed_files, diff_of, restore_result
+from daiku.sdk.fronts import RestoreOutcome, changed_files, diff_of, restore_result
 from daiku.texts.terminal import say
 
 

@@ -12,7 +12,6 @@ from typing import Any, get_args
 
 import click
 
-from daiku.app import App
 from daiku.cli.app_setup import folder_of, open_app
 from daiku.cli.commands.run import last_session, workspace_key
 from daiku.cli.commands.sessions import session_line
@@ -23,7 +22,7 @@ from daiku.cli.main import fail, usage
 from daiku.cli.options import RunOptions, run_options
 from daiku.domain.errors import DaikuError
 from daiku.domain.runs import ApprovalMode, Mode, RunResult
-from daiku.runs import Listener, RunRequest
+from daiku.sdk.fronts import App, Listener, RunRequest
 from daiku.settings import home, private_file
 from daiku.texts.terminal import localize, say
 

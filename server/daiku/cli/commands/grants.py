@@ -10,10 +10,10 @@ from dataclasses import asdict
 
 import click
 
-from daiku.app import App
 from daiku.cli.app_setup import folder_of, open_app
 from daiku.cli.display.term import safe, terminal
 from daiku.cli.main import usage
+from daiku.sdk.fronts import App
 from daiku.texts.terminal import localize, say
 from daiku.texts.text import renderings
 from daiku.trace.remembered_answers import SERVER, RememberedAnswer, all_answers, revoke_answer

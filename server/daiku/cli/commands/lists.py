@@ -1,4 +1,4 @@
-"""`daiku models` and `daiku tools`: list what is available, and say why the rest is unavailable."""
+"""`daiku models`, `daiku tools` and `daiku agents`: list what is available, and say why the rest is unavailable."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from daiku.agents.agent import Agent
 from daiku.cli.app_setup import folder_of, open_app
 from daiku.cli.commands.mcp import servers_now, show_server
 from daiku.cli.display.term import Terminal, clip, human_stream, safe, terminal
@@ -17,32 +18,42 @@ from daiku.domain.errors import DaikuError
 from daiku.domain.servers import ServerReport
 from daiku.domain.tools import ToolSpec
 from daiku.llm.model import ProviderModels
+from daiku.plugins.entries import Kind, Plugin
+from daiku.plugins.kinds import Plugged
 from daiku.texts.terminal import localize, say
 from daiku.texts.text import joined
-from daiku.tools.plugins import Plugin
 
 
 @click.command(help=say("help.models"))
 @click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir"))
 @click.option("--json", "as_json", is_flag=True, help=say("help.opt.list_json"))
 def models(folder: str | None, as_json: bool) -> None:  # click's flag
-    async def work() -> tuple[tuple[ProviderModels, ...], str]:
+    async def work() -> tuple[tuple[ProviderModels, ...], str, Plugged]:
         async with open_app(folder_of(folder)) as app:
             try:
                 chosen = app.llm.resolve("").name
             except DaikuError:
                 chosen = ""
-            return await app.models(), chosen
+            return await app.models(), chosen, app.plugged
 
-    offers, chosen = asyncio.run(work())
+    offers, chosen, plugged = asyncio.run(work())
+    tell_plugins(plugged, "provider")
     if as_json:
         click.echo(
-            json.dumps({"chosen": chosen, "providers": [_offer_json(o) for o in offers]}, ensure_ascii=False)
+            json.dumps(
+                {
+                    "chosen": chosen,
+                    "providers": [_offer_json(o, plugged.origin("provider", o.provider)) for o in offers],
+                },
+                ensure_ascii=False,
+            )
         )
         return
     out = terminal(sys.stdout)
     for offer in offers:
-        click.echo(out.paint(offer.provider, "bold"))
+        click.echo(
+            f"{out.paint(safe(offer.provider), 'bold')}{_from(plugged.origin('provider', offer.provider), out)}"
+        )
         if offer.error is not None:
             why = safe(localize(joined("sentences", [offer.error.message, offer.error.hint])))
             click.echo("  " + out.paint(say("models.unreachable", why=why), "dim"))
@@ -54,9 +65,10 @@ def models(folder: str | None, as_json: bool) -> None:  # click's flag
             click.echo(f"{mark} {safe(model.name):<36} {out.paint(rest, 'dim')}".rstrip())
 
 
-def _offer_json(offer: ProviderModels) -> dict[str, Any]:
+def _offer_json(offer: ProviderModels, origin: str) -> dict[str, Any]:
     return {
         "provider": offer.provider,
+        "origin": origin,
         "models": [model.model_dump() for model in offer.models],
         "error": offer.error.model_dump(by_alias=True) if offer.error else None,
     }
@@ -66,37 +78,87 @@ def _offer_json(offer: ProviderModels) -> dict[str, Any]:
 @click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir"))
 @click.option("--json", "as_json", is_flag=True, help=say("help.opt.list_json"))
 def tools(folder: str | None, as_json: bool) -> None:  # click's flag
-    async def work() -> tuple[tuple[ToolSpec, ...], tuple[ServerReport, ...], tuple[Plugin, ...]]:
+    async def work() -> tuple[tuple[ToolSpec, ...], tuple[ServerReport, ...], Plugged]:
         async with open_app(folder_of(folder)) as app:
             reports = await servers_now(app)
-            return app.tools(), reports, app.plugins
+            return app.tools(), reports, app.plugged
 
-    specs, reports, plugins = asyncio.run(work())
+    specs, reports, plugged = asyncio.run(work())
     for report in reports:
         if report.status != "ready" or report.why:
             show_server(report, human_stream())
-    for plugin in plugins:
-        if plugin.status != "on":
-            show_plugin(plugin, human_stream())
+    tell_plugins(plugged, "tool", "work_source")
     if as_json:
-        click.echo(json.dumps([spec.model_dump() for spec in specs], ensure_ascii=False))
+        click.echo(
+            json.dumps(
+                [{**spec.model_dump(), "origin": plugged.origin("tool", spec.name)} for spec in specs],
+                ensure_ascii=False,
+            )
+        )
         return
     out = terminal(sys.stdout)
     for spec in specs:
         about = safe(" ".join(spec.description.split()))
         text = clip(about, out.width - 36) if out.live else about
-        click.echo(f"{safe(spec.name):<22} {out.paint(f'{spec.effect:<8}', 'dim')}  {text}")
+        origin = _from(plugged.origin("tool", spec.name), out)
+        click.echo(f"{safe(spec.name):<22} {out.paint(f'{spec.effect:<8}', 'dim')}  {text}{origin}")
+
+
+@click.command(help=say("help.agents"))
+@click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir"))
+@click.option("--json", "as_json", is_flag=True, help=say("help.opt.list_json"))
+def agents(folder: str | None, as_json: bool) -> None:  # click's flag
+    async def work() -> tuple[tuple[Agent, ...], Plugged]:
+        async with open_app(folder_of(folder)) as app:
+            return app.agents(), app.plugged
+
+    found, plugged = asyncio.run(work())
+    tell_plugins(plugged, "agent")
+    if as_json:
+        told = [
+            {
+                "name": a.name,
+                "description": a.description,
+                "tools": a.patterns,
+                "origin": plugged.origin("agent", a.name),
+            }
+            for a in found
+        ]
+        click.echo(json.dumps(told, ensure_ascii=False))
+        return
+    out = terminal(sys.stdout)
+    for agent in found:
+        about = safe(" ".join(agent.description.split()))
+        text = clip(about, out.width - 18) if out.live else about
+        click.echo(
+            f"{out.paint(f'{safe(agent.name):<16}', 'bold')}  {text}{_from(plugged.origin('agent', agent.name), out)}"
+        )
+
+
+def _from(origin: str, out: Terminal) -> str:
+    """Where something comes from that is not Daiku's own."""
+    return out.paint(f"  [{safe(origin)}]", "cyan") if origin else ""
+
+
+def tell_plugins(plugged: Plugged, *kinds: Kind) -> None:
+    """Tell of the packages that bring something of these kinds and are not used, or not wholly; and of those whose
+    sources of work are on, which no list shows yet."""
+    for plugin in plugged.plugins:
+        if plugin.kind in kinds and (plugin.status != "on" or plugin.why or plugin.kind == "work_source"):
+            show_plugin(plugin, human_stream())
 
 
 def show_plugin(plugin: Plugin, out: Terminal) -> None:
-    """One line for a package whose tools are not used, and what to do."""
-    name = out.paint(safe(plugin.package), "bold")
-    broken = plugin.status == "broken"
-    text = (
-        say("plugin.broken", why=safe(plugin.why))
-        if broken
-        else say("plugin.off", package=safe(plugin.package))
-    )
+    """One line for a package: what it brings, or why it is not used and what to do."""
+    name = out.paint(safe(plugin.origin), "bold")
+    match plugin.status:
+        case "on":
+            text, why = say("plugin.on", names=safe(", ".join(plugin.names))), localize(plugin.why)
+            text = f"{text} {safe(why)}".strip()
+        case "off":
+            text = say("plugin.off", package=safe(plugin.package))
+        case "broken":
+            text = say("plugin.broken", why=safe(localize(plugin.why)))
     out.write(f"{name}  {out.paint(text, 'yellow')}\n")
 
 
@@ -106,3 +168,10 @@ def show_plugin(plugin: Plugin, out: Terminal) -> None:
 def lsp(**_: Any) -> None:
     """Provide the help text of `daiku lsp`; the server itself is started by `daiku.__main__`."""
     raise usage(say("help.lsp"))
+
+
+@click.command(help=say("help.acp"))
+@click.option("--model", metavar="NAME", help=say("help.opt.model"))
+def acp(**_: Any) -> None:
+    """Provide the help text of `daiku acp`; the agent itself is started by `daiku.__main__`."""
+    raise usage(say("help.acp"))

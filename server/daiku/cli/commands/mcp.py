@@ -8,11 +8,11 @@ import sys
 
 import click
 
-from daiku.app import App
 from daiku.cli.app_setup import folder_of, open_app
 from daiku.cli.display.term import Terminal, human_stream, safe, terminal
 from daiku.cli.main import FAILED, usage
 from daiku.domain.servers import ServerReport
+from daiku.sdk.fronts import App
 from daiku.texts.terminal import localize, say
 
 WAIT = 300.0

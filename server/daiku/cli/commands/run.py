@@ -7,13 +7,12 @@ from typing import Any
 
 import click
 
-from daiku.app import App
 from daiku.cli.app_setup import folder_of, open_app
 from daiku.cli.drive import RunMode, drive
 from daiku.cli.main import usage
 from daiku.cli.options import RunOptions, prompt_text, run_options
 from daiku.domain.runs import RunResult
-from daiku.runs import Listener, RunRequest
+from daiku.sdk.fronts import App, Listener, RunRequest
 from daiku.texts.terminal import say
 
 

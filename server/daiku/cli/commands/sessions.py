@@ -20,6 +20,7 @@ from daiku.cli.display.term import Colour, Terminal, clip, safe, terminal
 from daiku.cli.display.toollines import call_text, decided_text
 from daiku.cli.main import FAILED
 from daiku.core.guard.redact import redactor
+from daiku.core.traces.lines import as_jsonl
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import Failure
 from daiku.domain.events import (
@@ -33,11 +34,11 @@ from daiku.domain.events import (
     ToolResponse,
 )
 from daiku.domain.sessions import Session
-from daiku.runs.recorded.replay import replay as replayed
+from daiku.sdk.replaying import replay as replayed
 from daiku.settings import home, secrets_of
 from daiku.texts.terminal import locale_of, say
-from daiku.trace.export import as_jsonl, forget_trace, write_trace
 from daiku.trace.journal import Journal
+from daiku.trace.telemetry.files import TraceFiles
 from daiku.trace.transcript import export
 from daiku.workspace.checkpoints import CheckpointStore
 from daiku.workspace.disk import DiskWorkspace
@@ -107,7 +108,7 @@ def delete(session: str) -> None:
     with _journal() as journal:
         journal.delete_session(session)
     CheckpointStore(home(os.environ) / "checkpoints", DiskWorkspace(())).forget(session)
-    forget_trace(home(os.environ) / "traces", session)
+    TraceFiles(home(os.environ) / "traces").forget(session)
     Outputs(home(os.environ) / "outputs").forget(session)
     click.echo(say("deleted", session=session))
 
@@ -140,7 +141,6 @@ def replay(session: str, as_json: bool) -> int:  # click's flag
 def trace(session: str) -> None:
     with _journal() as journal:
         chunks = journal.chunks(session)
-    write_trace(home(os.environ), session, chunks)
     write_out(as_jsonl(chunks))
 
 

@@ -42,6 +42,10 @@ _BY_WORDS: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = tuple(
             ("editor/definition", "editor/references", "search/symbols"),
         ),
         (r"\b(diagnostics?|warnings?)\b|診断|警告", ("editor/diagnostics",)),
+        (
+            r"\b(remember(s|ed)?|forget|forgot(ten)?|keep in mind)\b|覚え|記憶|忘れ",
+            ("memory/remember", "memory/search", "memory/forget"),
+        ),
     )
 )
 

@@ -3,21 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 
 from daiku.core.changes.align import line_ops
 from daiku.core.changes.diff import split_lines
 from daiku.core.matching.refusal import Refusal
 from daiku.domain.work.patches import Change, ChangeOp, PatchJSON
-
-
-@dataclass(frozen=True, slots=True)
-class Merged:
-    """Two patches as one, and the changes of the second that gave way."""
-
-    patch: PatchJSON
-    dropped: tuple[Change, ...]
 
 
 def apply_map(old: str, changes: Sequence[Change]) -> str | Refusal:
@@ -58,11 +49,12 @@ def change_map(old: str, new: str) -> tuple[Change, ...]:
     found: list[Change] = []
     for op, i, j, k, m in line_ops(before, after):
         if op != "equal":
-            found.append(_trimmed(offsets[i], "".join(before[i:j]), "".join(after[k:m])))
+            found.append(trimmed(offsets[i], "".join(before[i:j]), "".join(after[k:m])))
     return tuple(found)
 
 
-def _trimmed(start: int, old: str, new: str) -> Change:
+def trimmed(start: int, old: str, new: str) -> Change:
+    """The change that makes `new` of `old`, which stands at `start`: only what differs."""
     limit = min(len(old), len(new))
     head = 0
     while head < limit and old[head] == new[head]:
@@ -70,16 +62,20 @@ def _trimmed(start: int, old: str, new: str) -> Change:
     tail = 0
     while tail < limit - head and old[len(old) - tail - 1] == new[len(new) - tail - 1]:
         tail += 1
-    first, last, text = start + head, start + len(old) - tail, new[head : len(new) - tail]
-    if first == last:
-        return Change(op=ChangeOp.insert, start=first, end=last, text=text)
+    return change_of(start + head, start + len(old) - tail, new[head : len(new) - tail])
+
+
+def change_of(start: int, end: int, text: str) -> Change:
+    """The change that puts `text` in the place of what stands from `start` to `end`."""
+    if start == end:
+        return Change(op=ChangeOp.insert, start=start, end=end, text=text)
     if not text:
-        return Change(op=ChangeOp.delete, start=first, end=last)
-    return Change(op=ChangeOp.replace, start=first, end=last, text=text)
+        return Change(op=ChangeOp.delete, start=start, end=end)
+    return Change(op=ChangeOp.replace, start=start, end=end, text=text)
 
 
 def patch_between(old: str, new: str) -> PatchJSON:
-    """`new` with the changes that lead to it from `old`; for the public API (issue 10)."""
+    """`new` with the changes that lead to it from `old`."""
     return PatchJSON(new_text=new, change_map=change_map(old, new))
 
 
@@ -90,22 +86,7 @@ def patch_from(old: str, changes: Sequence[Change]) -> PatchJSON | Refusal:
     return new if isinstance(new, Refusal) else PatchJSON(new_text=new, change_map=tuple(ordered))
 
 
-def merge_patches(old: str, draft: PatchJSON, style: PatchJSON) -> Merged | Refusal:
-    """Both patches of `old` as one: where they overlap the draft's change stays, the style's is
-    dropped. For the public API (issue 10)."""
-    for change in (apply_map(old, draft.change_map), apply_map(old, style.change_map)):
-        if isinstance(change, Refusal):
-            return change
-    kept: list[Change] = []
-    dropped: list[Change] = []
-    for change in style.change_map:
-        clash = any(_overlap(change, other) for other in draft.change_map)
-        (dropped if clash else kept).append(change)
-    merged = patch_from(old, (*draft.change_map, *kept))
-    return merged if isinstance(merged, Refusal) else Merged(merged, tuple(dropped))
-
-
-def _overlap(one: Change, other: Change) -> bool:
+def overlap(one: Change, other: Change) -> bool:
     """Half-open ranges meet; an insert meets what it stands strictly inside of, and an insert at its own place."""
     if one.start == one.end and other.start == other.end:
         return one.start == other.start

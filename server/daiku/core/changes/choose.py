@@ -13,7 +13,7 @@ from daiku.domain.events import ApprovalAsked, ApprovalGiven
 from daiku.domain.work.patches import FileChange, Patch
 from daiku.texts.text import NO_TEXT, Text, text
 
-BY_HUNK = frozenset({"files/write", "files/edit", "files/patch"})
+BY_HUNK = frozenset({"document/apply", "files/write", "files/edit", "files/patch"})
 """Tools whose edit can be carried out in part."""
 
 

@@ -111,12 +111,14 @@ def verdict(call: ToolCall, spec: ToolSpec, policy: Policy) -> Verdict:
             return _network(call, spec, policy)
         case "mcp":
             return _mcp(spec, policy)
+        case "memory":
+            return _memory(policy)
         case _:
             assert_never(spec.effect)
 
 
 def _refused_by_mode(spec: ToolSpec, mode: Mode) -> Text:
-    if mode == "act" or spec.effect in ("none", "ask", "read", "network"):
+    if mode == "act" or spec.effect in ("none", "ask", "read", "network", "memory"):
         return NO_TEXT
     if mode == "plan" and spec.effect == "plan":
         return NO_TEXT
@@ -192,6 +194,14 @@ def _plan(spec: ToolSpec, policy: Policy) -> Verdict:
     if spec.name != "plan/approve":
         return Verdict("allow", text("guard.changes_only_plan"), "plan")
     return _settle("plan", "ask", "", text("guard.starts_plan"), policy)
+
+
+def _memory(policy: Policy) -> Verdict:
+    """Where a stranger's text may stand behind it, the person decides: it would speak in every later session."""
+    why = text("guard.changes_memory")
+    if not policy.tainted and (policy.own or not policy.roots or policy.approval_mode == "all"):
+        return Verdict("allow", why, "memory")
+    return _ask_a_person(joined("clauses", [why, OUTSIDE if policy.tainted else STRANGE]), "memory", policy)
 
 
 def _read(call: ToolCall, policy: Policy) -> Verdict:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
+from daiku.core.text.patterns import lazy
 from daiku.texts.text import NO_TEXT, Text, text
 
 MAX_URL = 4000
@@ -17,7 +18,7 @@ _NAT64 = IPv6Network("64:ff9b::/96")
 _GLOBAL = IPv6Network("2000::/3")
 _CLOUD_HOSTS = (IPv4Network("168.63.129.16/32"), IPv4Network("192.0.0.0/24"))
 """Addresses that look public and answer with a cloud's metadata."""
-_NUMBER = re.compile(r"^(?:0x[0-9a-f]*|\d+)$", re.IGNORECASE)
+_NUMBER = lazy(r"^(?:0x[0-9a-f]*|\d+)$", re.IGNORECASE)
 _LABEL = re.compile(r"^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$")
 
 

@@ -10,6 +10,7 @@ from daiku.core.calls.refs import PLAIN, is_referred_to
 from daiku.core.proof.gate import open_notice
 from daiku.core.run.compaction import condense
 from daiku.core.run.decide import (
+    OBJECTIONS,
     Answered,
     AskApproval,
     AskModel,
@@ -24,8 +25,8 @@ from daiku.core.run.decide import (
     Tell,
     decide,
 )
-from daiku.core.run.plan_outcome import finished
-from daiku.core.run.ports import Ports
+from daiku.core.run.plan_outcome import ending
+from daiku.core.run.ports import BlockedReply, Ports
 from daiku.core.state.fold import apply
 from daiku.core.state.machine import EndRun, MakeCall, Move
 from daiku.core.state.recorder import Recorder
@@ -118,12 +119,21 @@ async def _ask_model(record: Recorder, ports: Ports) -> None:
                     assert_never(piece)
     except ContextOverflowError as error:
         await _overflowed(error, record, ports)
+    except BlockedReply as blocked:
+        record(blocked.usage, _consequence(blocked, record.state))
     except DaikuError as error:
         _keep_draft(shown, seen, record, ports.agent)
         record(error.failure)
     except asyncio.CancelledError:
         _keep_draft(shown, seen, record, ports.agent)
         raise
+
+
+def _consequence(blocked: BlockedReply, state: State) -> Event:
+    """A blocked reply is asked for again where it may be, a few times; else it ends the run."""
+    if blocked.told and state.health.reminders.count("objection") < OBJECTIONS:
+        return MessageEvent(role="user", text=blocked.told, agent=CHECKER, reminder="objection")
+    return blocked.failure
 
 
 def _take(move: Move, record: Recorder, agent: str) -> None:
@@ -299,5 +309,5 @@ def _finish(status: TerminalStatus, failure: Failure | None, record: Recorder) -
     record(
         *(() if failure is None else (failure,)),
         *((Notice(level="warning", text=left),) if left else ()),
-        finished(state, status),
+        *ending(state, status),
     )

@@ -6,10 +6,10 @@ from daiku.core.proof.gate import progress_text
 from daiku.core.state.state import State
 from daiku.core.team.moves import plan_of
 from daiku.domain.errors import Failure
-from daiku.domain.events import RunFinished
+from daiku.domain.events import AgentEnd, RunFinished
 from daiku.domain.runs import TerminalStatus
 from daiku.domain.work.plans import Plan, PlanStanding
-from daiku.texts.text import text
+from daiku.texts.text import NO_TEXT, text
 
 
 def unfinished(state: State) -> Failure | None:
@@ -38,8 +38,10 @@ def plan_standing(state: State) -> PlanStanding | None:
     return plan.standing() if plan is not None else None
 
 
-def finished(state: State, status: TerminalStatus) -> RunFinished:
-    """Build the RunFinished event for a run that ends with `status` in `state`."""
-    return RunFinished(
-        status=status, text=state.conversation.text, usage=state.spending.usage, plan=plan_standing(state)
-    )
+def ending(state: State, status: TerminalStatus) -> tuple[AgentEnd, RunFinished]:
+    """Build the last events of a run that ends with `status` in `state`: what its agent used itself, and how the
+    run ended, with what its nested runs used. A guardrail leaves no text of it."""
+    blocked = state.failure is not None and state.failure.kind == "guardrail"
+    spent, said = state.spending, NO_TEXT if blocked else state.conversation.text
+    finished = RunFinished(status=status, text=said, usage=spent.usage, plan=plan_standing(state))
+    return AgentEnd(usage=spent.own), finished

@@ -11,6 +11,7 @@ from daiku.core.run.decide import Rules
 from daiku.core.state.recorder import Recorder
 from daiku.core.state.state import State
 from daiku.core.text.visible import show_hidden
+from daiku.domain.errors import Failure, GuardrailViolation
 from daiku.domain.events import ApprovalAsked, ApprovalGiven, InputAsked, InputGiven
 from daiku.domain.messages import Message, ModelEvent, Usage
 from daiku.domain.tools import ToolCall, ToolResult
@@ -34,6 +35,15 @@ def approval_preview(call: ToolCall, text: str, remember: str) -> ApprovalPrevie
     return ApprovalPreview(shown, show_hidden(remember), choices(call.tool, text) if shown == text else 0)
 
 
+class BlockedReply(GuardrailViolation):
+    """A guardrail let a reply not through. `usage` is what it cost all the same; `told` is what the model is told
+    where it may answer again, empty where the run ends by it."""
+
+    def __init__(self, failure: Failure, usage: Usage, told: Text) -> None:
+        super().__init__(failure)
+        self.usage, self.told = usage, told
+
+
 class Ports(Protocol):
     """What the loop needs of the world."""
 
@@ -47,7 +57,9 @@ class Ports(Protocol):
         """True when the run should stop at the next boundary, to be resumed later."""
         ...
 
-    def reply(self, state: State) -> AsyncIterator[ModelEvent]: ...
+    def reply(self, state: State) -> AsyncIterator[ModelEvent]:
+        """The pieces of the model's next reply. Raises BlockedReply, DaikuError."""
+        ...
 
     async def call(self, call: ToolCall, record: Recorder) -> ToolResult: ...
 

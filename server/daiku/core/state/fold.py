@@ -26,6 +26,7 @@ from daiku.core.state.context import (
     summary_message,
 )
 from daiku.core.state.environment import changed_facts, render_environment, with_environment
+from daiku.core.state.recollections import news_of, retold, with_recalled
 from daiku.core.state.repetition import add_edit
 from daiku.core.state.shorten import put_in_place
 from daiku.core.state.state import Calls, Conversation, Plans, Request, State
@@ -146,6 +147,8 @@ def _start(state: State, event: RunStarted) -> State:
     notes = (f"{PROGRESS}{progress}" if progress else "", open_todo(state.todo))
     asked = UserMessage(text="\n\n".join([told, *(note for note in notes if note)]), images=event.images)
     asked = with_environment(asked, changed_facts(before.environment, event.environment), before.environment)
+    recalled = news_of(before.recalled, event.recalled)
+    asked = with_recalled(asked, recalled)
     given = event.brief.plan if event.brief is not None else None
     return State(
         request=Request(
@@ -170,6 +173,7 @@ def _start(state: State, event: RunStarted) -> State:
             counted=before.counted,
             files_read=before.files_read,
             files_changed=before.files_changed,
+            recalled=(*before.recalled, *recalled),
         ),
         calls=Calls(preset=event.calls),
         plans=Plans(plans if given is None else _with_plan(plans, given)),
@@ -194,8 +198,13 @@ def _add_question(state: State, event: ApprovalAsked | ApprovalGiven | InputAske
 
 
 def _add_usage(state: State, usage: Usage) -> State:
+    spent = state.spending
+    if state.request.asks_model and not spent.rounds:  # a router's: nothing of the conversation was asked yet
+        return state._replace(
+            spending=spent._replace(usage=spent.usage.plus(usage), own=spent.own.plus(usage))
+        )
     return state._replace(
-        spending=state.spending._replace(usage=state.spending.usage.plus(usage)),
+        spending=spent._replace(usage=spent.usage.plus(usage), own=spent.own.plus(usage)),
         conversation=state.conversation._replace(
             tokens=usage.prompt_tokens + usage.completion_tokens, counted=len(state.conversation.messages)
         ),
@@ -259,7 +268,8 @@ def _compact(state: State, event: Compacted) -> State:
     request = state.request.text if not state.finished else ""
     files = FileNames(event.files_read, event.files_changed)
     summary = summary_message(event.summary, request, state.plans.all, files, state.todo)
-    messages = (with_environment(summary, told.environment), *rules, *latest)
+    head = with_recalled(with_environment(summary, told.environment), retold(told.recalled, latest))
+    messages = (head, *rules, *latest)
     return state._replace(
         conversation=told._replace(
             messages=messages,

@@ -19,7 +19,7 @@ from daiku.domain.events import (
     Reminder,
     RunFinished,
 )
-from daiku.domain.held import RulesText, TodoItem
+from daiku.domain.held import Recalled, RulesText, TodoItem
 from daiku.domain.messages import Message, Usage, UserMessage
 from daiku.domain.runs import EnvironmentFact, Mode, RunLimits
 from daiku.domain.tools import ToolCall
@@ -63,7 +63,7 @@ class Conversation(NamedTuple):
     `draft` what was shown of a reply that was cut off. `progress` is what the model was last told of the
     plans, `rules` the rules of folders that it was told, `environment` what it was told of what holds around
     it. `tokens` is what its last request and reply came to, `counted` of the messages are in that. `files_read`
-    and `files_changed` are told beside a summary.
+    and `files_changed` are told beside a summary. `recalled` is what it was told of earlier sessions' memories.
     """
 
     messages: tuple[Message, ...] = ()
@@ -79,6 +79,7 @@ class Conversation(NamedTuple):
     counted: int = 0
     files_read: tuple[str, ...] = ()
     files_changed: tuple[str, ...] = ()
+    recalled: tuple[Recalled, ...] = ()
 
 
 class Calls(NamedTuple):
@@ -118,10 +119,11 @@ class Plans(NamedTuple):
 
 
 class Spending(NamedTuple):
-    """Replies that the run asked its model for, and tokens and cost, nested runs included."""
+    """Replies that the run asked its model for, and tokens and cost, nested runs included; `own` without these."""
 
     rounds: int = 0
     usage: Usage = Usage()
+    own: Usage = Usage()
 
 
 class Health(NamedTuple):

@@ -1,8 +1,10 @@
-"""A text cut to a number of words."""
+"""A text cut to a number of words, or into the pieces in which a model streams it."""
 
 from __future__ import annotations
 
 import re
+
+from daiku.core.text.patterns import lazy
 
 WORD_SIZE = 8
 """Characters that count as one word where a text has none between spaces, as in Japanese."""
@@ -18,3 +20,13 @@ def limit_words(text: str, most: int) -> str:
     line_end = text.rfind("\n", limit * 4 // 5, limit)
     shown = text[: line_end if line_end > 0 else limit].rstrip()
     return f"{shown}\n[… cut off after {most} words: {len(text) - len(shown)} characters are missing …]"
+
+
+_PIECE = lazy(
+    r"[\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]{1,4}\s*|[^\s\u3000-\u30ff\u3400-\u9fff\uff00-\uffef]+\s*|\s+"
+)
+
+
+def streamed_pieces(text: str) -> list[str]:
+    """Words with the blanks behind them, a few signs of Japanese: what a model streams. Together they are `text`."""
+    return _PIECE.findall(text)

@@ -11,7 +11,8 @@ from typing import Literal, TypeAlias, assert_never
 from pydantic import JsonValue
 
 from daiku.core.calls.refs import rename_refs
-from daiku.core.calls.toolnames import spell, wire_name
+from daiku.core.calls.stubs import prompt_stub
+from daiku.core.calls.toolnames import spell
 from daiku.core.textcalls.parsed_calls import OfferedTools, UnreadableCall, WrittenCall
 from daiku.core.textcalls.reading import DoubtfulCalls, ReplyCalls, ReplyReader
 from daiku.domain.base import JsonObject, long_id
@@ -73,7 +74,7 @@ def encode(request: ModelRequest, protocol: TextProtocol) -> ModelRequest:
     """
     system = request.system
     if request.tools:
-        tools = "\n".join(_tool_text(spec) for spec in request.tools)
+        tools = prompt_stub(request.tools)
         system = f"{system}\n\n{RULES[protocol]}\n\nTools, each with the JSON Schema of its args:\n{tools}"
     match protocol:
         case "action_list":
@@ -182,11 +183,6 @@ def has_dropped(message: AssistantMessage) -> bool:
 
 
 # -- requests -----------------------------------------------------------------------------
-
-
-def _tool_text(spec: ToolSpec) -> str:
-    schema = json.dumps(spec.parameters, ensure_ascii=False, separators=(",", ":"))
-    return f"- {wire_name(spec.name)}: {' '.join(spec.description.split())}\n  {schema}"
 
 
 def _as_action_lists(messages: tuple[Message, ...]) -> Iterator[Message]:

@@ -7,6 +7,14 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field
 
 from daiku.domain.base import Localizable, Wire
+from daiku.domain.work.documents import (
+    Document,
+    Evaluated,
+    PatchMade,
+    ReferencesFound,
+    SectionsChosen,
+    SimilarityFound,
+)
 from daiku.domain.work.patches import FileStat
 from daiku.domain.work.plans import Plan, Task
 from daiku.domain.work.research import Research
@@ -152,7 +160,19 @@ class TasksReported(Wire):
 
 
 Handover: TypeAlias = Annotated[
-    PlanMade | SaidInWords | Findings | EditsMade | CommandsRun | ReportMade | TasksMade | TasksReported,
+    PlanMade
+    | SaidInWords
+    | Findings
+    | EditsMade
+    | CommandsRun
+    | ReportMade
+    | TasksMade
+    | TasksReported
+    | SectionsChosen
+    | PatchMade
+    | ReferencesFound
+    | SimilarityFound
+    | Evaluated,
     Field(discriminator="kind"),
 ]
 """Read by `kind`; validated on every edge."""
@@ -176,5 +196,7 @@ class Brief(Wire):
     """What the person said in the conversation, in their own words, the latest first."""
     code: str = ""
     """The changed files as they are now, as `File:` blocks, where somebody has read them."""
+    document: Document | None = None
+    """The document, or the part of one, that is worked on."""
     files: str = ""
     """The names of the project's files and what they define, where that is told."""

@@ -8,6 +8,7 @@ from typing import Literal
 from pydantic import Field
 
 from daiku.domain.base import Frozen, Wire
+from daiku.domain.runs import Range
 
 
 class SearchReplace(Frozen):
@@ -48,13 +49,16 @@ class FileStat(Wire):
 
 
 class ChangeOp(StrEnum):
+    """What a change does with its place of the old text (R1.94)."""
+
     insert = "insert"
     delete = "delete"
     replace = "replace"  # pyright: ignore[reportAssignmentType]  # the member is named by R1.94; it hides str.replace on purpose
 
 
-class Change(Frozen):
-    """One place of a change map: code points of the OLD text, half-open, sorted, no overlap (C1.8)."""
+class Change(Wire):
+    """One place of a change map (R1.95): code points of the OLD text, half-open, sorted, no overlap (C1.8).
+    An insert has `end == start` and a `text`, a delete no text, a replace both."""
 
     op: ChangeOp
     start: int
@@ -62,11 +66,55 @@ class Change(Frozen):
     text: str | None = None
 
 
-class PatchJSON(Frozen):
-    """A whole new text and the changes that lead to it (R1.96)."""
+class PatchJSON(Wire):
+    """A whole new text and the changes that lead to it from the old one (R1.96): applying `change_map` to the
+    old text gives `new_text`."""
 
     new_text: str
     change_map: tuple[Change, ...] = ()
+
+
+class MergedPatch(PatchJSON):
+    """Two patches of one text as one, and the changes of the second that gave way to the first (C1.9)."""
+
+    dropped: tuple[Change, ...] = ()
+
+
+class RangeEdit(Wire):
+    """A change by line and character of the old text, in the units that editor and server agreed on."""
+
+    range: Range
+    new_text: str
+
+
+class Issue(Wire):
+    """Something to be put right in a text, and what is to stand there instead. Its place is `start` and `end`
+    (code points, half-open), or the one place where `quote` stands; with both, the quote has to stand there."""
+
+    replacement: str
+    quote: str = ""
+    start: int | None = None
+    end: int | None = None
+    reason: str = ""
+
+
+class Unplaced(Wire):
+    """An issue that was not turned into a change, and why."""
+
+    issue: Issue
+    why: Literal[
+        "no_place", "not_there", "several_places", "overlap", "outside", "nothing_changes", "protected"
+    ]
+
+
+class IssuePatch(PatchJSON):
+    """The patch that issues make of a text, and those of them that could not be placed."""
+
+    unplaced: tuple[Unplaced, ...] = ()
+
+    def plain(self) -> PatchJSON:
+        """Return the patch alone."""
+        return PatchJSON(new_text=self.new_text, change_map=self.change_map)
 
 
 ReviewDecision = Literal["accept", "reject"]

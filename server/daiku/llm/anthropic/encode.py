@@ -165,6 +165,8 @@ def body(
     thinking, effort = _thinking(request, turns, limit)
     if thinking is not None:
         parts.append(b'"thinking":' + encode_json(thinking))
+    if request.options and not counting:
+        parts.append(encode_json(dict(request.options))[1:-1])
     if effort and not counting:
         parts.append(b'"output_config":' + encode_json({"effort": effort}))
     if request.system.strip():

@@ -192,6 +192,7 @@ def _config(request: ModelRequest) -> JsonObject:
             thinking["thinkingBudget"] = max(budget, _SMALLEST_OF_PRO) if "pro" in request.model else budget
             thinking["includeThoughts"] = budget > 0
         config["thinkingConfig"] = thinking
+    config.update(request.options)
     return config
 
 

@@ -94,6 +94,7 @@ def body(
         options["num_ctx"] = window
     if request.max_output:
         options["num_predict"] = request.max_output
+    options.update(request.options)
     head: JsonObject = {"model": request.model, "stream": True, "keep_alive": KEEP_ALIVE}
     if options:
         head["options"] = options

@@ -188,6 +188,7 @@ class OpenAIProvider:
             fields["prompt_cache_key"] = request.session
         if verbosity := self._verbosity(request):
             fields["verbosity"] = verbosity
+        fields.update(request.options)
         return fields
 
     def _verbosity(self, request: ModelRequest) -> str:
@@ -208,6 +209,7 @@ class OpenAIProvider:
             fields["prompt_cache_key"] = request.session
         if verbosity := self._verbosity(request):
             fields["text"] = {"verbosity": verbosity}
+        fields.update(request.options)
         return fields
 
     async def _get(self, path: str) -> JsonObject:

@@ -11,10 +11,10 @@ from pydantic import BaseModel, ValidationError
 from daiku.api import EditorDiagnostic, EditorDiagnosticsResult, EditorLocationsResult
 from daiku.core.notebooks.celltext import first_lines, is_notebook, parse_notebook, text_of
 from daiku.core.ports import Diagnostic, Location, Workspace
+from daiku.core.text.positions import Encoding, line_starts, offset_of, position_of
 from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.domain.runs import Position, Range
 from daiku.lsp.documents.open_documents import Documents, to_uri
-from daiku.lsp.documents.positions import Encoding, line_starts, offset_of, position_of
 from daiku.lsp.initialize import Json, to_path
 from daiku.lsp.wire.protocol import Protocol
 from daiku.lsp.wire.refused import Refused

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
+from daiku.core.text.positions import Encoding, line_starts, offset_of
 from daiku.domain.runs import Position
-from daiku.lsp.documents.positions import Encoding, line_starts, offset_of
 from daiku.lsp.initialize import to_path
 
 

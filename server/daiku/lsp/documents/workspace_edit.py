@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from daiku.core.changes.align import line_ops
+from daiku.core.text.positions import Encoding, line_starts, range_of
 from daiku.domain.runs import Range
 from daiku.domain.work.patches import FileChange
 from daiku.lsp.documents.notebooks import OpenNotebook
 from daiku.lsp.documents.open_documents import Document, to_uri
-from daiku.lsp.documents.positions import Encoding, line_starts, range_of
 from daiku.lsp.initialize import Json, Offer
 
 ANNOTATION = "daiku"

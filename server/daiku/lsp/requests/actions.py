@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
+from daiku.core.drafting.headings import is_prose
 from daiku.domain.base import JsonObject
 from daiku.domain.runs import Range
 from daiku.lsp.connection import ClientConnection
@@ -93,7 +94,11 @@ def _actions(asked: ListParams, language: str) -> Iterator[JsonObject]:
     if where.start != where.end:
         refactor: JsonObject = {**here, "instruction": said("action.refactor"), "ask": True}
         yield _action(said("action.refactor_title"), REWRITE, "daiku.generateCode", refactor)
-        yield _action(said("action.document_title"), REWRITE, "daiku.document", here)
+        if is_prose(uri):
+            revise: JsonObject = {**here, "instruction": said("action.revise"), "ask": True}
+            yield _action(said("action.revise_title"), REWRITE, "daiku.document", revise)
+        else:
+            yield _action(said("action.document_title"), REWRITE, "daiku.document", here)
         yield _action(said("action.tests_title"), REWRITE, "daiku.writeTests", here)
         translate: JsonObject = {**here, "instruction": said("action.translate")}
         yield _action(said("action.translate_title"), REWRITE, "daiku.generateCode", translate)

@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Coroutine, Mapping
 from typing import Any
 
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError
-from daiku.domain.events import (
-    ApprovalAsked,
-    ApprovalDecision,
-    ApprovalGiven,
-    ApprovalKind,
-    InputAsked,
-    InputGiven,
-)
+from daiku.domain.events import ApprovalAsked, ApprovalDecision, ApprovalKind, InputAsked
 from daiku.lsp.initialize import Json
 from daiku.lsp.wire.protocol import Protocol
 from daiku.lsp.wire.refused import Refused
-from daiku.runs import Runs
+from daiku.sdk.fronts import Runs
+from daiku.sdk.questions import OpenQuestions
 from daiku.texts.text import render, shortened, text
 
 log = logging.getLogger(__name__)
@@ -34,6 +27,7 @@ _ASKS: Mapping[ApprovalKind, str] = {
     "mcp": "box.ask_mcp",
     "plan": "box.ask_plan",
     "read": "box.ask_read",
+    "memory": "box.ask_memory",
 }
 
 
@@ -44,33 +38,15 @@ class MessageBoxes:
         self._protocol = protocol
         self._runs = runs
         self._language = language
-        self._open: dict[str, asyncio.Task[None]] = {}
+        self._open = OpenQuestions(self._approve, self._answer)
 
     def hear(self, chunk: Chunk) -> None:
         """Handle one chunk of the run: open or close message boxes."""
-        match chunk.event:
-            case ApprovalAsked() as asked:
-                self._start(asked.approval_id, self._approve(chunk.run, asked))
-            case InputAsked() as asked:
-                self._start(asked.input_id, self._answer(chunk.run, asked))
-            case ApprovalGiven(approval_id=key) | InputGiven(input_id=key):
-                self._drop(key)
-            case _:
-                pass
+        self._open.hear(chunk)
 
     def close(self) -> None:
         """Close all open message boxes."""
-        for key in tuple(self._open):
-            self._drop(key)
-
-    def _start(self, key: str, work: Coroutine[Any, Any, None]) -> None:
-        self._drop(key)
-        self._open[key] = asyncio.ensure_future(work)
-
-    def _drop(self, key: str) -> None:
-        task = self._open.pop(key, None)
-        if task is not None and task is not asyncio.current_task():
-            task.cancel()
+        self._open.close()
 
     async def _approve(self, run: str, asked: ApprovalAsked) -> None:
         buttons: dict[str, ApprovalDecision] = {self._said("box.allow"): "allow_once"}

@@ -6,7 +6,7 @@ from pydantic import BaseModel
 
 from daiku import api
 from daiku.lsp.connection import ClientConnection
-from daiku.runs.review.views import changed_everywhere, changed_files, restore_result
+from daiku.sdk.fronts import changed_everywhere, changed_files, restore_result
 
 
 async def changes_list(c: ClientConnection, p: api.ChangesParams) -> BaseModel:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import BaseModel, ConfigDict, Field
 
 from daiku import api
+from daiku.core.drafting.headings import is_prose
 from daiku.doctor import files, inside, machine
 from daiku.domain.base import Localizable, Wire
 from daiku.domain.errors import Failure, UsageError
@@ -20,12 +21,12 @@ from daiku.lsp.connection import INFO, ClientConnection
 from daiku.lsp.initialize import Json
 from daiku.lsp.requests.commitmessage import message_of, message_request
 from daiku.lsp.requests.context_items import Problem, context_items
+from daiku.lsp.requests.documents import document as revise
 from daiku.lsp.requests.run_requests import resume as resume_run
 from daiku.lsp.requests.run_requests import start
 from daiku.lsp.wire.jsontext import MessageId, model_json
 from daiku.lsp.wire.refused import CANCELLED, Refused, invalid
-from daiku.runs import RunRequest
-from daiku.runs.review.views import restore_result
+from daiku.sdk.fronts import RunRequest, restore_result
 from daiku.texts.text import render, shortened, text
 
 
@@ -138,6 +139,18 @@ async def fix(c: ClientConnection, args: CommandArgs, tokens: Tokens) -> BaseMod
     return await command(c, args, tokens)
 
 
+async def document(c: ClientConnection, args: CommandArgs, tokens: Tokens) -> BaseModel | None:
+    """Revise prose by the drafting agents; of code, have the documentation written that it lacks."""
+    trusted = c.offer.trusted is not False
+    if args.uri is None or not is_prose(args.uri) or not trusted:
+        return await prompt("action.document", changes=True)(c, args, tokens)
+    asked = args.said or render(text("action.revise"), c.protocol.language)
+    params = api.DocumentParams(
+        uri=args.uri, instruction=asked, range=args.range, **dict(await _start(c, args, tokens))
+    )
+    return _shown(c, await revise(c, params))
+
+
 async def research(c: ClientConnection, args: CommandArgs, tokens: Tokens) -> BaseModel:
     if not args.said:
         raise invalid(["arguments[0]: say what to find out"])
@@ -214,7 +227,7 @@ COMMANDS: dict[str, Command] = {
     "daiku.explain": prompt("action.explain", "ask"),
     "daiku.fix": fix,
     "daiku.writeTests": prompt("action.tests"),
-    "daiku.document": prompt("action.document", changes=True),
+    "daiku.document": document,
     "daiku.review": prompt("action.review", "ask"),
     "daiku.commitMessage": commit_message,
     "daiku.undo": undo,
@@ -225,21 +238,28 @@ COMMANDS: dict[str, Command] = {
 
 
 async def _run(c: ClientConnection, args: CommandArgs, tokens: Tokens, request: RunRequest) -> BaseModel:
-    result = (await _result(c, args, tokens, request)).in_language(c.protocol.language)
+    return _shown(c, await _result(c, args, tokens, request))
+
+
+def _shown(c: ClientConnection, outcome: RunResult) -> RunResult:
+    result = outcome.in_language(c.protocol.language)
     error = result.error
     _tell(c, result.text or (f"{error.message} {error.hint}".strip() if error else result.status))
     return result
 
 
 async def _result(c: ClientConnection, args: CommandArgs, tokens: Tokens, request: RunRequest) -> RunResult:
-    params = api.RunStart(
+    return await start(c, await _start(c, args, tokens), request)
+
+
+async def _start(c: ClientConnection, args: CommandArgs, tokens: Tokens) -> api.RunStart:
+    return api.RunStart(
         session_id=args.session_id,
         model=args.model,
         approvals=args.approvals,
         work_done_token=await _token(c, tokens.bar),
         partial_result_token=tokens.chunks,
     )
-    return await start(c, params, request)
 
 
 def _tell(c: ClientConnection, said: str) -> None:

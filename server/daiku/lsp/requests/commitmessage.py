@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import re
 
-from daiku.app import App
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import DaikuError, Failure, LLMRequestError, UsageError
 from daiku.domain.runs import ContextItem, RunResult
 from daiku.lsp.initialize import to_path
-from daiku.runs import RunRequest
+from daiku.sdk.fronts import App, RunRequest
 from daiku.texts.text import Text, text
 from daiku.tools.git.git import DiffArgs, LogArgs, StatusArgs, diff, log, status
 from daiku.tools.tool import ToolContext

@@ -10,13 +10,13 @@ from pydantic import BaseModel, ConfigDict
 
 from daiku.core.code.enclosing import enclosing_definition
 from daiku.core.ports import Diagnostic
+from daiku.core.text.positions import line_starts, offset_of
 from daiku.core.text.truncate import truncate_middle
 from daiku.domain.errors import DaikuError
 from daiku.domain.runs import ContextItem, Position, Range
 from daiku.lsp.connection import ClientConnection
 from daiku.lsp.documents.editor_queries import ClientEditor
 from daiku.lsp.documents.notebooks import place_of
-from daiku.lsp.documents.positions import line_starts, offset_of
 from daiku.lsp.initialize import to_path
 from daiku.tools.files.tags import read_tags
 

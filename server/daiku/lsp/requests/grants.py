@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from daiku import api
-from daiku.app import App
 from daiku.domain.errors import Failure, UsageError
 from daiku.lsp.connection import ClientConnection
+from daiku.sdk.fronts import App
 from daiku.texts.text import text
 from daiku.trace.remembered_answers import SERVER, all_answers, revoke_answer
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
@@ -10,12 +9,10 @@ from typing import Any
 from pydantic import BaseModel
 
 from daiku import api
-from daiku.agents.table import AGENTS
 from daiku.core.plans.proposed import mark_own_checks, problems_of
 from daiku.core.plans.transitions import approve_plan, update_status
 from daiku.domain.base import Localizable, Wire
 from daiku.domain.chunks import Chunk
-from daiku.domain.errors import DaikuError
 from daiku.domain.events import CheckpointEvent
 from daiku.domain.runs import RunResult
 from daiku.domain.sessions import Session
@@ -24,14 +21,15 @@ from daiku.lsp.connection import ClientConnection
 from daiku.lsp.initialize import Json
 from daiku.lsp.requests.changes import changes_decide, changes_list, changes_original, checkpoint_restore
 from daiku.lsp.requests.commands import examine
+from daiku.lsp.requests.documents import document
 from daiku.lsp.requests.grants import grants_list, grants_revoke
 from daiku.lsp.requests.plans import plan_export, plan_import, plan_run
 from daiku.lsp.requests.run_requests import chat, code, commands, plan, research, resume
+from daiku.lsp.requests.traces import trace_get
 from daiku.lsp.wire.jsontext import model_json
 from daiku.lsp.wire.protocol import Handler
 from daiku.lsp.wire.refused import invalid
-from daiku.texts.text import render
-from daiku.trace.export import forget_trace
+from daiku.sdk.offers import agents_of, delete_session, models_of, tools_of
 from daiku.trace.transcript import export
 
 
@@ -95,13 +93,7 @@ async def session_get(c: ClientConnection, p: api.SessionGetParams) -> str:
 
 
 async def session_delete(c: ClientConnection, p: api.SessionRef) -> None:
-    app = await c.app()
-    app.journal.delete_session(p.session_id)
-    await asyncio.to_thread(app.checkpoints.forget, p.session_id)
-    if app.runs.services.outputs is not None:
-        await asyncio.to_thread(app.runs.services.outputs.forget, p.session_id)
-    if app.runs.services.traces is not None:
-        forget_trace(app.runs.services.traces, p.session_id)
+    await delete_session(await c.app(), p.session_id)
 
 
 async def session_fork(c: ClientConnection, p: api.SessionForkParams) -> BaseModel:
@@ -158,30 +150,11 @@ async def checkpoint_list(c: ClientConnection, p: api.SessionRef) -> BaseModel:
 
 
 async def models(c: ClientConnection, _: api.Nothing) -> BaseModel:
-    app = await c.app()
-    offered = await app.models()
-    try:
-        selected: str | None = app.llm.resolve("").name
-    except DaikuError:
-        selected = None
-    language = c.protocol.language
-    told = (m.model_copy(update={"trait": render(m.trait, language)}) for o in offered for m in o.models)
-    return api.ModelsResult(
-        models=tuple(api.ModelOffer(id=f"{m.provider}/{m.name}", **m.model_dump()) for m in told),
-        providers=tuple(
-            api.ProviderState(provider=o.provider, usable=o.error is None, error=o.error) for o in offered
-        ),
-        selected=selected,
-    )
+    return await models_of(await c.app(), c.protocol.language)
 
 
 async def tools(c: ClientConnection, _: api.Nothing) -> BaseModel:
-    app = await c.app()
-    fields = ("name", "description", "parameters", "effect")
-    return api.ToolsResult(
-        tools=tuple(api.ToolInfo(**{f: getattr(s, f) for f in fields}) for s in app.tools()),
-        servers=tuple(api.ServerState(**dict(report)) for report in app.servers.reports()),
-    )
+    return tools_of(await c.app())
 
 
 async def doctor(c: ClientConnection, _: api.Nothing) -> BaseModel:
@@ -189,12 +162,7 @@ async def doctor(c: ClientConnection, _: api.Nothing) -> BaseModel:
 
 
 async def agents(c: ClientConnection, _: api.Nothing) -> BaseModel:
-    await c.app()
-    return api.AgentsResult(
-        agents=tuple(
-            api.AgentInfo(name=a.name, description=a.description, tools=a.tools) for a in AGENTS.values()
-        )
-    )
+    return agents_of(await c.app())
 
 
 METHODS: dict[str, Method] = {
@@ -203,6 +171,7 @@ METHODS: dict[str, Method] = {
     "daiku/research": Method(api.ResearchParams, api.ResearchResult, research),
     "daiku/code": Method(api.CodeParams, api.CodeResult, code),
     "daiku/run": Method(api.CommandsParams, api.CommandsResult, commands),
+    "daiku/document": Method(api.DocumentParams, api.DocumentResult, document),
     "daiku/resume": Method(api.ResumeParams, RunResult, resume),
     "daiku/pause": Method(api.RunRef, RunResult, pause),
     "daiku/cancel": Method(api.RunRef, RunResult, cancel),
@@ -226,6 +195,7 @@ METHODS: dict[str, Method] = {
     "daiku/changes/list": Method(api.ChangesParams, api.ChangesResult, changes_list),
     "daiku/changes/decide": Method(api.DecideParams, api.ChangesResult, changes_decide),
     "daiku/changes/original": Method(api.OriginalParams, api.OriginalResult, changes_original),
+    "daiku/trace/get": Method(api.SessionRef, api.TraceResult, trace_get),
     "daiku/grants/list": Method(api.Nothing, api.GrantsResult, grants_list),
     "daiku/grants/revoke": Method(api.GrantRef, api.GrantsResult, grants_revoke),
     "daiku/models": Method(api.Nothing, api.ModelsResult, models),

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import BaseModel
 
 from daiku import api
-from daiku.agents.coding.planner import PLANNER
+from daiku.agents.coding.planner import planner_request
 from daiku.core.plans.markdown import read_plan_text, to_markdown
 from daiku.core.plans.transitions import approve_plan
 from daiku.core.state.fold import apply
@@ -17,14 +16,13 @@ from daiku.core.state.state import State
 from daiku.core.team.moves import plan_of
 from daiku.core.team.report import final_report
 from daiku.domain.chunks import Chunk
-from daiku.domain.events import PlanEvent, RunStarted
 from daiku.domain.runs import RunResult
 from daiku.domain.work.handovers import Brief
-from daiku.domain.work.plans import Plan, in_full
+from daiku.domain.work.plans import in_full
 from daiku.lsp.connection import ClientConnection
 from daiku.lsp.requests.run_requests import start
 from daiku.lsp.wire.refused import invalid
-from daiku.runs import RunRequest
+from daiku.sdk.fronts import RunRequest
 
 
 @dataclass(slots=True)
@@ -39,21 +37,6 @@ class TeamRunListener:
         if chunk.parent is None:
             self.run = self.run or chunk.run
             self.state = apply(self.state, chunk.event)
-
-
-def planner_request(plan: Plan, chunks: Iterable[Chunk]) -> str:
-    """What the planner was asked when it made the plan: those who work it are told that too, for a goal
-    may be no more than its headline. The goal, where no planner made it."""
-    prompts: dict[str, str] = {}
-    for chunk in chunks:
-        match chunk.event:
-            case RunStarted(prompt=prompt) if chunk.agent == PLANNER.name:
-                prompts[chunk.run] = prompt
-            case PlanEvent(plan=made) if made.plan_id == plan.plan_id:
-                return prompts.get(chunk.run) or plan.goal
-            case _:
-                pass
-    return plan.goal
 
 
 async def plan_run(c: ClientConnection, p: api.PlanRunParams) -> RunResult:

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from daiku import api
-from daiku.app import App
 from daiku.core.plans.transitions import find_step
 from daiku.core.web.research import gather
 from daiku.domain.chunks import Chunk
@@ -23,7 +22,7 @@ from daiku.lsp.connection import ClientConnection
 from daiku.lsp.requests.asking import MessageBoxes
 from daiku.lsp.requests.stream import ChunkStream, ProgressBar, fan_out
 from daiku.lsp.wire.refused import invalid
-from daiku.runs import Listener, RunRequest, Runs, brief_from
+from daiku.sdk.fronts import App, Listener, RunRequest, Runs, brief_from
 
 RUN_EXACTLY = (
     "Run these commands in this order with shell__run, exactly as they are, and report what came of each:"

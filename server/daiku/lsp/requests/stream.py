@@ -14,7 +14,7 @@ from daiku.lsp.wire.pipes import OutputQueue
 from daiku.lsp.wire.protocol import Protocol
 from daiku.texts.text import render, text
 
-HOLD_SECONDS = 0.04
+HOLD_SECONDS = 0.015
 FULL = 1024 * 1024
 """Bytes that a client may lag behind before deltas are held back for longer than HOLD_SECONDS."""
 

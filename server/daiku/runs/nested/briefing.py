@@ -18,6 +18,8 @@ from daiku.domain.events import CheckpointEvent, Edit, PlanEvent, RunStarted, To
 from daiku.domain.work.handovers import Brief, EditsMade, Findings
 from daiku.domain.work.plans import Plan
 from daiku.domain.work.research import Research
+from daiku.runs.documents import AGENT as DOCUMENT
+from daiku.runs.documents import brief_of_context
 from daiku.runs.nested.projectfiles import See, changed_files, places_of, project_files, shown_files
 from daiku.runs.request import RunRequest
 from daiku.runs.run_log import RunLog
@@ -70,6 +72,8 @@ async def brief_request(
 ) -> tuple[str, Brief | None]:
     """Return the text that the agent reads as its request, and its brief.
     Those of `request` itself if it brings its calls or the agent reads no brief."""
+    if agent.name == DOCUMENT and request.brief is None:
+        return request.told, await brief_of_context(services.workspace, request, trusted=services.trusted)
     if request.calls or not agent.reads_brief:
         return request.told, request.brief
     brief = request.brief

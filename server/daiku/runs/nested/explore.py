@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from daiku.agents.table import find_agent
 from daiku.core.text.words import limit_words
 from daiku.domain.events import HandoffEnd
 from daiku.domain.tools import ToolResult
@@ -22,7 +21,7 @@ MAX_WORDS = 1000
 async def explore(parent: LiveRun, call: str, questions: tuple[str, ...]) -> ToolResult:
     """Have each of `questions` answered by an explorer of its own, all at once. One that fails is told, the others
     stand. Run again after a restart it goes on where it was. Raises HandoffDepthExceeded, Paused."""
-    explorer, most = find_agent("explorer"), _rounds_each(parent, len(questions))
+    explorer, most = parent.log.services.agents.find("explorer"), _rounds_each(parent, len(questions))
     backs = await together(
         nest(parent, f"{call}:{n}", Nested(explorer, question, Brief(request=question), max_rounds=most))
         for n, question in enumerate(questions)

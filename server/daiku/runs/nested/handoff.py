@@ -8,21 +8,21 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from daiku.agents.agent import Agent
-from daiku.agents.table import find_agent
 from daiku.core.proof.evidence import to_handover
 from daiku.core.replies.parse import Unreadable
 from daiku.core.run import loop
 from daiku.core.state.environment import nested_facts
 from daiku.core.state.fold import fold
 from daiku.core.state.state import State
-from daiku.domain.base import long_id
-from daiku.domain.errors import DaikuError, Failure, HandoffDepthExceeded
-from daiku.domain.events import HandoffEnd, HandoffStart, RunStarted
+from daiku.domain.base import JsonObject, long_id
+from daiku.domain.errors import DaikuError, Failure, HandoffDepthExceeded, UsageError
+from daiku.domain.events import AgentStart, HandoffEnd, HandoffStart, Notice, RunStarted
 from daiku.domain.tools import ToolCall, ToolResult
 from daiku.domain.work.handovers import Brief, Handover, NestedEvidence
 from daiku.runs.ending import end
 from daiku.runs.live import LiveRun
 from daiku.runs.nested.briefing import make_brief, write_request
+from daiku.runs.ports.guards import guards_of
 from daiku.runs.ports.run_ports import RunPorts
 from daiku.runs.services import RunServices
 from daiku.runs.waiting import Paused
@@ -54,13 +54,26 @@ async def hand_over(parent: LiveRun, call: str, name: str, request: str) -> Tool
 
     Raises HandoffDepthExceeded, UsageError (no such agent), Paused.
     """
-    agent = find_agent(name)
+    agent = _asked(parent, name)
     brief = make_brief(parent.log, agent, request)
     back = await nest(parent, call, Nested(agent, request, brief))
     parts = dict.fromkeys(part for part in (back.result, back.problem) if part)
-    return ToolResult(
-        ok=back.status == "completed" and not back.problem, text="\n\n".join(parts), untrusted=back.tainted
+    data: JsonObject | None = (
+        None if back.handover is None else {"handover": back.handover.model_dump(mode="json", by_alias=True)}
     )
+    ok = back.status == "completed" and not back.problem
+    return ToolResult(ok=ok, text="\n\n".join(parts), data=data, untrusted=back.tainted)
+
+
+def _asked(parent: LiveRun, name: str) -> Agent:
+    """The agent called `name`, of those that the asking one names if it names any. Raises UsageError."""
+    own, services = parent.log.agent.handoffs, parent.log.services
+    found = next((agent for agent in own if agent.name == name), None)
+    if own and found is None:
+        names = ", ".join(agent.name for agent in own)
+        message, hint = text("roles.no_agent", name=repr(name)), text("roles.known", names=names)
+        raise UsageError(Failure(kind="not_found", message=message, hint=hint))
+    return found or services.agents.find(name)
 
 
 async def nest(parent: LiveRun, call: str, work: Nested) -> HandoffEnd:
@@ -80,7 +93,13 @@ async def nest(parent: LiveRun, call: str, work: Nested) -> HandoffEnd:
         see = partial(services.seen.note, parent.log.session)
         told, brief = await write_request(work.agent, work.brief, services.workspace, see)
         work = replace(work, brief=brief, told=told)
-    child = _begin(parent, call, work) if begun is None else _reopen(parent, begun, work)
+    if begun is None:
+        said = await _judged(parent, work)
+        child = _begin(parent, call, work, said)
+    else:
+        child = _reopen(parent, begun, work)
+        if not child.record.state.request.begun:
+            _start(parent, child, work, await _judged(parent, work))
     if work.after is not None:
         work.after(child.record.state)
     try:
@@ -104,11 +123,19 @@ def _not_too_deep(back: HandoffEnd) -> HandoffEnd:
 def give_up(parent: LiveRun, call: str, work: Nested) -> None:
     """End a nested run that was begun before a restart and cannot be gone on with."""
     child = _reopen(parent, parent.record.state.nested.open[call], work)
+    if not child.record.state.request.begun:
+        _start(parent, child, work, ())
     end(child.log, "cancelled", None)
     parent.record(_come_back(parent, child, call, work))
 
 
-def _begin(parent: LiveRun, call: str, work: Nested) -> LiveRun:
+async def _judged(parent: LiveRun, work: Nested) -> tuple[Failure | Notice, ...]:
+    """What the agent's own guardrails say of what it is handed."""
+    services = work.services or parent.log.services
+    return await guards_of(services, work.agent, nested=True).request(work.request)
+
+
+def _begin(parent: LiveRun, call: str, work: Nested, said: tuple[Failure | Notice, ...]) -> LiveRun:
     if parent.depth >= MAX_DEPTH:
         raise HandoffDepthExceeded(
             Failure(
@@ -120,11 +147,12 @@ def _begin(parent: LiveRun, call: str, work: Nested) -> LiveRun:
     child = parent.child(work.agent, long_id("run"), State(), work.services, work.after)
     between = {"from": parent.log.agent.name, "to": work.agent.name, "run": child.run, "call_id": call}
     parent.record(HandoffStart.model_validate({**between, "request": work.request}))
-    _start(parent, child, work)
+    _start(parent, child, work, said)
     return child
 
 
-def _start(parent: LiveRun, child: LiveRun, work: Nested) -> None:
+def _start(parent: LiveRun, child: LiveRun, work: Nested, said: tuple[Failure | Notice, ...]) -> None:
+    """Record the start of the nested run, and what guardrails say of its request."""
     state, agent, elsewhere = parent.record.state, work.agent, work.services
     folder = str(elsewhere.roots[0]) if elsewhere is not None and elsewhere.roots else ""
     around = nested_facts(state.conversation.environment, state.request.mode, folder)
@@ -143,9 +171,11 @@ def _start(parent: LiveRun, child: LiveRun, work: Nested) -> None:
             driven=bool(work.calls) or agent.machine is not None,
             brief=work.brief,
             tainted=state.tainted,
-            environment=around if agent.tools else (),
+            environment=around if agent.uses_builtin_tools else (),
             rounds_before=before,
-        )
+        ),
+        AgentStart(model="" if work.calls else state.request.model),
+        *said,
     )
 
 
@@ -153,8 +183,6 @@ def _reopen(parent: LiveRun, begun: HandoffStart, work: Nested) -> LiveRun:
     """The nested run as far as it got before the restart; what it used counts again."""
     state = fold(chunk.event for chunk in parent.log.past() if chunk.run == begun.run)
     child = parent.child(work.agent, begun.run, state, work.services, work.after)
-    if not state.request.begun:
-        _start(parent, child, work)
     parent.tree.budget.add_earlier_use(state.spending.usage, state.spending.rounds + state.nested.rounds)
     return child
 

@@ -9,7 +9,6 @@ from functools import partial
 from hashlib import sha256
 
 from daiku.agents.coding.tasks import TASK_LOOP, report_request, task_maker, task_reporter, tasks_request
-from daiku.agents.table import find_agent
 from daiku.core.calls.refs import find_refs
 from daiku.core.calls.toolnames import wire_name
 from daiku.core.plans.transitions import checklist
@@ -50,7 +49,7 @@ class TaskWork:
     async def plan(self, goal: str) -> ToolResult:
         """Have the planner make a plan for `goal` (R4.14), and record it in this run."""
         parent = self.parent
-        planner = find_agent("planner")
+        planner = parent.log.services.agents.find("planner")
         if parent.log.agent.name == planner.name:  # it would hand over to itself
             return failed("plan__propose needs `steps`: a list of {name, description, depends_on}.")
         back = await nest(parent, self.call, Nested(planner, goal, make_brief(parent.log, planner, goal)))
@@ -125,7 +124,7 @@ class TaskWork:
         return await explore(self.parent, self.call, questions)
 
     def _nested(self, agent: str, request: str, step_id: str) -> Nested:
-        named = find_agent(agent)
+        named = self.parent.log.services.agents.find(agent)
         brief = make_brief(self.parent.log, named, request)
         return Nested(named, request, brief.model_copy(update={"step_id": step_id}) if step_id else brief)
 

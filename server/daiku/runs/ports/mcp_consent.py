@@ -18,7 +18,7 @@ from daiku.tools.mcp import McpServers
 def wants_servers(servers: McpServers, agent: Agent) -> bool:
     """Whether a run of `agent` could be offered any of their tools."""
     names = (report.name for report in servers.reports())
-    return any(fnmatchcase(f"{name}/*", pattern) for name in names for pattern in agent.tools)
+    return any(fnmatchcase(f"{name}/*", pattern) for name in names for pattern in agent.patterns)
 
 
 @dataclass(slots=True)

@@ -21,7 +21,7 @@ from daiku.llm.tokens import estimate, estimate_messages, estimate_tools
 from daiku.runs.ports.mcp_consent import McpConsent
 from daiku.runs.run_budget import Metered
 from daiku.runs.run_log import RunLog
-from daiku.workspace.walk import is_large
+from daiku.workspace.walk import is_large_project
 
 log = logging.getLogger(__name__)
 
@@ -57,14 +57,15 @@ class Replies:
         self._offer()
 
     def _offer(self) -> None:
-        mode, services = self.log.record.state.request.mode, self.log.services
+        request, services = self.log.record.state.request, self.log.services
+        mode, brief = request.mode, request.brief
         servers = self.consent.servers if self.consent is not None else None
         specs, agent = services.registry.specs(), self.log.agent
         window = self.model.context if self.model is not None else 0
         native = self.model is None or self.model.tool_protocol == "native"
         own = agent.role.tools if agent.role is not None and native else ()
         traits = self.model.traits if self.model is not None else ANY_MODEL
-        chosen = agent.sent(specs, window, traits.edits, lambda: is_large(services.roots))
+        chosen = agent.sent(specs, window, traits.edits, lambda: is_large_project(services.roots))
         self._set = replace(chosen, offered=(*chosen.offered, *own))
         self.tools = {spec.name: spec for spec in agent.allowed(specs, mode)}
         told = servers.prompt() if servers is not None else ""
@@ -77,6 +78,7 @@ class Replies:
             offered=tuple(spec.name for spec in self._set.offered),
             traits=traits,
             native=native,
+            depth=brief.document.depth if brief is not None and brief.document is not None else 1,
         )
         self._servers = servers.version if servers is not None else 0
 

@@ -23,9 +23,12 @@ from daiku.domain.messages import Message, ModelEvent, Usage
 from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
 from daiku.runs.live import LiveRun
 from daiku.runs.ports.folder_rules import FolderRules
+from daiku.runs.ports.guards import guarded, guards_of
 from daiku.runs.ports.mcp_consent import McpConsent, wants_servers
 from daiku.runs.ports.replies import Replies
-from daiku.runs.run_budget import Metered
+from daiku.runs.ports.token_guards import Counted, token_meter
+from daiku.runs.run_budget import Metered, Priced
+from daiku.runs.services import Model
 from daiku.texts.text import NO_TEXT, Text
 from daiku.tools.tool import Answer, Preview, ToolContext
 
@@ -41,14 +44,19 @@ class RunPorts:
         self._at_place: set[str] = set()
         """Calls whose edit stays where the person pointed."""
         self._folder_rules = FolderRules(log.services, log.record)
-        model = log.services.model(request.model) if request.asks_model else None
+        self._guards = guards_of(log.services, log.agent, nested=log.parent is not None)
+        model = log.services.model_of(log.agent, request.model) if request.asks_model else None
+        self._meter = token_meter(live)
         self._replies = Replies(
             log,
-            Metered(model, live.tree.budget, self._warn) if model is not None else None,
+            Metered(self._counted(model), live.tree.budget, self._warn) if model is not None else None,
             self._consent() if request.asks_model else None,
         )
         self.agent = log.agent.name
         self.rules = self._rules()
+
+    def _counted(self, model: Model) -> Priced:
+        return Counted(model, self._meter) if self._meter.guards else model
 
     def _rules(self) -> Rules:
         state, agent = self._live.record.state, self._live.log.agent
@@ -100,7 +108,8 @@ class RunPorts:
         return self._live.pausing
 
     def reply(self, state: State) -> AsyncIterator[ModelEvent]:
-        return self._replies.reply(state)
+        pieces = self._replies.reply(state)
+        return guarded(self._guards, pieces, self._warn) if self._guards.all else pieces
 
     async def summarise(self, messages: tuple[Message, ...]) -> tuple[str, Usage | None]:
         return await self._replies.summarise(messages)
@@ -125,6 +134,7 @@ class RunPorts:
             asked=state.request.prompt,
             replans=lambda: None if state.request.brief is None else state.request.brief.plan,
             outputs=services.outputs,
+            document=None if state.request.brief is None else state.request.brief.document,
             place=live.place if call.id in self._at_place else None,
             wanted=chosen_hunks_of(state.questions.approvals.get(call.id), state.questions.decisions),
             ask=partial(self._ask, call) if live.tree.attended else None,
@@ -139,13 +149,20 @@ class RunPorts:
         if spec is not None:
             why = self._live.log.agent.why_refused(spec, record.state.request.mode)
             return ToolResult(outcome="denied", text=why)
+        if (blocked := await self._guards.refusal(call, self._warn)) is not None:
+            return blocked
+        if (over := await self._meter.tool(call)) is not None:
+            return over
         result = await registry.call(call, self._context(call, record))
+        await self._meter.result(result)
         if call.tool in self._replies.tools and self._verdict(call, record.state.tainted).outside:
             result = result.model_copy(update={"untrusted": True})
         self._folder_rules.tell(call, result)
         return result
 
     async def preview(self, call: ToolCall, record: Recorder) -> ApprovalPreview | ToolResult | None:
+        if (blocked := await self._guards.refusal(call, self._warn)) is not None:
+            return blocked
         preview = await self._services.registry.preview(call, self._context(call, record))
         if isinstance(preview, ToolResult):
             return preview

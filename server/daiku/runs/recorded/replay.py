@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Iterator, Sequence
-from itertools import pairwise
+from collections.abc import AsyncIterator, Sequence
+from itertools import islice, pairwise
 
 from daiku.core.guard.guard import Verdict
 from daiku.core.run import loop
 from daiku.core.run.decide import Rules
-from daiku.core.run.ports import ApprovalPreview
+from daiku.core.run.ports import ApprovalPreview, BlockedReply
 from daiku.core.state.condense import Condensing
 from daiku.core.state.fold import fold
 from daiku.core.state.machine import EndRun, MakeCall, Move
@@ -21,6 +21,7 @@ from daiku.domain.chunks import Chunk, encode_event
 from daiku.domain.errors import ContextOverflowError, Failure, LLMRequestError
 from daiku.domain.events import (
     EPHEMERAL,
+    AgentEnd,
     ApprovalAsked,
     ApprovalGiven,
     CheckpointEvent,
@@ -45,6 +46,7 @@ from daiku.domain.held import Compacted, Pruned, Todo
 from daiku.domain.messages import AssistantMessage, Message, ModelEvent, Reply, TextDelta, Usage, question_of
 from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
 from daiku.runs.recorded.compare import Difference, first_difference
+from daiku.runs.recorded.said import replies_of, summaries_of
 from daiku.texts.text import NO_TEXT, Text
 
 
@@ -121,8 +123,8 @@ class _Recorded:
         self.agent = chunks[0].agent
         self.made: list[Event] = []
         self.events = events = [c.event for c in chunks]
-        self._replies = deque(_replies(events))
-        self._summaries = deque(_summaries(events))
+        self._replies = deque(replies_of(events))
+        self._summaries = deque(summaries_of(events))
         self._answers = {e.id: e for e in events if isinstance(e, ToolResponse)}
         self._called = {e.id: e for e in events if isinstance(e, ToolCallEvent)}
         self._parallel = {
@@ -140,7 +142,7 @@ class _Recorded:
         """Take what the loop writes, with what came from outside at this place before it."""
         written: list[Event] = []
         for event in events:
-            if event.type in EPHEMERAL or isinstance(event, Notice):
+            if event.type in EPHEMERAL or isinstance(event, Notice | LineEvent):
                 continue
             written += self._outside()
             written.append(self._aligned(event))
@@ -151,7 +153,8 @@ class _Recorded:
         said = (
             isinstance(event, MessageEvent) and event.role == "user" and event.reminder in (None, "objection")
         )
-        return said or isinstance(event, OUTSIDE) or self._of_an_edge(event)
+        routed = isinstance(event, Usage) and event is self.events[min(1, len(self.events) - 1)]
+        return said or routed or isinstance(event, OUTSIDE) or self._of_an_edge(event)
 
     def _outside(self) -> list[Event]:
         found: list[Event] = []
@@ -188,7 +191,7 @@ class _Recorded:
         """Take the end as it is where a run was ended from outside: cancelled, out of time, failed."""
         self._outside()
         rest = self.events[len(self.made) :]
-        if rest and all(isinstance(e, ToolResponse | Failure | RunFinished) for e in rest):
+        if rest and all(isinstance(e, ToolResponse | Failure | AgentEnd | RunFinished) for e in rest):
             self.made += rest
 
     @property
@@ -254,6 +257,11 @@ class _Recorded:
         return False
 
     async def reply(self, state: State) -> AsyncIterator[ModelEvent]:
+        match self._following(), self._following(1):
+            case Usage() as used, Failure(kind="guardrail") as failure:
+                raise BlockedReply(failure, used, NO_TEXT)
+            case _:
+                pass
         if isinstance(
             self._following(), Pruned | Compacted | Usage
         ):  # too long, or full enough, as it was then
@@ -282,10 +290,10 @@ class _Recorded:
         kept = after.kept if isinstance(after, Compacted) else None
         return Condensing(pruned, kept, 0) if pruned is not None or kept is not None else None
 
-    def _following(self) -> Event | None:
-        """What the loop wrote next on record."""
-        rest = self.events[len(self.made) :]
-        return next((e for e in rest if not self._from_outside(e)), None)
+    def _following(self, later: int = 0) -> Event | None:
+        """What the loop wrote next on record, or `later` than that."""
+        rest = (e for e in self.events[len(self.made) :] if not self._from_outside(e))
+        return next(islice(rest, later, None), None)
 
     def _failure(self) -> LLMRequestError | None:
         """What the record says went wrong; None where it was ended from outside."""
@@ -331,19 +339,3 @@ class _Recorded:
         if not self._summaries:
             raise _Over
         return self._summaries.popleft()
-
-
-def _summaries(events: list[Event]) -> Iterator[tuple[str, Usage | None]]:
-    """The summaries with what they cost; a reply's cost follows the reply, a summary's stands alone."""
-    for place, event in enumerate(events):
-        if isinstance(event, Compacted):
-            paid, before = events[place - 1], events[max(place - 2, 0)]
-            own = isinstance(paid, Usage) and not isinstance(before, MessageEvent)
-            yield event.summary, Usage.model_validate(paid.model_dump()) if own else None
-
-
-def _replies(events: list[Event]) -> Iterator[tuple[MessageEvent, Usage | None]]:
-    """What the model said with what it cost; what broke off in the middle cost nothing that is known."""
-    for event, following in pairwise([*events, None]):
-        if isinstance(event, MessageEvent) and event.role == "assistant":
-            yield event, following if isinstance(following, Usage) else None

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
-from daiku.agents.table import agent_on_record
 from daiku.core.state.state import State
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import Event
@@ -24,7 +23,9 @@ def from_record(
 ) -> RunLog:
     """Return the log of a recorded run, nested ones included."""
     first = next(c for c in chunks if c.run == run)
-    agent = agent_on_record(first.agent)
+    if services.trace is not None and first.parent is None:
+        services.trace.resume(run, chunks)
+    agent = services.agents.on_record(first.agent)
     return open_log(services, agent, run, first.session, state, listen, first.parent)
 
 

@@ -83,14 +83,15 @@ async def _text(path: str, context: ToolContext) -> str | None:
     return editable(path, (await context.workspace.read(path)).text)
 
 
-def _name(path: str, context: ToolContext) -> str:
+def named(path: str, context: ToolContext) -> str:
+    """The name of a file that may be changed. Raises ToolValidationError: a folder, closed, or outside."""
     if path.rstrip().endswith(("/", "\\")):
         raise refuse(text("files.names_folder", path=path))
     return context.workspace.relative(changeable(context, path))
 
 
 async def _write(seen: SeenTexts, args: WriteArgs, context: ToolContext, insisted: bool) -> Patch | Refusal:
-    name, old = _name(args.path, context), await _text(args.path, context)
+    name, old = named(args.path, context), await _text(args.path, context)
     if old is None:
         return Patch(files=(FileChange(path=name, kind="create", new=args.content),))
     new = rewrite_text(old, args.content, path=name, insisted=insisted)
@@ -104,7 +105,7 @@ async def _write(seen: SeenTexts, args: WriteArgs, context: ToolContext, insiste
 
 
 async def _edit(args: EditArgs, context: ToolContext, insisted: bool) -> Patch | Refusal:
-    name, old = _name(args.path, context), await _text(args.path, context)
+    name, old = named(args.path, context), await _text(args.path, context)
     if old is None:
         if len(args.edits) == 1 and not args.edits[0].search:
             return Patch(files=(FileChange(path=name, kind="create", new=args.edits[0].replace),))
@@ -121,7 +122,7 @@ async def _patch(seen: SeenTexts, args: PatchArgs, context: ToolContext, insiste
     if isinstance(intents, Refusal):
         return intents
     paths = paths_of(intents)
-    names = {path: _name(path, context) for path in paths}
+    names = {path: named(path, context) for path in paths}
     if len(set(names.values())) < len(paths):
         twice = sorted(path for path in paths if list(names.values()).count(names[path]) > 1)
         return Refusal(f"One file is named in several ways: {', '.join(twice)}.")
@@ -149,9 +150,9 @@ async def _whole(path: str, context: ToolContext) -> str | None:
     """The text of a file that is to be moved or deleted; None for one that is no text."""
     real = changeable(context, path)
     if real.is_dir():
-        raise refuse(text("files.folder_one_by_one", path=_name(path, context)))
+        raise refuse(text("files.folder_one_by_one", path=named(path, context)))
     if not await context.workspace.exists(path):
-        raise refuse(text("files.no_file", path=_name(path, context)))
+        raise refuse(text("files.no_file", path=named(path, context)))
     try:
         return (await context.workspace.read(path)).text
     except DaikuError:
@@ -159,7 +160,7 @@ async def _whole(path: str, context: ToolContext) -> str | None:
 
 
 async def _move(args: MoveArgs, context: ToolContext, _insisted: bool) -> Patch | Refusal:
-    name, to = _name(args.path, context), _name(args.to, context)
+    name, to = named(args.path, context), named(args.to, context)
     text = await _whole(args.path, context)
     if name == to:
         return Refusal(f"{name} is already there.")
@@ -170,7 +171,7 @@ async def _move(args: MoveArgs, context: ToolContext, _insisted: bool) -> Patch 
 
 async def _delete(args: DeleteArgs, context: ToolContext, _insisted: bool) -> Patch | Refusal:
     text = await _whole(args.path, context)
-    return Patch(files=(FileChange(path=_name(args.path, context), kind="delete", old=text),))
+    return Patch(files=(FileChange(path=named(args.path, context), kind="delete", old=text),))
 
 
 async def carry_out(
@@ -218,7 +219,7 @@ async def _offer(
     return Refusal(objection) if objection else patch
 
 
-def _changing(
+def changing_tool(
     name: str,
     args: type[Args],
     label: str,
@@ -227,7 +228,10 @@ def _changing(
     *,
     face: Face,
     description: str,
+    inner: bool = False,
 ) -> Tool:
+    """A tool that changes files by the patch that `build` makes: previewed as a diff, with a checkpoint before it."""
+
     async def made(values: Any, context: ToolContext) -> Patch | Refusal:
         key = f"{context.session} {name} {values.model_dump_json()}"
         patch = await build(values, context, desk.insisted.before(key))
@@ -247,7 +251,9 @@ def _changing(
         )
         return Preview(text=diff, remember=text("guard.remember_edits"), patch=patch)
 
-    return Tool(name, "edit", args, run, preview=preview, timeout=120, face=face, description=description)
+    return Tool(
+        name, "edit", args, run, preview=preview, timeout=120, face=face, description=description, inner=inner
+    )
 
 
 def file_tools(seen: SeenTexts | None = None) -> tuple[Tool, ...]:
@@ -255,27 +261,27 @@ def file_tools(seen: SeenTexts | None = None) -> tuple[Tool, ...]:
     desk = FileToolsState(OfferedEdits(), seen or SeenTexts(), RefusedCalls())
     return (
         *reading_tools(desk.seen),
-        _changing(
+        changing_tool(
             "files/write", WriteArgs, text("edits.write"), partial(_write, desk.seen), desk,
             face=Face("new-file", Label("Write", "書き込み"), "{path}"),
             description="Make a new file, or replace a whole file.",
         ),
-        _changing(
+        changing_tool(
             "files/edit", EditArgs, text("edits.edit"), _edit, desk,
             face=Face("edit", Label("Edit", "編集"), "{path}"),
             description="Replace parts of one file, all of them or none.",
         ),
-        _changing(
+        changing_tool(
             "files/patch", PatchArgs, text("edits.patch"), partial(_patch, desk.seen), desk,
             face=Face("diff", Label("Patch", "パッチ"), "{files}"),
             description="Change, make, move or delete several files at once, all or none: *** Begin Patch, then for each file *** Add File: / *** Update File: (with optional *** Move to:) / *** Delete File: PATH, hunks under @@ with lines that begin with a blank, - or +, then *** End Patch. Give three lines of context around each change.",
         ),
-        _changing(
+        changing_tool(
             "files/move", MoveArgs, text("edits.move"), _move, desk,
             face=Face("arrow-swap", Label("Move", "移動"), "{path} → {to}"),
             description="Move or rename a file. An existing file is never replaced.",
         ),
-        _changing(
+        changing_tool(
             "files/delete", DeleteArgs, text("edits.delete"), _delete, desk,
             face=Face("trash", Label("Delete", "削除"), "{path}"),
             description="Delete a file. It can be brought back with undo.",

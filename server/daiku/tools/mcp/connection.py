@@ -16,7 +16,6 @@ from mcp import Client, MCPError, types
 from mcp.client import Transport
 from pydantic import ValidationError
 
-from daiku import __version__
 from daiku.domain.base import JsonObject
 from daiku.domain.tools import ToolResult
 from daiku.texts.text import NO_TEXT, Text, text
@@ -26,6 +25,7 @@ from daiku.tools.mcp.definitions import Listing, cleaned, listing
 from daiku.tools.mcp.forms import ask_to_open_page, fill_form
 from daiku.tools.mcp.launch import McpServerError
 from daiku.tools.tool import Ask
+from daiku.version import __version__
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")

@@ -39,6 +39,8 @@ class Launch:
     settings: MCPServerSettings
     roots: tuple[Path, ...]
     problem: Text = NO_TEXT
+    folder: Path | None = None
+    """Where it starts when no folder is open; None: in the person's home."""
 
     @property
     def name(self) -> str:
@@ -53,7 +55,7 @@ class Launch:
 
     @property
     def cwd(self) -> Path:
-        return self.roots[0] if self.roots else Path.home()
+        return self.roots[0] if self.roots else self.folder or Path.home()
 
     @property
     def preview(self) -> Text:
@@ -98,13 +100,16 @@ class Launch:
         return {name: expand_env(value, environ) for name, value in self.settings.headers.items()}
 
 
-def launches(servers: tuple[MCPServerSettings, ...], roots: tuple[Path, ...]) -> tuple[Launch, ...]:
-    """Every configured server, checked; the second of a name cannot be used."""
+def launches(
+    servers: tuple[MCPServerSettings, ...], roots: tuple[Path, ...], folder: Path | None = None
+) -> tuple[Launch, ...]:
+    """Every configured server, checked; the second of a name cannot be used. `folder` is where they start when no
+    folder is open."""
     found: list[Launch] = []
     for settings in servers:
         seen = any(other.name == settings.mcp_server_name for other in found)
         problem = text("mcp.name_taken") if seen else _problem(settings)
-        found.append(Launch(settings, roots, problem))
+        found.append(Launch(settings, roots, problem, folder))
     return tuple(found)
 
 

@@ -36,6 +36,8 @@ class McpContext:
     key: str
     home: Path
     consents: Consents
+    folder: Path | None = None
+    """Where servers start when no folder is open; None: in the person's home."""
 
 
 class McpServers:
@@ -62,7 +64,7 @@ class McpServers:
         self._hear: Callable[[Text], None] | None = None
         self._person = False
         self._servers: dict[int, McpServer] = {}
-        for at, launch in enumerate(launches(tuple(settings), context.roots)):
+        for at, launch in enumerate(launches(tuple(settings), context.roots, context.folder)):
             host = McpHost(
                 home=context.home,
                 lookup=partial(context.consents.lookup, context.key, launch.name),

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from pydantic import Field
 
+from daiku.core.ports import Terminals
 from daiku.core.text.visible import show_hidden
 from daiku.domain.base import JsonObject
 from daiku.domain.events import Notice, ToolOutput
@@ -19,6 +20,7 @@ from daiku.texts.text import joined, text
 from daiku.tools.face import Face
 from daiku.tools.sandbox.aside import Before, QuarantinedFile
 from daiku.tools.shell.background import Jobs
+from daiku.tools.shell.in_terminal import TerminalCommand, start_in_terminal
 from daiku.tools.shell.preparing import (
     LONGEST_SECONDS,
     Prepared,
@@ -29,7 +31,7 @@ from daiku.tools.shell.preparing import (
     wrap_in_sandbox,
 )
 from daiku.tools.shell.printed import Printed, shown_news, shown_output
-from daiku.tools.shell.process import Process, start
+from daiku.tools.shell.process import Command, Process, start
 from daiku.tools.shell.protecting import aside_note, ask_to_put_back, quarantine_changes
 from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
 
@@ -51,7 +53,9 @@ class KillArgs(Args):
     id: str = Field(description="of the command")
 
 
-async def run(args: RunArgs, context: ToolContext, jobs: Jobs) -> ToolResult:
+async def run(
+    args: RunArgs, context: ToolContext, jobs: Jobs, terminals: Terminals | None = None
+) -> ToolResult:
     """Run a command; `ok` when it exits with 0. `data` = {exitCode, output, durationMs}."""
     prepared = prepare(args, context)
     if isinstance(prepared, ToolResult):
@@ -62,12 +66,16 @@ async def run(args: RunArgs, context: ToolContext, jobs: Jobs) -> ToolResult:
         names = ", ".join(prepared.impostors)
         said = text("shell.no_environment", names=names)
         context.emit(Notice(level="warning", text=said))
-    started = await _start(args, prepared)
-    if isinstance(started, ToolResult):
-        return started
-    process, earlier = started
-    if args.background:
-        return _in_background(prepared, context, jobs, process, earlier)
+    process: Command | None = None
+    try:
+        argv, earlier = await asyncio.to_thread(wrap_in_sandbox, prepared)
+        if args.background:
+            return _in_background(prepared, context, jobs, await _start(args, prepared, argv), earlier)
+        if terminals is not None:
+            process = await _start_shown(args, prepared, argv, context, terminals)
+        process = process or await _start(args, prepared, argv)
+    except (OSError, ValueError) as error:
+        return not_run(f"The command could not be started: {error}")
     show: Callable[[str], None] = partial(_show, context)
     sandboxed = prepared.state == "on"
     try:
@@ -79,20 +87,19 @@ async def run(args: RunArgs, context: ToolContext, jobs: Jobs) -> ToolResult:
     return _result(process, code, note, aside, printed, sandboxed=sandboxed, network=args.network)
 
 
-async def _start(args: RunArgs, prepared: Prepared) -> tuple[Process, Before | None] | ToolResult:
-    try:
-        argv, earlier = await asyncio.to_thread(wrap_in_sandbox, prepared)
-        process = await start(
-            argv,
-            cwd=prepared.folder,
-            env=prepared.env,
-            stdin=args.stdin,
-            terminal=args.terminal,
-            reaped=prepared.state != "on",
-        )
-    except (OSError, ValueError) as error:
-        return not_run(f"The command could not be started: {error}")
-    return process, earlier
+async def _start(args: RunArgs, prepared: Prepared, argv: list[str]) -> Process:
+    reaped = prepared.state != "on"
+    cwd, env = prepared.folder, prepared.env
+    return await start(argv, cwd=cwd, env=env, stdin=args.stdin, terminal=args.terminal, reaped=reaped)
+
+
+async def _start_shown(
+    args: RunArgs, prepared: Prepared, argv: list[str], context: ToolContext, terminals: Terminals
+) -> TerminalCommand | None:
+    cwd, env = prepared.folder, prepared.env
+    return await start_in_terminal(
+        terminals, context.call_id, argv, cwd=cwd, env=env, stdin=args.stdin, terminal=args.terminal
+    )
 
 
 def _in_background(
@@ -112,7 +119,7 @@ def _in_background(
     return ToolResult(ok=True, text=started, data={"id": job, "pid": process.pid})
 
 
-async def _wait(process: Process, show: Callable[[str], None], seconds: float) -> tuple[int, str]:
+async def _wait(process: Command, show: Callable[[str], None], seconds: float) -> tuple[int, str]:
     bound = asyncio.timeout(seconds)
     try:
         async with bound:
@@ -130,7 +137,7 @@ async def _wait(process: Process, show: Callable[[str], None], seconds: float) -
 
 
 def _result(
-    process: Process,
+    process: Command,
     code: int,
     note: str,
     aside: tuple[QuarantinedFile, ...],
@@ -237,13 +244,14 @@ def _unknown(name: str, context: ToolContext, jobs: Jobs) -> str:
     return f"There is no background command {name!r}. There are: {known}."
 
 
-def shell_tools(home: Path | None = None) -> tuple[Tool, ...]:
+def shell_tools(home: Path | None = None, terminals: Terminals | None = None) -> tuple[Tool, ...]:
     """The tools, sharing one table of background commands. What is put aside of protected files lies
-    below `home`, without one in a folder that goes with this process."""
+    below `home`, without one in a folder that goes with this process. `terminals` are the editor's, where it has
+    some: commands that are waited for run there."""
     jobs = Jobs(home / "aside" if home else None)
     return (
         Tool(
-            "shell/run", "command", RunArgs, partial(run, jobs=jobs), preview=preview, bounds_itself=True,
+            "shell/run", "command", RunArgs, partial(run, jobs=jobs, terminals=terminals), preview=preview, bounds_itself=True,
             face=Face("terminal", Label("Run", "実行"), "{command}", slow=True),
             description="Run a command line in the workspace folder: its exit code and output. To read, search and edit use the other tools.",
         ),

@@ -9,7 +9,7 @@ from daiku.core.text.decisive import truncate_output
 from daiku.core.text.truncate import OUTPUT_LIMIT
 from daiku.tools.shell.background import Job
 from daiku.tools.shell.preparing import RunArgs
-from daiku.tools.shell.process import Process
+from daiku.tools.shell.process import Command
 from daiku.tools.tool import ToolContext
 
 CHARACTERS = 3
@@ -25,7 +25,7 @@ class Printed(NamedTuple):
     whole: str = ""
 
 
-def shown_output(process: Process, args: RunArgs, context: ToolContext) -> Printed:
+def shown_output(process: Command, args: RunArgs, context: ToolContext) -> Printed:
     """What is shown of the output of a command that has ended. Blocks."""
     limit = max(args.max_output * CHARACTERS - AROUND, AROUND // 2)
     return _kept(process.output.text(), limit, args.command, context)

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Protocol
 
 from daiku.tools.shell.output import LiveOutput, TruncatedOutput
 
@@ -21,12 +22,38 @@ STREAMED = 200_000
 WHOLE_BYTES = 5_000_000
 """Of each end of an output; the whole of what is shorter can be read and searched afterwards."""
 GRACE_SECONDS = 0.5
-REAPER = Path(__file__).with_name("reaper.py")
+_REAPED = (sys.executable, "-I", "-S", str(Path(__file__).with_name("reaper.py")))
 
 
 def reaper_argv(argv: list[str]) -> list[str]:
     """`argv` under a small parent that ends all of its descendants, also when this server dies."""
-    return [sys.executable, "-I", "-S", str(REAPER), str(os.getpid()), *argv]
+    return [*_REAPED, str(os.getpid()), *argv]
+
+
+def with_parent(argv: list[str], parent: str) -> list[str]:
+    """What `reaper_argv` made, for another parent than this server; any other argv as it is."""
+    at = len(_REAPED)
+    return [*_REAPED, parent, *argv[at + 1 :]] if tuple(argv[:at]) == _REAPED else argv
+
+
+class Command(Protocol):
+    """A started command, wherever it runs. `output` has both ends of what it printed."""
+
+    @property
+    def output(self) -> TruncatedOutput: ...
+
+    @property
+    def started(self) -> float:
+        """When it was started, on the monotonic clock."""
+        ...
+
+    async def finish(self, show: Callable[[str], None]) -> int:
+        """Wait for its end; the exit code."""
+        ...
+
+    async def stop(self) -> None:
+        """End it and all that it started; does nothing when it has ended."""
+        ...
 
 
 class Process:

@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
-from daiku import __version__
 from daiku.core.protected.addresses import WebUrl, parse_url, same_site, why_local, why_not_public
 from daiku.texts.text import Text, joined, text
+from daiku.version import __version__
 
 if TYPE_CHECKING:
     import httpx2

@@ -23,7 +23,8 @@ async def handoff(args: HandoffArgs, context: ToolContext) -> ToolResult:
     """The other agent's answer; not ok where it failed or handed over nothing of use."""
     if context.hand_over is None:
         return failed("There is nobody to hand over to here.")
-    return await context.hand_over(args.agent, args.request)
+    done = await context.hand_over(args.agent, args.request)
+    return done.model_copy(update={"data": None})  # what was handed over is on record as its own event
 
 
 class PieceArgs(HandoffArgs):

@@ -1,0 +1,148 @@
+"""Questions of a run, put to the person by the client: may this be done, and which of these."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from acp import Client, RequestError
+from acp.schema import AllowedOutcome, PermissionOption, ToolCallUpdate
+
+from daiku.acp.outbox import Outbox
+from daiku.acp.toolcalls import kind_of, title_of
+from daiku.acp.updates import View
+from daiku.domain.chunks import Chunk
+from daiku.domain.errors import DaikuError
+from daiku.domain.events import ApprovalAsked, ApprovalDecision, InputAsked
+from daiku.sdk.fronts import Runs
+from daiku.sdk.questions import OpenQuestions
+from daiku.texts.text import render, text
+
+log = logging.getLogger(__name__)
+
+WORDS = "words"
+"""The option of a question that asks for the person's own words."""
+_OPTIONS: tuple[tuple[ApprovalDecision, str], ...] = (
+    ("allow_once", "acp.allow_once"),
+    ("allow_always", "acp.allow_always"),
+    ("reject_once", "acp.reject_once"),
+    ("reject_always", "acp.reject_always"),
+)
+_ONCE = (_OPTIONS[0], _OPTIONS[2])
+
+
+@dataclass(frozen=True, slots=True)
+class Stops:
+    """What a question may do to the turn: end it as cancelled, or until the person's next message."""
+
+    cancel: Callable[[], Awaitable[None]]
+    wait_for_words: Callable[[InputAsked], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The option that the person picked."""
+
+    option: str
+
+
+Unanswered: TypeAlias = Literal["cancelled", "unable", "gone"]
+"""The client took the question back; it cannot ask; it is not there any more."""
+
+
+class Questions:
+    """Puts to the client what one turn asks, and hands on the answers. A client that goes away leaves its
+    questions open: whoever resumes the run is asked again."""
+
+    def __init__(
+        self, client: Client, session: str, outbox: Outbox, view: View, runs: Runs, stops: Stops
+    ) -> None:
+        self._client = client
+        self._session = session
+        self._outbox = outbox
+        self._view = view
+        self._runs = runs
+        self._stops = stops
+        self._open = OpenQuestions(self._approve, self._answer)
+
+    def hear(self, chunk: Chunk) -> None:
+        """Handle one chunk of the run: put its question, or take back one that was answered elsewhere."""
+        self._open.hear(chunk.in_language(self._view.language))
+
+    def close(self) -> None:
+        """Take back all open questions."""
+        self._open.close()
+
+    async def _approve(self, run: str, asked: ApprovalAsked) -> None:
+        kinds = _OPTIONS if asked.remember else _ONCE
+        options = [PermissionOption(option_id=k, name=self._said(key), kind=k) for k, key in kinds]
+        call = ToolCallUpdate(
+            tool_call_id=asked.call_id or asked.approval_id,
+            title=title_of(asked.tool, asked.args, self._view.language),
+            kind=kind_of(asked.tool),
+            status="pending",
+            content=list(self._view.preview(asked)),
+            raw_input=asked.args,
+        )
+        chosen = await self._put(call, options)
+        feedback = None
+        decision: ApprovalDecision = "reject_once"
+        match chosen:
+            case "gone":
+                return
+            case "cancelled":
+                await self._stops.cancel()
+                return
+            case "unable":
+                feedback = str(text("acp.cannot_ask"))
+            case Chosen(option=option):
+                allowed: dict[str, ApprovalDecision] = {kind: kind for kind, _ in kinds}
+                decision = allowed.get(option, "reject_once")
+        await self._hand_on(self._runs.approve(run, asked.approval_id, decision, feedback))
+
+    async def _answer(self, run: str, asked: InputAsked) -> None:
+        if not asked.choices:
+            await self._stops.wait_for_words(asked)
+            return
+        options = [
+            PermissionOption(option_id=str(at), name=choice, kind="allow_once")
+            for at, choice in enumerate(asked.choices)
+        ]
+        options.append(PermissionOption(option_id=WORDS, name=self._said("acp.in_words"), kind="reject_once"))
+        call = ToolCallUpdate(
+            tool_call_id=asked.call_id or asked.input_id, title=asked.question, kind="other", status="pending"
+        )
+        chosen = await self._put(call, options)
+        match chosen:
+            case "gone":
+                return
+            case "cancelled":
+                await self._stops.cancel()
+            case Chosen(option=option) if option.isdecimal() and int(option) < len(asked.choices):
+                choice = asked.choices[int(option)]
+                await self._hand_on(self._runs.answer(run, asked.input_id, choice))
+            case _:
+                await self._stops.wait_for_words(asked)
+
+    async def _put(self, call: ToolCallUpdate, options: list[PermissionOption]) -> Chosen | Unanswered:
+        await self._outbox.drained()  # the call that it is about comes first
+        try:
+            answer = await self._client.request_permission(self._session, call, options)
+        except ConnectionError:
+            return "gone"
+        except (RequestError, ValueError) as error:  # it cannot, or answers with something else
+            log.warning("the client cannot ask: %s", error)
+            return "unable"
+        outcome = answer.outcome
+        return Chosen(outcome.option_id) if isinstance(outcome, AllowedOutcome) else "cancelled"
+
+    def _said(self, key: str) -> str:
+        return render(text(key), self._view.language)
+
+    async def _hand_on(self, answer: Coroutine[Any, Any, None]) -> None:
+        try:
+            await answer
+        except DaikuError as error:  # answered elsewhere meanwhile, or the run has ended
+            log.info("%s", error.failure.message)

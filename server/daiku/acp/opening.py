@@ -1,0 +1,63 @@
+"""From a folder to the App that works in it for one session of a client."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from daiku.core.guard.redact import redactor
+from daiku.core.ports import Terminals, Workspace
+from daiku.domain.base import JsonObject
+from daiku.domain.config import MCPServerSettings
+from daiku.domain.errors import Failure, UsageError
+from daiku.logs import start_logging
+from daiku.sdk.fronts import App, build
+from daiku.settings import home, load, secrets_of
+from daiku.settings.trust import is_trusted
+from daiku.texts.terminal import locale_of
+from daiku.texts.text import Text, text
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """An App, and what a person should know of the settings that it was built from."""
+
+    app: App
+    notices: tuple[Text, ...] = ()
+
+
+def roots_of(cwd: str, more: Sequence[str]) -> tuple[Path, ...]:
+    """The folders that a client names. Raises UsageError: one is not absolute, or not there."""
+    roots: list[Path] = []
+    for name in (cwd, *more):
+        path = Path(name)
+        if not path.is_absolute() or not path.is_dir():
+            raise UsageError(Failure(kind="usage", message=text("acp.no_folder", path=repr(name))))
+        roots.append(path)
+    return tuple(dict.fromkeys(roots))
+
+
+def open_folder(
+    workspace: Workspace,
+    servers: Sequence[MCPServerSettings] = (),
+    *,
+    terminals: Terminals | None = None,
+    model: str = "",
+) -> Opened:
+    """Build the App of a workspace, as the terminal does: who opens an editor's folder has chosen it, so the guard
+    trusts it; only its settings file needs `daiku config trust`. `servers` come from the client and need the
+    person's consent like all others. Raises UsageError, OSError."""
+    environ, folder = os.environ, workspace.roots[0]
+    state = home(environ)
+    own = is_trusted(state, folder)
+    overrides: JsonObject | None = {"llm": {"model": model}} if model else None
+    loaded = load(workspace=folder, trusted=own, environ=environ, overrides=overrides)
+    config = loaded.config
+    if servers:
+        config = config.model_copy(update={"mcp_servers": (*config.mcp_servers, *servers)})
+    start_logging(state, redactor(secrets_of(config, environ)))
+    language = locale_of(environ)
+    app = build(config, workspace=workspace, home=state, terminals=terminals, own=own, locale=language)
+    return Opened(app, (*loaded.notices, *loaded.without_effect))

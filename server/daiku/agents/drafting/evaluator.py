@@ -1,0 +1,134 @@
+"""The eval agent: judges the new paragraphs of a document by a rubric, each criterion with a score (R1.66)."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from daiku.agents.agent import Agent, Prompt
+from daiku.agents.coding.handover_text import fenced
+from daiku.agents.drafting.draft import asks_for, last_reply, never
+from daiku.agents.form_tool import by_tool
+from daiku.agents.part import Part, Stage
+from daiku.agents.role import Role
+from daiku.core.calls.arguments import schema_of
+from daiku.core.drafting.rubric import BEST, rubric_of, total
+from daiku.core.replies.parse import Unreadable, read_json
+from daiku.core.state.state import State
+from daiku.domain.base import Frozen
+from daiku.domain.labels import Label
+from daiku.domain.messages import AssistantMessage, Message
+from daiku.domain.tools import ToolSpec
+from daiku.domain.work.documents import Criterion, Evaluated, Rubric, Score
+from daiku.domain.work.handovers import Brief
+from daiku.prompts import render
+from daiku.texts.text import NO_TEXT, Text, text
+
+
+class ScoreForm(Frozen):
+    """The score of one criterion."""
+
+    criterion: str = Field(description="its id")
+    score: int = Field(ge=0, le=BEST, description="0 not met to 4 fully met")
+    why: str = Field(default="", description="one sentence, with the words that show it")
+    advice: str = Field(default="", description="below 4: what the writer should do otherwise next time")
+
+
+class ScoresForm(Frozen):
+    """The judgement of a text: each criterion once."""
+
+    scores: tuple[ScoreForm, ...] = Field(min_length=1, description="one for each criterion")
+
+
+SPEC = ToolSpec(
+    name="report/scores",
+    description="End your work with the scores, each criterion once.",
+    parameters=schema_of(ScoresForm),
+    effect="none",
+)
+
+
+class EvaluationVariables(Frozen):
+    """What is judged, and by what; texts are fenced already."""
+
+    request: str
+    path: str
+    rubric: str
+    criteria: tuple[Criterion, ...]
+    passages: str
+    references: tuple[tuple[str, str], ...]
+
+
+def evaluation_request(brief: Brief) -> str:
+    """The request to the evaluator."""
+    document = brief.document
+    if document is None:
+        return brief.request
+    rubric = rubric_of(document)
+    return render(
+        "agents/eval_request",
+        EvaluationVariables(
+            request=brief.request,
+            path=document.path,
+            rubric=rubric.name,
+            criteria=rubric.criteria,
+            passages=fenced("\n\n[…]\n\n".join(document.passages), "~"),
+            references=tuple((each.source, fenced(each.text, "~")) for each in document.references),
+        ),
+    ).strip()
+
+
+def read(
+    message: AssistantMessage, _messages: tuple[Message, ...], cut: bool
+) -> AssistantMessage | Unreadable:
+    """The scores that a reply holds."""
+    form = read_json(message.text, ScoresForm.model_validate, cut=cut)
+    if isinstance(form, Unreadable):
+        return form
+    shown = ", ".join(f"{each.criterion} {each.score}/{BEST}" for each in form.scores)
+    return AssistantMessage(
+        text=Text(shown), thinking=message.thinking, opaque={"daiku": form.model_dump(mode="json")}
+    )
+
+
+def not_the_rubric(message: AssistantMessage, brief: Brief | None) -> Text:
+    """What is wrong with scores that are not one for each criterion; empty where nothing is."""
+    told = message.opaque.get("daiku")
+    if brief is None or brief.document is None or not isinstance(told, dict):
+        return NO_TEXT
+    given = [each.criterion for each in ScoresForm.model_validate(told).scores]
+    wanted = [each.id for each in rubric_of(brief.document).criteria]
+    if sorted(given) == sorted(wanted):
+        return NO_TEXT
+    return text("document.other_criteria", given=", ".join(given), wanted=", ".join(wanted))
+
+
+def evaluated(state: State) -> Evaluated | Unreadable:
+    """The scores with their weighted total."""
+    document = state.request.brief.document if state.request.brief is not None else None
+    said = last_reply(state)
+    told = said.opaque.get("daiku") if said is not None else None
+    if document is None or not isinstance(told, dict):
+        return Unreadable(asks_for(SPEC))
+    rubric: Rubric = rubric_of(document)
+    scores = tuple(Score(**dict(each)) for each in ScoresForm.model_validate(told).scores)
+    return Evaluated(scores=scores, total=round(total(rubric, scores), 4))
+
+
+EVAL = Agent(
+    "eval",
+    Prompt("agents/eval"),
+    part=Part(
+        label=Label("Eval", "評価担当"),
+        description="judges a text by a rubric",
+        delegate=False,
+        repeats=True,
+        role=Role(
+            by_tool(SPEC, read),
+            never,
+            prose=lambda _, __: Unreadable(asks_for(SPEC)),
+            tools=(SPEC,),
+            unfit=not_the_rubric,
+        ),
+        stage=Stage(evaluated, evaluation_request),
+    ),
+)

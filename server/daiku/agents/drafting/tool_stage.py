@@ -1,0 +1,55 @@
+"""Stages that are one call of a tool: the machine that makes it, and its result as a handover."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from daiku.core.replies.parse import Unreadable
+from daiku.core.state.machine import EndRun, MakeCall, Move
+from daiku.core.state.state import State
+from daiku.core.team.record import AnsweredCall, answered_calls
+from daiku.domain.errors import Failure
+from daiku.domain.runs import ApprovalMode
+from daiku.domain.tools import ToolCall
+from daiku.domain.work.handovers import Brief
+from daiku.texts.text import Text, text
+
+T = TypeVar("T", bound=BaseModel)
+
+
+def calls_once(tool: str) -> Callable[[State, ApprovalMode, Failure | None], Move]:
+    """The machine of a stage that calls `tool` and ends."""
+
+    def next_move(state: State, _approvals: ApprovalMode, _refused: Failure | None) -> Move:
+        done = _answer(state, tool)
+        if done is None:
+            return MakeCall(ToolCall(tool=tool))
+        return EndRun(text("document.looked")) if done.ok else Failure(kind="tool", message=Text(done.text))
+
+    return next_move
+
+
+def answer_of(state: State, tool: str, kind: type[T]) -> T | Unreadable:
+    """The result of the stage's call as a value; Unreadable where it has none."""
+    done = _answer(state, tool)
+    try:
+        return kind.model_validate_json(done.text if done is not None else "")
+    except ValidationError:
+        return Unreadable(Text(done.text) if done is not None else text("roles.no_answer"))
+
+
+def _answer(state: State, tool: str) -> AnsweredCall | None:
+    return next((taken for taken in answered_calls(state) if taken.call.tool == tool), None)
+
+
+def no_brief(_state: State, _agent: str, request: str) -> Brief:
+    """Return a bare brief: these stages hand nothing on."""
+    return Brief(request=request)
+
+
+def never_unfinished(_: State) -> Failure | None:
+    """Return None: the call is all that there is to do."""
+    return None

@@ -1,0 +1,99 @@
+"""What comes of running an agent, and the options of its Runner; the Runner itself stands above this room."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from os import PathLike
+from typing import Any, Protocol, Self, TypeAlias, TypedDict
+
+from daiku.core.ports import Guard, Remembers
+from daiku.domain.chunks import Chunk
+from daiku.domain.errors import Failure
+from daiku.domain.events import ApprovalAsked, ApprovalDecision
+from daiku.domain.messages import Usage
+from daiku.domain.runs import ApprovalMode, RunLimits, RunStatus
+from daiku.llm.families import Model
+from daiku.texts.text import Text
+
+Approves: TypeAlias = Callable[[ApprovalAsked], Awaitable[ApprovalDecision]]
+"""Decides on what a run asks for; an async function."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """How a run ended (PROTOCOL 6). A failed run is a Result too: `status` says so, `error` says why.
+
+    `output` is the value of the agent's `output` type, None where it has none or the run did not complete; `usage`
+    counts tokens, its `cost` is in USD. With `run_id` a paused run is gone on with, with `session_id` the
+    conversation.
+    """
+
+    text: Text
+    output: Any
+    status: RunStatus
+    usage: Usage
+    error: Failure | None
+    run_id: str
+    session_id: str
+
+
+class RunnerOptions(TypedDict, total=False):
+    """What a Runner is made with; every part may be left out."""
+
+    model: str | Model
+    workspace: str | PathLike[str] | None
+    store: str | PathLike[str] | None
+    approvals: ApprovalMode | Approves
+    guardrails: Sequence[Guard]
+    router: Any
+    memory: Remembers | None
+    limits: RunLimits | Mapping[str, Any] | None
+    settings: Mapping[str, Any] | None
+    trace: Any
+    """A TraceLogger, or the path where one writes; a type of its own costs every import."""
+
+
+class Stream(Protocol):
+    """A run whose chunks are read as they come; leaving before its end cancels it (R1.3)."""
+
+    @property
+    def result(self) -> Result:
+        """How the run ended. Raises RuntimeError while it is under way."""
+        ...
+
+    def __iter__(self) -> Iterator[Chunk]: ...
+
+    def __aiter__(self) -> AsyncIterator[Chunk]: ...
+
+    async def __anext__(self) -> Chunk: ...
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(self, *_: object) -> None: ...
+
+    async def aclose(self) -> None:
+        """Leave: a run that has not ended is cancelled."""
+        ...
+
+
+class Runs(Protocol):
+    """The part of a Runner by which an agent is run by itself; `agent` is an Agent, which this module stands below."""
+
+    async def run(self, agent: Any, text: str) -> Result: ...
+
+    def run_sync(self, agent: Any, text: str) -> Result: ...
+
+    def stream(self, agent: Any, text: str, *, closes: bool = False) -> Stream: ...
+
+    async def aclose(self) -> None: ...
+
+    def close(self) -> None: ...
+
+
+def own_runner(options: RunnerOptions) -> Runs:
+    """A Runner for one run of an agent."""
+    # It stands above this room and everything that it wires up takes a while to import: found when it is needed.
+    made: Runs = import_module("daiku").Runner(**options)
+    return made

@@ -1,0 +1,66 @@
+"""Every packaged template by its id, with the type of the variables that it is filled from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from pydantic import BaseModel
+
+from daiku.agents.agent import Prompt
+from daiku.agents.coding.coder import CodeVariables
+from daiku.agents.coding.planner import PlanVariables
+from daiku.agents.coding.reporter import ReportVariables
+from daiku.agents.coding.researcher import ResearchVariables
+from daiku.agents.coding.runner import RepairVariables, RunVariables
+from daiku.agents.coding.tasks import ReportVariables as TaskReportVariables
+from daiku.agents.coding.tasks import TasksVariables
+from daiku.agents.drafting.draft import SectionsVariables
+from daiku.agents.drafting.evaluator import EvaluationVariables
+from daiku.agents.drafting.part_request import PartVariables
+from daiku.agents.drafting.reflection import LessonsVariables
+from daiku.agents.system_prompt import NoVariables, SystemVariables
+from daiku.agents.table import ALL_AGENTS
+from daiku.core.ports import Workspace
+from daiku.prompts import Prompts
+from daiku.settings.config import Config
+
+_AGENTS = {
+    agent.instructions.id: SystemVariables
+    for agent in ALL_AGENTS.values()
+    if isinstance(agent.instructions, Prompt)
+}
+TEMPLATES: Mapping[str, type[BaseModel]] = MappingProxyType(
+    {
+        **_AGENTS,
+        "agents/coder_request": CodeVariables,
+        "agents/draft_request": PartVariables,
+        "agents/eval_request": EvaluationVariables,
+        "agents/lessons_request": LessonsVariables,
+        "agents/planner_request": PlanVariables,
+        "agents/reporter_request": ReportVariables,
+        "agents/researcher_request": ResearchVariables,
+        "agents/runner_repair": RepairVariables,
+        "agents/runner_request": RunVariables,
+        "agents/sections_request": SectionsVariables,
+        "agents/style_request": PartVariables,
+        "agents/task_loop_request": TaskReportVariables,
+        "agents/tasks_request": TasksVariables,
+        "parts/family": SystemVariables,
+        "parts/manners": SystemVariables,
+        "parts/place": SystemVariables,
+        "parts/summary": NoVariables,
+    }
+)
+
+
+def prompts_of(config: Config, workspace: Workspace, *, own: bool) -> Prompts:
+    """The prompts of a workspace: its own templates count where its texts are known to be the person's."""
+    root = workspace.roots[0] if workspace.roots else None
+    return Prompts(
+        language=config.prompts.language,
+        workspace=root if own else None,
+        untrusted=None if own else root,
+        variables=TEMPLATES,
+        usual=SystemVariables,
+    )

@@ -1,0 +1,109 @@
+"""Typed answers: the type's JSON Schema as a tool that a model answers by, or as a form in its reply."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from pydantic import BaseModel, Field, JsonValue, PydanticUserError, ValidationError, create_model
+from pydantic.errors import PydanticSchemaGenerationError
+
+from daiku.agents.form_tool import by_tool
+from daiku.agents.role import Role
+from daiku.core.calls.arguments import parse_arguments, schema_of
+from daiku.core.calls.toolnames import wire_name
+from daiku.core.replies.parse import Unreadable, read_json
+from daiku.domain.messages import AssistantMessage, Message
+from daiku.domain.tools import ToolSpec
+from daiku.texts.text import Text
+
+GIVE = "result/give"
+"""The tool by which a typed answer is given."""
+
+
+@dataclass(frozen=True, slots=True)
+class TypedOutput:
+    """A type that an agent answers in. `model` describes it; where `wrapped`, the value is its field `result`."""
+
+    model: type[BaseModel]
+    wrapped: bool
+
+    def value(self, text: str) -> Any:
+        """The value that a run's last words hold. Raises ValueError where they hold none."""
+        found = self._checked(json.loads(text))
+        return getattr(found, "result") if self.wrapped else found  # noqa: B009  # a field of the model made here
+
+    def _checked(self, value: JsonValue) -> BaseModel:
+        if self.wrapped and not (isinstance(value, dict) and value.keys() == {"result"}):
+            value = {"result": value}
+        return (
+            parse_arguments(self.model, value)
+            if isinstance(value, dict)
+            else self.model.model_validate(value)
+        )
+
+    @property
+    def spec(self) -> ToolSpec:
+        """The tool by which the answer is given."""
+        return ToolSpec(
+            name=GIVE,
+            description="Give your final answer. Call this once, when you are done.",
+            parameters=schema_of(self.model),
+            effect="none",
+        )
+
+    def told(self, by_tools: bool) -> str:
+        """What the system prompt says of the form."""
+        if by_tools:
+            return f"End your work by calling `{wire_name(GIVE)}` once, with your answer."
+        schema = json.dumps(schema_of(self.model), ensure_ascii=False)
+        return f"Your last reply is one JSON value that fits this JSON Schema, and nothing else:\n{schema}"
+
+    def role(self) -> Role:
+        """The role that reads the answers, and sends back one that does not fit with what is wrong (R0.96)."""
+        spec = self.spec
+        return Role(by_tool(spec, partial(self._read)), _says_nothing, tools=(spec,))
+
+    def _read(
+        self, message: AssistantMessage, _messages: tuple[Message, ...], cut: bool
+    ) -> AssistantMessage | Unreadable:
+        if message.calls:
+            return message
+        found = read_json(message.text, self._kept, cut=cut)
+        if isinstance(found, Unreadable):
+            return Unreadable(found.problem)
+        text = Text(json.dumps(found, ensure_ascii=False))
+        return AssistantMessage(text=text, thinking=message.thinking)
+
+    def _kept(self, value: JsonValue) -> JsonValue:
+        """The value as it is kept: as it was given, once it fits. Raises ValueError."""
+        self._checked(value)
+        return value
+
+
+def typed_output(output: object) -> TypedOutput | None:
+    """How answers of this type are asked for and read; None for text. Raises TypeError where pydantic cannot check it."""
+    if output is None or output is str:
+        return None
+    try:
+        if isinstance(output, type) and issubclass(output, BaseModel):
+            output.model_rebuild()
+            if schema_of(output)["type"] == "object":
+                return TypedOutput(output, wrapped=False)
+        make: Callable[..., type[BaseModel]] = create_model
+        model = make("Output", result=(output, Field(description="the answer")))
+        model.model_rebuild()
+        schema_of(model)
+    except (PydanticSchemaGenerationError, PydanticUserError, ValidationError, NameError) as wrong:
+        why = str(wrong).split("\n", 1)[0]
+        raise TypeError(
+            f"Agent: `output` is a type that pydantic can check, not {output!r:.80}: {why}"
+        ) from wrong
+    return TypedOutput(model, wrapped=True)
+
+
+def _says_nothing(_messages: tuple[Message, ...]) -> None:
+    return None

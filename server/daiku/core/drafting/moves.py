@@ -1,0 +1,225 @@
+"""The machine that leads a document through its stages: draft, style, reference, guard, evaluation, the edit (X.13)."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+
+from daiku.core.drafting.closing import closing_words
+from daiku.core.drafting.progress import (
+    APPLY,
+    EVALUATE,
+    Progress,
+    merged_work,
+    passages_of,
+    progress_of,
+    references_of,
+    similarity_of,
+)
+from daiku.core.drafting.rubric import rubric_of
+from daiku.core.state.machine import EndRun, MakeCall, Move
+from daiku.core.state.state import State
+from daiku.core.team.checks import TeamCall, hand
+from daiku.core.team.moves import OF_THE_STAGE
+from daiku.core.team.person import with_words
+from daiku.core.team.record import AnsweredCall
+from daiku.core.text.truncate import truncate_middle
+from daiku.domain.base import JsonObject
+from daiku.domain.errors import Failure
+from daiku.domain.runs import ApprovalMode
+from daiku.domain.tools import ToolCall
+from daiku.domain.work.documents import Document
+from daiku.domain.work.handovers import Brief
+from daiku.texts.text import Text, text
+
+JUDGED = 24_000
+"""Characters of the changed paragraphs that are compared and judged."""
+OUTLINE = 8_000
+DECIDED = ("guardrail", "limit")
+"""Failures of a draft that say themselves what is wrong."""
+
+
+def next_move(state: State, _approvals: ApprovalMode, refused: Failure | None = None) -> Move:
+    """The next call of the run that works on a document, or its closing words. `refused`: why no model can be asked
+    any more; what is drafted by then is offered all the same."""
+    document = document_of(state)
+    if document is None:
+        return Failure(kind="usage", message=text("document.none"), hint=text("document.name_one"))
+    match _next(state, progress_of(state, document), refused):
+        case TeamCall(tool, args, said, asks):
+            return MakeCall(ToolCall(tool=tool, args=args), said, asks)
+        case Text() as said:
+            return EndRun(said)
+        case Failure() as failure:
+            return failure
+
+
+def document_of(state: State) -> Document | None:
+    """The document that the run was given."""
+    return state.request.brief.document if state.request.brief is not None else None
+
+
+def unfinished(_: State) -> Failure | None:
+    """Return None: a run whose last word is said has done what it can."""
+    return None
+
+
+def _next(state: State, done: Progress, refused: Failure | None) -> TeamCall | Text | Failure:
+    if (failure := _failure_for_all(done)) is not None:
+        return failure
+    request = with_words(state, state.request.prompt)
+    if done.works is None:
+        if refused is not None:
+            return refused
+        return hand("sections", request, text("document.sections", count=len(done.parts)))
+    if (stage := _of_a_part(done, request)) is not None and refused is None:
+        return stage
+    merged = merged_work(done)
+    if not merged.patch.change_map:
+        return _nothing(done, refused)
+    if done.reference is None:
+        return hand("reference", request, text("document.references"))
+    if done.guard is None:
+        return hand("guard", request, text("document.guard"))
+    found = similarity_of(done)
+    if found is not None and found.action == "block":
+        source = found.nearest.source if found.nearest is not None else ""
+        message = text("document.too_similar", score=f"{found.score:.2f}", source=source)
+        return Failure(kind="guardrail", message=message, hint=text("document.too_similar_hint"))
+    if done.evaluation is None and refused is None:
+        return TeamCall(
+            EVALUATE, {"key": evaluation_key(state, done), "request": request}, text("document.evaluate")
+        )
+    if done.applied is None and state.request.mode == "act":
+        return _apply(done, merged.patch.model_dump(mode="json", by_alias=True, include={"change_map"}))
+    return closing_words(done, merged, applied=state.request.mode == "act")
+
+
+def _of_a_part(done: Progress, request: str) -> TeamCall | None:
+    """The draft of the next part, or its style; None where every part has both."""
+    work = done.current
+    if work is None:
+        return None
+    works = done.works or ()
+    title = work.part.title or done.document.path
+    at = {"number": works.index(work) + 1, "count": len(works), "title": title}
+    if len(works) > 1:
+        request = f"{request}\n\n(Part {at['number']} of {at['count']}: {title})"
+    if work.draft is None:
+        return hand("draft", request, text("document.draft", **at))
+    return hand("style", request, text("document.style", **at))
+
+
+def _apply(done: Progress, patch: JsonObject) -> TeamCall:
+    args: JsonObject = {"path": done.document.path, "changes": patch["changeMap"]}
+    return TeamCall(APPLY, args, text("document.apply"))
+
+
+def _nothing(done: Progress, refused: Failure | None) -> Text | Failure:
+    """The end where no part was changed: that nothing is to be changed, or why no draft could be taken."""
+    works = done.works or ()
+    failed = [w.draft for w in works if w.draft is not None and w.drafted is None]
+    if failed:
+        error = failed[0].back.error if failed[0].back is not None else None
+        if error is not None and error.kind in DECIDED:
+            return error
+        why = _problem(failed[0])
+        return Failure(
+            kind="format", message=text("document.no_draft", why=why), hint=text("document.no_draft_hint")
+        )
+    if refused is not None and (not works or works[-1].draft is None):
+        return refused
+    if not works and done.sections is not None and not done.sections.ok:
+        why = _problem(done.sections)
+        return Failure(
+            kind="format", message=text("document.no_draft", why=why), hint=text("document.no_draft_hint")
+        )
+    return text("document.nothing_to_change")
+
+
+def _problem(taken: AnsweredCall) -> Text:
+    back = taken.back
+    return back.problem if back is not None and back.problem else Text(taken.text)
+
+
+def _failure_for_all(done: Progress) -> Failure | None:
+    """Where a stage could not ask its model at all, no other stage can."""
+    calls = [call for work in done.works or () for call in (work.draft, work.style)]
+    for taken in (done.sections, *calls, done.evaluation):
+        error = taken.back.error if taken is not None and taken.back is not None else None
+        if error is not None and error.kind not in OF_THE_STAGE:
+            return error
+    return None
+
+
+# ---- what a stage is given
+
+
+def brief_of(state: State, agent: str, request: str) -> Brief:
+    """What a stage is given of the document: its part, the part as drafted, or the paragraphs that are new."""
+    document = document_of(state)
+    assert document is not None, "the machine hands over only where there is a document"
+    done = progress_of(state, document)
+    match agent:
+        case "sections":
+            given = document.model_copy(
+                update={"text": "", "outline": outline_of(done), "parts": len(done.parts)}
+            )
+        case "draft" | "style":
+            given = _part(done, drafted=agent == "style")
+        case _:
+            given = _new_words(done)
+    return Brief(request=request, document=given)
+
+
+def outline_of(done: Progress) -> str:
+    """The parts of the document by number, each with its first heading and first words."""
+    lines: list[str] = []
+    for number, part in enumerate(done.parts, 1):
+        words = " ".join(done.document.text[part.start : part.end].split())
+        lines.append(f"{number}. {part.title or '-'}: {words[:120]}")
+    return "\n".join(lines)
+
+
+def _part(done: Progress, *, drafted: bool) -> Document:
+    work, document = done.current, done.document
+    assert work is not None, "handed over only while a part is open"
+    new = work.drafted.patch.new_text if drafted and work.drafted is not None else None
+    whole = len(done.parts) == 1
+    return document.model_copy(
+        update={
+            "text": document.text[work.part.start : work.part.end] if new is None else new,
+            "part": done.parts.index(work.part) + 1,
+            "parts": len(done.parts),
+            "selection": None,
+            "outline": "" if whole else truncate_middle(outline_of(done), OUTLINE),
+        }
+    )
+
+
+def _new_words(done: Progress) -> Document:
+    merged = merged_work(done)
+    found = references_of(done)
+    kept: list[str] = []
+    room = JUDGED
+    for passage in passages_of(done.document, merged.patch):
+        kept.append(passage[:room])
+        room -= len(kept[-1])
+        if room <= 0:
+            break
+    return done.document.model_copy(
+        update={
+            "text": "",
+            "selection": None,
+            "passages": tuple(kept),
+            "references": found.passages if found is not None else (),
+        }
+    )
+
+
+def evaluation_key(state: State, done: Progress) -> str:
+    """The name under which a judgement is kept: it is the same for the same text, request, rubric and model (R1.66)."""
+    rubric = rubric_of(done.document).model_dump(mode="json")
+    parts = [state.request.model, state.request.prompt, rubric, *_new_words(done).passages]
+    written = json.dumps(parts, ensure_ascii=False, sort_keys=True)
+    return hashlib.sha256(written.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,204 @@
+"""How far the work on a document is, and what came of it so far: read from the state of its run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from daiku.core.changes.merge import merge_patches, rebase
+from daiku.core.drafting.headings import lines_of
+from daiku.core.drafting.parts import Part, parts_of
+from daiku.core.state.state import State
+from daiku.core.team.record import AnsweredCall, answered_calls
+from daiku.domain.work.documents import (
+    Document,
+    Evaluated,
+    PatchMade,
+    ReferencesFound,
+    SectionsChosen,
+    SimilarityFound,
+)
+from daiku.domain.work.patches import Change, PatchJSON, Unplaced
+
+
+@dataclass(frozen=True, slots=True)
+class PartWork:
+    """What came of one part: the calls that drafted and styled it, and what they handed over."""
+
+    part: Part
+    draft: AnsweredCall | None = None
+    style: AnsweredCall | None = None
+
+    @property
+    def drafted(self) -> PatchMade | None:
+        return _patch(self.draft)
+
+    @property
+    def styled(self) -> PatchMade | None:
+        return _patch(self.style)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """The work so far: the parts that are concerned (None: not chosen yet), and each later stage's call."""
+
+    document: Document
+    parts: tuple[Part, ...]
+    works: tuple[PartWork, ...] | None
+    sections: AnsweredCall | None = None
+    reference: AnsweredCall | None = None
+    guard: AnsweredCall | None = None
+    evaluation: AnsweredCall | None = None
+    applied: AnsweredCall | None = None
+
+    @property
+    def current(self) -> PartWork | None:
+        """The part that is worked on: not drafted yet, or drafted and not styled."""
+        works = self.works or ()
+        return next(
+            (w for w in works if w.draft is None or (w.drafted is not None and w.style is None)), None
+        )
+
+
+def progress_of(state: State, document: Document) -> Progress:
+    """How far the run is that works on `document`."""
+    log = answered_calls(state)
+    parts = parts_of(document)
+    sections = _of(log, "sections")
+    chosen = _chosen(parts, document, sections)
+    works: list[PartWork] = []
+    drafts = [t for t in log if t.agent == "draft"]
+    styles = [t for t in log if t.agent == "style"]
+    for number, part in enumerate(chosen or ()):
+        draft = drafts[number] if number < len(drafts) else None
+        style = styles.pop(0) if styles and _patch(draft) is not None else None
+        works.append(PartWork(part, draft, style))
+    return Progress(
+        document,
+        parts,
+        None if chosen is None else tuple(works),
+        sections,
+        _of(log, "reference"),
+        _of(log, "guard"),
+        next((t for t in log if t.call.tool == EVALUATE), None),
+        next((t for t in log if t.call.tool == APPLY), None),
+    )
+
+
+EVALUATE, APPLY = "document/evaluate", "document/apply"
+
+
+def _of(log: tuple[AnsweredCall, ...], agent: str) -> AnsweredCall | None:
+    return next((t for t in log if t.agent == agent), None)
+
+
+def _chosen(
+    parts: tuple[Part, ...], document: Document, sections: AnsweredCall | None
+) -> tuple[Part, ...] | None:
+    """The parts to be worked on. One part, or what the person selected, needs no choice."""
+    if len(parts) <= 1 or document.selection is not None:
+        return parts
+    if sections is None:
+        return None
+    found = sections.back.handover if sections.back is not None else None
+    if not isinstance(found, SectionsChosen):
+        return ()
+    return tuple(part for number, part in enumerate(parts, 1) if number in found.numbers)
+
+
+def _patch(taken: AnsweredCall | None) -> PatchMade | None:
+    found = taken.back.handover if taken is not None and taken.back is not None else None
+    return found if isinstance(found, PatchMade) else None
+
+
+# ---- what the stages came to
+
+
+@dataclass(frozen=True, slots=True)
+class MergedWork:
+    """The patch of the whole document, and what of the style's work gave way: changes that overlap the draft's
+    as the text that they wanted, and issues that could not be placed."""
+
+    patch: PatchJSON
+    dropped: tuple[str, ...] = ()
+    unplaced: tuple[Unplaced, ...] = ()
+
+
+def merged_work(progress: Progress) -> MergedWork:
+    """Draft and style of every part as one patch of the document (R1.59)."""
+    old = progress.document.text
+    changes: list[Change] = []
+    dropped: list[str] = []
+    unplaced: list[Unplaced] = []
+    for work in progress.works or ():
+        if work.drafted is None:
+            continue
+        part, draft = old[work.part.start : work.part.end], work.drafted.patch
+        found = draft.change_map
+        if work.styled is not None:
+            rebased = rebase(part, draft, work.styled.patch.change_map)
+            merged = merge_patches(rebased.draft, rebased.style)
+            found = merged.change_map
+            dropped += [change.text or "" for change in (*rebased.straddling, *merged.dropped)]
+            unplaced += work.styled.unplaced
+        at = work.part.start
+        changes += (c.model_copy(update={"start": c.start + at, "end": c.end + at}) for c in found)
+    return MergedWork(_whole(old, changes), tuple(dropped), tuple(unplaced))
+
+
+def _whole(old: str, changes: list[Change]) -> PatchJSON:
+    pieces: list[str] = []
+    at = 0
+    for change in changes:
+        pieces += (old[at : change.start], change.text or "")
+        at = change.end
+    return PatchJSON(new_text="".join((*pieces, old[at:])), change_map=tuple(changes))
+
+
+def passages_of(document: Document, patch: PatchJSON) -> tuple[str, ...]:
+    """The paragraphs of the new text that the patch changes, in order."""
+    starts = _paragraphs(patch.new_text, document)
+    found: dict[int, str] = {}
+    shift = 0
+    for change in patch.change_map:
+        first = change.start + shift
+        last = first + len(change.text or "")
+        shift = last - change.end
+        for number, (start, end) in enumerate(starts):
+            if start <= max(last - 1, first) and first < end and change.text:
+                found[number] = patch.new_text[start:end].strip()
+    return tuple(found[number] for number in sorted(found) if found[number])
+
+
+def _paragraphs(new: str, document: Document) -> list[tuple[int, int]]:
+    bounds = [0]
+    blank = False
+    for line in lines_of(new, document.form):
+        if blank and line.text.strip() and not line.closed:
+            bounds.append(line.start)
+        blank = not line.text.strip() and not line.closed
+    return list(zip(bounds, [*bounds[1:], len(new)], strict=True))
+
+
+def references_of(progress: Progress) -> ReferencesFound | None:
+    """What the reference stage handed over; None where it did not run or failed."""
+    found = progress.reference.back.handover if progress.reference and progress.reference.back else None
+    return found if isinstance(found, ReferencesFound) else None
+
+
+def similarity_of(progress: Progress) -> SimilarityFound | None:
+    """What the guard stage handed over; None where it did not run or failed."""
+    found = progress.guard.back.handover if progress.guard and progress.guard.back else None
+    return found if isinstance(found, SimilarityFound) else None
+
+
+def evaluation_of(progress: Progress) -> Evaluated | None:
+    """The scores of the new text; None where they were not made."""
+    taken = progress.evaluation
+    if taken is None or not taken.ok:
+        return None
+    if taken.back is not None and isinstance(taken.back.handover, Evaluated):
+        return taken.back.handover
+    try:
+        return Evaluated.model_validate_json(taken.text)
+    except ValueError:  # an answer of another version: it is not shown
+        return None

@@ -1,0 +1,65 @@
+"""JSON cut to a size, with marks in it that say how much is missing."""
+
+from __future__ import annotations
+
+from pydantic import JsonValue
+
+TEXT_LIMIT = 32_768
+"""Characters of one text."""
+WHOLE_LIMIT = 65_536
+"""Characters of all texts of a value together; an item of a list or an object counts as a few."""
+ITEM = 4
+DEPTH = 24
+
+
+def bounded(value: JsonValue, text_limit: int = TEXT_LIMIT, whole_limit: int = WHOLE_LIMIT) -> JsonValue:
+    """`value`, with long texts, lists and objects cut. What was cut is marked in its place: `[… 120 characters cut]`
+    behind a text, `[… 3 items cut]` as the last item of a list, and the same under the key `…` of an object.
+    """
+    return _Cut(text_limit, whole_limit).value(value, 0)
+
+
+class _Cut:
+    """One pass over a value: what is left of its room shrinks as it goes."""
+
+    __slots__ = ("_left", "_text_limit")
+
+    def __init__(self, text_limit: int, whole_limit: int) -> None:
+        self._text_limit = text_limit
+        self._left = whole_limit
+
+    def value(self, value: JsonValue, depth: int) -> JsonValue:
+        match value:
+            case str():
+                return self._text(value)
+            case list():
+                return self._list(value, depth)
+            case dict():
+                return self._object(value, depth)
+            case _:
+                return value
+
+    def _text(self, text: str) -> str:
+        room = max(0, min(self._text_limit, self._left))
+        self._left -= min(len(text), room) + ITEM
+        return text if len(text) <= room else f"{text[:room]}[… {len(text) - room} characters cut]"
+
+    def _list(self, items: list[JsonValue], depth: int) -> JsonValue:
+        kept: list[JsonValue] = []
+        for item in items:
+            if self._left <= 0 or depth >= DEPTH:
+                kept.append(f"[… {len(items) - len(kept)} items cut]")
+                break
+            self._left -= ITEM
+            kept.append(self.value(item, depth + 1))
+        return kept
+
+    def _object(self, items: dict[str, JsonValue], depth: int) -> JsonValue:
+        kept: dict[str, JsonValue] = {}
+        for key, item in items.items():
+            if self._left <= 0 or depth >= DEPTH:
+                kept["…"] = f"[… {len(items) - len(kept)} items cut]"
+                break
+            name = self._text(key)
+            kept[name] = self.value(item, depth + 1)
+        return kept

@@ -1,0 +1,1 @@
+"""Memory over sessions: what a person wants kept, found again by words and meanings, on SQLite or PostgreSQL."""

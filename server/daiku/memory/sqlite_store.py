@@ -1,0 +1,310 @@
+"""Memories in a SQLite file: words by FTS5, vectors in memory or by sqlite-vec where it can be loaded."""
+
+from __future__ import annotations
+
+import asyncio
+import struct
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TypeVar
+
+from daiku.core.retrieval.fuse import asked_terms, terms_worth
+from daiku.core.retrieval.nearest import Nearest, Ranked, Row, in_order
+from daiku.core.retrieval.settle import Candidate, settled, wider
+from daiku.core.retrieval.terms import VERSION, terms
+from daiku.core.retrieval.vectors import Vector, pack, squared_length, unpack
+from daiku.memory.faults import as_memory_fault
+from daiku.memory.store import WIDER, Embedded, Entry, Scope, Waiting
+from daiku.store.sqlite import DatabaseFault
+from daiku.store.sqlite_vectors import MEMORY, open_with_vectors
+
+T = TypeVar("T")
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS memories (
+  number INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  user TEXT NOT NULL, workspace TEXT NOT NULL,
+  session TEXT NOT NULL, origin TEXT NOT NULL, time TEXT NOT NULL, text TEXT NOT NULL,
+  embedder TEXT NOT NULL, squared INTEGER NOT NULL, vector BLOB) STRICT;
+CREATE INDEX IF NOT EXISTS memories_by_embedder ON memories (user, workspace, embedder, number);
+CREATE VIRTUAL TABLE IF NOT EXISTS memory_terms USING fts5(terms, content='', tokenize='ascii');
+CREATE VIRTUAL TABLE IF NOT EXISTS memory_counts USING fts5vocab(memory_terms, 'row');
+CREATE TABLE IF NOT EXISTS memory_state (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT;
+"""
+FLOATS = "CREATE TABLE IF NOT EXISTS memory_floats (number INTEGER PRIMARY KEY, vector BLOB NOT NULL) STRICT;"
+COMMON, MOST_COMMON = 200, 20_000
+"""From so many texts on a term is common; so many common terms are known at a time."""
+MOST_INDEXES = 8
+"""Scopes whose vectors are kept ready."""
+
+
+class _Index:
+    """The vectors of one scope and embedder, as of `last`, the number of the newest row in it."""
+
+    def __init__(self, dimension: int) -> None:
+        self.nearest = Nearest(dimension)
+        self.last = 0
+
+
+class SqliteMemories:
+    """A MemoryStore in a SQLite file (None: in memory only). One connection; statements run in a thread of its
+    own, so that a locked file stalls no other session. `plain`: sqlite-vec is not used even where it is there."""
+
+    def __init__(self, path: Path | None, *, plain: bool = False) -> None:
+        with as_memory_fault(str(path or MEMORY)):
+            self._db, self.has_vectors = open_with_vectors(path, SCHEMA, plain=plain)
+            if self.has_vectors:
+                self._db.write(FLOATS)
+            self._bring_terms_up_to_date()
+        self._thread = ThreadPoolExecutor(1, "daiku memory")
+        self._indexes: dict[tuple[Scope, str], _Index] = {}
+        self._removed = self._removals()
+        self._common: dict[str, int] = {}
+        self._closed = False
+
+    async def add(self, scope: Scope, entry: Entry, embedded: Embedded | None) -> str:
+        return await self._apart(lambda: self._add(scope, entry, embedded))
+
+    async def nearest(self, scope: Scope, question: Embedded, most: int) -> list[Ranked]:
+        if not any(question.vector):
+            return []
+        search = self._by_extension if self.has_vectors else self._by_index
+        return await self._apart(lambda: search(scope, question, most))
+
+    async def by_words(self, scope: Scope, question: str, most: int) -> list[Ranked]:
+        return await self._apart(lambda: self._by_words(scope, question, most))
+
+    async def read(self, numbers: Sequence[int]) -> dict[int, Entry]:
+        return await self._apart(lambda: self._read(numbers))
+
+    async def list(self, scope: Scope, most: int) -> list[Entry]:
+        sql = f"SELECT {_ENTRY} FROM memories WHERE user = ? AND workspace = ? ORDER BY number DESC LIMIT ?"  # noqa: S608  # constants
+        rows = await self._apart(lambda: self._db.query(sql, (*scope, most)))
+        return [Entry(*row) for row in rows]
+
+    async def forget(self, scope: Scope, memory_id: str) -> bool:
+        return await self._apart(lambda: self._remove(scope, "AND id = ?", (memory_id,)) > 0)
+
+    async def forget_all(self, scope: Scope) -> int:
+        return await self._apart(lambda: self._remove(scope, "", ()))
+
+    async def waiting(self, scope: Scope, embedder: str, most: int) -> list[Waiting]:
+        sql = (
+            "SELECT number, text FROM memories WHERE user = ? AND workspace = ? AND (embedder < ? OR embedder > ?)"
+            " ORDER BY number LIMIT ?"
+        )
+        rows = await self._apart(lambda: self._db.query(sql, (*scope, embedder, embedder, most)))
+        return [Waiting(*row) for row in rows]
+
+    async def embed(self, made: Sequence[tuple[int, Embedded]]) -> None:
+        await self._apart(lambda: self._embed(made))
+
+    async def aclose(self) -> None:
+        if not self._closed:
+            self._closed = True
+            await self._apart(self._db.close)
+            self._thread.shutdown(wait=False)
+
+    async def _apart(self, work: Callable[[], T]) -> T:
+        def kept() -> T:
+            with as_memory_fault():
+                return work()
+
+        return await asyncio.get_running_loop().run_in_executor(self._thread, kept)
+
+    # -- rows -----------------------------------------------------------------------------
+
+    def _add(self, scope: Scope, entry: Entry, embedded: Embedded | None) -> str:
+        made = ("", 0, None) if embedded is None else _columns(embedded)
+        with self._db.transaction():
+            added = self._db.query(
+                "INSERT INTO memories (id, user, workspace, session, origin, time, text, embedder, squared, vector)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING RETURNING number",
+                (entry.id, *scope, entry.session, entry.origin, entry.time, entry.text, *made),
+            )
+            if not added:
+                return entry.id
+            self._db.write(
+                "INSERT INTO memory_terms (rowid, terms) VALUES (?, ?)",
+                (added[0][0], " ".join(terms(entry.text))),
+            )
+            if self.has_vectors and embedded is not None and any(embedded.vector):
+                self._db.write(
+                    "INSERT INTO memory_floats VALUES (?, ?)", (added[0][0], _floats(embedded.vector))
+                )
+        return entry.id
+
+    def _read(self, numbers: Sequence[int]) -> dict[int, Entry]:
+        marks = ", ".join("?" * len(numbers))
+        rows = self._db.query(
+            f"SELECT number, {_ENTRY} FROM memories WHERE number IN ({marks})",  # noqa: S608  # constants
+            tuple(numbers),
+        )
+        return {number: Entry(*rest) for number, *rest in rows}
+
+    def _remove(self, scope: Scope, where: str, values: tuple[str, ...]) -> int:
+        with self._db.transaction():
+            rows = self._db.query(
+                f"SELECT number, text FROM memories WHERE user = ? AND workspace = ? {where}",  # noqa: S608  # constants
+                (*scope, *values),
+            )
+            numbers = [(number,) for number, _ in rows]
+            # A table of terms without contents is told what it has to take out.
+            self._db.write_all(
+                "INSERT INTO memory_terms (memory_terms, rowid, terms) VALUES ('delete', ?, ?)",
+                [(number, " ".join(terms(text))) for number, text in rows],
+            )
+            self._db.write_all("DELETE FROM memories WHERE number = ?", numbers)
+            if self.has_vectors:
+                self._db.write_all("DELETE FROM memory_floats WHERE number = ?", numbers)
+            self._count_removal()
+        if rows:  # what was forgotten is in no segment of the terms and in no log any more
+            self._db.write("INSERT INTO memory_terms (memory_terms) VALUES ('optimize')")
+            self._db.query("PRAGMA wal_checkpoint(TRUNCATE)")
+        return len(rows)
+
+    def _embed(self, made: Sequence[tuple[int, Embedded]]) -> None:
+        with self._db.transaction():
+            self._db.write_all(
+                "UPDATE memories SET embedder = ?, squared = ?, vector = ? WHERE number = ?",
+                [(*_columns(embedded), number) for number, embedded in made],
+            )
+            if self.has_vectors:
+                self._db.write_all(
+                    "DELETE FROM memory_floats WHERE number = ?", [(number,) for number, _ in made]
+                )
+            self._count_removal()
+
+    def _count_removal(self) -> None:
+        """Let every process see that rows are gone or have other vectors."""
+        self._db.write(
+            "INSERT INTO memory_state VALUES ('removed', 1) ON CONFLICT (name) DO UPDATE SET value = value + 1"
+        )
+
+    def _removals(self) -> int:
+        found = self._db.first("SELECT value FROM memory_state WHERE name = 'removed'")
+        return 0 if found is None else found[0]
+
+    # -- vectors --------------------------------------------------------------------------
+
+    def _by_index(self, scope: Scope, question: Embedded, most: int) -> list[Ranked]:
+        return self._index(scope, question).nearest.search(question.vector, most)
+
+    def _index(self, scope: Scope, question: Embedded) -> _Index:
+        """The vectors of a scope, those included that other processes have added since."""
+        if (removed := self._removals()) != self._removed:
+            self._indexes.clear()
+            self._removed = removed
+        key = (scope, question.key)
+        index = self._indexes.pop(key, None) or _Index(len(question.vector))
+        rows = self._db.query(
+            "SELECT number, vector, squared FROM memories"
+            " WHERE user = ? AND workspace = ? AND embedder = ? AND number > ? AND squared > 0 ORDER BY number",
+            (*scope, question.key, index.last),
+        )
+        if rows:
+            index.nearest.add(Row(*row) for row in rows)
+            index.last = rows[-1][0]
+        self._indexes[key] = index
+        while len(self._indexes) > MOST_INDEXES:
+            del self._indexes[next(iter(self._indexes))]
+        return index
+
+    def _by_extension(self, scope: Scope, question: Embedded, most: int) -> list[Ranked]:
+        try:
+            self._fill_floats(scope, question.key)
+        except DatabaseFault:  # another process writes, or nobody can: reading needs no floats
+            return self._by_index(scope, question, most)
+        asked, taken = _floats(question.vector), most
+        while True:
+            taken = wider(most, taken)
+            rows = self._db.query(
+                "SELECT m.number, 1 - vec_distance_cosine(f.vector, ?) AS score, m.vector FROM memories m"
+                " JOIN memory_floats f ON f.number = m.number"
+                " WHERE m.user = ? AND m.workspace = ? AND m.embedder = ? ORDER BY score DESC, m.number LIMIT ?",
+                (asked, *scope, question.key, taken),
+            )
+            candidates = [Candidate(number, score, unpack(vector)) for number, score, vector in rows]
+            found = settled(question.vector, candidates, most, complete=len(rows) < taken)
+            if found is not None:
+                return found
+
+    def _fill_floats(self, scope: Scope, key: str) -> None:
+        """Make the floats that sqlite-vec reads for rows that were written without it."""
+        rows = self._db.query(
+            "SELECT m.number, m.vector FROM memories m LEFT JOIN memory_floats f ON f.number = m.number"
+            " WHERE m.user = ? AND m.workspace = ? AND m.embedder = ? AND f.number IS NULL AND m.squared > 0",
+            (*scope, key),
+        )
+        if rows:
+            with self._db.transaction():
+                self._db.write_all(
+                    "INSERT OR REPLACE INTO memory_floats VALUES (?, ?)",
+                    [(number, _floats(unpack(vector))) for number, vector in rows],
+                )
+
+    # -- words ----------------------------------------------------------------------------
+
+    def _by_words(self, scope: Scope, question: str, most: int) -> list[Ranked]:
+        counts = {term: self._count(term) for term in asked_terms(terms(question))}
+        chosen = terms_worth(counts)
+        taken = WIDER * most
+        while chosen:
+            rows = self._db.query(
+                "SELECT rowid, rank FROM memory_terms WHERE memory_terms MATCH ? ORDER BY rank LIMIT ?",
+                (" OR ".join(f'"{term}"' for term in chosen), taken),
+            )
+            mine = self._of_scope(scope, [number for number, _ in rows])
+            found = [Ranked(number, -rank) for number, rank in rows if number in mine]
+            if len(found) >= most or len(rows) < taken:
+                return in_order(found, most)
+            taken *= 8  # most of them are other people's
+        return []
+
+    def _count(self, term: str) -> int:
+        """How many texts have a term. To count a common one takes long, and it is only asked whether it is common: it
+        is not counted again."""
+        if (known := self._common.get(term)) is not None:
+            return known
+        found = self._db.first("SELECT doc FROM memory_counts WHERE term = ?", (term,))
+        count = 0 if found is None else found[0]
+        if count >= COMMON and len(self._common) < MOST_COMMON:
+            self._common[term] = count
+        return count
+
+    def _of_scope(self, scope: Scope, numbers: Sequence[int]) -> set[int]:
+        # +: by the numbers, not by the index of the scope, which would be read from one end to the other.
+        marks = ", ".join("?" * len(numbers))
+        rows = self._db.query(
+            f"SELECT number FROM memories WHERE number IN ({marks}) AND +user = ? AND +workspace = ?",  # noqa: S608  # constants
+            (*numbers, *scope),
+        )
+        return {row[0] for row in rows}
+
+    def _bring_terms_up_to_date(self) -> None:
+        """Make the list of terms anew where it was made by another version of `terms`."""
+        found = self._db.first("SELECT value FROM memory_state WHERE name = 'terms'")
+        if found is not None and found[0] == VERSION:
+            return
+        with self._db.transaction():
+            if found is not None:
+                self._db.write("INSERT INTO memory_terms (memory_terms) VALUES ('delete-all')")
+                rows = self._db.query("SELECT number, text FROM memories")
+                self._db.write_all(
+                    "INSERT INTO memory_terms (rowid, terms) VALUES (?, ?)",
+                    [(number, " ".join(terms(text))) for number, text in rows],
+                )
+            self._db.write("INSERT OR REPLACE INTO memory_state VALUES ('terms', ?)", (VERSION,))
+
+
+_ENTRY = "id, text, session, origin, time"
+
+
+def _columns(embedded: Embedded) -> tuple[str, int, bytes]:
+    return embedded.key, squared_length(embedded.vector), pack(embedded.vector)
+
+
+def _floats(vector: Vector) -> bytes:
+    return struct.pack(f"<{len(vector)}f", *vector)

@@ -1,0 +1,32 @@
+"""Which store a path or an address means."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from daiku.domain.errors import Failure, UsageError
+from daiku.memory.postgres_store import PostgresMemories
+from daiku.memory.sqlite_store import SqliteMemories
+from daiku.memory.store import MemoryStore
+from daiku.texts.text import text
+
+POSTGRES = ("postgresql", "postgres")
+
+
+def open_store(place: str | Path | None) -> MemoryStore:
+    """The store at a path or a database URL (`postgresql://…`, `sqlite:///…`); None is in memory only. A PostgreSQL
+    server is connected to when it is first used. Raises UsageError: no such kind of database, no file to be used."""
+    if place is None:
+        return SqliteMemories(None)
+    scheme, is_url, rest = str(place).partition("://")
+    if isinstance(place, Path) or not is_url:
+        return SqliteMemories(Path(place))
+    if scheme in POSTGRES:
+        return PostgresMemories(str(place))
+    if scheme == "sqlite" and len(rest) > 1 and rest.startswith("/"):
+        return SqliteMemories(Path(rest[1:]))
+    raise UsageError(
+        Failure(
+            kind="usage", message=text("memory.no_database", scheme=scheme), hint=text("memory.databases")
+        )
+    )

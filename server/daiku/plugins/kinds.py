@@ -1,0 +1,122 @@
+"""What plug-ins can bring: tools, agents, providers of models, sources of work."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Protocol, cast
+
+from daiku.agents.agent import Agent
+from daiku.agents.table import ALL_AGENTS
+from daiku.core.calls.toolnames import wire_name
+from daiku.llm.provider import ProviderEntry
+from daiku.llm.table import PROVIDERS
+from daiku.plugins.entries import Kind, Loaded, Plugin, load, many
+from daiku.settings.config import Config
+from daiku.texts.text import Text
+from daiku.tools.registry import ToolRegistry
+from daiku.tools.tool import Tool
+
+log = logging.getLogger(__name__)
+
+_NAME = re.compile(r"[a-z][a-z0-9_-]{0,63}")
+OWN_SOURCES = frozenset({"github", "gitlab", "files"})
+"""The sources of work that are Daiku's own."""
+
+
+class WorkSource(Protocol):
+    """Where work items come from."""
+
+    @property
+    def name(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Plugged:
+    """All that the allowed packages bring, and how every plug-in stands."""
+
+    tools: tuple[Tool, ...] = ()
+    agents: Mapping[str, Agent] = field(default_factory=dict[str, Agent])
+    providers: Mapping[str, ProviderEntry] = field(default_factory=dict[str, ProviderEntry])
+    work_sources: Mapping[str, WorkSource] = field(default_factory=dict[str, WorkSource])
+    plugins: tuple[Plugin, ...] = ()
+
+    def origin(self, kind: Kind, name: str) -> str:
+        """The package that brings what is called `name`, with its version; empty for what is Daiku's own."""
+        of_kind = (plugin for plugin in self.plugins if plugin.kind == kind)
+        return next((plugin.origin for plugin in of_kind if name in plugin.names), "")
+
+
+def plug_in(config: Config, environ: Mapping[str, str]) -> tuple[Config, Plugged]:
+    """Load what the allowed packages bring; the settings then know their providers, with keys from `environ`. Nothing
+    takes the place of what is Daiku's own. How every package stands is told in lists, and a broken one in the log."""
+    plugged = _load(config.plugins.allow)
+    for plugin in plugged.plugins:
+        if plugin.status == "broken":
+            log.warning("plug-in %s (%s): %s", plugin.origin, plugin.entry, plugin.why)
+    llm = config.llm.with_plugged(plugged.providers, environ)
+    return config.model_copy(update={"llm": llm}), plugged
+
+
+def _load(allowed: Collection[str]) -> Plugged:
+    # They take a while to import: a program that looks at no installed package need not wait for them.
+    from daiku.tools.table import builtin_tools
+
+    tools = _tools(allowed, builtin_tools(editor=True))
+    agents = load("agent", allowed, _agents, lambda name: name in ALL_AGENTS)
+    providers = load("provider", allowed, _providers, lambda name: name in PROVIDERS)
+    sources = load("work_source", allowed, _sources, lambda name: name in OWN_SOURCES)
+    plugins = (*tools.plugins, *agents.plugins, *providers.plugins, *sources.plugins)
+    return Plugged(tuple(tools.found.values()), agents.found, providers.found, sources.found, plugins)
+
+
+def _tools(allowed: Collection[str], own: Collection[Tool]) -> Loaded[Tool]:
+    registry = ToolRegistry(own)
+    ours = {wire_name(name) for name in registry.names}
+
+    def read(value: object, package: str) -> Iterator[tuple[str, Tool]]:
+        for tool in many(value, Tool):
+            yield tool.name, _as_command(tool, package)
+
+    return load("tool", allowed, read, lambda name: bool(registry.taken(name)) or wire_name(name) in ours)
+
+
+def _as_command(tool: Tool, package: str) -> Tool:
+    """`tool` as what it is, a stranger's code: whatever effect it claims, it runs as a command does."""
+    about = f"{tool.description or (tool.args.__doc__ or '').strip()} (plug-in {package})".strip()
+    return replace(tool, effect="command", parallel=False, resumes=False, description=about)
+
+
+def _agents(value: object, package: str) -> Iterator[tuple[str, Agent]]:
+    for agent in many(value, Agent):
+        yield agent.name, _tamed(agent, package, ())
+
+
+def _tamed(agent: Agent, package: str, above: tuple[str, ...]) -> Agent:
+    """`agent`, its own tools and those of the agents that it hands work to as commands. Raises ValueError."""
+    if agent.name in above:
+        raise ValueError(f"the agent {agent.name} hands work to itself")
+    if above and agent.name in ALL_AGENTS:
+        raise ValueError(f"it hands work to an agent that is called {agent.name}, as one of Daiku's own is")
+    tools = [_as_command(each, package) if isinstance(each, Tool) else each for each in agent.tools]
+    handoffs = [_tamed(each, package, (*above, agent.name)) for each in agent.handoffs]
+    return agent.with_(tools=tools, handoffs=handoffs)
+
+
+def _providers(value: object, package: str) -> Iterator[tuple[str, ProviderEntry]]:
+    for entry in many(value, ProviderEntry):
+        if _NAME.fullmatch(entry.name) is None:
+            raise ValueError(f"{entry.name!r} is no name of a provider: small letters, digits, - and _")
+        yield entry.name, replace(entry, label=Text(f"{entry.label} (plug-in {package})"))
+
+
+def _sources(value: object, _package: str) -> Iterator[tuple[str, WorkSource]]:
+    for source in many(value, object):
+        name = getattr(source, "name", None)
+        if not isinstance(name, str) or _NAME.fullmatch(name) is None:
+            raise TypeError(
+                f"it gives a {type(source).__name__} without a name of small letters, digits, - and _"
+            )
+        yield name, cast("WorkSource", source)

@@ -1,0 +1,16 @@
+"""The router that the settings ask for."""
+
+from __future__ import annotations
+
+from daiku.core.ports import Router
+from daiku.routing.model import LLMRouter
+from daiku.routing.rules import RuleRouter
+from daiku.settings.config import RouterSettings
+
+
+def configured_router(settings: RouterSettings) -> Router | None:
+    """What `[router]` of the settings sets up: rules, before them a light model where one is named; None where
+    nothing is. The patterns were compiled when the settings were read."""
+    if settings.model:
+        return LLMRouter(settings.model, rules=settings.rules)
+    return RuleRouter(settings.rules) if settings.rules else None

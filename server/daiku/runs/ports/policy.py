@@ -1,0 +1,53 @@
+"""The guard's policy for a run: the settings, the mode, what was granted, and how paths stand to the workspace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+from daiku.core.guard.guard import Policy
+from daiku.core.ports import Grants, Workspace
+from daiku.domain.runs import ApprovalMode, Mode
+from daiku.settings.config import Config
+from daiku.tools.sandbox import sandbox_state
+from daiku.workspace.disk import is_closed
+
+
+def run_policy(
+    config: Config,
+    workspace: Workspace,
+    grants: Grants,
+    trusted: bool,
+    own: bool,
+    mode: Mode,
+    approvals: ApprovalMode,
+    attended: bool,
+) -> Policy:
+    """What the guard goes by in a run of this mode; `attended`: a person is there."""
+    return Policy(
+        approvals=config.approvals,
+        mode=mode,
+        approval_mode=approvals,
+        trusted=trusted,
+        own=own,
+        headless=not attended,
+        # Trying one out starts programs: not where there is no folder that a command could run in.
+        sandbox=sandbox_state(config.sandbox) if workspace.roots else "missing",
+        network=config.sandbox.network,
+        granted=partial(grants.lookup, str(workspace.roots[0]) if workspace.roots else ""),
+        resolve=_resolver(workspace),
+        closed=partial(is_closed, workspace),
+        roots=tuple(str(root) for root in workspace.roots),
+        home=str(Path.home()),
+    )
+
+
+def _resolver(workspace: Workspace) -> Callable[[str], str | None]:
+    def resolve(path: str) -> str | None:
+        try:
+            return workspace.relative(workspace.locate(path))
+        except Exception:  # noqa: BLE001  # whatever is wrong with a path, it is not inside
+            return None
+
+    return resolve

@@ -1,0 +1,78 @@
+"""Memory in a run (R1.93): what is recalled when it begins, and the tools of agents that have a memory."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from weakref import WeakKeyDictionary
+
+from daiku.agents.agent import Agent
+from daiku.core.ports import Remembers
+from daiku.domain.errors import DaikuError
+from daiku.domain.events import Notice
+from daiku.domain.held import Recalled
+from daiku.runs.request import RunRequest
+from daiku.runs.services import RunServices
+from daiku.texts.text import Text, joined, text
+from daiku.tools.memory import memory_tools
+
+RECALL_SECONDS = 5.0
+"""How long a run waits for its memory before it begins without it."""
+SHOWN = 80
+"""Characters of a memory that the person is shown."""
+
+
+async def recall(
+    services: RunServices, agent: Agent, request: RunRequest, session: str
+) -> tuple[tuple[Recalled, ...], tuple[Notice, ...]]:
+    """What the memory of a run holds for its request, and what the person is told of it. A memory that fails or does
+    not answer stops no run."""
+    memory = memory_of(services, agent)
+    if memory is None:
+        return (), ()
+    try:
+        async with asyncio.timeout(RECALL_SECONDS):
+            found = await memory.recall(request.text, session=session)
+    except TimeoutError:
+        return (), (_without(text("memory.no_answer", seconds=f"{RECALL_SECONDS:g}")),)
+    except DaikuError as wrong:
+        return (), (_without(wrong.failure.message),)
+    recalled = tuple(Recalled(id=each.id, text=each.text, score=each.score) for each in found)
+    return recalled, (_told(recalled),) if recalled else ()
+
+
+def memory_of(services: RunServices, agent: Agent) -> Remembers | None:
+    """The memory of a run of `agent`: its own, else that of all."""
+    return agent.memory if agent.memory is not None else services.memory
+
+
+def remembering(services: RunServices, asked: Agent | str) -> Agent:
+    """The agent, which may be asked for by its name, with the tools of its memory; itself where it has none. The same
+    copy each time. Raises UsageError: there is none of that name."""
+    agent = asked if isinstance(asked, Agent) else services.agents.find(asked)
+    memory = memory_of(services, agent)
+    if memory is None:
+        return agent
+    known = _COPIES.get(agent)
+    if known is None or known[0] is not memory:
+        _COPIES[agent] = known = (memory, agent.with_(tools=(*agent.tools, *memory_tools(memory))))
+    return known[1]
+
+
+_COPIES: WeakKeyDictionary[Agent, tuple[Remembers, Agent]] = WeakKeyDictionary()
+
+
+def _without(why: Text) -> Notice:
+    return Notice(level="warning", text=text("memory.not_asked", why=why))
+
+
+def _told(recalled: Sequence[Recalled]) -> Notice:
+    shown = [text("memory.one", said=_clip(each.text), id=each.id) for each in recalled]
+    return Notice(
+        level="info", text=text("memory.recalled", count=len(recalled), things=joined("list", shown))
+    )
+
+
+def _clip(said: str) -> str:
+    line = " ".join(said.split())
+    return line if len(line) <= SHOWN else f"{line[: SHOWN - 1]}…"

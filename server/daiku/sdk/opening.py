@@ -1,0 +1,244 @@
+"""What a Runner is made with, checked; and the App that is built from it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+from pydantic import ValidationError
+
+from daiku.agents.agent import Agent
+from daiku.agents.given import checked_guardrails, checked_memory, checked_model
+from daiku.app import App, Given, build
+from daiku.core.guard.redact import redactor
+from daiku.core.ports import Guard, Remembers, Router
+from daiku.core.replies.parse import describe_error
+from daiku.domain.base import JsonObject
+from daiku.domain.errors import DaikuError, UsageError
+from daiku.domain.runs import ContextItem, RunLimits
+from daiku.llm.families import Model
+from daiku.settings import from_mapping, secrets_of
+from daiku.settings.config import Config
+from daiku.trace.stores import Stores, open_stores
+from daiku.trace.telemetry.logger import TraceLogger
+from daiku.workspace.disk import DiskWorkspace
+
+
+def said(wrong: DaikuError) -> str:
+    """What is wrong and what to do, in a sentence or two."""
+    return " ".join(part for part in (wrong.failure.message, wrong.failure.hint) if part)
+
+
+_URL = re.compile(r"([a-z][a-z0-9+.-]+)://(.*)", re.IGNORECASE | re.DOTALL)
+
+
+@dataclass(slots=True)
+class Opening:
+    """The parts of a Runner before any run. `model` is asked wherever an agent names none; `scratch` is the folder of
+    what tools leave behind, there only once something is."""
+
+    model: str | Model
+    workspace: Path | None
+    store: Path | None
+    guardrails: tuple[Guard, ...]
+    memory: Remembers | None
+    limits: RunLimits | None
+    settings: JsonObject
+    trace: TraceLogger | None = None
+    router: Router | None = None
+    keeps_trace: bool = False
+    """The trace was made here, and is closed here."""
+    scratch: Path = field(init=False)
+    _secrets: frozenset[str] = field(default=frozenset(), init=False)
+    _clean: Callable[[str], str] = field(default=str, init=False)
+    _stores: Stores | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        kept = Path(f"{self.store}-files") if self.store is not None else None
+        self.scratch = kept or Path(tempfile.gettempdir()) / f"daiku-{os.getpid()}-{id(self):x}"
+
+    def build(self, *, named: bool, builtin: bool) -> App:
+        """The App, wired anew; its stores are shared. `named`: a model is named by text, so that providers' keys and
+        addresses are read from the environment. `builtin`: it has the tools of Daiku itself. Raises ValueError where the settings or the store cannot be used.
+        """
+        config = self.config(os.environ if named else {})
+        stores = self._opened(config)
+        model = None if isinstance(self.model, str) else self.model
+        app = build(
+            config,
+            workspace=DiskWorkspace((self.workspace,) if self.workspace is not None else ()),
+            home=self.scratch,
+            own=False,
+            given=Given(
+                model=model,
+                guardrails=self.guardrails,
+                router=self.router,
+                memory=self.memory,
+                stores=stores,
+                trace=self.trace,
+                environ=os.environ if self.workspace is not None else {},
+                plugins=False,
+                builtin=builtin,
+                folder=Path.cwd(),
+            ),
+        )
+        for question in app.servers.questions():  # the program names its servers itself: that is its consent
+            app.servers.answer(question, "allow_once")
+        return app
+
+    def config(self, environ: Mapping[str, str]) -> Config:
+        """The settings, with what `environ` says of providers. Raises ValueError."""
+        try:
+            config = from_mapping(self.settings, environ)
+        except UsageError as wrong:
+            raise ValueError(f"Runner: `settings`: {said(wrong)}") from None
+        if isinstance(self.model, str) and self.model:
+            llm = config.llm.model_copy(update={"provider": "", "model": self.model})
+            config = config.model_copy(update={"llm": llm})
+        return config if self.limits is None else config.model_copy(update={"limits": self.limits})
+
+    def _opened(self, config: Config) -> Stores:
+        self._secrets |= frozenset(secrets_of(config, os.environ if self.workspace is not None else {}))
+        self._clean = redactor(tuple(self._secrets))
+        if self._stores is None:
+            try:
+                self._stores = open_stores(self.store, self._redacted)
+            except UsageError as wrong:
+                raise ValueError(f"Runner: `store`: {said(wrong)}") from None
+        return self._stores
+
+    def _redacted(self, told: str) -> str:
+        return self._clean(told)  # which knows more secrets once a model is named by text
+
+    def close(self) -> None:
+        """Close the stores, and take away what tools left where nothing was to be kept."""
+        if self._stores is not None:
+            self._stores.close()
+        if self.trace is not None and self.keeps_trace:
+            self.trace.close()
+        if self.store is None and self.scratch.exists():
+            shutil.rmtree(self.scratch, ignore_errors=True)
+
+
+def opening(
+    model: object,
+    workspace: object,
+    store: object,
+    guardrails: object,
+    memory: object,
+    limits: object,
+    settings: object,
+    trace: object = None,
+    router: object = None,
+) -> Opening:
+    """The parts as a Runner is given them. Raises TypeError or ValueError that names the argument."""
+    return Opening(
+        checked_model(model),
+        _folder(workspace),
+        _store(store),
+        checked_guardrails(guardrails),
+        checked_memory(memory),
+        _limits(limits),
+        _mapping("settings", settings),
+        _trace(trace),
+        _router(router),
+        keeps_trace=trace is not None and not isinstance(trace, TraceLogger),
+    )
+
+
+def _folder(workspace: object) -> Path | None:
+    if workspace is None:
+        return None
+    if not isinstance(workspace, str | os.PathLike):
+        raise TypeError(f"Runner: `workspace` is the path of a folder, not {type(workspace).__name__}.")
+    folder = Path(cast("str | os.PathLike[str]", workspace)).expanduser()
+    if not folder.is_dir():
+        raise ValueError(f"Runner: `workspace` is no folder: {folder}.")
+    return folder.resolve()
+
+
+def _store(store: object) -> Path | None:
+    """The file of a store; None keeps it in memory."""
+    if store is None:
+        return None
+    if not isinstance(store, str | os.PathLike):
+        raise TypeError(f"Runner: `store` is a path, a database URL or None, not {type(store).__name__}.")
+    named = os.fspath(cast("str | os.PathLike[str]", store))
+    url = _URL.fullmatch(named)
+    if url is not None and url[1].lower() != "sqlite":
+        raise ValueError(
+            f"Runner: `store` cannot be a {url[1]} database yet; give a path or sqlite:///path, or None for memory."
+        )
+    path = url[2].removeprefix("/") if url is not None else named
+    if not path or path == ":memory:":
+        return None
+    if Path(path).is_dir():
+        raise ValueError(f"Runner: `store` is a folder, not a file: {path}.")
+    return Path(path).expanduser().absolute()
+
+
+def _trace(trace: object) -> TraceLogger | None:
+    """What writes the trace: as it was given, or for a path."""
+    if trace is None or isinstance(trace, TraceLogger):
+        return trace
+    if not isinstance(trace, str | os.PathLike):
+        raise TypeError(f"Runner: `trace` is a TraceLogger or a path, not {type(trace).__name__}.")
+    return TraceLogger(os.fspath(cast("str | os.PathLike[str]", trace)))
+
+
+def _router(router: object) -> Router | None:
+    if router is not None and not hasattr(router, "route"):
+        raise TypeError(f"Runner: `router` is a RuleRouter or an LLMRouter, not {type(router).__name__}.")
+    return cast("Router | None", router)
+
+
+def _limits(limits: object) -> RunLimits | None:
+    if limits is None or isinstance(limits, RunLimits):
+        return limits
+    try:
+        return RunLimits.model_validate(_mapping("limits", limits))
+    except ValidationError as wrong:
+        raise ValueError(f"Runner: `limits`: {describe_error(wrong)}.") from None
+
+
+def _mapping(name: str, value: object) -> JsonObject:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise TypeError(f"Runner: `{name}` is a mapping, not {type(value).__name__}.")
+    return dict(cast("Mapping[str, Any]", value))
+
+
+def checked_context(context: object) -> tuple[ContextItem, ...]:
+    """The context of a run: items, or mappings that describe them. Raises TypeError or ValueError."""
+    kind = type(context).__name__
+    if isinstance(context, str | Mapping | ContextItem) or not isinstance(context, Iterable):
+        raise TypeError(f"Runner.run: `context` is a list of ContextItems, not {kind}.")
+    try:
+        return tuple(ContextItem.model_validate(each) for each in cast("Iterable[object]", context))
+    except ValidationError as wrong:
+        raise ValueError(f"Runner.run: `context`: {describe_error(wrong)}.") from None
+
+
+def names_a_model(
+    model: str | Model, agent: Agent, router: Router | None = None, seen: frozenset[int] = frozenset()
+) -> bool:
+    """Whether a model is named by text, by the Runner, its router, the agent or one that it hands work to. `seen` are
+    those that were looked at, by identity."""
+    asked = agent.model or model
+    routed = isinstance(getattr(router, "model", None), str)
+    others = [each for each in agent.handoffs if id(each) not in seen]
+    inner = (names_a_model(asked, each, seen=seen | {id(agent)}) for each in others)
+    return isinstance(asked, str) or routed or any(inner)
+
+
+def uses_builtin_tools(agent: Agent, seen: frozenset[int] = frozenset()) -> bool:
+    """Whether the agent, or one that it hands work to, names a tool that it does not bring itself."""
+    others = [each for each in agent.handoffs if id(each) not in seen]
+    return agent.uses_builtin_tools or any(uses_builtin_tools(each, seen | {id(agent)}) for each in others)

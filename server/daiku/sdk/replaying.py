@@ -1,0 +1,7 @@
+"""Recorded runs played again without a model; apart from `fronts`, as only `daiku sessions replay` needs it."""
+
+from __future__ import annotations
+
+from daiku.runs.recorded.replay import replay
+
+__all__ = ["replay"]

@@ -1,0 +1,347 @@
+"""The Runner: runs agents for a program, with or without a folder, settings or a database (PROTOCOL 6)."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Coroutine, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from inspect import isawaitable
+from os import PathLike
+from typing import Any, Self, cast, get_args
+
+from daiku.agents.agent import Agent
+from daiku.agents.running import Approves, Result
+from daiku.app import App
+from daiku.core.ports import Guard, Remembers, Router
+from daiku.core.replies.parse import describe_error
+from daiku.domain.chunks import Chunk
+from daiku.domain.errors import DaikuError, Failure, UsageError
+from daiku.domain.events import (
+    ApprovalAsked,
+    ApprovalDecision,
+    ApprovalGiven,
+    InputAsked,
+    InputGiven,
+    RunFinished,
+)
+from daiku.domain.messages import Usage
+from daiku.domain.runs import ApprovalMode, ContextItem, RunLimits, RunResult
+from daiku.llm.families import Model
+from daiku.runs import RunRequest
+from daiku.sdk.apps import Apps, at_once
+from daiku.sdk.opening import checked_context, opening, said
+from daiku.sdk.stream import Listener, RunStream
+from daiku.texts.text import Text, text
+from daiku.trace.telemetry.logger import TraceLogger
+
+logging.getLogger("daiku").addHandler(logging.NullHandler())  # a library writes nothing to anybody's terminal
+log = logging.getLogger(__name__)
+
+NOBODY = text("run.nobody_answers")
+MOST_KEPT = 1000
+"""Open questions, and runs that may be gone on with, that a Runner remembers; the oldest go first."""
+MODES = get_args(ApprovalMode)
+DECISIONS = get_args(ApprovalDecision)
+
+
+class Runner:
+    """Runs agents (R1.10): `async with Runner(model="openai/gpt-5.2") as runner: await runner.run(agent, "…")`.
+
+    `model` is asked by every agent that names none: a name, "" for the first usable provider, or what answers in its
+    place. `workspace` is the folder that built-in tools work in. `store` keeps conversations: None in memory, else a
+    path or `sqlite:///path`. `approvals` is `ask`, `edits`, `all`, `none`, or an async function of the
+    `approval_asked` event that returns a decision. `guardrails` and `memory` are those of every agent, `router`
+    says which agent a request is for, `limits` bound every run. `settings` has the shape of the settings file. `trace` is a TraceLogger, or where one writes. Environment variables are read only for providers'
+    keys and addresses, where a model is named by text. Raises TypeError or ValueError that names the argument.
+    """
+
+    def __init__(
+        self,
+        *,
+        model: str | Model = "",
+        workspace: str | PathLike[str] | None = None,
+        store: str | PathLike[str] | None = None,
+        approvals: ApprovalMode | Approves = "none",
+        guardrails: Sequence[Guard] = (),
+        router: Router | None = None,
+        memory: Remembers | None = None,
+        limits: RunLimits | Mapping[str, Any] | None = None,
+        settings: Mapping[str, Any] | None = None,
+        trace: TraceLogger | str | PathLike[str] | None = None,
+    ) -> None:
+        self._approvals = _checked_approvals(approvals)
+        self._apps = Apps(
+            opening(model, workspace, store, guardrails, memory, limits, settings, trace, router)
+        )
+        self._asked: dict[str, str] = {}
+        """The run of each question that is open."""
+        self._unfinished: dict[str, Agent] = {}
+        """The agents of runs that may be gone on with."""
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    # -- runs -----------------------------------------------------------------------------
+
+    async def run(
+        self,
+        agent: Agent,
+        text: str,
+        *,
+        session: str | None = None,
+        context: Sequence[ContextItem | Mapping[str, Any]] = (),
+    ) -> Result:
+        """Have `agent` work on `text` to its end: everything that `stream` shows, folded (R1.23). `session` goes on
+        with a conversation, `context` is what the person points at. Cancelling the caller cancels the run. As
+        nobody sees its questions, what only `approve` or `answer` could answer is refused.
+
+        Raises TypeError or ValueError for a wrong argument, RuntimeError where the Runner is closed.
+        """
+        async with self._streamed(agent, text, session, context, seen=False) as stream:
+            async for _ in stream:
+                pass
+            return stream.result
+
+    def run_sync(
+        self,
+        agent: Agent,
+        text: str,
+        *,
+        session: str | None = None,
+        context: Sequence[ContextItem | Mapping[str, Any]] = (),
+    ) -> Result:
+        """`run` for code that is not asynchronous; inside a running event loop this loop waits for it."""
+        self._apps.check_open()
+        return self._apps.thread().wait(self.run(agent, text, session=session, context=context))
+
+    def stream(
+        self,
+        agent: Agent,
+        text: str,
+        *,
+        session: str | None = None,
+        context: Sequence[ContextItem | Mapping[str, Any]] = (),
+        closes: bool = False,
+    ) -> RunStream:
+        """`run` whose chunks are read as they come: `async for chunk in runner.stream(agent, "…")` (R1.3). Leaving
+        the loop early cancels the run; `for` waits for each chunk. `closes`: the Runner is closed when the run has
+        ended. Raises as `run`."""
+        return self._streamed(agent, text, session, context, closes=closes)
+
+    def _streamed(
+        self,
+        agent: Agent,
+        text: str,
+        session: str | None,
+        context: Sequence[ContextItem | Mapping[str, Any]],
+        *,
+        seen: bool = True,
+        closes: bool = False,
+    ) -> RunStream:
+        """The run as a stream. `seen`: the program reads its chunks, and so its questions."""
+        self._apps.check_open()
+        request = RunRequest(
+            text=_checked_text(text),
+            session=session,
+            agent=_checked_agent(agent),
+            context=checked_context(context),
+            approvals=self._mode,
+            attended=self._attended and (seen or callable(self._approvals)),
+        )
+
+        async def work(listen: Listener) -> Result:
+            try:
+                app = self._apps.app(agent)
+                _check_session(app, session)
+                return self._result(await app.runs.run(request, self._heard(app, listen, seen=seen)), agent)
+            except DaikuError as wrong:  # it could not begin
+                return Result(Text(""), None, "failed", Usage(), wrong.failure, "", session or "")
+            finally:
+                if closes:
+                    await self._apps.aclose()
+
+        return RunStream(work, self._apps.keep, self._apps.thread, closes=closes)
+
+    async def resume(self, run_id: str, *, agent: Agent | None = None) -> Result:
+        """Go on with a paused or interrupted run, also with one of another process where the store is the same.
+        `agent` is the run's, where this Runner has not run it itself. Raises ValueError: there is no such run, it
+        cannot be gone on with, or its agent is missing."""
+        known = agent or self._unfinished.get(run_id)
+        app = self._apps.app(known)
+        try:
+            ended = await app.runs.resume(
+                run_id, self._heard(app, _ignore), self._mode, attended=self._attended, agent=known
+            )
+        except UsageError as wrong:
+            raise ValueError(f"Runner.resume: {said(wrong)}") from None
+        return self._result(ended, known)
+
+    # -- while a run is under way ---------------------------------------------------------
+
+    def approve(
+        self, approval_id: str, decision: ApprovalDecision, *, feedback: str | None = None, run_id: str = ""
+    ) -> None:
+        """Answer an `approval_asked` event. `run_id` is needed only where another process asked. Raises ValueError
+        where nothing of that id was asked, or it has its answer."""
+        if decision not in DECISIONS:
+            raise ValueError(
+                f"Runner.approve: `decision` is one of {', '.join(DECISIONS)}, not {decision!r}."
+            )
+        run = self._run_of("approve", "approval_id", approval_id, run_id)
+        self._apps.do(
+            "approve", run, lambda runs: at_once(runs.approve(run, approval_id, decision, feedback))
+        )
+
+    def answer(self, input_id: str, text: str, *, run_id: str = "") -> None:
+        """Answer an `input_asked` event. Raises as `approve`."""
+        run = self._run_of("answer", "input_id", input_id, run_id)
+        self._apps.do("answer", run, lambda runs: at_once(runs.answer(run, input_id, text)))
+
+    def _run_of(self, method: str, name: str, question: str, run: str) -> str:
+        found = run or self._asked.get(question)
+        if found is None:
+            raise ValueError(
+                f"Runner.{method}: `{name}` {question!r} is no open question of this Runner's runs."
+            )
+        return found
+
+    def steer(self, run_id: str, text: str) -> None:
+        """Say something to a run under way; it is read at its next turn. Raises ValueError: it is not."""
+        self._apps.do("steer", run_id, lambda runs: at_once(runs.steer(run_id, text)))
+
+    def pause(self, run_id: str) -> None:
+        """Have a run stop at its next boundary; it ends `paused` and can be resumed. Raises ValueError: it is not
+        under way."""
+        self._apps.do("pause", run_id, lambda runs: runs.begin_pause(run_id))
+
+    def cancel(self, run_id: str) -> None:
+        """End a run now; it ends `cancelled`. Raises ValueError: there is none of that id."""
+        self._apps.do(
+            "cancel", run_id, lambda runs: runs.begin_cancel(run_id) or runs.cancel_on_record(run_id)
+        )
+
+    async def aclose(self) -> None:
+        """Cancel what is under way, and let go of connections and files; safe to call twice."""
+        await self._apps.aclose()
+
+    def close(self) -> None:
+        """`aclose` for code that is not asynchronous, after `run_sync`."""
+        self._apps.close()
+
+    # -- what runs tell -------------------------------------------------------------------
+
+    @property
+    def _mode(self) -> ApprovalMode:
+        return cast("ApprovalMode", self._approvals) if isinstance(self._approvals, str) else "ask"
+
+    @property
+    def _attended(self) -> bool:
+        return self._approvals == "ask" or not isinstance(self._approvals, str)
+
+    def _heard(self, app: App, listen: Listener, *, seen: bool = True) -> Listener:
+        """`listen`, with the questions noted, and put to the program where it answers them itself. One that nobody
+        has `seen` is answered so."""
+
+        def heard(chunk: Chunk) -> None:
+            match chunk.event:
+                case ApprovalAsked(approval_id=key) as asked:
+                    self._asked[key] = chunk.run
+                    if not isinstance(self._approvals, str):
+                        self._begin(self._decide(app, chunk.run, asked, self._approvals))
+                case InputAsked(input_id=key):
+                    self._asked[key] = chunk.run
+                    if not seen:
+                        self._begin(app.runs.answer(chunk.run, key, NOBODY))
+                case RunFinished() if chunk.parent is None:
+                    self._forget_questions()
+                case ApprovalGiven(approval_id=key) | InputGiven(input_id=key):
+                    self._asked.pop(key, None)
+                case _:
+                    pass
+            listen(chunk)
+
+        return heard
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> None:
+        self._apps.keep(asyncio.create_task(work))
+
+    def _forget_questions(self) -> None:
+        """Keep the latest open questions and unfinished runs."""
+        for key in tuple(self._asked)[:-MOST_KEPT]:
+            del self._asked[key]
+        for run in tuple(self._unfinished)[:-MOST_KEPT]:
+            del self._unfinished[run]
+
+    async def _decide(self, app: App, run: str, asked: ApprovalAsked, decides: Approves) -> None:
+        """Have the program decide. What it raises, and what is no decision, is a no."""
+        decision: object = "reject_once"
+        try:
+            decision = decides(asked)
+            if isawaitable(decision):
+                decision = await decision
+        except Exception:
+            log.exception("the approvals function failed on %s: rejected", asked.tool)
+        if decision not in DECISIONS:
+            log.error("the approvals function returned %r, no decision: rejected", decision)
+            decision = "reject_once"
+        with suppress(UsageError):  # it was answered meanwhile, or the run is over
+            await app.runs.approve(run, asked.approval_id, cast("ApprovalDecision", decision))
+
+    def _result(self, ended: RunResult, agent: Agent | None) -> Result:
+        """The result as a program gets it, its typed answer checked once more."""
+        if ended.status == "completed" or agent is None:
+            self._unfinished.pop(ended.run_id, None)
+        else:
+            self._unfinished[ended.run_id] = agent
+        result = Result(
+            ended.text, None, ended.status, ended.usage, ended.error, ended.run_id, ended.session_id
+        )
+        if ended.status != "completed" or agent is None or agent.answers is None:
+            return result
+        try:
+            return replace(result, output=agent.answers.value(ended.text))
+        except ValueError as wrong:
+            failure = Failure(kind="format", message=text("roles.unreadable", problem=describe_error(wrong)))
+            return replace(result, status="failed", error=failure)
+
+
+def _ignore(_: Chunk) -> None:
+    pass
+
+
+def _check_session(app: App, session: str | None) -> None:
+    """Raises ValueError where there is no such session."""
+    try:
+        if session is not None:
+            app.journal.get_session(session)
+    except UsageError as wrong:
+        raise ValueError(f"Runner.run: `session`: {said(wrong)}") from None
+
+
+def _checked_approvals(approvals: object) -> ApprovalMode | Approves:
+    if callable(approvals) and not isinstance(approvals, type):
+        return cast("Approves", approvals)
+    if approvals not in MODES:
+        raise ValueError(
+            f"Runner: `approvals` is one of {', '.join(MODES)} or an async function, not {approvals!r:.80}."
+        )
+    return cast("ApprovalMode", approvals)
+
+
+def _checked_agent(agent: object) -> Agent:
+    if not isinstance(agent, Agent):
+        raise TypeError(f"Runner.run: `agent` is an Agent, not {type(agent).__name__} ({agent!r:.80}).")
+    return agent
+
+
+def _checked_text(said: object) -> str:
+    if not isinstance(said, str):
+        raise TypeError(f"Runner.run: `text` is a text, not {type(said).__name__}.")
+    if not said.strip():
+        raise ValueError("Runner.run: `text` is empty; say what is to be done.")
+    return said

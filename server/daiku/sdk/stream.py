@@ -1,0 +1,142 @@
+"""A run whose chunks are read as they come, and the event loop on a thread of its own for code that waits."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from typing import Any, Self, TypeVar
+
+from daiku.agents.running import Result
+from daiku.domain.chunks import Chunk
+
+T = TypeVar("T")
+Listener = Callable[[Chunk], None]
+
+
+class RunStream:
+    """The chunks of one run, in order; `result` when it has ended (R1.3, R1.26).
+
+    The run begins when the first chunk is asked for. Whoever leaves the loop before its end cancels the run; so does
+    the end of `async with` around the stream, and `aclose`. `for` in place of `async for` waits for each chunk.
+    """
+
+    def __init__(
+        self,
+        work: Callable[[Listener], Awaitable[Result]],
+        keep: Callable[[asyncio.Task[Result]], None],
+        thread: Callable[[], LoopThread],
+        *,
+        closes: bool,
+    ) -> None:
+        self._work = work
+        self._keep = keep
+        self._thread = thread
+        self._closes = closes
+        self._chunks: asyncio.Queue[Chunk | None] = asyncio.Queue()
+        self._task: asyncio.Task[Result] | None = None
+
+    @property
+    def result(self) -> Result:
+        """How the run ended. Raises RuntimeError while it is under way."""
+        if self._task is None or not self._task.done() or self._task.cancelled():
+            raise RuntimeError("The stream has no result yet: read it to its end first.")
+        return self._task.result()
+
+    def __iter__(self) -> Iterator[Chunk]:
+        """The chunks for code that is not asynchronous; also inside a running event loop, which waits for each."""
+        thread = self._thread()
+        try:
+            while (chunk := thread.wait(self._next())) is not None:
+                yield chunk
+        finally:
+            thread.wait(self.aclose())
+            if self._closes:
+                thread.close()
+
+    async def _next(self) -> Chunk | None:
+        try:
+            return await self.__anext__()
+        except StopAsyncIteration:
+            return None
+
+    def __aiter__(self) -> AsyncIterator[Chunk]:
+        return _Reading(self)
+
+    async def __anext__(self) -> Chunk:
+        """The next chunk. Raises what `Runner.run` raises."""
+        if self._task is None:
+            self._task = asyncio.create_task(self._to_end())
+            self._keep(self._task)
+        elif self._task.done() and self._chunks.empty():
+            raise StopAsyncIteration
+        chunk = await self._chunks.get()
+        if chunk is None:
+            await self._task
+            raise StopAsyncIteration
+        return chunk
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    async def aclose(self) -> None:
+        """Leave: a run that has not ended is cancelled, and has ended when this returns."""
+        if self._task is not None and not self._task.done():
+            self._task.cancel()
+            await asyncio.wait({self._task})
+
+    def leave(self) -> None:
+        """Leave without waiting; from any thread."""
+        if self._task is not None and not self._task.done():
+            loop = self._task.get_loop()
+            if not loop.is_closed():
+                loop.call_soon_threadsafe(self._task.cancel)
+
+    async def _to_end(self) -> Result:
+        try:
+            return await self._work(self._chunks.put_nowait)
+        finally:
+            self._chunks.put_nowait(None)
+
+
+class _Reading:
+    """One loop over a stream: held by nobody else, it is gone when the loop is left, and the run with it."""
+
+    def __init__(self, stream: RunStream) -> None:
+        self._stream = stream
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Chunk:
+        return await self._stream.__anext__()
+
+    def __del__(self) -> None:
+        self._stream.leave()
+
+
+class LoopThread:
+    """An event loop on a thread of its own, for callers that wait: they may have a loop themselves."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self.loop.run_forever, name="daiku", daemon=True)
+        self._thread.start()
+
+    def wait(self, work: Coroutine[Any, Any, T]) -> T:
+        """The result of `work`, once it is done there; interrupted, it is cancelled."""
+        future = asyncio.run_coroutine_threadsafe(work, self.loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def close(self) -> None:
+        """End the thread; what is under way there ends with it."""
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join()
+        self.loop.close()

@@ -1,0 +1,160 @@
+"""Stand-ins for tests of people's own agents: a model, a tool and a person that do as they are told."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from typing import Any, TypeAlias, cast, get_args
+
+from pydantic import JsonValue
+
+from daiku.core.run.budget import Quote
+from daiku.core.text.words import streamed_pieces
+from daiku.domain.base import JsonObject
+from daiku.domain.config import ToolProtocol
+from daiku.domain.errors import Failure, LLMRequestError
+from daiku.domain.events import ApprovalAsked, ApprovalDecision
+from daiku.domain.messages import AssistantMessage, ModelEvent, ModelRequest, Reply, TextDelta, Usage
+from daiku.domain.tools import ToolCall, ToolResult
+from daiku.llm.families import ANY_MODEL, ModelTraits
+from daiku.llm.tokens import estimate, estimate_json, estimate_request
+from daiku.texts.text import Text, text
+from daiku.tools.returned import result_of
+from daiku.tools.tool import AnyArgs, Tool, ToolContext
+
+FakeReply: TypeAlias = (
+    str | Mapping[str, Any] | Sequence["str | Mapping[str, Any]"] | Exception | Callable[[ModelRequest], Any]
+)
+"""A text, a call as `{"tool": name, "args": {…}}`, a list of such, an exception, or a function of the request that
+gives (or, async, will give) one of these."""
+
+_CALL_KEYS = frozenset({"tool", "args"})
+
+
+class FakeLLM:
+    """A model that gives these replies, one for each request, its texts in pieces as a real one streams them (R1.87).
+
+    `requests` are what it was asked: of each `system`, `messages` and `tools`. A request for which no reply is left
+    fails and says so. Raises TypeError or ValueError for a reply in none of the forms of `FakeReply`."""
+
+    def __init__(self, *replies: FakeReply) -> None:
+        for place, reply in enumerate(replies, 1):
+            if isinstance(reply, type) or not callable(reply):
+                _parts(reply, f"reply {place} of FakeLLM")
+        self.replies = replies
+        self.requests: list[ModelRequest] = []
+        self.name = "fake/llm"
+        self.context = 0
+        self.traits: ModelTraits = ANY_MODEL
+        self.price_step = 0
+        self.tool_protocol: ToolProtocol = "native"
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
+        """The pieces of the next reply. Raises LLMRequestError where none is left, and a reply that is an exception."""
+        self.requests.append(request)
+        asked, count = len(self.requests), len(self.replies)
+        if asked > count:
+            message = text("llm.fake.at_end", asked=asked, count=count)
+            raise LLMRequestError(Failure(kind="usage", message=message, hint=text("llm.fake.more")))
+        reply: object = self.replies[asked - 1]
+        if not isinstance(reply, type) and callable(reply):
+            reply = reply(request)
+        if isinstance(reply, Awaitable):
+            reply = cast("object", await reply)
+        if isinstance(reply, Exception):
+            raise reply
+        said, calls = _parts(reply, f"reply {asked} of FakeLLM")
+        for piece in streamed_pieces(said):
+            yield TextDelta(piece)
+        yield _whole(request, said, calls)
+
+    def quote(self, request: ModelRequest) -> Quote:
+        """The tokens of the request, by estimate; a call costs nothing."""
+        return Quote(estimate_request(request), 0, 0.0, 0.0)
+
+
+def _parts(reply: object, where: str) -> tuple[str, tuple[ToolCall, ...]]:
+    """The text and the calls of a reply. An exception has neither; it is raised when it is its turn."""
+    match reply:
+        case Exception():
+            return "", ()
+        case str():
+            return reply, ()
+        case Mapping():
+            return "", (_call(cast("Mapping[str, Any]", reply), where),)
+        case list() | tuple():
+            each = [_parts(part, where) for part in cast("Sequence[object]", reply)]
+            return "\n\n".join(said for said, _ in each if said), tuple(c for _, calls in each for c in calls)
+        case _:
+            raise TypeError(
+                f'{where} must be a text, {{"tool": name, "args": {{…}}}}, a list of such, an exception or a function '
+                f"of the request, not {type(reply).__name__}"
+            )
+
+
+def _call(given: Mapping[str, Any], where: str) -> ToolCall:
+    if unknown := sorted(set(given) - _CALL_KEYS):
+        raise ValueError(f'{where} has the key {unknown[0]!r}: a call is {{"tool": name, "args": {{…}}}}')
+    name, args = given.get("tool"), given.get("args", {})
+    if not isinstance(name, str) or not name:
+        raise ValueError(f'{where} names no tool: a call is {{"tool": name, "args": {{…}}}}')
+    if isinstance(args, str):  # argument text that is no JSON object, as weak models write it
+        return ToolCall(tool=name, malformed=args)
+    if not isinstance(args, Mapping):
+        raise TypeError(f"args in {where} must be a dict, not {type(args).__name__}")
+    return ToolCall(tool=name, args=dict(cast("Mapping[str, JsonValue]", args)))
+
+
+def _whole(request: ModelRequest, said: str, calls: tuple[ToolCall, ...]) -> Reply:
+    written = estimate(said) + sum(
+        estimate_json(call.model_dump_json(include={"tool", "args"})) for call in calls
+    )
+    usage = Usage(
+        model="fake/llm", prompt_tokens=estimate_request(request), completion_tokens=written, cost=0.0
+    )
+    return Reply(AssistantMessage(text=Text(said), calls=calls), usage, "tool_calls" if calls else "stop")
+
+
+class FakeTool(Tool):
+    """A tool that takes any arguments and gives `result`: text, a value, an exception that it raises, or a function
+    of the arguments (R1.87). `calls` are the arguments of each call."""
+
+    __slots__ = ("calls",)
+    calls: list[JsonObject]
+
+    def __init__(self, name: str, result: object = "") -> None:
+        if not isinstance(name, str) or not name:  # pyright: ignore[reportUnnecessaryIsInstance]  # people's own code
+            raise TypeError(f"name of a FakeTool must be a text, not {type(name).__name__}")
+        calls: list[JsonObject] = []
+
+        async def run(args: AnyArgs, _context: ToolContext) -> ToolResult:
+            calls.append(given := args.as_json())
+            value: object = result(given) if callable(result) else result
+            if isinstance(value, Exception):
+                raise value
+            return result_of(name, value)
+
+        schema: JsonObject = {"type": "object", "properties": {}}
+        super().__init__(name, "none", AnyArgs, run, schema=schema, description=f"{name}, for a test")
+        object.__setattr__(self, "calls", calls)
+
+
+class FakePerson:
+    """A person for `approvals=`, who decides so, one decision for each question. `asked` are the questions.
+
+    A decision is `allow_once`, `allow_always`, `reject_once` or `reject_always`; another is a ValueError. Raises
+    LookupError where none is left."""
+
+    def __init__(self, *decisions: ApprovalDecision) -> None:
+        known = get_args(ApprovalDecision)
+        if wrong := [each for each in decisions if each not in known]:
+            raise ValueError(f"decision {wrong[0]!r} of FakePerson must be one of {', '.join(known)}")
+        self.decisions = decisions
+        self.asked: list[ApprovalAsked] = []
+
+    async def __call__(self, asked: ApprovalAsked) -> ApprovalDecision:
+        self.asked.append(asked)
+        if len(self.asked) > len(self.decisions):
+            raise LookupError(
+                f"FakePerson was asked {len(self.asked)} times and has {len(self.decisions)} decisions: give it more"
+            )
+        return self.decisions[len(self.asked) - 1]

@@ -1,0 +1,64 @@
+"""Judgements of texts by rubric, by the hash of what was judged (R1.66), in SQLite beside the journal."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from daiku.domain.work.documents import Evaluated, KeptEvaluation
+from daiku.store.database import Database
+from daiku.store.sqlite import connect
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS evaluations (
+    key TEXT PRIMARY KEY,
+    workspace TEXT NOT NULL,
+    session TEXT NOT NULL,
+    path TEXT NOT NULL,
+    evaluation TEXT NOT NULL,
+    made TEXT NOT NULL
+) WITHOUT ROWID
+"""
+
+
+class EvaluationStore:
+    """What was judged already. A connection a question: they are rare, and two servers share the file."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def lookup(self, key: str) -> Evaluated | None:
+        """The judgement that is kept under `key`; None where there is none. Raises DaikuError."""
+        with closing(self._connect()) as db:
+            rows = db.query("SELECT evaluation FROM evaluations WHERE key = ?", (key,))
+        return _read(rows[0][0]) if rows else None
+
+    def keep(self, key: str, found: Evaluated, *, workspace: str, session: str, path: str) -> None:
+        """Keep a judgement in place of an earlier one under `key`. Raises DaikuError."""
+        made = datetime.now(UTC).isoformat(timespec="milliseconds")
+        row = (key, workspace, session, path, found.model_dump_json(), made)
+        with closing(self._connect()) as db, db.durable():
+            db.write("INSERT OR REPLACE INTO evaluations VALUES (?, ?, ?, ?, ?, ?)", row)
+
+    def all(self, workspace: str) -> tuple[KeptEvaluation, ...]:
+        """Every judgement of `workspace`, the oldest first. Raises DaikuError."""
+        with closing(self._connect()) as db:
+            rows = db.query(
+                "SELECT session, path, evaluation FROM evaluations WHERE workspace = ? ORDER BY made, key",
+                (workspace,),
+            )
+        found = ((session, path, _read(text)) for session, path, text in rows)
+        return tuple(KeptEvaluation(session=s, path=p, evaluation=e) for s, p, e in found if e is not None)
+
+    def _connect(self) -> Database:
+        return connect(self._path, _SCHEMA)
+
+
+def _read(text: str) -> Evaluated | None:
+    try:
+        return Evaluated.model_validate_json(text)
+    except ValidationError:  # written by another version: it is judged again
+        return None

@@ -1,0 +1,1 @@
+"""Traces of runs, written and sent while they happen: files, and spans to a collector."""

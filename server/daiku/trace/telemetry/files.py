@@ -1,0 +1,79 @@
+"""The trace files: lines added to the file of their session, each whole or not at all; private to their owner."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+ONE_FILE = (".jsonl", ".ndjson", ".json")
+
+
+@dataclass(frozen=True, slots=True)
+class TraceFiles:
+    """Where traces are written: the file of each session in a folder, or one file for all where `path` ends in
+    `.jsonl`. Methods raise OSError. Not for the event loop: they wait for the disk."""
+
+    path: Path
+
+    def of(self, session: str) -> Path:
+        """The file of `session`."""
+        return self.path if self._one else self.path / f"{session}.jsonl"
+
+    @property
+    def _one(self) -> bool:
+        return self.path.suffix in ONE_FILE
+
+    def add(self, session: str, lines: str) -> None:
+        """Add whole lines to the file of `session`: all of them, or none where the disk is full."""
+        data, written = lines.encode("utf-8", "replace"), 0
+        handle = self._open(self.of(session), os.O_RDWR | os.O_APPEND)
+        size = os.lseek(handle, 0, os.SEEK_END)
+        try:
+            if size and _byte_at(handle, size - 1) != b"\n":  # half a line of a process that was killed
+                data = b"\n" + data
+            while written < len(data):
+                written += os.write(handle, data[written:])
+        except OSError:
+            if written and os.fstat(handle).st_size == size + written:
+                os.ftruncate(handle, size)
+            raise
+        finally:
+            os.close(handle)
+
+    def rewrite(self, session: str, lines: str) -> None:
+        """Write the file of `session` anew, at once: a reader sees the old one or the new one. Where all sessions
+        share one file nothing is done."""
+        if self._one:
+            return
+        path = self.of(session)
+        part = path.with_name(f".{path.name}.{os.getpid()}")
+        handle = self._open(part, os.O_WRONLY | os.O_TRUNC)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(lines.encode("utf-8", "replace"))
+            part.replace(path)
+        except OSError:
+            part.unlink(missing_ok=True)
+            raise
+
+    def forget(self, session: str) -> None:
+        """Delete the file of `session`, where it has one of its own."""
+        if not self._one:
+            self.of(session).unlink(missing_ok=True)
+
+    def _open(self, path: Path, how: int) -> int:
+        """The file is readable by its owner only, whatever the umask."""
+        flags = os.O_CREAT | how | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+        try:
+            handle = os.open(path, flags, 0o600)
+        except FileNotFoundError:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            handle = os.open(path, flags, 0o600)
+        path.chmod(0o600)
+        return handle
+
+
+def _byte_at(handle: int, place: int) -> bytes:
+    os.lseek(handle, place, os.SEEK_SET)
+    return os.read(handle, 1)

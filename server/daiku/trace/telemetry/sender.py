@@ -1,0 +1,169 @@
+"""Sends spans to a collector from a thread of its own, and drops them where that does not keep up."""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable, Iterable
+from itertools import islice
+from threading import Event, Thread
+from time import monotonic
+
+from daiku.core.traces.otlp import encode_spans
+from daiku.core.traces.spans import Span
+from daiku.trace.telemetry.collector import NotSent, Send, open_collector
+from daiku.trace.telemetry.endpoint import Endpoint
+
+logger = logging.getLogger(__name__)
+
+MOST_WAITING = 4096
+"""Spans that wait to be sent; of more the oldest are dropped."""
+MOST_AT_ONCE, WITH_CONTENT, AS_A_TRIAL = 256, 32, 8
+"""Spans of one request; of one with content, for collectors take 4 MB; of one after a failure, so that a dead collector
+costs next to nothing."""
+GATHER_SECONDS = 0.25
+"""Spans that end within this time travel together."""
+REQUEST_SECONDS = 10.0
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
+"""Seconds until a collector that did not answer is tried again; each time twice as long."""
+SLOW = 0.3
+"""Seconds above which an answer is slow."""
+LAST_WAIT, LEAST_WAIT = 1.0, 0.004
+"""Seconds that the last spans are given at the end, where the collector answers in time, and where it does not."""
+SHARE = 0.003
+"""Of the time since the first span, so much is waited at the end for a slow collector, where that is more."""
+
+
+class SpanSender:
+    """Sends ended spans to `to`: `offer` never waits. `content`: what was said and done goes along."""
+
+    def __init__(
+        self,
+        to: Endpoint,
+        *,
+        version: str,
+        content: bool = False,
+        reach: Callable[[Endpoint], Send] = open_collector,
+        most: int = MOST_WAITING,
+    ) -> None:
+        self.dropped = 0
+        """Spans that the collector never got."""
+        self.sent = 0
+        self._to, self._version, self._content, self._reach, self._most = to, version, content, reach, most
+        self._offered: deque[Span] = deque()
+        self._waiting: deque[Span] = deque()
+        self._some, self._enough, self._end = Event(), Event(), Event()
+        """What the thread waits for: a first span, spans for a whole request, the end. It is not woken for each span,
+        for that would cost more than the span does."""
+        self._asked_since: float | None = None
+        self._began = 0.0
+        self._failed = self._slow = self._told = False
+        self._thread: Thread | None = None
+
+    def offer(self, spans: Iterable[Span]) -> None:
+        """Let these be sent. To be called from one thread."""
+        for span in spans:
+            if len(self._offered) + len(self._waiting) >= self._most:
+                self.dropped += 1
+                continue
+            self._offered.append(span)
+            if not self._some.is_set():
+                self._some.set()
+            if len(self._offered) >= MOST_AT_ONCE:
+                self._enough.set()
+            if self._thread is None:
+                self._began = monotonic()
+                self._thread = Thread(target=self._work, name="daiku-otlp", daemon=True)
+                self._thread.start()
+
+    def close(self) -> None:
+        """Send what is left, and wait for it a second at most; hardly at all for a collector that is slow or gone."""
+        thread, self._thread = self._thread, None
+        if thread is None:
+            return
+        self._end.set()
+        self._enough.set()
+        self._some.set()
+        began = monotonic()
+        while thread.is_alive() and monotonic() - began < self._patience():
+            thread.join(0.004)
+        # What is left now is lost.
+        self.dropped += len(self._offered) + len(self._waiting)
+        self._told = True
+        if self.dropped:
+            logger.warning("%d spans did not reach %s, %d did", self.dropped, self._to.shown, self.sent)
+
+    def _patience(self) -> float:
+        """Seconds that the end may take."""
+        asked = self._asked_since
+        if not self._slow and (asked is None or monotonic() - asked < SLOW):
+            return LAST_WAIT
+        return max(LEAST_WAIT, min(LAST_WAIT, SHARE * (monotonic() - self._began)))
+
+    # -- in the thread --------------------------------------------------------------------
+
+    def _work(self) -> None:
+        try:
+            send, pause, over = self._reach(self._to), FIRST_PAUSE, False
+            while not over:
+                over = self._gather()
+                while self._waiting:
+                    if self._send(send):
+                        pause = FIRST_PAUSE
+                    elif over:
+                        return
+                    else:
+                        over = self._rest(pause)
+                        pause = min(pause * 2, LONGEST_PAUSE)
+        except Exception:  # the thread's boundary: tracing never takes a run along
+            logger.exception("spans are no longer sent to %s", self._to.shown)
+
+    def _gather(self) -> bool:
+        """Wait for spans, and for others that end soon after the first; whether these are the last."""
+        self._some.wait()
+        self._enough.wait(GATHER_SECONDS)
+        return self._take()
+
+    def _rest(self, seconds: float) -> bool:
+        """Pause before the collector is tried again, while spans go on gathering; whether the end came meanwhile."""
+        self._end.wait(seconds)
+        return self._take()
+
+    def _take(self) -> bool:
+        """Take over what was offered; whether nothing comes any more."""
+        over = self._end.is_set()
+        if not over:
+            self._some.clear()
+            self._enough.clear()
+        while self._offered:
+            self._waiting.append(self._offered.popleft())
+        return over
+
+    def _send(self, send: Send) -> bool:
+        """Send the oldest spans; whether the collector is done with them."""
+        usual = WITH_CONTENT if self._content else MOST_AT_ONCE
+        batch = list(islice(self._waiting, AS_A_TRIAL if self._failed else usual))
+        body = encode_spans(batch, version=self._version, content=self._content)
+        self._asked_since = began = monotonic()
+        try:
+            send(body, REQUEST_SECONDS)
+        except NotSent as error:
+            self._failed = self._slow = True
+            if not self._told:  # once; not after the end either
+                self._told = True
+                logger.warning("spans do not reach %s (%s); they are counted", self._to.shown, error)
+            if error.lasting:
+                self._drop(len(batch))
+            return error.lasting
+        finally:
+            self._asked_since = None
+        self._failed, self._slow = False, monotonic() - began > SLOW
+        self.sent += len(batch)
+        for _ in batch:
+            self._waiting.popleft()
+        return True
+
+    def _drop(self, count: int) -> None:
+        self.dropped += count
+        for _ in range(count):
+            self._waiting.popleft()

@@ -1,0 +1,102 @@
+"""The search in long whole numbers finds exactly what comparing one by one finds."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from daiku.core.retrieval.nearest import BLOCK, Nearest, Ranked, Row, in_order
+from daiku.core.retrieval.settle import FLOAT_ERROR, Candidate, settled, wider
+from daiku.core.retrieval.vectors import (
+    MOST_DIMENSIONS,
+    SCALE,
+    Vector,
+    cosine,
+    pack,
+    squared_length,
+    unpack,
+    whole_vector,
+)
+
+
+def row(number: int, vector: Vector) -> Row:
+    return Row(number, pack(vector), squared_length(vector))
+
+
+def one_by_one(question: Vector, vectors: dict[int, Vector], most: int) -> list[Ranked]:
+    return in_order((Ranked(n, cosine(question, v)) for n, v in vectors.items()), most)
+
+
+component = st.integers(-SCALE, SCALE)
+
+
+@given(st.data(), st.integers(1, 12), st.integers(1, 5))
+def test_it_finds_what_comparing_one_by_one_finds(data: st.DataObject, dimension: int, most: int) -> None:
+    """R1.16, R1.62: exact also at the largest components and with ties."""
+    vector = st.lists(
+        st.one_of(component, st.sampled_from([-SCALE, 0, SCALE])), min_size=dimension, max_size=dimension
+    )
+    vectors = {
+        n: tuple(v) for n, v in enumerate(data.draw(st.lists(vector, min_size=1, max_size=40))) if any(v)
+    }
+    question = tuple(data.draw(vector))
+    index = Nearest(dimension)
+    index.add(row(n, v) for n, v in vectors.items())
+    assert index.search(question, most) == one_by_one(question, vectors, most)
+
+
+@pytest.mark.parametrize("dimension", [7, 384])
+def test_over_several_blocks_and_with_rows_added_later(dimension: int) -> None:
+    chance = random.Random(dimension)
+    count = 2 * BLOCK + 100
+    vectors = {n: whole_vector([chance.gauss(0, 1) for _ in range(dimension)]) for n in range(count)}
+    index = Nearest(dimension)
+    index.add(row(n, vectors[n]) for n in range(count - 50))
+    question = whole_vector([chance.gauss(0, 1) for _ in range(dimension)])
+    before = {n: vectors[n] for n in range(count - 50)}
+    assert index.search(question, 20) == one_by_one(question, before, 20)
+    index.add(row(n, vectors[n]) for n in range(count - 50, count))
+    assert index.search(question, 20) == one_by_one(question, vectors, 20)
+
+
+def test_the_largest_vectors_do_not_run_over_into_their_neighbours() -> None:
+    """The worst case of the sums: all dimensions, all components as large as they can be."""
+    same = whole_vector([1.0] * MOST_DIMENSIONS)
+    opposite = tuple(-part for part in same)
+    axis = whole_vector([1.0, *[0.0] * (MOST_DIMENSIONS - 1)])
+    vectors = {1: opposite, 2: same, 3: axis, 4: opposite}
+    index = Nearest(MOST_DIMENSIONS)
+    index.add(row(n, v) for n, v in vectors.items())
+    for question in (same, opposite, axis):
+        assert index.search(question, 4) == one_by_one(question, vectors, 4)
+
+
+@given(st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30))
+def test_a_vector_is_kept_as_whole_numbers_that_come_back_as_they_were(values: list[float]) -> None:
+    vector = whole_vector(values)
+    assert unpack(pack(vector)) == vector
+    assert all(-SCALE <= part <= SCALE for part in vector)
+
+
+@pytest.mark.parametrize("values", [[], [float("nan")], [float("inf")], [0.0] * (MOST_DIMENSIONS + 1)])
+def test_what_is_no_direction_is_refused(values: list[float]) -> None:
+    with pytest.raises(ValueError, match="a vector has"):
+        whole_vector(values)
+
+
+def test_rows_of_a_database_are_settled_only_where_no_other_could_belong_among_them() -> None:
+    question = whole_vector([1.0, 0.0])
+    near, middle, far = (whole_vector(v) for v in ([1.0, 0.1], [1.0, 0.5], [0.2, 1.0]))
+    # The database has the two best the wrong way round, by less than its error.
+    found = [
+        Candidate(7, cosine(question, near) - FLOAT_ERROR / 2, near),
+        Candidate(3, cosine(question, middle), middle),
+        Candidate(5, cosine(question, far), far),
+    ]
+    assert [each.number for each in settled(question, found, 2, complete=False) or ()] == [7, 3]
+    assert settled(question, found, 3, complete=False) is None
+    assert [each.number for each in settled(question, found, 3, complete=True) or ()] == [7, 3, 5]
+    assert [wider(10, 10), wider(10, wider(10, 10))] == [42, 170]

@@ -1,0 +1,132 @@
+"""Runs of own agents outlive their process: a Runner that is given the same agent goes on with them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from daiku import Agent, Runner, tool
+from daiku.domain.events import ApprovalAsked
+from daiku.testing import FakeLLM
+from daiku.trace.journal import Journal
+from tests.conftest import ROOT
+
+
+async def program(*args: str | Path) -> asyncio.subprocess.Process:
+    path = os.pathsep.join([str(ROOT / "server"), str(ROOT)])
+    return await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "tests.sdk.library_process", *map(str, args),
+        env={**os.environ, "PYTHONPATH": path}, stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+
+
+async def until_built(file: Path) -> None:
+    async with asyncio.timeout(60):
+        while not (file.exists() and "built" in file.read_text()):
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.slow
+async def test_a_run_whose_process_was_killed_is_gone_on_with_by_another_one(tmp_path: Path) -> None:
+    """X.22: what began and did not end is not done again, and the model is told so."""
+    store, file = tmp_path / "runs.db", tmp_path / "work"
+    first = await program("work", store, file)
+    await until_built(file)
+    first.send_signal(signal.SIGKILL)
+    await first.wait()
+    run, session = file.read_text().split()[:2]
+
+    second = await program("resume", store, file)
+    said, _ = await second.communicate()
+    status, text = said.decode().split("\n", 1)
+    assert status == f"completed {run} {session}"
+    assert "interrupted" in text
+    assert file.read_text().count("built") == 1
+
+
+async def paused_run(store: Path) -> str:
+    """A run of an own agent that waits for an approval, as its process left it."""
+
+    def deploy() -> str:
+        """Put it there."""
+        return "deployed"
+
+    agent = Agent("ops", "Deploy.", tools=[tool(effect="command")(deploy)])
+    async with Runner(model=FakeLLM({"tool": "deploy", "args": {}}), store=store, approvals="ask") as runner:
+        stream = runner.stream(agent, "Go.")
+        async for chunk in stream:
+            if isinstance(chunk.event, ApprovalAsked):
+                runner.pause(chunk.run)
+    return stream.result.run_id
+
+
+async def test_a_session_of_an_unknown_agent_is_read_and_its_run_says_what_is_missing(tmp_path: Path) -> None:
+    run = await paused_run(tmp_path / "runs.db")
+    journal = Journal(tmp_path / "runs.db")
+    session = journal.session_of_run(run)
+    assert next(chunk.agent for chunk in journal.chunks(session)) == "ops"
+    journal.close()
+
+    async with Runner(model=FakeLLM("Done."), store=tmp_path / "runs.db") as runner:
+        with pytest.raises(
+            ValueError, match=r"agent 'ops', which is not known here.*resume\(run_id, agent=agent\)"
+        ):
+            await runner.resume(run)
+        with pytest.raises(ValueError, match="agent 'ops'"):
+            await runner.resume(run, agent=Agent("other", "x"))
+        with pytest.raises(ValueError, match="no run 'run_0'"):
+            await runner.resume("run_0")
+        goes_on = await runner.resume(run, agent=Agent("ops", "Deploy."))
+    assert goes_on.status == "completed"
+
+
+async def test_a_conversation_with_an_unknown_agents_open_run_is_gone_on_with_by_another_agent(
+    tmp_path: Path,
+) -> None:
+    """The open run is ended on record: for that its agent need not be there."""
+    run = await paused_run(tmp_path / "runs.db")
+    journal = Journal(tmp_path / "runs.db")
+    session = journal.session_of_run(run)
+    journal.close()
+    async with Runner(model=FakeLLM("Hello."), store=tmp_path / "runs.db") as runner:
+        result = await runner.run(Agent("new", "x"), "Hi.", session=session)
+    assert (result.status, result.session_id) == ("completed", session)
+
+
+async def test_a_store_is_a_path_or_its_url(tmp_path: Path) -> None:
+    agent = Agent("a", "x")
+    async with Runner(model=FakeLLM("one"), store=tmp_path / "a.db") as runner:
+        first = await runner.run(agent, "Hi.")
+    async with Runner(model=FakeLLM("two"), store=f"sqlite:///{tmp_path}/a.db") as runner:
+        second = await runner.run(agent, "And?", session=first.session_id)
+    assert second.session_id == first.session_id
+    assert (tmp_path / "a.db").is_file()
+    with pytest.raises(ValueError, match="`store` cannot be a postgresql database yet"):
+        Runner(store="postgresql://localhost/daiku")
+    with pytest.raises(ValueError, match="`store` is a folder"):
+        Runner(store=tmp_path)
+
+
+async def test_two_runners_on_one_store_do_not_run_in_one_session_at_once(tmp_path: Path) -> None:
+    agent, go = Agent("a", "x"), asyncio.Event()
+
+    async def slow(_: object) -> str:
+        await go.wait()
+        return "done"
+
+    async with Runner(model=FakeLLM("one", slow), store=tmp_path / "a.db") as one:
+        session = (await one.run(agent, "Hi.")).session_id
+        under_way = asyncio.create_task(one.run(agent, "More.", session=session))
+        await asyncio.sleep(0)
+        async with Runner(model=FakeLLM("two"), store=tmp_path / "a.db") as other:
+            while (result := await other.run(agent, "Hi.", session=session)).status == "completed":
+                pytest.fail("the session was free")
+        assert result.error is not None
+        assert result.error.kind == "busy"
+        go.set()
+        assert (await under_way).text == "done"

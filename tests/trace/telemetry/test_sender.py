@@ -1,0 +1,133 @@
+"""Spans on their way to a collector: over HTTP and gRPC, to dead, slow and refusing ones."""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import replace
+from threading import Event
+
+import pytest
+
+from daiku.core.traces.spans import session_spans
+from daiku.trace.telemetry.collector import NotSent, Send
+from daiku.trace.telemetry.endpoint import Endpoint, endpoint_problem, headers_of, parse_endpoint
+from daiku.trace.telemetry.sender import LAST_WAIT, SLOW, SpanSender
+from tests.core.traces.test_spans import WHOLE
+from tests.trace.telemetry.collectors import dead_address, grpc_collector, http_collector, silent_collector
+
+SPANS = session_spans(WHOLE)
+
+
+def sent_to(address: str) -> SpanSender:
+    sender = SpanSender(parse_endpoint(address), version="1")
+    sender.offer(SPANS)
+    return sender
+
+
+def test_spans_reach_a_collector_over_http() -> None:
+    """R1.57: a bare address gets /v1/traces, another one is used as it is."""
+    for path, used in (("", "/v1/traces"), ("/", "/v1/traces"), ("/api/otel?x=1", "/api/otel?x=1")):
+        with http_collector() as collected:
+            sender = sent_to(collected.address + path)
+            collected.wait(len(SPANS))
+            sender.close()
+            assert collected.paths == [used]
+            assert collected.headers[0]["content-type"] == "application/x-protobuf"
+            assert (sender.sent, sender.dropped) == (len(SPANS), 0)
+
+
+def test_spans_reach_a_collector_over_grpc() -> None:
+    """R1.57: grpc:// is OTLP over gRPC, with the same message."""
+    with grpc_collector() as collected:
+        sender = SpanSender(parse_endpoint(collected.address, {"x-key": "k"}), version="1")
+        sender.offer(SPANS)
+        names = {span.name for span in collected.wait(len(SPANS))}
+        sender.close()
+    assert "execute_tool agent/handoff" in names
+    assert collected.headers[0]["x-key"] == "k"
+    assert (sender.sent, sender.dropped) == (len(SPANS), 0)
+
+
+def test_the_last_spans_are_sent_at_the_end() -> None:
+    with http_collector() as collected:
+        sender = sent_to(collected.address)
+        began = time.monotonic()
+        sender.close()
+        assert time.monotonic() - began < LAST_WAIT
+        assert len(collected.spans) == len(SPANS)
+
+
+def test_a_collector_that_is_busy_is_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("daiku.trace.telemetry.sender.FIRST_PAUSE", 0.01)
+    with http_collector(503, 429) as collected:
+        sender = sent_to(collected.address)
+        collected.wait(len(SPANS))
+        sender.close()
+    assert sender.dropped == 0
+
+
+def test_what_a_collector_refuses_is_dropped_counted_and_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    with http_collector(400, 400) as collected, caplog.at_level(logging.INFO):
+        sender = sent_to(collected.address)
+        sender.close()
+    assert (sender.sent, sender.dropped) == (0, len(SPANS))
+    assert [record.getMessage().split(" (")[0] for record in caplog.records] == [
+        f"spans do not reach {collected.address}/v1/traces",
+        f"{len(SPANS)} spans did not reach {collected.address}/v1/traces, 0 did",
+    ]
+
+
+def test_a_dead_or_silent_collector_costs_nothing_at_the_end() -> None:
+    with silent_collector() as silent:
+        for address in (dead_address(), dead_address("grpc"), silent):
+            sender = sent_to(address)
+            began = time.monotonic()
+            sender.close()
+            assert time.monotonic() - began < SLOW + 0.3
+            assert sender.sent == 0
+
+
+def test_what_waits_is_bounded_and_offering_never_waits() -> None:
+    stuck, let_go = Event(), Event()
+
+    def reach(_: Endpoint) -> Send:
+        def send(body: bytes, seconds: float) -> None:
+            stuck.set()
+            let_go.wait(10)
+            raise NotSent("gone")
+
+        return send
+
+    sender = SpanSender(Endpoint("http://x"), version="1", reach=reach, most=100)
+    sender.offer([SPANS[0]] * 5)
+    assert stuck.wait(10)
+    began = time.monotonic()
+    sender.offer(replace(SPANS[0], key=str(n)) for n in range(1000))
+    assert time.monotonic() - began < 0.5
+    assert sender.dropped == 905
+    let_go.set()
+    sender.close()
+    assert sender.sent == 0
+
+
+def test_addresses_are_judged_and_read() -> None:
+    for wrong in ("localhost:4317", "ftp://x", "http://", "http://x:0", "http://[", "otel"):
+        assert "is no address of a collector" in endpoint_problem(wrong)
+    assert "pw" not in endpoint_problem("ftp://me:pw@x")
+    for right in ("http://localhost:4318", "https://x/y", "grpc://h", "grpcs://h:1"):
+        assert not endpoint_problem(right)
+    assert parse_endpoint("grpc://h") == Endpoint("h:4317", grpc=True)
+    assert parse_endpoint("grpcs://[::1]:9").target == "[::1]:9"
+    assert parse_endpoint("grpcs://h").secure
+    login = parse_endpoint("https://me:p%40w@h/v1")
+    assert (login.target, login.headers) == ("https://h/v1", {"authorization": "Basic bWU6cEB3"})
+    assert headers_of("Authorization=Bearer%20x, a=b=c,,=d,e") == {"authorization": "Bearer x", "a": "b=c"}
+
+
+def test_without_the_library_of_grpc_one_sentence_says_what_to_install(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert "daiku[otlp-grpc]" in endpoint_problem("grpc://h:1")
+    assert not endpoint_problem("http://h:1")
