@@ -22,7 +22,7 @@ from daiku.runs.recorded.replay import replay
 from daiku.settings.config import Config
 from daiku.workspace.disk import DiskWorkspace
 from tests.runs.playing import Watch, make_app
-from tests.runs.test_kill import World, config, in_child
+from tests.runs.test_kill import World, config, killed_in_child
 
 Json = dict[str, Any]
 DONE = {
@@ -478,7 +478,7 @@ def test_killed_anywhere_no_task_runs_twice_and_the_plan_knows_what_ran(
     cut_off = 0
     for die_at in range(1, total):
         world = TaskWorld(tmp_path / str(die_at))
-        in_child(world, die_at)
+        assert killed_in_child(world, die_at), die_at
         result = asyncio.run(world.resume())
         assert (result.status, result.text) == ("completed", TASKS_END), die_at
         effects = world.effects()

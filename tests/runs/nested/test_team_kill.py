@@ -28,7 +28,7 @@ from tests.runs.nested.test_team import (
     step,
     write,
 )
-from tests.runs.test_kill import World, in_child
+from tests.runs.test_kill import World, killed_in_child
 
 pytestmark = [
     pytest.mark.slow,  # processes that are killed
@@ -80,7 +80,7 @@ def test_killed_anywhere_the_team_resumes_to_the_same_end_and_no_call_is_carried
     assert total > 60
     for die_at in range(1, total):
         world = TeamWorld(tmp_path / str(die_at))
-        in_child(world, die_at)
+        assert killed_in_child(world, die_at), die_at
         ended = asyncio.run(world.resume())
         chunks = world.chunks()
         assert facts(chunks) == ("completed", ["completed"]), die_at

@@ -11,9 +11,10 @@ from contextvars import ContextVar
 from pathlib import Path
 
 from daiku.tools.sandbox.aside import QuarantinedFile
-from daiku.tools.shell.process import Process
+from daiku.tools.shell.process import Process, end_task
 
 KEPT_CHARACTERS = 200_000
+END_SECONDS = 2.0
 Ended = Callable[[], Awaitable[tuple[QuarantinedFile, ...]]]
 """What is done when a command has ended: protected files that it made are put aside, and told."""
 
@@ -86,9 +87,8 @@ class Job:
     async def end(self) -> None:
         """Stop it; what it printed last can still be taken."""
         await self.process.stop()
-        with contextlib.suppress(asyncio.CancelledError, TimeoutError):
-            async with asyncio.timeout(2):
-                await self._task
+        await asyncio.wait({self._task}, timeout=END_SECONDS)
+        await end_task(self._task)
 
 
 class Jobs:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from daiku.tools.shell.output import TruncatedOutput
+from daiku.tools.shell.process import started
 
 SECONDS = 60
 LARGEST_LIST = 16_000_000
@@ -54,7 +55,7 @@ async def run_program(
 ) -> ProgramResult:
     """Run `argv` to its end, at most SECONDS. `largest`: bytes of output that are kept as a whole;
     more is a failure. Raises OSError."""
-    process = await asyncio.create_subprocess_exec(
+    starting = asyncio.create_subprocess_exec(
         *argv,
         cwd=cwd,
         env=dict(env),
@@ -63,6 +64,7 @@ async def run_program(
         stderr=asyncio.subprocess.PIPE,
         start_new_session=True,
     )
+    process = await started(starting, _kill)
     assert process.stdout is not None
     assert process.stderr is not None
     done = ProgramResult(0)
@@ -80,11 +82,16 @@ async def run_program(
     except TimeoutError:
         done.code, done.failure = 124, f"it did not end within {SECONDS} s"
     finally:
-        if process.returncode is None:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
-            await asyncio.shield(process.wait())
+        await asyncio.shield(_kill(process))
     return done
+
+
+async def _kill(process: asyncio.subprocess.Process) -> None:
+    """End it and what it started; does nothing when it has ended."""
+    if process.returncode is None:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(process.pid, signal.SIGKILL)
+        await process.wait()
 
 
 async def _errors(stream: asyncio.StreamReader) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from daiku.core.ports import TerminalFailed, Terminals
 from daiku.tools.shell.output import TruncatedOutput
-from daiku.tools.shell.process import GRACE_SECONDS, WHOLE_BYTES, with_parent
+from daiku.tools.shell.process import GRACE_SECONDS, WHOLE_BYTES, end_task, with_parent
 
 START_SECONDS = 10.0
 """How long an editor may take to start a command; then we run it ourselves."""
@@ -56,9 +56,8 @@ class TerminalCommand:
                     break
                 await end()
                 await asyncio.wait({self._waiting}, timeout=GRACE_SECONDS)
-            self._waiting.cancel()
-            with contextlib.suppress(asyncio.CancelledError, TerminalFailed):
-                await self._waiting
+            with contextlib.suppress(TerminalFailed):
+                await end_task(self._waiting)
             await self._release()
 
     async def _kill(self) -> None:
@@ -156,9 +155,8 @@ async def _taken(folder: Path, waiting: asyncio.Task[int]) -> bool:
 
 
 async def _let_go(terminals: Terminals, name: str, waiting: asyncio.Task[int]) -> None:
-    waiting.cancel()
-    with contextlib.suppress(asyncio.CancelledError, TerminalFailed):
-        await waiting
+    with contextlib.suppress(TerminalFailed):
+        await end_task(waiting)
     with contextlib.suppress(TerminalFailed):
         await terminals.release(name)
 

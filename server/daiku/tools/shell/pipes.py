@@ -10,7 +10,7 @@ import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
-from daiku.tools.shell.process import GRACE_SECONDS, reaper_argv
+from daiku.tools.shell.process import GRACE_SECONDS, end_task, reaper_argv, started
 
 LINE_LIMIT = 16 * 1024 * 1024
 """Bytes of one line from the child; more is taken for a flood."""
@@ -69,9 +69,7 @@ class PipedChild:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.killpg(self._process.pid, signal.SIGKILL)
                 await self.ended(GRACE_SECONDS)
-        self._listening.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await self._listening
+        await end_task(self._listening)
         _close_transport(self._process)
 
     async def ended(self, seconds: float) -> bool:
@@ -109,6 +107,10 @@ async def start_piped(
 ) -> PipedChild:
     """Start `argv` in a session of its own under the reaper: when this process dies, however it dies, the
     child and its descendants are ended. `said` gets each line of its stderr. Raises OSError."""
+    return await started(_start(argv, cwd, env, said), PipedChild.stop)
+
+
+async def _start(argv: list[str], cwd: Path, env: dict[str, str], said: Callable[[str], None]) -> PipedChild:
     process = await asyncio.create_subprocess_exec(
         *(reaper_argv(argv) if os.name == "posix" else argv),
         cwd=cwd,

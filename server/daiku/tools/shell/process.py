@@ -9,9 +9,9 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 from daiku.tools.shell.output import LiveOutput, TruncatedOutput
 
@@ -22,6 +22,7 @@ STREAMED = 200_000
 WHOLE_BYTES = 5_000_000
 """Of each end of an output; the whole of what is shorter can be read and searched afterwards."""
 GRACE_SECONDS = 0.5
+S = TypeVar("S")
 _REAPED = (sys.executable, "-I", "-S", str(Path(__file__).with_name("reaper.py")))
 
 
@@ -91,9 +92,7 @@ class Process:
             await self._process.wait()
             await asyncio.wait({pump}, timeout=1.0)
         finally:
-            pump.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await pump
+            await end_task(pump)
             self._close()
         return self.exit_code or 0
 
@@ -153,8 +152,39 @@ async def start(
 ) -> Process:
     """Start `argv` in its own session, stdout and stderr as one stream. Without `stdin` it reads the end
     of file at once; with `terminal` it believes to talk to one. Raises OSError."""
-    if terminal:
-        return await _in_terminal(argv, cwd, env, stdin, reaped)
+    starting = _in_terminal if terminal else _with_pipes
+    return await started(starting(argv, cwd, env, stdin, reaped), Process.stop)
+
+
+async def started(starting: Coroutine[Any, Any, S], stop: Callable[[S], Awaitable[None]]) -> S:
+    """What `starting` starts. When the caller is cancelled meanwhile, it is stopped as soon as it is there: asyncio
+    would kill the one process that it knows, and wait for what that has started, which goes on. Raises OSError."""
+    task = asyncio.ensure_future(starting)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        await asyncio.shield(_stop_started(task, stop))
+        raise
+
+
+async def _stop_started(starting: asyncio.Future[S], stop: Callable[[S], Awaitable[None]]) -> None:
+    await asyncio.wait({starting})
+    if not starting.cancelled() and starting.exception() is None:
+        await stop(starting.result())
+
+
+async def end_task(task: asyncio.Future[Any]) -> None:
+    """Cancel `task` and wait for its end. Raises what it raises; not its cancellation, but the caller's own, which
+    could not be told from it by `await task`."""
+    task.cancel()
+    await asyncio.wait({task})
+    if not task.cancelled():
+        task.result()
+
+
+async def _with_pipes(
+    argv: list[str], cwd: Path, env: dict[str, str], stdin: str | None, reaped: bool
+) -> Process:
     process = await asyncio.create_subprocess_exec(
         *argv,
         cwd=cwd,
