@@ -1,18 +1,25 @@
-"""What the doctor says can be done about a service that does not answer."""
+"""What the doctor says of services: models that do not answer, the memory, the collector of traces."""
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from daiku.app import build
+import pytest
+
+from daiku.api import DoctorFinding
+from daiku.app import App, build
 from daiku.doctor import inside
 from daiku.domain.errors import Failure, FailureKind
 from daiku.llm.model import Models, ProviderModels
 from daiku.llm.table import LLMSettings
+from daiku.settings import from_mapping
 from daiku.settings.config import Config
-from daiku.texts.text import Text
+from daiku.texts.text import Text, render
 from daiku.workspace.disk import DiskWorkspace
+from tests.trace.telemetry.collectors import dead_address, http_collector
 
 
 class Unreachable(Models):
@@ -39,3 +46,83 @@ async def test_a_key_is_offered_where_a_key_is_missing_or_wrong_and_not_where_no
     services = [each.action for each in found if each.area == "models" and each.state == "note"]
     assert services == ["key", "key", None, None]
     await app.aclose()
+
+
+Built = Callable[..., App]
+
+
+@pytest.fixture
+async def built(tmp_path: Path) -> AsyncGenerator[Built]:
+    """Builds Apps of these settings, and closes them."""
+    apps: list[App] = []
+
+    def make(**settings: Any) -> App:
+        config = from_mapping(settings, {})
+        app = build(config, workspace=DiskWorkspace((tmp_path,)), home=tmp_path / "home")
+        apps.append(app)
+        return replace(app, llm=Unreachable(LLMSettings()))
+
+    yield make
+    for app in apps:
+        await app.aclose()
+
+
+async def found(app: App, area: str) -> DoctorFinding:
+    [one] = [each for each in await inside(app) if each.area == area]
+    return one
+
+
+async def test_memory_is_told_off_or_with_its_store_and_what_it_compares(built: Built) -> None:
+    off = await found(built(), "memory")
+    assert (off.state, "off" in off.what, "memory.enabled = true" in off.mend) == ("good", True, True)
+    words = await found(built(memory={"enabled": True}), "memory")
+    assert (words.state, words.what.startswith("Memory: SQLite. It compares words")) == ("good", True)
+    assert "memory.embedder" in words.mend
+    assert render(words.what, "ja").startswith("記憶: SQLite。")
+    assert "単語" in render(words.what, "ja")
+
+
+async def test_a_memory_whose_model_for_meanings_cannot_be_asked_says_why(built: Built) -> None:
+    app = built(memory={"enabled": True, "embedder": "openai/text-embedding-3-small"})
+    told = await found(app, "memory")
+    assert (told.state, "Words are compared for now" in told.what, "OPENAI_API_KEY" in told.mend) == (
+        "note",
+        True,
+        True,
+    )
+
+
+async def test_a_memory_whose_database_cannot_be_reached_is_bad_and_shows_no_password(built: Built) -> None:
+    app = built(
+        memory={"enabled": True}, storage={"database_url": "postgresql://ann:hidden-word@127.0.0.1:1/notes"}
+    )
+    told = await found(app, "memory")
+    assert told.state == "bad"
+    assert "hidden-word" not in told.model_dump_json()
+
+
+async def test_a_collector_that_answers_is_good_and_whether_content_goes_there_is_said(built: Built) -> None:
+    assert "this machine only" in (await found(built(), "trace")).what
+    with http_collector() as collected:
+        without = await found(built(trace={"otlp_endpoint": collected.address}), "trace")
+        content = await found(built(trace={"otlp_endpoint": collected.address, "content": True}), "trace")
+    assert (without.state, content.state) == ("good", "good")
+    assert without.what == f"Traces go to {collected.address}/v1/traces, without what was said"
+    assert content.what == f"Traces go to {collected.address}/v1/traces, with what was said"
+    assert "会話の内容は送りません" in render(without.what, "ja")
+
+
+@pytest.mark.parametrize("scheme", ["http", "grpc"])
+async def test_a_collector_that_is_not_there_is_a_note_that_says_why(built: Built, scheme: str) -> None:
+    address = dead_address(scheme).replace("://", "://ann:hidden-word@")
+    told = await found(built(trace={"otlp_endpoint": address}), "trace")
+    assert told.state == "note"
+    assert "It does not take them now:" in told.what
+    assert "trace.otlp_endpoint" in told.mend
+    assert "hidden-word" not in told.model_dump_json()
+
+
+async def test_a_collector_that_refuses_says_with_what(built: Built) -> None:
+    with http_collector(401) as collected:
+        told = await found(built(trace={"otlp_endpoint": collected.address}), "trace")
+    assert (told.state, "HTTP 401" in told.what) == ("note", True)

@@ -291,6 +291,7 @@ FORBIDDEN = [
     '[llm]\nmodel = "scripted/evil.jsonl"',
     '[llm]\nfallback_model = "scripted/evil.jsonl"',
     '[router]\nmodel = "scripted/evil.jsonl"',
+    '[agents.coder]\nmodel = "scripted/evil.jsonl"',
     '[[mcp_servers]]\nmcp_server_name = "x"\ncommand = ["evil"]',
     '[approvals]\ncommand = "allow"',
     '[approvals]\ncommands_allow = ["*"]',
@@ -344,6 +345,7 @@ def test_a_trusted_workspace_can_set_the_same(environ: dict[str, str], workspace
         ("[guardrails]\nsimilarity_warn = 0.1", "guardrails.similarity_warn", 0.1),
         ('[playbook]\nlearn = "off"', "playbook.learn", "off"),
         ('[llm]\nmodel = "openai/gpt-4o"', "llm.model", "openai/gpt-4o"),
+        ('[agents.planner]\nmodel = "openai/gpt-4o"', "agents.planner.model", "openai/gpt-4o"),
         ("[llm.ollama]\ncontext_length = 8192", "llm.ollama.context_length", 8192),
     ],
 )

@@ -321,7 +321,7 @@ export interface Delta {
 
 /** One thing that was looked at. `mend` says what to do about it; a client may offer it as a button: the `action` is its own, the `command` is for a terminal, where the person sees it before it runs. */
 export interface DoctorFinding {
-  area: "daiku" | "programs" | "settings" | "sandbox" | "models" | "mcp" | "tools";
+  area: "daiku" | "programs" | "settings" | "sandbox" | "models" | "mcp" | "tools" | "memory" | "trace";
   state: "good" | "note" | "bad";
   what: string;
   mend: string;

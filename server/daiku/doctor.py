@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 import stat
@@ -9,6 +10,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import assert_never
+from urllib.parse import urlsplit
 
 from daiku.api import DoctorFinding
 from daiku.domain.errors import DaikuError, Failure
@@ -104,7 +106,49 @@ async def inside(app: App) -> list[DoctorFinding]:
     servers = [_server(report) for report in app.servers.reports()]
     tools = DoctorFinding(area="tools", state="good", what=text("doctor.tools", count=len(app.tools())))
     plugins = [_plugin(plugin) for plugin in app.plugged.plugins]
-    return [_sandbox(app), *await _models(app), *servers, *plugins, tools]
+    kept = [await _memory(app), await asyncio.to_thread(_trace, app)]
+    return [_sandbox(app), *await _models(app), *servers, *plugins, tools, *kept]
+
+
+async def _memory(app: App) -> DoctorFinding:
+    """Where memories are kept, and whether words or meanings are compared; asked for, not only read."""
+    if app.memory is None:
+        what, mend = text("doctor.memory_off"), text("doctor.memory_on")
+        return DoctorFinding(area="memory", state="good", what=what, mend=mend)
+    try:
+        await app.memory.list(1)
+    except DaikuError as wrong:
+        return broken("memory", wrong.failure)
+    embedder, store = app.memory.embedder, _store_name(app.config.storage.database_url)
+    try:
+        await embedder.embed(["?"])
+    except DaikuError as wrong:
+        what = text("doctor.memory_words", store=store, why=wrong.failure.message)
+        return DoctorFinding(area="memory", state="note", what=what, mend=wrong.failure.hint)
+    what = text("doctor.memory", store=store, how=embedder.describe)
+    mend = NO_TEXT if app.config.memory.embedder else text("doctor.memory_meanings")
+    return DoctorFinding(area="memory", state="good", what=what, mend=mend)
+
+
+def _store_name(url: str) -> str:
+    """A database as it may be shown: without name and password."""
+    parts = urlsplit(url)
+    if not parts.scheme.startswith("postgres"):
+        return "SQLite"
+    return f"PostgreSQL {parts.hostname or 'localhost'}{parts.path}"
+
+
+def _trace(app: App) -> DoctorFinding:
+    """Where traces go, whether what was said goes along, and whether it gets there. Not for an event loop."""
+    trace = app.runs.services.trace
+    if trace is None or not trace.collector:
+        return DoctorFinding(area="trace", state="good", what=text("doctor.trace_files"))
+    key = "doctor.trace_content" if app.config.trace.content else "doctor.trace"
+    what = text(key, address=trace.collector)
+    if not (why := trace.try_collector()):
+        return DoctorFinding(area="trace", state="good", what=what)
+    what = joined("sentences", [what, text("doctor.trace_not_there", why=why)])
+    return DoctorFinding(area="trace", state="note", what=what, mend=text("doctor.mend_trace"))
 
 
 def _plugin(plugin: Plugin) -> DoctorFinding:

@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from acp import spawn_agent_process, text_block
+from acp import text_block
 
 from tests.acp.pair import FILES, Editor
+from tests.acp.turn import COMMAND, spawned
 from tests.conftest import ROOT
 from tests.lsp import conftest as lsp
 
@@ -25,18 +26,12 @@ pytestmark = pytest.mark.slow
 Script = Callable[..., None]
 EDIT = {"tool": "files/edit", "args": {"path": "a.py", "edits": [{"search": "old", "replace": "new"}]}}
 TODO = {"tool": "todo/write", "args": {"items": [{"title": "Mend a.py", "status": "in_progress"}]}}
-COMMAND = (sys.executable, "-m", "daiku", "acp")
-
-
-def spawned(editor: Any, workspace: Path) -> Any:
-    environ = {**os.environ, "PYTHONPATH": str(ROOT / "server")}
-    return spawn_agent_process(editor, *COMMAND, env=environ, cwd=workspace)
 
 
 async def test_turn_plan_permission_difference_cancel_and_reload_over_a_real_process(
     workspace: Path, script: Script
 ) -> None:
-    """PROTOCOL 8, by the library's own client; the session then opens in the panel."""
+    """PROTOCOL 8, by the library's own client; that it opens in the panel is shown in tests/editor/todo.test.mjs."""
     (workspace / "a.py").write_text("old\n")
     script(
         {"thinking": "Hm.", "text": "I look. ", "calls": [TODO]},

@@ -120,6 +120,8 @@ const words = (bad: number): DoctorWords => ({
     models: t("Models"),
     mcp: t("MCP servers"),
     tools: t("Tools"),
+    memory: t("Memory"),
+    trace: t("Traces"),
   },
   states: { good: t("Good"), note: t("Note"), bad: t("To be mended") },
   acts: {

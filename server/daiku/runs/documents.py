@@ -20,8 +20,14 @@ from daiku.texts.text import text
 AGENT = "document"
 RUBRIC = ".daiku/rubric.json"
 LESSONS = ".daiku/lessons.md"
+_UNTITLED = "untitled:"
 MOST_LESSONS = 4_000
 """Characters of the lessons that a draft is told."""
+
+
+def is_untitled(uri: str) -> bool:
+    """Whether an editor's document is no file yet. As a path it would be a new file of this name."""
+    return uri.startswith(_UNTITLED)
 
 
 async def reflection_request(workspace: Workspace, kept: Sequence[KeptEvaluation]) -> RunRequest:
@@ -44,7 +50,11 @@ async def document_request(
     trusted: bool = True,
 ) -> RunRequest:
     """The request to revise the document `uri` (a path or a file URI) as `instruction` says; of a `selection`, only
-    that. A file that is not there is written. Rubric and lessons count where the workspace is `trusted`. Raises ToolValidationError, UsageError (a notebook, a broken rubric)."""
+    that. A file that is not there is written. Rubric and lessons count where the workspace is `trusted`. Raises ToolValidationError,
+    UsageError (not saved yet, a notebook, a broken rubric)."""
+    if is_untitled(uri):
+        name = uri.removeprefix(_UNTITLED)
+        raise UsageError(Failure(kind="usage", message=text("document.untitled", name=name)))
     path = workspace.relative(workspace.locate(uri))
     if path.lower().endswith(".ipynb"):
         raise UsageError(Failure(kind="usage", message=text("document.notebook", path=path)))
@@ -66,11 +76,10 @@ async def brief_of_context(workspace: Workspace, request: RunRequest, *, trusted
     """What the agent `document` is given where a chat hands it a request, by a router: the first document that came
     along. None where none did. Raises as `document_request`."""
     for item in request.context:
-        if item.kind in ("file", "selection") and item.uri is not None and is_prose(item.uri):
+        uri = item.uri or ""
+        if item.kind in ("file", "selection") and is_prose(uri) and not is_untitled(uri):
             selection = item.range if item.kind == "selection" else None
-            made = await document_request(
-                workspace, item.uri, request.text, selection=selection, trusted=trusted
-            )
+            made = await document_request(workspace, uri, request.text, selection=selection, trusted=trusted)
             return made.brief
     return None
 

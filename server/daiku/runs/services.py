@@ -11,6 +11,7 @@ from daiku.agents.agent import HANDOFF, Agent
 from daiku.agents.table import Agents
 from daiku.core.guard.guard import Policy
 from daiku.core.ports import Checkpoints, Editor, Grants, Guard, Remembers, Router, Workspace
+from daiku.domain.errors import DaikuError
 from daiku.domain.runs import ApprovalMode, Mode
 from daiku.llm.families import Model
 from daiku.prompts import Prompts
@@ -72,11 +73,27 @@ class RunServices:
         return self if registry is self.registry else replace(self, registry=registry)
 
     def model_of(self, agent: Agent, name: str) -> Model:
-        """The model that a run of `agent` asks: the agent's own, else the one called `name`. Raises LLMError or
-        UsageError with what to do."""
+        """The model that a run of `agent` asks: the agent's own, else the one called `name`, else what the settings
+        say of the agent, else of all. Raises LLMError or UsageError with what to do."""
         if not isinstance(agent.model, str):
             return agent.model
-        return self.model(agent.model or name)
+        return self.model(agent.model or name or self.config.agents.model_of(agent.name))
+
+    def model_below(self, asker: Agent, agent: Agent, name: str) -> str:
+        """Which model a run of `agent` is given that works for a run of `asker`, which has the model called `name`:
+        what the settings say of the agent, else `name`. What they say of `asker` is for `asker` alone."""
+        set_for = self.config.agents.model_of
+        if not agent.model and set_for(agent.name):
+            return self._full_name(set_for(agent.name))
+        only_theirs = set_for(asker.name) and name == self._full_name(set_for(asker.name))
+        return self._full_name("") if only_theirs else name
+
+    def _full_name(self, name: str) -> str:
+        """A model's whole name; as it is where it means none, which is said when it is asked."""
+        try:
+            return self.model(name).name
+        except DaikuError:
+            return name
 
     @property
     def workspace_key(self) -> str:

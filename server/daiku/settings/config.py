@@ -17,6 +17,35 @@ from daiku.domain.runs import RunLimits
 from daiku.llm.table import LLMSettings
 
 
+class AgentSettings(Section):
+    """`model`: the agent's own, named as `llm.model` is; empty: that of its run, else `llm.model`."""
+
+    model: str = ""
+
+
+class AgentsSettings(Section):
+    """Each agent that asks a model, by its name."""
+
+    coordinator: AgentSettings = AgentSettings()
+    planner: AgentSettings = AgentSettings()
+    researcher: AgentSettings = AgentSettings()
+    explorer: AgentSettings = AgentSettings()
+    coder: AgentSettings = AgentSettings()
+    runner: AgentSettings = AgentSettings()
+    reporter: AgentSettings = AgentSettings()
+    committer: AgentSettings = AgentSettings()
+    sections: AgentSettings = AgentSettings()
+    draft: AgentSettings = AgentSettings()
+    style: AgentSettings = AgentSettings()
+    eval: AgentSettings = AgentSettings()
+    lessons: AgentSettings = AgentSettings()
+
+    def model_of(self, agent: str) -> str:
+        """The name of the model that is set for the agent called `agent`; empty where none is."""
+        found = getattr(self, agent, None)
+        return found.model.strip() if isinstance(found, AgentSettings) else ""
+
+
 class GuardrailSettings(Section):
     similarity_warn: float = Field(default=0.28, ge=0, le=1)
     similarity_block: float = Field(default=0.40, ge=0, le=1)
@@ -103,6 +132,7 @@ class Config(Section):
     """All settings, merged and checked."""
 
     llm: LLMSettings = LLMSettings()
+    agents: AgentsSettings = AgentsSettings()
     limits: RunLimits = RunLimits()
     approvals: ApprovalSettings = ApprovalSettings()
     sandbox: SandboxSettings = SandboxSettings()

@@ -100,7 +100,7 @@ def _is_allowed(name: str, key: Key, value: JsonValue, below: Config) -> bool:
         return _number(value) <= present
     if key[0] == "limits":  # 0 is no limit
         return 0 < _number(value) <= (present or math.inf)
-    if name in HARMLESS:
+    if name in HARMLESS or (key[0] == "agents" and key[-1] == "model"):
         return "scripted" not in str(value).partition("/")[0]
     return len(key) == 3 and key[0] == "llm" and key[-1] in HARMLESS_OF_PROVIDERS
 

@@ -168,3 +168,37 @@ async def test_a_document_that_cannot_be_is_an_error_with_what_to_do(workspace: 
         (workspace / ".daiku/rubric.json").write_text('{"criteria": []}')
         broken = await refused("daiku/document", params)
         assert "criteria" in broken.data["message"]
+
+
+@pytest.mark.parametrize(
+    ("language", "words"), [("en", "is no file yet: save it"), ("ja", "まだファイルではありません")]
+)
+async def test_a_document_that_was_never_saved_is_refused_by_one_sentence_and_nothing_is_written(
+    workspace: Path, script: Script, language: str, words: str
+) -> None:
+    model = script(*LINES)
+    before = sorted(workspace.rglob("*"))
+    async with connected(workspace, client={"approvals": True, "locale": language}) as server:
+        for name in ("untitled:Untitled-1", "untitled:/notes/guide.md"):
+            opened = {"uri": name, "languageId": "markdown", "version": 1, "text": TYPED}
+            server.client.notify("textDocument/didOpen", {"textDocument": opened})
+            params = {"uri": name, "instruction": "Clearer.", "model": model, "approvals": "edits"}
+            refused = await server.client.refused("daiku/document", params)
+            assert (refused.code, words in refused.data["message"]) == (-32803, True)
+            command = {"command": "daiku.document", "arguments": [{"uri": name, "model": model}]}
+            refused = await server.client.refused("workspace/executeCommand", command)
+            assert (refused.code, words in refused.data["message"]) == (-32803, True)
+    assert sorted(workspace.rglob("*")) == before
+
+
+async def test_a_chat_that_is_routed_to_the_document_agent_passes_over_what_was_never_saved(
+    workspace: Path, script: Script
+) -> None:
+    model = script(*LINES)
+    settings = {"llm": {"provider": "scripted"}, "router": {"rules": [["revise", ["document"]]]}}
+    async with connected(workspace, settings=settings) as server:
+        item = {"kind": "file", "uri": "untitled:/guide.md"}
+        params = {"text": "revise this", "context": [item], "model": model, "approvals": "edits"}
+        result = await server.client.request("daiku/chat", params)
+    assert "no document to work on" in str(result)
+    assert not list(workspace.glob("**/guide.md"))

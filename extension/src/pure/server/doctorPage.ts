@@ -28,7 +28,17 @@ interface DoctorPage {
   nonce: string;
 }
 
-const AREAS: readonly DoctorFinding["area"][] = ["daiku", "settings", "models", "programs", "sandbox", "mcp", "tools"];
+const AREAS: readonly DoctorFinding["area"][] = [
+  "daiku",
+  "settings",
+  "models",
+  "programs",
+  "sandbox",
+  "mcp",
+  "tools",
+  "memory",
+  "trace",
+];
 const SIGNS: Record<DoctorFinding["state"], string> = { good: "✓", note: "!", bad: "✗" };
 
 /** The whole page. It may run its own script and nothing else, and fetches nothing. */

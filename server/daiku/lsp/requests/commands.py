@@ -26,7 +26,7 @@ from daiku.lsp.requests.run_requests import resume as resume_run
 from daiku.lsp.requests.run_requests import start
 from daiku.lsp.wire.jsontext import MessageId, model_json
 from daiku.lsp.wire.refused import CANCELLED, Refused, invalid
-from daiku.sdk.fronts import RunRequest, restore_result
+from daiku.sdk.fronts import RunRequest, is_untitled, restore_result
 from daiku.texts.text import render, shortened, text
 
 
@@ -142,7 +142,8 @@ async def fix(c: ClientConnection, args: CommandArgs, tokens: Tokens) -> BaseMod
 async def document(c: ClientConnection, args: CommandArgs, tokens: Tokens) -> BaseModel | None:
     """Revise prose by the drafting agents; of code, have the documentation written that it lacks."""
     trusted = c.offer.trusted is not False
-    if args.uri is None or not is_prose(args.uri) or not trusted:
+    code = args.uri is not None and not is_untitled(args.uri) and not is_prose(args.uri)
+    if args.uri is None or code or not trusted:
         return await prompt("action.document", changes=True)(c, args, tokens)
     asked = args.said or render(text("action.revise"), c.protocol.language)
     params = api.DocumentParams(

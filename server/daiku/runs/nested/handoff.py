@@ -156,6 +156,7 @@ def _start(parent: LiveRun, child: LiveRun, work: Nested, said: tuple[Failure | 
     state, agent, elsewhere = parent.record.state, work.agent, work.services
     folder = str(elsewhere.roots[0]) if elsewhere is not None and elsewhere.roots else ""
     around = nested_facts(state.conversation.environment, state.request.mode, folder)
+    model = parent.log.services.model_below(parent.log.agent, agent, state.request.model)
     before, limits = parent.tree.budget.budget.rounds + child.kept_rounds, state.request.asked_limits
     if work.max_rounds:
         most = min(limits.max_rounds or before + work.max_rounds, before + work.max_rounds)
@@ -165,7 +166,7 @@ def _start(parent: LiveRun, child: LiveRun, work: Nested, said: tuple[Failure | 
             prompt=work.request,
             told=work.told,
             mode=state.request.mode,
-            model=state.request.model,
+            model=model,
             limits=limits,
             calls=work.calls,
             driven=bool(work.calls) or agent.machine is not None,
@@ -174,7 +175,7 @@ def _start(parent: LiveRun, child: LiveRun, work: Nested, said: tuple[Failure | 
             environment=around if agent.uses_builtin_tools else (),
             rounds_before=before,
         ),
-        AgentStart(model="" if work.calls else state.request.model),
+        AgentStart(model="" if work.calls else model),
         *said,
     )
 

@@ -114,6 +114,15 @@ class TraceLogger:
         self._put(reached)
         return reached.done.wait(seconds)
 
+    @property
+    def collector(self) -> str:
+        """The collector that spans are sent to, without what may be secret in its address; empty where there is none."""
+        return "" if self._sender is None else self._sender.address
+
+    def try_collector(self) -> str:
+        """Why the collector cannot be reached; empty where it can. Not for an event loop."""
+        return "" if self._sender is None else self._sender.try_out()
+
     def close(self) -> None:
         """Write and send what is left. Not for an event loop. It may be used again afterwards."""
         with self._lock:  # whoever logs meanwhile begins anew, once this is over

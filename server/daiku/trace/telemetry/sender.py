@@ -24,6 +24,7 @@ costs next to nothing."""
 GATHER_SECONDS = 0.25
 """Spans that end within this time travel together."""
 REQUEST_SECONDS = 10.0
+TRIAL_SECONDS = 3.0
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
 """Seconds until a collector that did not answer is tried again; each time twice as long."""
 SLOW = 0.3
@@ -75,6 +76,19 @@ class SpanSender:
                 self._began = monotonic()
                 self._thread = Thread(target=self._work, name="daiku-otlp", daemon=True)
                 self._thread.start()
+
+    @property
+    def address(self) -> str:
+        """Where the spans go, without what may be secret in it."""
+        return self._to.shown
+
+    def try_out(self) -> str:
+        """Send a request without spans; why the collector did not take it, empty where it did."""
+        try:
+            self._reach(self._to)(b"", TRIAL_SECONDS)
+        except NotSent as error:
+            return str(error)
+        return ""
 
     def close(self) -> None:
         """Send what is left, and wait for it a second at most; hardly at all for a collector that is slow or gone."""
