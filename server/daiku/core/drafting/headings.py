@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import NamedTuple
 
+from daiku.core.text.enclosed import enclosed
 from daiku.core.text.patterns import lazy
 from daiku.domain.work.documents import DocumentFormat
 
@@ -61,14 +63,17 @@ def headings(text: str, form: DocumentFormat) -> tuple[Heading, ...]:
 
 def lost_headings(old: str, new: str, form: DocumentFormat) -> tuple[Heading, ...]:
     """The headings of `old` that do not stand in `new` as they were and in their order. New ones may stand between."""
-    there = [(h.mark, " ".join(h.title.split())) for h in headings(new, form)]
+    there: dict[tuple[str, str], list[int]] = {}
+    for place, heading in enumerate(headings(new, form)):
+        there.setdefault((heading.mark, " ".join(heading.title.split())), []).append(place)
     lost: list[Heading] = []
     at = 0
     for heading in headings(old, form):
-        key = (heading.mark, " ".join(heading.title.split()))
-        try:
-            at = there.index(key, at) + 1
-        except ValueError:
+        places = there.get((heading.mark, " ".join(heading.title.split())), [])
+        next_one = bisect_left(places, at)
+        if next_one < len(places):
+            at = places[next_one] + 1
+        else:
             lost.append(heading)
     return tuple(lost)
 
@@ -83,7 +88,7 @@ _FRONT = lazy(
     r"\A(?P<mark>---|\+\+\+)[ \t]*\r?\n(?![ \t]*\r?\n)(?:.*\r?\n){0,200}?(?P=mark)[ \t]*(?:\r?\n|\Z)"
 )
 _FENCE = re.compile(r"^[ \t]*(?:>[ \t]?)*(?:[-*+][ \t]+)?(`{3,}|~{3,})(.*)$")
-_ATX = re.compile(r"^ {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
+_ATX = re.compile(r"^ {0,3}(#{1,6})(?:[ \t]+(.*))?$")
 _SETEXT = re.compile(r"^ {0,3}(=+|-+)[ \t]*$")
 _NO_PARAGRAPH = re.compile(
     r"^(?:\s*$| {0,3}(?:#{1,6}(?:\s|$)|>|[-*+](?:\s|$)|\d{1,9}[.)](?:\s|$)|\|)|\t| {4})"
@@ -139,12 +144,19 @@ def _markdown(text: str) -> Iterator[Heading]:
         atx = None if line.closed else _ATX.match(line.text)
         setext = None if line.closed or paragraph is None else _SETEXT.match(line.text)
         if atx is not None:
-            yield Heading(atx[1], (atx[2] or "").strip(), line.start, line.end)
+            yield Heading(atx[1], _unclosed(atx[2] or ""), line.start, line.end)
         elif setext is not None and paragraph is not None:
             mark = "#" if setext[1][0] == "=" else "##"
             yield Heading(mark, paragraph.text.strip(), paragraph.start, line.end)
         plain = not line.closed and atx is None and setext is None and not _NO_PARAGRAPH.match(line.text)
         paragraph = line if plain else None
+
+
+def _unclosed(title: str) -> str:
+    """A title without the `#` that may close it."""
+    title = title.strip()
+    bare = title.rstrip("#")
+    return bare.rstrip() if not bare or bare[-1].isspace() else title
 
 
 _RULE = re.compile(r"^([=\-`:'\"~^_*+#<>.!])\1{2,}\s*$")
@@ -173,21 +185,27 @@ def _asciidoc(text: str) -> Iterator[Heading]:
             yield Heading(found[1], found[2].strip(), line.start, line.end)
 
 
-_HTML = lazy(r"<h([1-6])(?:\s[^>]*)?>(.*?)</h\1\s*>", re.IGNORECASE | re.DOTALL)
-_TAG = lazy(r"<[^>]*>")
-_HIDDEN = lazy(r"<!--.*?-->|<(script|style|pre)\b.*?</\1\s*>", re.IGNORECASE | re.DOTALL)
+_HTML = lazy(r"<h([1-6])(?:\s[^<>]*+)?>", re.IGNORECASE)
+_HTML_ENDS = {level: lazy(rf"(.*?)</h{level}\s*+>", re.IGNORECASE | re.DOTALL) for level in "123456"}
+_TAG = lazy(r"<[^<>]*+>")
+_HIDDEN = lazy(r"<(!--|(?:script|style|pre)\b)", re.IGNORECASE)
+_HIDDEN_ENDS = {"!--": lazy(r".*?-->", re.DOTALL)} | {
+    name: lazy(rf".*?</{name}\s*+>", re.IGNORECASE | re.DOTALL) for name in ("script", "style", "pre")
+}
 
 
 def _html(text: str) -> Iterator[Heading]:
-    hidden = [found.span() for found in _HIDDEN.finditer(text)]
-    for found in _HTML.finditer(text):
-        if not any(a <= found.start() < b for a, b in hidden):
-            title = " ".join(_TAG.sub("", found[2]).split())
-            yield Heading(f"h{found[1]}", title, found.start(), found.end())
+    hidden = [(a.start(), b.end()) for a, b in enclosed(text, _HIDDEN, lambda f: f[1].lower(), _HIDDEN_ENDS)]
+    for begin, end in enclosed(text, _HTML, lambda found: found[1], _HTML_ENDS):
+        before = bisect_left(hidden, (begin.start() + 1, 0)) - 1
+        if before < 0 or begin.start() >= hidden[before][1]:
+            title = " ".join(_TAG.sub("", end[1]).split())
+            yield Heading(f"h{begin[1]}", title, begin.start(), end.end())
 
 
 _LATEX = lazy(
-    r"^[ \t]*\\(part|chapter|(?:sub){0,2}section|(?:sub)?paragraph)\*?(?:\[[^\]]*\])?\{(.*)\}", re.MULTILINE
+    r"^[ \t]*\\(part|chapter|(?:sub){0,2}section|(?:sub)?paragraph)\*?(?:\[[^\]]{0,500}+\])?\{(.*)\}",
+    re.MULTILINE,
 )
 
 

@@ -13,6 +13,7 @@ from typing import Literal
 from zlib import crc32
 
 from daiku.core.guardrails.forms import without_hidden
+from daiku.core.text.enclosed import enclosed
 from daiku.core.text.patterns import lazy
 from daiku.domain.guardrails import GuardrailAction
 
@@ -31,13 +32,20 @@ CODE_SHARE = 0.055
 
 Kind = Literal["code", "prose"]
 _CODE_SIGNS = frozenset("(){}[];=<>_+*/|&%$#@\\:")
-_FENCE = lazy(r"^[ \t]*(`{3,}|~{3,})[^\n]*\n(?P<body>.*?)(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
-_COMMENTS = lazy(
-    r'"""(?:[^\\]|\\.)*?"""|' + r"'''(?:[^\\]|\\.)*?'''" + r"|/\*.*?\*/|(?:^|(?<=\s))(?:#|//)[^\n]*",
-    re.DOTALL,
+_FENCE = lazy(
+    r"^[ \t]*+(`{3,}+|~{3,}+)[^\n]*+\n(?P<body>.*?)(?:^[ \t]*+\1[ \t]*+$|\Z)", re.MULTILINE | re.DOTALL
 )
+_COMMENT = lazy(r"""\"{3}|'{3}|/\*|(?:^|(?<=\s))(?:#|//)[^\n]*+""")
+"""A comment to the end of its line, or the beginning of a longer one."""
+_REST = {
+    '"""': lazy(r'(?:[^\\]|\\.)*?"{3}', re.DOTALL),
+    "'''": lazy(r"(?:[^\\]|\\.)*?'{3}", re.DOTALL),
+    "/*": lazy(r".*?\*/", re.DOTALL),
+}
+"""The rest of a longer comment, by how it begins."""
 _STRINGS = r'"(?:[^"\\\n]|\\.)*"|' + r"'(?:[^'\\\n]|\\.)*'|`[^`]*`"
-_TOKENS = lazy(_STRINGS + r"|[^\W\d]\w*|\d[\w.]*|[^\s\w]")
+_TOKENS = lazy(_STRINGS + r"|\\[\\\"'`]|[^\W\d]\w*|\d[\w.]*|[^\s\w]")
+"""An escaped quote begins no string: else each of many would be looked at to the end of its line."""
 _WORDS = lazy(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff々〆]|[^\W_]+(?:['’][^\W_]+)?")
 _SIGN = lazy(r"[\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff々〆]")
 _KEYWORDS = frozenset(
@@ -180,7 +188,7 @@ def _piece(text: str) -> Iterator[tuple[Kind, str]]:
 def _code_grams(code: str) -> Iterator[int]:
     """The k-grams of code without comments; in each one the names are numbered as they come, so that a renamed copy
     has the same, and values are only of a kind."""
-    tokens = [_folded(token) for token in _TOKENS.findall(_COMMENTS.sub(" ", without_hidden(code)))]
+    tokens = [_folded(token) for token in _TOKENS.findall(_without_comments(without_hidden(code)))]
     for at in range(len(tokens) - CODE_GRAM + 1):
         names: dict[str, str] = {}
         gram = [
@@ -188,6 +196,15 @@ def _code_grams(code: str) -> Iterator[int]:
             for kind, token in tokens[at : at + CODE_GRAM]
         ]
         yield crc32(" ".join(gram).encode("utf-8", "surrogatepass"))
+
+
+def _without_comments(code: str) -> str:
+    """`code` with a space for each comment; one that has no end is none."""
+    kept, at = list[str](), 0
+    for begin, end in enclosed(code, _COMMENT, lambda found: found[0], _REST):
+        kept.append(code[at : begin.start()])
+        at = end.end()
+    return " ".join((*kept, code[at:]))
 
 
 def _folded(token: str) -> tuple[bool, str]:

@@ -6,6 +6,8 @@ import re
 import unicodedata
 from types import MappingProxyType
 
+from daiku.core.text.marks import without_mark_runs
+
 _LATIN = "aceopxyijsABCEHIKMOPTXYZSJN"
 _ALIKE = (
     "асеорхуіјѕАВСЕНІКМОРТХУ\N{GREEK CAPITAL LETTER ZETA}ЅЈ\N{GREEK CAPITAL LETTER NU}",  # letters that look alike are what this is about
@@ -28,7 +30,10 @@ _ACCENTS = re.compile("[\u0300-\u036f]+")
 
 def without_hidden(text: str) -> str:
     """`text` in its compatibility form (NFKC), without characters that nobody sees."""
-    return text if text.isascii() else _HIDDEN.sub("", unicodedata.normalize("NFKC", _HIDDEN.sub("", text)))
+    if text.isascii():
+        return text
+    shown = without_mark_runs(_HIDDEN.sub("", text))
+    return _HIDDEN.sub("", unicodedata.normalize("NFKC", shown))
 
 
 def searched_forms(text: str) -> tuple[str, ...]:

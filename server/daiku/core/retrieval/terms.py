@@ -6,6 +6,7 @@ import unicodedata
 from collections.abc import Iterator
 from functools import lru_cache
 
+from daiku.core.text.marks import without_mark_runs
 from daiku.core.text.patterns import lazy
 
 _CJK = "\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
@@ -26,7 +27,7 @@ def terms(text: str) -> list[str]:
 @lru_cache(maxsize=16)
 def _known_terms(text: str) -> tuple[str, ...]:
     """The terms of a text: a vector and a list of words are made from the same ones, one after the other."""
-    return tuple(_terms(unicodedata.normalize("NFKC", text)))
+    return tuple(_terms(unicodedata.normalize("NFKC", without_mark_runs(text))))
 
 
 def _terms(text: str) -> Iterator[str]:
