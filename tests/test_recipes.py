@@ -70,6 +70,11 @@ AGENT_IMPORT = (
     "from daiku.agents.coding.planner import",
     "from daiku.agents.coding.poet import POET\nfrom daiku.agents.coding.planner import",
 )
+AGENT_SETTING = (
+    "settings/config.py",
+    "    reporter: AgentSettings",
+    "    poet: AgentSettings = AgentSettings()\n    reporter: AgentSettings",
+)
 AGENT_LINE = ("agents/table.py", " REPORTER, COMMITTER", " REPORTER, POET, COMMITTER")
 EVENT_CLASS = (
     "domain/events.py",
@@ -139,6 +144,10 @@ def test_an_agent_is_its_own_file_its_prompt_and_a_line_in_the_table(scratch: Sc
     (scratch.root / "prompts/agents/poet.j2").write_text("You write verses.\n", "utf-8")
     assert "'poet'" in scratch.watched("agents/test_table.py")
     scratch.edit(AGENT_IMPORT, AGENT_LINE)
+    assert "poet.ja.j2" in scratch.watched("agents/test_table.py")
+    (scratch.root / "prompts/agents/poet.ja.j2").write_text("詩を書きます。\n", "utf-8")
+    assert "'poet'" in scratch.watched("agents/test_table.py")
+    scratch.edit(AGENT_SETTING)
     assert scratch.passes("agents/test_table.py")
     program = (
         "from daiku.agents.table import delegates; from daiku.tools.table import builtin_tools; from tables import tables;"

@@ -8,6 +8,7 @@ import re
 from daiku.agents.agent import Agent, Prompt
 from daiku.agents.table import AGENTS, INNER, delegates
 from daiku.prompts import prompts_folder
+from daiku.settings.config import AgentsSettings
 from daiku.tools.table import builtin_tools
 from tests.cases import for_each
 from tests.conftest import ROOT
@@ -21,7 +22,13 @@ def test_every_agent_says_who_it_is(agent: Agent) -> None:
     assert agent.label.en
     assert re.search(r"[\u3041-\u30ff\u4e00-\u9fff]", agent.label.ja)
     assert isinstance(agent.instructions, Prompt)
-    assert (prompts_folder() / f"{agent.instructions.id}.j2").is_file()
+    for language in ("", ".ja"):
+        assert (prompts_folder() / f"{agent.instructions.id}{language}.j2").is_file()
+
+
+def test_there_is_a_setting_for_each_agent_that_asks_a_model_and_for_no_other() -> None:
+    asking = {name for name, agent in AGENTS.items() if agent.machine is None}
+    assert set(AgentsSettings.model_fields) == asking
 
 
 def test_every_agent_that_is_written_is_in_the_table() -> None:

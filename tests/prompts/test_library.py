@@ -8,9 +8,11 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from jinja2 import Environment, meta
+from pydantic import BaseModel
 
 from daiku.agents.rules import RulesFile
 from daiku.agents.system_prompt import SystemVariables
@@ -18,6 +20,7 @@ from daiku.agents.templates import TEMPLATES
 from daiku.app import Given, build
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import Notice, RunStarted
+from daiku.domain.work.documents import Criterion
 from daiku.prompts import Prompts, prompts_folder, render
 from daiku.prompts.literal import fill_literally
 from daiku.runs import RunRequest
@@ -213,25 +216,59 @@ async def test_the_language_of_prompts_is_a_setting_of_its_own(workspace: Path, 
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "prompts-ja"
 JAPANESE = sorted(each.id for each in Prompts().list() if "ja" in each.languages)
+RULED = SystemVariables(
+    rules=(RulesFile(path="AGENTS.md", text="Use tabs."),),
+    has_tools=True,
+    offered=("user/ask", "agent/explore", "todo/write", "tools/find"),
+    family="gpt",
+    facts="Python",
+    mcp_prompt="m",
+)
+KINDS: dict[Any, Any] = {
+    str: "‹{}›",
+    int: 2,
+    int | None: 1,
+    bool: True,
+    tuple[str, ...]: ("‹one›",),
+    tuple[tuple[str, str], ...]: (("‹source›", "‹passage›"),),
+    tuple[Criterion, ...]: (Criterion(id="clear", text="‹criterion›"),),
+}
+"""A value of each kind that variables have."""
+
+
+def examples(template: str) -> tuple[tuple[str, BaseModel], ...]:
+    """Two ways in which a template is filled in, each with what is different in it."""
+    kind = TEMPLATES[template]
+    if kind is SystemVariables:
+        other = {"by_tools": False, "edits": "apply_patch"}
+        return ("", RULED.model_copy(update={"by_tools": True})), (
+            "without tools of its own",
+            RULED.model_copy(update=other),
+        )
+    whole = {
+        name: value.format(name) if isinstance(value := KINDS[field.annotation], str) else value
+        for name, field in kind.model_fields.items()
+    }
+    least = {
+        name: (type(value)() if isinstance(value, tuple | str | bool) else 1) for name, value in whole.items()
+    }
+    return ("", kind.model_validate(whole)), ("with next to nothing", kind.model_validate(least))
+
+
+def test_every_prompt_is_there_in_english_and_japanese() -> None:
+    """X.20: English unless the settings say otherwise; both are there for every id."""
+    assert {each.id: each.languages for each in Prompts().list()} == dict.fromkeys(TEMPLATES, ("en", "ja"))
 
 
 @for_each("template", JAPANESE)
 def test_the_japanese_prompt_is_the_one_on_record(template: str) -> None:
-    ruled = SystemVariables(
-        rules=(RulesFile(path="AGENTS.md", text="Use tabs."),),
-        has_tools=True,
-        offered=("user/ask", "agent/explore", "todo/write", "tools/find"),
-        family="gpt",
-        facts="Python",
-        mcp_prompt="m",
-    )
     with Prompts(language="ja").active():
         shown = [
-            render(template, ruled.model_copy(update={"by_tools": by_tools, "edits": edits}))
-            for by_tools, edits in ((True, "search_replace"), (False, "apply_patch"))
+            (f"\n=== {what} ===\n" if what else "") + render(template, given)
+            for what, given in examples(template)
         ]
     golden = GOLDEN / f"{template.partition('/')[2]}.txt"
-    text = "\n=== without tools of its own ===\n".join(shown)
+    text = "".join(shown)
     if os.environ.get("GOLDEN") == "write":
         golden.write_text(text, "utf-8")
     assert golden.is_file(), "GOLDEN=write makes it: then read it"
@@ -258,6 +295,8 @@ def test_a_japanese_prompt_names_the_same_tools_forms_and_variables_as_the_engli
     ] == [
         c for c in english_code if c.split()[0] in ("if", "elif", "for", "include", "endif", "endfor", "else")
     ]
+    filled_in = re.compile(r"\{\{ [\w.]+ \}\}")
+    assert set(filled_in.findall(japanese)) == set(filled_in.findall(english))
 
 
 @pytest.mark.slow

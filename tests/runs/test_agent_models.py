@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from daiku.agents.table import AGENTS
 from daiku.app import App, build
 from daiku.domain.config import SandboxSettings
 from daiku.domain.errors import UsageError
@@ -98,11 +97,6 @@ async def test_a_model_that_a_person_chose_for_a_run_is_asked_before_the_one_of_
     watch = Watch()
     await app.runs.run(RunRequest("go", model=chosen, approvals="none"), watch)
     assert {model for _, model in models_of(watch)} == {"chosen"}
-
-
-def test_there_is_a_setting_for_each_agent_that_asks_a_model_and_for_no_other() -> None:
-    asking = {name for name, agent in AGENTS.items() if agent.machine is None}
-    assert set(AgentsSettings.model_fields) == asking
 
 
 @pytest.mark.parametrize(
