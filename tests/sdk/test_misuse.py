@@ -71,6 +71,7 @@ def is_a_sentence(said: str) -> bool:
         (lambda: Guardrail(custom_funcs=["f"]), "custom_funcs"),  # type: ignore[list-item]
         (lambda: agent(memory="file.db"), "`memory` is a Memory"),
         (lambda: agent(extra_cfg=["db"]), "`extra_cfg` is a mapping"),
+        (lambda: agent(output=lambda: 1), "`output` is a type that pydantic can check, not a function"),
         (lambda: agent(on_handoff_return="x"), "`on_handoff_return` is a plain function"),
         (lambda: agent().with_(name="other"), "`name` of an agent never changes"),  # type: ignore[call-arg]
         (lambda: Runner(approvals="yes"), "`approvals` is one of"),  # type: ignore[arg-type]

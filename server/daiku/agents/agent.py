@@ -84,7 +84,8 @@ class Agent:
     memory of one run (R1.22). `tools` are functions, `Tool`s and names or patterns of built-in tools (`"files/*"`);
     without any it has none. `model` is a name, "" for its Runner's, or what answers in its place. Of `output`, a
     pydantic model or any type that pydantic can check, its answers are; others are sent back. `handoffs` are the
-    agents that it may give requests to, `on_handoff_return` is called with the answer when it was given one (R1.33).
+    agents that it may give requests to; what it answers to a request that it was handed itself goes through
+    `on_handoff_return` (R1.33).
     `guardrails` look at what it is told, calls and answers, `memory` brings what fits a request: both stand before
     and behind the model (R1.24, R1.28). Its tools get `extra_cfg` as it is (R1.20). `part` is for Daiku's own agents.
 

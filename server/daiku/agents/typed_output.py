@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from inspect import isbuiltin, isfunction
 from typing import Any
 
 from pydantic import BaseModel, Field, JsonValue, PydanticUserError, ValidationError, create_model
@@ -88,6 +89,10 @@ def typed_output(output: object) -> TypedOutput | None:
     """How answers of this type are asked for and read; None for text. Raises TypeError where pydantic cannot check it."""
     if output is None or output is str:
         return None
+    if isfunction(output) or isbuiltin(output):  # pydantic would check the arguments of its calls
+        raise TypeError(
+            f"Agent: `output` is a type that pydantic can check, not a function ({output!r:.80})."
+        )
     try:
         if isinstance(output, type) and issubclass(output, BaseModel):
             output.model_rebuild()

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import atexit
+import os
+import threading
 from collections.abc import Callable, Coroutine, Generator
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -18,6 +20,8 @@ from daiku.sdk.stream import LoopThread
 Place: TypeAlias = tuple[asyncio.AbstractEventLoop | None, bool, bool]
 """The loop on which an App works, whether it has the keys of providers, and whether the tools of Daiku itself."""
 CLOSED = "This Runner is closed; make another one, or use it inside its `async with`."
+FORKED = "This Runner was made before the process was forked; make one in each process."
+CLOSED_BY_TOOL = "A tool cannot close the Runner that it works for; close it when the run has ended."
 
 
 @dataclass(slots=True)
@@ -28,12 +32,16 @@ class Apps:
     closed: bool = False
     _apps: dict[Place, App] = field(default_factory=dict["Place", App])
     _tasks: set[asyncio.Task[Any]] = field(default_factory=set[asyncio.Task[Any]])
-    _thread: LoopThread | None = None
+    _threads: list[LoopThread] = field(default_factory=list["LoopThread"])
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _process: int = field(default_factory=os.getpid)
 
     def check_open(self) -> None:
-        """Raises RuntimeError where it is closed."""
+        """Raises RuntimeError where it is closed, or was made before this process was forked."""
         if self.closed:
             raise RuntimeError(CLOSED)
+        if self._process != os.getpid():
+            raise RuntimeError(FORKED)
 
     def app(self, agent: Agent | None) -> App:
         """The App of this loop. Where `agent` names a model by text, or nobody knows, it has providers' keys."""
@@ -46,12 +54,18 @@ class Apps:
         return self._apps[key]
 
     def thread(self) -> LoopThread:
-        """The loop for callers that wait."""
-        if self._thread is None:
-            self._thread = LoopThread()
-            # Code that waits need not close: nothing may be left open at its end, or complain.
-            atexit.register(self.close)
-        return self._thread
+        """The loop for callers that wait. A tool may wait too: it gets another loop than the one that stands still
+        for it."""
+        here = _running_loop()
+        with self._lock:
+            for each in self._threads:
+                if each.loop is not here and not each.stands_still:
+                    return each
+            if not self._threads:
+                # Code that waits need not close: nothing may be left open at its end, or complain.
+                atexit.register(self.close)
+            self._threads.append(LoopThread())
+            return self._threads[-1]
 
     def keep(self, task: asyncio.Task[Any]) -> None:
         """Keep a task until it is done: nobody else may hold it."""
@@ -107,12 +121,16 @@ class Apps:
             elif loop.is_running():
                 await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(app.aclose(), loop))
         self.opening.close()
-        if self._thread is not None and self._thread.loop is not here:
-            self._thread.close()
+        for thread in self._threads:
+            if thread.loop is not here:
+                thread.close()
 
     def close(self) -> None:
-        """`aclose` for code that is not asynchronous, after `run_sync`."""
-        if not self.closed:
+        """`aclose` for code that is not asynchronous, after `run_sync`. Raises RuntimeError in a tool that runs on one
+        of its loops: it would wait for itself."""
+        if any(thread.loop is _running_loop() for thread in self._threads):
+            raise RuntimeError(CLOSED_BY_TOOL)
+        if not self.closed and self._process == os.getpid():
             thread = self.thread()
             thread.wait(self.aclose())
             thread.close()

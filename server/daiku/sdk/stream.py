@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
+from contextlib import suppress
 from typing import Any, Self, TypeVar
 
 from daiku.agents.running import Result
@@ -123,20 +124,42 @@ class LoopThread:
 
     def __init__(self) -> None:
         self.loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self.loop.run_forever, name="daiku", daemon=True)
+        self.stands_still = False
+        """Something that runs on this loop waits, for a run on another thread: until then nothing else happens here."""
+        self._thread = threading.Thread(target=self._run, name="daiku", daemon=True)
         self._thread.start()
+
+    def _run(self) -> None:
+        _HERE.thread = self
+        ended = False
+        while not ended:
+            with suppress(
+                KeyboardInterrupt, SystemExit
+            ):  # of a task: whoever waits for it is told by its future
+                self.loop.run_forever()
+                ended = True
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
         """The result of `work`, once it is done there; interrupted, it is cancelled."""
         future = asyncio.run_coroutine_threadsafe(work, self.loop)
+        here: LoopThread | None = getattr(_HERE, "thread", None)
         try:
+            if here is not None:
+                here.stands_still = True
             return future.result()
         except BaseException:
             future.cancel()
             raise
+        finally:
+            if here is not None:
+                here.stands_still = False
 
     def close(self) -> None:
         """End the thread; what is under way there ends with it."""
         self.loop.call_soon_threadsafe(self.loop.stop)
         self._thread.join()
         self.loop.close()
+
+
+_HERE = threading.local()
+"""`thread`: the LoopThread that this code runs on."""

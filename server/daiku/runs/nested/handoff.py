@@ -206,6 +206,14 @@ async def _work(parent: LiveRun, child: LiveRun) -> None:
         raise Paused
 
 
+def _returned(agent: Agent, answer: Text) -> Text:
+    """What the agent's own function makes of its answer. Raises what that raises, TypeError where it is no text."""
+    made: object = agent.on_handoff_return(answer)
+    if not isinstance(made, str):  # pyright: ignore[reportUnnecessaryIsInstance]  # untyped programs
+        raise TypeError(f"on_handoff_return of the agent {agent.name!r} gave {type(made).__name__}, not text")
+    return Text(made)
+
+
 def _come_back(parent: LiveRun, child: LiveRun, call: str, work: Nested) -> HandoffEnd:
     """How the nested run ended and what it did, as its parent takes it."""
     agent, state, outcome = work.agent, child.record.state, child.log.result()
@@ -217,7 +225,7 @@ def _come_back(parent: LiveRun, child: LiveRun, call: str, work: Nested) -> Hand
         {
             "from": parent.log.agent.name,
             "to": agent.name,
-            "result": agent.on_handoff_return(answer),
+            "result": _returned(agent, answer),
             "run": child.run,
             "call_id": call,
             "status": outcome.status,

@@ -30,7 +30,7 @@ def run_policy(
         mode=mode,
         approval_mode=approvals,
         trusted=trusted,
-        own=own,
+        own=own or not workspace.roots,  # without a folder there are no texts of a stranger in it
         headless=not attended,
         # Trying one out starts programs: not where there is no folder that a command could run in.
         sandbox=sandbox_state(config.sandbox) if workspace.roots else "missing",
