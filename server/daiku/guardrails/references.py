@@ -33,10 +33,19 @@ class WorkspaceReferences:
     _known: dict[Path, tuple[_Stamp, Fingerprints]] = field(
         default_factory=dict[Path, "tuple[_Stamp, Fingerprints]"]
     )
+    _starts: Mapping[Path, tuple[str, ...]] = field(init=False)
+    """Of each root, where its reference files can be."""
+
+    def __post_init__(self) -> None:
+        self._starts = {root: _beginnings(root, self.globs) for root in self.roots if self.globs}
 
     def any(self) -> bool:
         """Whether there is a reference file at all."""
-        return next(self._files(), None) is not None
+        return self.may_be() and next(self._files(), None) is not None
+
+    def may_be(self) -> bool:
+        """Whether there is a folder for them at all: known at once, and mostly there is none."""
+        return any(os.path.lexists(start) for starts in self._starts.values() for start in starts)
 
     def read(self) -> Mapping[str, Fingerprints]:
         """The fingerprints of every reference file, by its path in the workspace. Takes time: for a thread."""
@@ -53,8 +62,8 @@ class WorkspaceReferences:
 
     def _files(self) -> Iterator[tuple[str, Path, _Stamp]]:
         fits, left = matcher(self.globs), MOST
-        for root in self.roots if self.globs else ():
-            for path in _below(root, self.globs):
+        for root, starts in self._starts.items():
+            for path in _below(root, starts):
                 name = path.relative_to(root).as_posix()
                 if not fits(name) or (stamp := _stamp(path)) is None:
                     continue
@@ -64,12 +73,16 @@ class WorkspaceReferences:
                     return
 
 
-def _below(root: Path, globs: tuple[str, ...]) -> Iterator[Path]:
-    """Every file in the folders where the patterns begin, links not followed, in order."""
+def _beginnings(root: Path, globs: tuple[str, ...]) -> tuple[str, ...]:
+    """The folders, and files, where the patterns begin, none below another."""
     starts = sorted({_beginning(root, glob) for glob in globs if not glob.startswith("!")})
-    for at, start in enumerate(starts):
-        if any(start.is_relative_to(earlier) for earlier in starts[:at]):
-            continue
+    outer = (s for at, s in enumerate(starts) if not any(map(s.is_relative_to, starts[:at])))
+    return tuple(map(str, outer))
+
+
+def _below(root: Path, starts: tuple[str, ...]) -> Iterator[Path]:
+    """Every file there, links not followed, in order."""
+    for start in map(Path, starts):
         if start.is_file():
             yield start
         if any(

@@ -35,7 +35,7 @@ class SessionTail:
     def last_seq(self, session: str) -> int:
         """The number of the last durable chunk; 0 where there is none, or the session is gone."""
         try:
-            return self.app.journal.get_session(session).last_seq
+            return self.app.journal.last_seq(session)
         except UsageError:
             return 0
 

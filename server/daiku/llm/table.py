@@ -202,7 +202,7 @@ class LLMSettings(Section):
     @property
     def entries(self) -> Mapping[str, ProviderEntry]:
         """Every provider that there is, ours first."""
-        return {**PROVIDERS, **self._plugged}
+        return {**PROVIDERS, **self._plugged} if self._plugged else PROVIDERS
 
     def of(self, provider: str) -> ProviderSettings:
         """The settings of one provider."""

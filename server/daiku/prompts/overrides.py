@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,9 +35,9 @@ class Source:
 
 def read_overrides(root: Path) -> Iterator[tuple[str, Source | Problem]]:
     """The templates below `.daiku/prompts` of `root`, by id. Links that leave the workspace are not followed."""
-    folder = root / FOLDER
-    if not folder.is_dir():
+    if not os.path.isdir(f"{root}{os.sep}{FOLDER}"):  # noqa: PTH112  # every run looks, mostly at nothing
         return
+    folder = root / FOLDER
     real_root = root.resolve()
     found = sorted(path for path in folder.rglob("*") if path.suffix in SUFFIXES)
     for path in found[:MOST]:

@@ -28,7 +28,10 @@ async def run_to_end(live: LiveRun, *, again: bool) -> State:
     it waits for is shown once more. Raises DaikuError where not even its end can be recorded."""
     seconds = live.record.state.request.limits.max_seconds
     bound = asyncio.timeout(seconds or None)
+    live.task = asyncio.current_task()
     try:
+        if live.cancelled:
+            raise asyncio.CancelledError
         async with bound:
             with live.log.services.prompts.active():
                 ports = RunPorts(live)

@@ -7,6 +7,7 @@ import platform
 from contextlib import suppress
 from datetime import datetime
 from fnmatch import fnmatchcase
+from pathlib import Path
 
 from daiku.agents.agent import Agent
 from daiku.core.ports import Editor, Workspace
@@ -16,11 +17,12 @@ from daiku.domain.runs import ApprovalMode, Cursor, EnvironmentFact, Mode
 from daiku.runs.services import RunServices
 from daiku.tools.git.git import repository
 from daiku.tools.shell.preparing import DEFAULT_SECONDS
-from daiku.workspace.repository import git_places
+from daiku.workspace.repository import git_places, may_be_repository
 
 GIT_SECONDS = 1.0
 """How long git may take to say how the project stands, before the first request goes out without it."""
 NOT_USED = "a repository that cannot be used here: do not count on git"
+TOO_SLOW = "state not known: git did not answer in time"
 STATUS = (
     *("status", "--porcelain=v2", "--branch", "--ignore-submodules=dirty", "--untracked-files=normal"),
     "--no-ahead-behind",
@@ -84,17 +86,28 @@ def _may(agent: Agent, tool: str) -> bool:
 
 async def _git(services: RunServices) -> str:
     """The branch and its state; why they are not known where they are not."""
-    if not services.roots:
+    roots = services.roots
+    if not roots:
         return ""
     if not services.trusted:
         return "not looked at: the workspace is not trusted"
+    if not may_be_repository(roots[0]):
+        return NO_GIT
     try:
         async with asyncio.timeout(GIT_SECONDS):
-            found = await repository(services.roots[0], services.roots)
+            return await services.looks(("git", roots), lambda: _look_at_git(roots))
+    except TimeoutError:
+        return TOO_SLOW
+
+
+async def _look_at_git(roots: tuple[Path, ...]) -> str:
+    try:
+        async with asyncio.timeout(GIT_SECONDS):
+            found = await repository(roots[0], roots)
             if isinstance(found, str):
-                there = await asyncio.to_thread(git_places, services.roots[0], services.roots)
+                there = await asyncio.to_thread(git_places, roots[0], roots)
                 return NO_GIT if there is None else NOT_USED
             code, listed = await found.names(list(STATUS))
     except (TimeoutError, OSError):
-        return "state not known: git did not answer in time"
+        return TOO_SLOW
     return git_state(listed) if code == 0 else "state not known: git could not tell"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -56,6 +57,9 @@ class LiveRun:
     place: EditPlace | None = None
     abandoned: bool = False
     pausing: bool = False
+    cancelled: bool = False
+    task: asyncio.Task[State] | None = field(default=None, init=False)
+    """What works for it; None until it has begun."""
     waits: PersonWaits = field(init=False)
 
     def __post_init__(self) -> None:
@@ -100,6 +104,12 @@ class LiveRun:
         for nested in tuple(self.tree.under_way.values()):
             if nested.log.parent == self.run:
                 nested.pause()
+
+    def cancel(self) -> None:
+        """End now; a run whose task has not begun ends as soon as it does, for only then can it record its end."""
+        self.cancelled = True
+        if self.task is not None:
+            self.task.cancel()
 
     def answer(self, event: ApprovalGiven | InputGiven) -> None:
         """Record the person's word and let the run that waits for it go on."""

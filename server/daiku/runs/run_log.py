@@ -11,7 +11,7 @@ from daiku.core.run.plan_outcome import plan_standing
 from daiku.core.state.recorder import Recorder
 from daiku.core.state.state import State
 from daiku.domain.chunks import Chunk
-from daiku.domain.events import Event, ToolCallEvent
+from daiku.domain.events import EPHEMERAL, Event, ToolCallEvent
 from daiku.domain.runs import RunResult, RunStatus
 from daiku.runs.services import RunServices
 from daiku.runs.waiting import may_be_asked, still_asked
@@ -80,10 +80,13 @@ def open_log(
     writer, trace = services.journal.writer(session), services.trace
 
     def write(events: tuple[Event, ...]) -> list[Event]:
-        surely = any(isinstance(e, ToolCallEvent) and _acts_outside(services, e.tool) for e in events)
+        surely = False
+        for event in events:
+            if isinstance(event, ToolCallEvent) and _acts_outside(services, event.tool):
+                surely = True
         chunks = writer.write(run, parent, agent.name, events, surely=surely)
         for chunk in chunks:
-            if trace is not None:
+            if trace is not None and chunk.event.type not in EPHEMERAL:
                 trace(chunk)
             try:
                 listen(chunk)

@@ -39,7 +39,7 @@ from daiku.runs.request import RunRequest, continue_request, locate_grant
 from daiku.runs.run_budget import RunBudget
 from daiku.runs.run_log import Listener, RunLog, open_log
 from daiku.runs.services import RunServices
-from daiku.runs.starting import left_budget, news_of_resumed, opening_events, warn_of_others
+from daiku.runs.starting import left_budget, news_of_resumed, opening_events, others_here
 from daiku.texts.text import NO_TEXT, Text, text
 from daiku.trace.journal import UNDER_WAY
 
@@ -89,9 +89,8 @@ class Runs:
             live = LiveRun(log, tree, place=place)
             title = request.text.strip().split("\n", 1)[0][:TITLE_LIMIT]
             services.journal.note_status(session, "running", model.name if model else "", title)
-            live.record(*await opening_events(services, agent, begin, state, session, model))
-            warn_of_others(log)
-            return await self._drive(live)
+            opening = await opening_events(services, agent, begin, state, session, model)
+            return await self._drive(live, (*opening, *others_here(services, session)))
         finally:
             lock.release()
 
@@ -141,22 +140,28 @@ class Runs:
         cut = services.journal.get_session(session).status in UNDER_WAY  # as its process left it
         try:
             services.journal.note_status(session, "running")
+            news = await news_of_resumed(services, agent, state, approvals, attended=attended)
             if cut and state.request.asks_model and not (state.calls.pending or state.conversation.draft):
-                log.record(Notice(level="info", text=text("runs.unwritten")))
-            log.record(*await news_of_resumed(services, agent, state, approvals, attended=attended))
+                news = (Notice(level="info", text=text("runs.unwritten")), *news)
             tree = self._tree(left_budget(state), approvals, attended=attended)
-            return await self._drive(LiveRun(log, tree), again=True)
+            return await self._drive(LiveRun(log, tree), news, again=True)
         finally:
             lock.release()
 
-    async def _drive(self, live: LiveRun, *, again: bool = False) -> RunResult:
-        """Run the loop as a task of its own, and see to it that the run ends in one status."""
-        task = asyncio.create_task(run_to_end(live, again=again))
-        self._live[live.run], self._tasks[live.run] = live, task
+    async def _drive(self, live: LiveRun, first: tuple[Event, ...], *, again: bool = False) -> RunResult:
+        """Record the `first` events, run the loop as a task of its own, and see to it that the run ends in one
+        status. Whoever is shown the first event may cancel the run already."""
+        self._live[live.run] = live
+        try:
+            live.record(*first)
+        except BaseException:
+            del self._live[live.run]
+            raise
+        task = self._tasks[live.run] = asyncio.create_task(run_to_end(live, again=again))
         try:
             await asyncio.wait({task})
         except asyncio.CancelledError:
-            task.cancel()
+            live.cancel()
             await asyncio.wait({task})
             raise
         finally:
@@ -217,12 +222,11 @@ class Runs:
         while live is not None and live.log.parent is not None:
             live = self._live.get(live.log.parent)
         if live is not None:
-            self._tasks[live.run].cancel()
+            live.cancel()
         return live
 
     async def cancel(self, run: str) -> RunResult:
         """End the run now, with what it started. A run that is not under way is ended on record."""
-        await asyncio.sleep(0)  # a task that is cancelled before it began could not record the run's end
         if (live := self.begin_cancel(run)) is None:
             return self.cancel_on_record(run)
         await asyncio.wait({self._tasks[live.run]})
@@ -330,10 +334,8 @@ class Runs:
         """Let go of every run without ending it on record: the next start finds it interrupted."""
         for live in tuple(self._live.values()):
             live.abandoned = True
-        tasks = tuple(self._tasks.values())
-        for task in tasks:
-            task.cancel()
-        if tasks:
+            live.cancel()
+        if tasks := tuple(self._tasks.values()):
             await asyncio.wait(tasks)
 
     def _need(self, run: str) -> LiveRun:

@@ -15,6 +15,7 @@ from daiku.domain.errors import DaikuError
 from daiku.domain.runs import ApprovalMode, Mode
 from daiku.llm.families import Model
 from daiku.prompts import Prompts
+from daiku.runs.looks import Looks
 from daiku.settings.config import Config
 from daiku.tools.files.seen import SeenTexts
 from daiku.tools.mcp import McpServers
@@ -59,6 +60,8 @@ class RunServices:
     """Says who works on a request that is not for anybody in particular."""
     memory: Remembers | None = None
     """The memory of every agent that has none of its own."""
+    looks: Looks = field(default_factory=Looks)
+    """Looks at the folder that runs share."""
     prompts: Prompts = field(default_factory=Prompts)
     """The templates that agents are told of their work by."""
 

@@ -19,7 +19,6 @@ from daiku.runs.ports.routed import Prepared
 from daiku.runs.ports.token_guards import count_routing
 from daiku.runs.recalling import recall
 from daiku.runs.request import RunRequest, with_paths
-from daiku.runs.run_log import RunLog
 from daiku.runs.services import RunServices
 from daiku.texts.text import text
 from daiku.workspace.walk import is_large_project
@@ -109,17 +108,16 @@ NAMED_OTHERS = 3
 """Other runs in the same folder that are named to the person; more are `…`."""
 
 
-def warn_of_others(log: RunLog) -> None:
-    """Tell the person where another run is under way in this folder: both may change the same files. Runs without
-    a folder share nothing."""
-    folder = log.services.workspace_key
-    if not folder:
-        return
-    others = log.services.journal.running_titles(folder, beside=log.session, most=NAMED_OTHERS + 1)
-    if others:
-        names = ", ".join(f"“{title}”" for title in others[:NAMED_OTHERS])
-        more = ", …" if len(others) > NAMED_OTHERS else ""
-        log.record(Notice(level="warning", text=text("runs.another_here", names=names + more)))
+def others_here(services: RunServices, session: str) -> tuple[Notice, ...]:
+    """What tells the person that another run is under way in this folder: both may change the same files. Runs
+    without a folder share nothing."""
+    folder = services.workspace_key
+    others = services.journal.running_titles(folder, beside=session, most=NAMED_OTHERS + 1) if folder else []
+    if not others:
+        return ()
+    names = ", ".join(f"“{title}”" for title in others[:NAMED_OTHERS])
+    more = ", …" if len(others) > NAMED_OTHERS else ""
+    return (Notice(level="warning", text=text("runs.another_here", names=names + more)),)
 
 
 async def news_of_resumed(

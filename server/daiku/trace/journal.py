@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from itertools import islice
+from itertools import count, islice
 from pathlib import Path
 
 from daiku.domain.base import long_id
@@ -21,6 +21,7 @@ from daiku.trace.fork import Copies, copy_chunks
 from daiku.trace.rows import (
     INSERT,
     READ,
+    RUNNING,
     SCHEMA,
     Row,
     chunk_of,
@@ -31,6 +32,8 @@ from daiku.trace.rows import (
 )
 from daiku.trace.window import Window, read_window
 
+PAGE = 16
+"""Sessions that are looked at together for one with a run."""
 BLOCK = 256
 """Sequence numbers reserved at once: one small write per block instead of one per delta."""
 
@@ -53,6 +56,8 @@ class Journal:
         self._locks = locks_beside(path) if path is not None else None
         self._held: set[str] = set()
         """The sessions with a run, where they are only in memory."""
+        self._held_files: set[Path] = set()
+        """The locks of those with a run of this process, where they are in a file."""
         self._writers: dict[str, SessionWriter] = {}
 
     def new_session(self, title: str = "", workspace: str = "") -> Session:
@@ -76,8 +81,21 @@ class Journal:
 
     def folder_of(self, session: str) -> str:
         """The workspace that a session belongs to. Raises UsageError (not_found)."""
-        self.get_session(session)
-        return self._db.first("SELECT workspace FROM sessions WHERE id = ?", (session,))[0]
+        return self._check(session)
+
+    def last_seq(self, session: str) -> int:
+        """The number of the last durable chunk, 0 before the first. Raises UsageError (not_found)."""
+        if last := self._db.first("SELECT MAX(seq) FROM chunks WHERE session = ?", (session,))[0]:
+            return last
+        self._check(session)
+        return 0
+
+    def _check(self, session: str) -> str:
+        """The workspace of a session. Raises UsageError (not_found)."""
+        row = self._db.first("SELECT workspace FROM sessions WHERE id = ?", (session,))
+        if row is None:
+            raise _unknown("journal.no_session", session)
+        return row[0]
 
     def list_sessions(self, query: str = "", limit: int = 50, workspace: str | None = None) -> list[Session]:
         """Newest first; `query` is looked for in titles and in what people and models said."""
@@ -109,13 +127,20 @@ class Journal:
     def running_titles(self, workspace: str, *, beside: str, most: int) -> list[str]:
         """The titles of at most so many other sessions than `beside` in which a run of this folder is under way
         now, in any process, the last one first."""
-        rows = self._db.query(
-            "SELECT id, title FROM sessions WHERE workspace = ? AND id <> ? AND status IN ('running', 'waiting')"
-            " ORDER BY updated_at DESC",
-            (workspace, beside),
+        held = (
+            title
+            for session, title in self._running(workspace)
+            if session != beside and not self._lock(session).is_free()
         )
-        held = (title for session, title in rows if not self._lock(session).is_free())
         return list(islice(held, most))
+
+    def _running(self, workspace: str) -> Iterator[tuple[str, str]]:
+        """The sessions of a folder that are noted as under way, a page at a time: mostly the first few tell."""
+        for start in count(0, PAGE):
+            page = self._db.query(RUNNING, (workspace, PAGE, start))
+            yield from page
+            if len(page) < PAGE:
+                return
 
     def delete_session(self, session: str) -> None:
         """Delete a session. Raises UsageError: unknown, or a run of it is in progress; DaikuError: it failed."""
@@ -139,9 +164,10 @@ class Journal:
 
     def chunks(self, session: str, after_seq: int = 0, most: int = -1) -> list[Chunk]:
         """The durable chunks after `after_seq`, oldest first, all or the first `most`. Raises UsageError (not_found)."""
-        self.get_session(session)
         found = f"{READ} WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?"
         rows = self._db.query(found, (session, after_seq, most))
+        if not rows:
+            self._check(session)
         return [chunk_of(session, row) for row in rows]
 
     def changes(self, session: str, after_seq: int = 0) -> list[Chunk]:
@@ -214,7 +240,7 @@ class Journal:
     def _lock(self, session: str) -> Lock:
         if self._locks is None:
             return MemoryLock(session, self._held)
-        return SessionLock(self._locks / f"{session}.lock")
+        return SessionLock(self._locks / f"{session}.lock", self._held_files)
 
     def close(self) -> None:
         """Give unused sequence numbers back and close the file."""

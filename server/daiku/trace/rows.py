@@ -18,6 +18,8 @@ CREATE TABLE IF NOT EXISTS sessions(
   created_at TEXT NOT NULL, updated_at TEXT NOT NULL,
   model TEXT, status TEXT NOT NULL, reserved INTEGER NOT NULL DEFAULT 0) STRICT;
 CREATE INDEX IF NOT EXISTS sessions_by_time ON sessions(workspace, updated_at DESC);
+CREATE INDEX IF NOT EXISTS sessions_under_way ON sessions(workspace, updated_at DESC)
+  WHERE status = 'running' OR status = 'waiting';
 CREATE TABLE IF NOT EXISTS chunks(
   session TEXT NOT NULL, seq INTEGER NOT NULL, time TEXT NOT NULL, run TEXT NOT NULL,
   parent TEXT, agent TEXT NOT NULL, type TEXT NOT NULL, data TEXT NOT NULL,
@@ -31,6 +33,10 @@ CREATE INDEX IF NOT EXISTS file_changes ON chunks(session, seq)
 """The journal's tables; the indexes hold only what their questions look for, so that other events cost nothing."""
 
 INSERT = "INSERT INTO chunks VALUES(?,?,?,?,?,?,?,?)"
+RUNNING = (
+    "SELECT id, title FROM sessions WHERE workspace = ? AND (status = 'running' OR status = 'waiting')"
+    " ORDER BY updated_at DESC LIMIT ? OFFSET ?"
+)
 READ = "SELECT seq, time, run, parent, agent, type, data FROM chunks"
 
 Row: TypeAlias = tuple[str, int, str, str, str | None, str, str, str]

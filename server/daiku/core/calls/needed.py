@@ -61,6 +61,8 @@ def needed_tools(
     """How those of the `deferred` tools are called that `request` needs in this mode and with these plans, a line
     each; empty where it needs none. `by_find` False: the model has no tools/call and calls them by name."""
     names = dict.fromkeys((*_by_state(mode, plans), *_by_words(request)))
+    if not names:
+        return ""
     specs = {spec.name: spec for spec in deferred}
     wanted = [specs[name] for name in names if name in specs][:MOST]
     if not wanted:

@@ -6,6 +6,7 @@ import difflib
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from types import MappingProxyType
 
 from daiku.domain.tools import ToolSpec
@@ -57,6 +58,7 @@ _FOREIGN: Mapping[str, str] = MappingProxyType(
 _CANONICAL = re.compile(r"[^/]+/.")
 
 
+@lru_cache(maxsize=1024)
 def wire_name(name: str) -> str:
     """`name` as a function name for native calls: letters, digits, `_` and `-`, at most 64.
 

@@ -9,6 +9,8 @@ from pydantic import JsonValue
 from pydantic_core import from_json
 
 _BOM = b"\xef\xbb\xbf"
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
+"""Made once: `json.dumps` makes one for each value that it is not to encode as usual."""
 
 
 class SseEvent(NamedTuple):
@@ -207,5 +209,4 @@ def mend(text: str) -> str:
 
 def encode_json(value: JsonValue) -> bytes:
     """Compact UTF-8 JSON; lone surrogates become U+FFFD, so that any text can be sent."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-    return mend(text).encode()
+    return mend(_ENCODER.encode(value)).encode()

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 
 from daiku.core.guard.guard import Policy
 from daiku.core.ports import Grants, Workspace
@@ -39,7 +39,7 @@ def run_policy(
         resolve=_resolver(workspace),
         closed=partial(is_closed, workspace),
         roots=tuple(str(root) for root in workspace.roots),
-        home=str(Path.home()),
+        home=os.path.expanduser("~"),  # noqa: PTH111  # a tenth of what a Path costs, for every run
     )
 
 

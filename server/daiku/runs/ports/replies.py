@@ -66,7 +66,8 @@ class Replies:
         own = agent.role.tools if agent.role is not None and native else ()
         traits = self.model.traits if self.model is not None else ANY_MODEL
         chosen = agent.sent(specs, window, traits.edits, lambda: is_large_project(services.roots))
-        self._set = replace(chosen, offered=(*chosen.offered, *own))
+        # The same tuple in every run, where nothing is added: a provider knows by it what it encoded last.
+        self._set = replace(chosen, offered=(*chosen.offered, *own)) if own else chosen
         self.tools = {spec.name: spec for spec in agent.allowed(specs, mode)}
         told = servers.prompt() if servers is not None else ""
         self._system = system_prompt(

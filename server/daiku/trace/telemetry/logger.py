@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import atexit
 import logging
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
 from typing import Self, TypeAlias, assert_never
 
@@ -24,7 +24,9 @@ logger = logging.getLogger(__name__)
 
 MOST_WAITING = 5_000
 """Chunks that wait to be written; of more the new ones are left out, and counted."""
-AT_ONCE = 500
+GATHER_SECONDS = 0.05
+"""What comes within this time is written together: a thread that is woken for each chunk takes the interpreter from
+the runs each time."""
 CLOSE_SECONDS = 5.0
 """Seconds that a slow disk is given at the end."""
 
@@ -82,7 +84,7 @@ class TraceLogger:
             if otlp_endpoint
             else None
         )
-        self._queue: SimpleQueue[_Item | None] = SimpleQueue()
+        self._queue = _Queue()
         self._work = _Work(self._queue, self._files, self._sender, self._miss)
         self._lock = Lock()
         self._thread: Thread | None = None
@@ -91,7 +93,7 @@ class TraceLogger:
         """Take the next chunk of a run."""
         if chunk.event.type in EPHEMERAL:
             return
-        if self._queue.qsize() >= MOST_WAITING:
+        if len(self._queue) >= MOST_WAITING:
             self._miss(1, "the disk does not keep up")
             return
         self._put(chunk)
@@ -112,6 +114,7 @@ class TraceLogger:
             return True
         reached = _Reached()
         self._put(reached)
+        self._queue.hurry()
         return reached.done.wait(seconds)
 
     @property
@@ -130,6 +133,7 @@ class TraceLogger:
             if thread is not None:
                 atexit.unregister(self.close)
                 self._queue.put(None)
+                self._queue.hurry()
                 thread.join(CLOSE_SECONDS)
         if self._sender is not None:
             self._sender.close()
@@ -155,6 +159,36 @@ class TraceLogger:
         self.missed += count
 
 
+class _Queue:
+    """What waits for the thread, in order. Put in by any thread, taken out by one."""
+
+    def __init__(self) -> None:
+        self._items: deque[_Item | None] = deque()
+        self._some, self._hurried = Event(), Event()
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    def put(self, item: _Item | None) -> None:
+        """Add `item`; None is the end. The thread is woken for the first one only."""
+        self._items.append(item)
+        if not self._some.is_set():
+            self._some.set()
+
+    def hurry(self) -> None:
+        """Let nothing more be waited for."""
+        self._hurried.set()
+
+    def take(self) -> list[_Item | None]:
+        """What there is once there is something, and what came soon after it."""
+        self._some.wait()
+        self._hurried.wait(GATHER_SECONDS)
+        # Cleared first: what is put in from here on wakes the thread again.
+        self._some.clear()
+        self._hurried.clear()
+        return [self._items.popleft() for _ in range(len(self._items))]
+
+
 @dataclass(slots=True)
 class _Session:
     """What is known of a session while a run of it is under way."""
@@ -168,7 +202,7 @@ class _Work:
 
     def __init__(
         self,
-        queue: SimpleQueue[_Item | None],
+        queue: _Queue,
         files: TraceFiles | None,
         sender: SpanSender | None,
         miss: Callable[[int, str], None],
@@ -181,26 +215,15 @@ class _Work:
     def __call__(self) -> None:
         over = False
         while not over:
-            items, over = self._next()
-            for item in items:
+            for item in self._queue.take():
+                if item is None:
+                    over = True
+                    continue
                 try:
                     self._do(item)
                 except Exception:  # the thread's boundary: tracing never takes a run along
                     logger.exception("something of the trace is missing")
             self._write()
-
-    def _next(self) -> tuple[list[_Item], bool]:
-        """What waits, at least one; whether it is the last."""
-        item, items = self._queue.get(), list[_Item]()
-        while item is not None:
-            items.append(item)
-            if len(items) >= AT_ONCE:
-                return items, False
-            try:
-                item = self._queue.get_nowait()
-            except Empty:
-                return items, False
-        return items, True
 
     def _do(self, item: _Item) -> None:
         match item:
