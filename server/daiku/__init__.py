@@ -38,12 +38,16 @@ _PLACES = {
 def __getattr__(name: str) -> Any:
     if name not in _PLACES:
         raise AttributeError(f"module 'daiku' has no attribute {name!r}")
-    # What a module makes as it is imported stays: to look through it for garbage is a tenth of an import's time.
+    # What a module makes as it is imported stays: to look through it for garbage is a tenth of an import's time. Frozen
+    # and released again it is among what is old, which is looked through last.
     collecting = gc.isenabled()
     gc.disable()
     try:
         value = getattr(import_module(_PLACES[name]), name)
     finally:
+        if collecting and not gc.get_freeze_count():
+            gc.freeze()
+            gc.unfreeze()
         if collecting:
             gc.enable()
     globals()[name] = value

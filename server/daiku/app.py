@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +15,7 @@ from daiku.agents.templates import prompts_of
 from daiku.core.guard.redact import redactor
 from daiku.core.guardrails.fingerprints import Fingerprints
 from daiku.core.ports import Editor, Guard, LanguageModelBridge, Remembers, Router, Terminals, Workspace
+from daiku.dataclass import dataclass, field
 from daiku.domain.errors import DaikuError
 from daiku.domain.tools import ToolSpec
 from daiku.guardrails.configured import configured_guardrails

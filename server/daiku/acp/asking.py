@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 from acp import Client, RequestError
@@ -13,6 +12,7 @@ from acp.schema import AllowedOutcome, PermissionOption, ToolCallUpdate
 from daiku.acp.outbox import Outbox
 from daiku.acp.toolcalls import kind_of, title_of
 from daiku.acp.updates import View
+from daiku.dataclass import dataclass
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError
 from daiku.domain.events import ApprovalAsked, ApprovalDecision, InputAsked

@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Coroutine
-from dataclasses import dataclass, field
 from typing import Any
 
 from acp import Client
@@ -21,6 +20,7 @@ from daiku.acp.toolcalls import Place
 from daiku.acp.updates import View, Written
 from daiku.agents.coding.planner import planner_request
 from daiku.core.plans.transitions import approve_plan
+from daiku.dataclass import dataclass, field
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.events import InputAsked, InputGiven, PlanEvent, RunFinished, RunStarted

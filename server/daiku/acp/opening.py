@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from daiku.core.guard.redact import redactor
 from daiku.core.ports import Terminals, Workspace
+from daiku.dataclass import dataclass
 from daiku.domain.base import JsonObject
 from daiku.domain.config import MCPServerSettings
 from daiku.domain.errors import Failure, UsageError

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from acp.schema import (
@@ -16,6 +15,7 @@ from acp.schema import (
     TextResourceContents,
 )
 
+from daiku.dataclass import dataclass
 from daiku.domain.messages import Image
 from daiku.domain.runs import ContextItem, Position, Range
 

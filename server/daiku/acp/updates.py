@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from acp.helpers import ToolCallContentVariant, plan_entry, text_block, tool_content, tool_terminal_ref
@@ -31,6 +30,7 @@ from daiku.acp.toolcalls import (
     whole_differences,
 )
 from daiku.core.text.truncate import truncate_middle
+from daiku.dataclass import dataclass, field
 from daiku.domain.base import JsonObject
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import Failure

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from types import MappingProxyType
@@ -25,6 +24,7 @@ from daiku.agents.typed_output import TypedOutput, typed_output
 from daiku.core.calls.toolnames import wire_name
 from daiku.core.calls.toolsets import CALL, FIND, ToolSet, choose_tools
 from daiku.core.ports import Guard, Remembers
+from daiku.dataclass import dataclass, field, fields
 from daiku.domain.labels import Label
 from daiku.domain.runs import Mode
 from daiku.domain.tools import EditForm, Effect, ToolSpec

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
 
 from daiku.agents.role import Role
 from daiku.core.replies.parse import Unreadable
 from daiku.core.state.machine import Move
 from daiku.core.state.state import State
+from daiku.dataclass import dataclass
 from daiku.domain.errors import Failure
 from daiku.domain.labels import Label
 from daiku.domain.runs import ApprovalMode

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 from typing import TypeAlias
 
 from daiku.core.code.project import MANIFEST_LIMIT, Folder, Package, package_facts
 from daiku.core.code.projectkinds import READ, packages_of
+from daiku.dataclass import dataclass, field
 
 DEPTH = 3
 """Folders below a root that are looked into: packages/name, apps/web/api."""

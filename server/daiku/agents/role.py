@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
-from dataclasses import dataclass, replace
 from typing import cast
 
 from pydantic import JsonValue
@@ -12,6 +11,7 @@ from daiku.core.replies.parse import ATTEMPTS, Unreadable, should_give_up
 from daiku.core.run.reminders import promises
 from daiku.core.state.context import is_rules
 from daiku.core.textcalls.codecs import FormatProblem, TextProtocol, decode, encode
+from daiku.dataclass import dataclass, replace
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import DaikuError, Failure, LLMRequestError
 from daiku.domain.messages import (

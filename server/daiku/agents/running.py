@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from os import PathLike
 from typing import Any, Protocol, Self, TypeAlias, TypedDict
 
 from daiku.core.ports import Guard, Remembers
+from daiku.dataclass import dataclass
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import Failure
 from daiku.domain.events import ApprovalAsked, ApprovalDecision

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from daiku.agents.agent import Agent, Prompt
@@ -23,6 +22,7 @@ from daiku.agents.drafting.reference import REFERENCE
 from daiku.agents.drafting.reflection import LESSONS, REFLECTION
 from daiku.agents.drafting.style import STYLE
 from daiku.agents.part import Part
+from daiku.dataclass import dataclass, field
 from daiku.domain.errors import Failure, UsageError
 from daiku.domain.labels import Label
 from daiku.texts.text import text

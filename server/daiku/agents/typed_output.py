@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from inspect import isbuiltin, isfunction
 from typing import Any
@@ -17,6 +16,7 @@ from daiku.agents.role import Role
 from daiku.core.calls.arguments import parse_arguments, schema_of
 from daiku.core.calls.toolnames import wire_name
 from daiku.core.replies.parse import Unreadable, read_json
+from daiku.dataclass import dataclass
 from daiku.domain.messages import AssistantMessage, Message
 from daiku.domain.tools import ToolSpec
 from daiku.texts.text import Text

@@ -7,7 +7,6 @@ import os
 import sys
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from daiku.cli.ask import keyboard
@@ -16,6 +15,7 @@ from daiku.cli.display.show import Show, usage_text
 from daiku.cli.display.term import Terminal, human_stream, safe
 from daiku.cli.interrupts import on_interrupt
 from daiku.cli.main import CANCELLED, FAILED, USAGE, complain, silence_broken_pipe, write_output
+from daiku.dataclass import dataclass
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError
 from daiku.domain.events import ApprovalAsked, InputAsked, RunStarted

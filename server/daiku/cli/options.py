@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import click
 
 from daiku.cli.display.term import person_present
 from daiku.cli.main import usage
+from daiku.dataclass import dataclass
 from daiku.domain.base import JsonObject
 from daiku.domain.runs import ApprovalMode, Mode
 from daiku.texts.terminal import say

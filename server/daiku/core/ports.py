@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
+from daiku.dataclass import dataclass
 from daiku.domain.base import JsonObject
 from daiku.domain.guardrails import GuardrailAnswer
 from daiku.domain.routing import Route

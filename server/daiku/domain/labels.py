@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from daiku.dataclass import dataclass
 from daiku.texts.catalogue import ENGLISH, label
 
 

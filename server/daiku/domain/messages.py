@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
 from pydantic import Field, JsonValue, model_validator
 
+from daiku.dataclass import dataclass
 from daiku.domain.base import Frozen, JsonObject, Wire
 from daiku.domain.tools import Outcome, ToolCall, ToolSpec, with_outcome
 from daiku.texts.text import NO_TEXT, Text, as_json, from_json

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+from daiku.dataclass import dataclass
 from daiku.domain.messages import Usage
 
 

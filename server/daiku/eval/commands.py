@@ -7,9 +7,9 @@ import os
 import shutil
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
+from daiku.dataclass import dataclass
 from daiku.domain.config import SandboxSettings
 from daiku.tools.sandbox import Bounds, sandbox_argv, sandbox_state
 from daiku.tools.shell.environment import child_environment

@@ -7,11 +7,11 @@ import os
 import shutil
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from pathspec import GitIgnoreSpec
 
+from daiku.dataclass import dataclass
 from daiku.eval.commands import CommandEnd, Where, run_argv, run_line
 from daiku.eval.task import CHECK_FILES, FILES, GitSource, Task
 from daiku.store.lock import SessionLock

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 
+from daiku.dataclass import dataclass, field
 from daiku.domain.base import new_id
 from daiku.domain.errors import Failure, UsageError
 from daiku.eval.attempt import Job, Setting, attempt, check_model, not_made, why_not_safe

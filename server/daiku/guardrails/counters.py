@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import closing
-from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, cast
 from urllib.parse import urlsplit
 
+from daiku.dataclass import dataclass, field
 from daiku.domain.errors import DaikuError, Failure
 from daiku.store.sqlite import connect
 from daiku.texts.text import text

@@ -13,13 +13,13 @@ import threading
 from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Literal
 
 from daiku.core.guardrails.forms import searched_forms
 from daiku.core.guardrails.patterns import is_cheap
+from daiku.dataclass import dataclass, field
 from daiku.guardrails.matcher import FOUND
 
 SECONDS = 1.0

@@ -6,12 +6,12 @@ import json
 import os
 import stat
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
 from daiku.core.guardrails.fingerprints import Fingerprints, fingerprints
+from daiku.dataclass import dataclass, field
 from daiku.workspace.globs import matcher
 
 CORPUS = Path(__file__).with_name("corpus.json")

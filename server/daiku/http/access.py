@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Iterable
-from dataclasses import dataclass
 from ipaddress import ip_address
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from daiku.dataclass import dataclass
 from daiku.domain.errors import Failure
 from daiku.http.answers import failure_answer
 from daiku.texts.text import text

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from functools import partial
 
 from pydantic import BaseModel
@@ -15,6 +14,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from daiku import api
+from daiku.dataclass import dataclass
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.domain.runs import RunResult

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Literal, overload
 
 from pydantic import JsonValue
 
 from daiku.core.run.budget import Quote, worst_quote
 from daiku.core.textcalls.codecs import add_dropped_notes
+from daiku.dataclass import dataclass, field, replace
 from daiku.domain.config import Price, ProviderSettings, ToolProtocol
 from daiku.domain.errors import DaikuError, LLMError, LLMRateLimitError, LLMTimeoutError, StreamCutError
 from daiku.domain.messages import (

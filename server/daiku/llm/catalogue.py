@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Literal
 
 from daiku.core.text.patterns import lazy
+from daiku.dataclass import dataclass
 from daiku.domain.config import Price
 from daiku.domain.messages import ModelInfo, Usage
 from daiku.texts.text import NO_TEXT, Text, text

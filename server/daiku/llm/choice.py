@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import assert_never
 
+from daiku.dataclass import dataclass
 from daiku.domain.config import ProviderSettings
 from daiku.domain.errors import DaikuError, Failure, LLMAuthError, LLMRequestError, UsageError
 from daiku.llm.catalogue import find_model, normalize_model_name

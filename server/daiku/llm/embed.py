@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Protocol
 from urllib.parse import quote
 
@@ -12,6 +11,7 @@ from pydantic import JsonValue
 
 from daiku.core.retrieval.hashed import DIMENSION, NAME, UNRELATED, hashed_vector
 from daiku.core.retrieval.vectors import Vector, whole_vector
+from daiku.dataclass import dataclass, field
 from daiku.domain.base import JsonObject
 from daiku.domain.config import ProviderSettings
 from daiku.domain.errors import Failure, LLMError, UsageError

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, Protocol
 
 from daiku.core.run.budget import Quote
 from daiku.core.text.patterns import lazy
+from daiku.dataclass import dataclass
 from daiku.domain.config import ToolProtocol
 from daiku.domain.messages import Effort, ModelEvent, ModelRequest
 from daiku.domain.tools import EditForm

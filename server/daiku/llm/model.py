@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from daiku.core.ports import LanguageModelBridge
+from daiku.dataclass import dataclass
 from daiku.domain.config import ProviderSettings
 from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.messages import ModelInfo, Usage

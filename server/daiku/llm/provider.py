@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Literal, Protocol
 from urllib.parse import urlsplit
 
 from daiku.core.ports import LanguageModelBridge
+from daiku.dataclass import dataclass, field
 from daiku.domain.config import ProviderSettings
 from daiku.domain.messages import ModelEvent, ModelInfo, ModelRequest
 from daiku.llm.transport.service import Service

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncGenerator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from daiku.core.text.words import streamed_pieces
+from daiku.dataclass import dataclass, field
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import (
     ContextOverflowError,

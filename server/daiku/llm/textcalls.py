@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass, replace
 
 from daiku.core.textcalls.codecs import FormatProblem, decode, encode
 from daiku.core.textcalls.humantext import HumanText
 from daiku.core.textcalls.parsed_calls import OfferedTools
+from daiku.dataclass import dataclass, replace
 from daiku.domain.config import ToolProtocol
 from daiku.domain.errors import Failure, LLMRequestError
 from daiku.domain.messages import (

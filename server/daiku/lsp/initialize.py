@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 from urllib.parse import unquote, urlsplit
 
+from daiku.dataclass import dataclass
 from daiku.lsp.methodnames import METHODS
 from daiku.version import __version__
 

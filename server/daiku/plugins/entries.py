@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from types import MappingProxyType
 from typing import Generic, Literal, TypeVar, cast
 
+from daiku.dataclass import dataclass
 from daiku.texts.text import NO_TEXT, Text, text
 
 T = TypeVar("T")

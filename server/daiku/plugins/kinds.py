@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Protocol, cast
 
 from daiku.agents.agent import Agent
 from daiku.agents.table import ALL_AGENTS
 from daiku.core.calls.toolnames import wire_name
+from daiku.dataclass import dataclass, field, replace
 from daiku.llm.provider import ProviderEntry
 from daiku.llm.table import PROVIDERS
 from daiku.plugins.entries import Kind, Loaded, Plugin, load, many

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Generator, Hashable, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from pydantic import BaseModel
 
+from daiku.dataclass import dataclass, field
 from daiku.prompts.literal import fill_literally
 from daiku.prompts.overrides import FOLDER, Problem, Source, read_overrides
 

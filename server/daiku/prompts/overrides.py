@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
+
+from daiku.dataclass import dataclass
 
 FOLDER = Path(".daiku") / "prompts"
 LARGEST = 100_000

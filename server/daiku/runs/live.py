@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
 
 from daiku.agents.agent import Agent
 from daiku.core.changes.scope import EditPlace
@@ -13,6 +12,7 @@ from daiku.core.guard.guard import Policy
 from daiku.core.run.reminders import reserves_final_round
 from daiku.core.state.recorder import Recorder
 from daiku.core.state.state import State
+from daiku.dataclass import dataclass, field, replace
 from daiku.domain.events import ApprovalGiven, InputGiven
 from daiku.domain.runs import ApprovalMode
 from daiku.domain.tools import ToolResult

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from daiku.agents.agent import Agent
 from daiku.core.changes.scope import EditPlace, edit_place
 from daiku.core.ports import Workspace
 from daiku.core.run.plan_outcome import touched_plan
 from daiku.core.state.state import State
+from daiku.dataclass import dataclass
 from daiku.domain.base import long_id
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError

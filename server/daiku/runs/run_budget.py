@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 from daiku.core.run.budget import Budget, Quote, add_earlier_use, may_wait, reserve, rounds_used_up, settle
+from daiku.dataclass import dataclass, field, replace
 from daiku.domain.config import ToolProtocol
 from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.messages import ModelEvent, ModelRequest, Reply, Usage

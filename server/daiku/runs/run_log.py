@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from daiku.agents.agent import Agent
 from daiku.core.run.plan_outcome import plan_standing
 from daiku.core.state.recorder import Recorder
 from daiku.core.state.state import State
+from daiku.dataclass import dataclass
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import EPHEMERAL, Event, ToolCallEvent
 from daiku.domain.runs import RunResult, RunStatus

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass, field, replace
 
 from daiku.agents.agent import Agent
 from daiku.core.run.budget import Budget
 from daiku.core.state.fold import fold
 from daiku.core.state.state import State
+from daiku.dataclass import dataclass, field, replace
 from daiku.domain.base import long_id
 from daiku.domain.errors import DaikuError, Failure, FailureKind, UsageError
 from daiku.domain.events import (

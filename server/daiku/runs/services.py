@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from daiku.agents.agent import HANDOFF, Agent
 from daiku.agents.table import Agents
 from daiku.core.guard.guard import Policy
 from daiku.core.ports import Checkpoints, Editor, Grants, Guard, Remembers, Router, Workspace
+from daiku.dataclass import dataclass, field, replace
 from daiku.domain.errors import DaikuError
 from daiku.domain.runs import ApprovalMode, Mode
 from daiku.llm.families import Model

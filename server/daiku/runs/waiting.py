@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from daiku.core.state.state import State
+from daiku.dataclass import dataclass, field
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import ApprovalAsked, ApprovalGiven, InputAsked, InputGiven
 from daiku.texts.text import text

@@ -7,11 +7,11 @@ import atexit
 import os
 import threading
 from collections.abc import Callable, Coroutine, Generator
-from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from daiku.agents.agent import Agent
 from daiku.app import App
+from daiku.dataclass import dataclass, field
 from daiku.domain.errors import UsageError
 from daiku.runs import Runs
 from daiku.sdk.opening import Opening, names_a_model, said, uses_builtin_tools

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field
 from typing import ClassVar
 
+from daiku.dataclass import dataclass, field
 from daiku.domain.messages import AssistantMessage, Message, Usage, UserMessage
 from daiku.llm.adapter import LLMAdapter
 from daiku.llm.catalogue import SEED_MODELS, TRAITS

@@ -7,7 +7,6 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -19,6 +18,7 @@ from daiku.app import App, Given, build
 from daiku.core.guard.redact import redactor
 from daiku.core.ports import Guard, Remembers, Router
 from daiku.core.replies.parse import describe_error
+from daiku.dataclass import dataclass, field
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import DaikuError, UsageError
 from daiku.domain.runs import ContextItem, RunLimits

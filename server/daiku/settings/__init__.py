@@ -7,11 +7,11 @@ import stat
 import sys
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import platformdirs
 
+from daiku.dataclass import dataclass
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import Failure, UsageError
 from daiku.llm.table import PROVIDERS

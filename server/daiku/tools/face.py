@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import JsonValue
 
+from daiku.dataclass import dataclass
 from daiku.domain.base import JsonObject
 from daiku.domain.labels import Label
 

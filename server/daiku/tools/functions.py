@@ -6,11 +6,11 @@ import asyncio
 import inspect
 import re
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast, get_args, overload
 
 from daiku.core.calls.docstrings import read_docstring
+from daiku.dataclass import dataclass, replace
 from daiku.domain.events import Event
 from daiku.domain.tools import Effect, ToolResult
 from daiku.tools.returned import result_of

@@ -6,7 +6,6 @@ import functools
 import inspect
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, cast, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, Field, create_model
@@ -14,6 +13,7 @@ from pydantic.errors import PydanticUserError
 from pydantic.fields import FieldInfo
 
 from daiku.core.calls.arguments import schema_text
+from daiku.dataclass import dataclass
 from daiku.tools.tool import Args, ToolContext
 
 _POSITIONAL = inspect.Parameter.POSITIONAL_ONLY

@@ -8,8 +8,9 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
+
+from daiku.dataclass import dataclass, field
 
 T = TypeVar("T")
 

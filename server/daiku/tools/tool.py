@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol
 
@@ -14,6 +13,7 @@ from daiku.core.changes.choose import ChosenHunks
 from daiku.core.changes.scope import EditPlace
 from daiku.core.ports import Checkpoints, Editor, Workspace
 from daiku.core.proof.evidence import Evidence
+from daiku.dataclass import dataclass, field
 from daiku.domain.base import JsonObject
 from daiku.domain.events import Event
 from daiku.domain.tools import Effect, ToolResult

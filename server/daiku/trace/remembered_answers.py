@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from daiku.core.guard.grant_words import grant_in_words
+from daiku.dataclass import dataclass
 from daiku.texts.text import Text, text
 from daiku.trace.consent import ConsentStore
 from daiku.trace.grants import GrantStore

@@ -6,11 +6,11 @@ import asyncio
 import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from daiku.core.changes.diff import stat
 from daiku.core.ports import TextFile, Workspace
+from daiku.dataclass import dataclass
 from daiku.domain.errors import DaikuError, Failure, StaleVersionError
 from daiku.domain.work.patches import FileChange, FileStat, Patch
 from daiku.texts.text import Text, text

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import codecs
 import re
-from dataclasses import dataclass
+
+from daiku.dataclass import dataclass
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from pathspec import GitIgnoreSpec
 
 from daiku.core.protected.paths import holds_secrets
+from daiku.dataclass import dataclass, field
 
 _CLOSING = ".daikuignore"
 _ALWAYS = frozenset({".git", ".hg", ".svn"})

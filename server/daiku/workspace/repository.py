@@ -6,9 +6,9 @@ import os
 import re
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
+from daiku.dataclass import dataclass
 from daiku.workspace.paths import homes, within
 
 MOST_ALTERNATES = 20

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from time import monotonic
 
+from daiku.dataclass import dataclass
 from daiku.workspace.ignores import IgnoreFiles, Ignores, hides
 from daiku.workspace.paths import root_of
 

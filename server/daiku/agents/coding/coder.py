@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from daiku.agents.agent import LOOKING, Agent, Prompt
 from daiku.agents.coding.handover_text import fenced, step_line, work_so_far
@@ -22,6 +21,7 @@ from daiku.core.state.state import State
 from daiku.core.text.patterns import lazy
 from daiku.core.text.truncate import truncate_middle
 from daiku.core.web.research import by_query
+from daiku.dataclass import dataclass
 from daiku.domain.base import Frozen, JsonObject
 from daiku.domain.labels import Label
 from daiku.domain.messages import AssistantMessage, Message, ToolMessage, is_own

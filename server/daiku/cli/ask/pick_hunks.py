@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from daiku.cli.ask import keyboard
 from daiku.cli.display.diffs import coloured_diff
 from daiku.cli.display.show import Show
 from daiku.cli.display.term import Terminal, safe
 from daiku.core.changes.choose import NumberedHunk, shown_hunks
+from daiku.dataclass import dataclass
 from daiku.domain.events import ApprovalAsked, ApprovalDecision
 from daiku.texts.terminal import say
 

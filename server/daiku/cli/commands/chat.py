@@ -6,7 +6,6 @@ import asyncio
 import os
 import sys
 from contextlib import AsyncExitStack
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, get_args
 
@@ -20,6 +19,7 @@ from daiku.cli.display.toollines import stays_lines
 from daiku.cli.drive import RunMode, drive
 from daiku.cli.main import fail, usage
 from daiku.cli.options import RunOptions, run_options
+from daiku.dataclass import dataclass, field, replace
 from daiku.domain.errors import DaikuError
 from daiku.domain.runs import ApprovalMode, Mode, RunResult
 from daiku.sdk.fronts import App, Listener, RunRequest

@@ -7,7 +7,6 @@ import os
 import sys
 import tomllib
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from daiku.cli.display.evaluations import call_lines, progress_line, result_line
 from daiku.cli.display.term import human_stream, terminal
 from daiku.cli.interrupts import on_interrupt
 from daiku.cli.main import CANCELLED, usage, write_output
+from daiku.dataclass import dataclass
 from daiku.domain.base import JsonObject
 from daiku.eval.attempt import Setting
 from daiku.eval.compare import beside

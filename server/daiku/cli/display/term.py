@@ -8,8 +8,9 @@ import shutil
 import sys
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import IO, Literal
+
+from daiku.dataclass import dataclass
 
 Colour = Literal["bold", "dim", "red", "green", "yellow", "blue", "magenta", "cyan", "italic", "strike"]
 _CODES: dict[Colour, str] = {

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
 from daiku.cli.display.diffs import coloured_diff
 from daiku.cli.display.term import Terminal, clip, safe
+from daiku.dataclass import dataclass, field
 from daiku.domain.base import JsonObject
 from daiku.domain.events import Edit, Restored, Review, ToolCallEvent, ToolResponse
 from daiku.domain.work.patches import FileStat, Irrevocable

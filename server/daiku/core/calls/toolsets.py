@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from daiku.core.calls.toolnames import wire_name
+from daiku.dataclass import dataclass
 from daiku.domain.tools import EditForm, ToolSpec
 
 FIND, CALL = "tools/find", "tools/call"

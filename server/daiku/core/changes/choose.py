@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from daiku.core.changes.align import line_ops
 from daiku.core.changes.diff import hunk_groups, patch_diff, split_lines
 from daiku.core.matching.refusal import Refusal
+from daiku.dataclass import dataclass
 from daiku.domain.events import ApprovalAsked, ApprovalGiven
 from daiku.domain.work.patches import FileChange, Patch
 from daiku.texts.text import NO_TEXT, Text, text

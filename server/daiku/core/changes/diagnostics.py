@@ -6,10 +6,10 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 
 from daiku.core.changes.align import LineOp, line_ops
 from daiku.core.ports import Diagnostic
+from daiku.dataclass import dataclass, replace
 from daiku.domain.base import JsonObject
 from daiku.domain.work.patches import FileChange
 

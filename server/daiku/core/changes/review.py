@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from daiku.core.changes.align import line_ops
 from daiku.core.changes.diff import split_lines
+from daiku.dataclass import dataclass, replace
 
 
 class Blob(NamedTuple):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
+from daiku.dataclass import dataclass
 from daiku.domain.runs import Range
 from daiku.domain.work.patches import Patch
 

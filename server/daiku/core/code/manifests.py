@@ -7,9 +7,10 @@ import posixpath
 import re
 import tomllib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import cast
+
+from daiku.dataclass import dataclass, field
 
 _MANIFEST = re.compile(r"(?:^|/)(?:package\.json|[jt]sconfig(?:\.[\w.-]+)?\.json|go\.mod|Cargo\.toml)$")
 _GO_MODULE = re.compile(r"^module\s+(\S+)", re.MULTILINE)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
 
 from daiku.core.code.imports import Import
 from daiku.core.code.manifests import Manifests, folder_of, path_in, told_places
+from daiku.dataclass import dataclass, field
 
 _ENDS = (".ts", ".tsx", ".d.ts", ".js", ".jsx", ".mjs", ".cjs", ".mts", ".cts", ".vue", ".svelte")
 _SCRIPT_SUFFIXES = frozenset({f".{end.rpartition('.')[2]}" for end in _ENDS})

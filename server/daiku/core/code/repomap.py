@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from math import sqrt
 from typing import NamedTuple
 
@@ -12,6 +11,7 @@ from daiku.core.code.commonnames import COMMON_NAMES
 from daiku.core.code.imports import Statements, tells_imports
 from daiku.core.code.modules import Modules
 from daiku.core.code.sidefiles import Side, side_of
+from daiku.dataclass import dataclass
 
 _DAMPING = 0.85
 _ROUNDS = 25

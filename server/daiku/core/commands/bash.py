@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from functools import cache
 
 import tree_sitter_bash
 from tree_sitter import Language, Node, Parser
 
 from daiku.core.commands.words import Word, read_word
+from daiku.dataclass import dataclass, replace
 from daiku.texts.text import Text, text
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import posixpath
 import re
-from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 from daiku.core.commands.bash import SimpleCommand
@@ -13,6 +12,7 @@ from daiku.core.commands.inlinecode import removes_folders
 from daiku.core.commands.words import Word
 from daiku.core.commands.wrappers import inner_commands, program_name
 from daiku.core.text.patterns import lazy
+from daiku.dataclass import dataclass, replace
 from daiku.texts.text import NO_TEXT, Text, text
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 
 from daiku.core.commands.bash import ParsedCommands, SimpleCommand, read_script
 from daiku.core.commands.catastrophe import CommandScope, scope_after, why_never_allowed, why_redirect_denied
@@ -18,6 +17,7 @@ from daiku.core.commands.words import Word
 from daiku.core.commands.wrappers import SHELLS, inner_commands, program_name
 from daiku.core.protected.paths import holds_secrets, why_protected
 from daiku.core.text.patterns import lazy
+from daiku.dataclass import dataclass, replace
 from daiku.domain.config import Answer
 from daiku.texts.text import NO_TEXT, Text, joined, text
 

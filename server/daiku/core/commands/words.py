@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from tree_sitter import Node
+
+from daiku.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from daiku.core.changes.merge import merge_patches, rebase
 from daiku.core.drafting.headings import lines_of
 from daiku.core.drafting.parts import Part, parts_of
 from daiku.core.state.state import State
 from daiku.core.team.record import AnsweredCall, answered_calls
+from daiku.dataclass import dataclass
 from daiku.domain.work.documents import (
     Document,
     Evaluated,

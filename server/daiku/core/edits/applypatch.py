@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from typing import Literal
 
 from daiku.core.matching.hunk import Hunk, HunkLine
 from daiku.core.matching.refusal import Refusal
+from daiku.dataclass import dataclass, replace
 
 _FILE = re.compile(r"\*\*\* (Add|Update|Delete) File: *(.+?)\s*")
 _MOVE = re.compile(r"\*\*\* Move to: *(.+?)\s*")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from daiku.core.matching.refusal import Refusal
+from daiku.dataclass import dataclass
 from daiku.domain.work.patches import SearchReplace
 
 _SEARCH = re.compile(r"(?:<{3,}|-{3,}) SEARCH>?")

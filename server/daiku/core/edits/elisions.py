@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from daiku.core.matching.indents import indent_of
 from daiku.core.matching.refusal import Refusal
 from daiku.core.text.omissions import Kind, has_omission_comment, may_hold_omission, omission_kind
+from daiku.dataclass import dataclass
 
 _CONTEXT = 4
 """Lines next to an elision that are compared where one of them stands in several places."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from daiku.dataclass import dataclass
 from daiku.texts.text import Text, text
 
 _HEADING = re.compile(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from daiku.core.edits.applypatch import FileOp, is_apply_patch, parse_apply_patch
 from daiku.core.edits.blocks import EditBlock, has_blocks, parse_blocks
@@ -14,6 +13,7 @@ from daiku.core.edits.hunks import apply_hunks
 from daiku.core.edits.udiff import FileDiff, is_udiff, parse_udiff
 from daiku.core.matching.hunk import Hunk
 from daiku.core.matching.refusal import AS_WANTED, Refusal
+from daiku.dataclass import dataclass
 from daiku.domain.work.patches import FileChange, Patch, SearchReplace
 
 

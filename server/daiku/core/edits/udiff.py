@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 from daiku.core.matching.hunk import Hunk, HunkLine
 from daiku.core.matching.refusal import Refusal
+from daiku.dataclass import dataclass, replace
 
 _HEADER = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@.*", re.DOTALL)
 _NAME = re.compile(r"(?:---|\+\+\+)[ \t]+(.*)")

@@ -6,13 +6,13 @@ import hashlib
 import json
 import posixpath
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Literal, assert_never
 
 from daiku.core.commands.judge import CommandRules, Judgement, judge, strip_cd
 from daiku.core.guard.referenced_paths import is_kept_output, lexical_path, string_arguments, touched_paths
 from daiku.core.protected.addresses import parse_url
 from daiku.core.protected.paths import holds_secrets, why_content_matters, why_protected
+from daiku.dataclass import dataclass, replace
 from daiku.domain.config import Answer, ApprovalSettings
 from daiku.domain.events import ApprovalKind
 from daiku.domain.runs import ApprovalMode, Mode

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal
 from zlib import crc32
 
 from daiku.core.guardrails.forms import without_hidden
 from daiku.core.text.enclosed import enclosed
 from daiku.core.text.patterns import lazy
+from daiku.dataclass import dataclass
 from daiku.domain.guardrails import GuardrailAction
 
 WARN, BLOCK = 0.28, 0.40

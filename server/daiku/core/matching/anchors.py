@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from daiku.core.matching.match import BlockMatch, Level, find_lines, line_start
+from daiku.dataclass import dataclass
 
 _DEFINES = re.compile(
     r"^[ \t]*(?:(?:export|default|async|public|private|protected|static|pub|abstract|final|override)\s+)*"

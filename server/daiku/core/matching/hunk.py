@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Literal
 
 from daiku.core.matching.match import Level
+from daiku.dataclass import dataclass
 
 Tag = Literal[" ", "-", "+"]
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+
+from daiku.dataclass import dataclass, field
 
 _TABS = (4, 8, 2, 3)
 """How many blanks a tab may stand for."""

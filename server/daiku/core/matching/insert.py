@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from itertools import pairwise
 
 from daiku.core.matching.hunk import Hunk, Replacement
@@ -11,6 +10,7 @@ from daiku.core.matching.indents import indent_of, learn_indents
 from daiku.core.matching.match import BlockMatch, Level
 from daiku.core.matching.preserve import ALIKE, OldLine, keep_blanks, similarity
 from daiku.core.matching.refusal import Refusal, line_number
+from daiku.dataclass import dataclass, field
 
 Lines = list[tuple[str, str]]
 """Lines, each with its line end."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 
 from daiku.core.matching.anchors import Scope, find_scopes
 from daiku.core.matching.hunk import Hunk, HunkLine, Replacement
@@ -11,6 +10,7 @@ from daiku.core.matching.indents import learn_indents
 from daiku.core.matching.insert import replacement_for
 from daiku.core.matching.match import BlockMatch, Level, compare_in_file, find_windows
 from daiku.core.matching.refusal import Refusal, ambiguous, line_number, not_found
+from daiku.dataclass import dataclass, replace
 
 _LONGEST_GAPPED = 40
 """Old lines of a hunk in which a left-out line is looked for."""

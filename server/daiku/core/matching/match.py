@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import IntEnum
 from itertools import pairwise
 
 from daiku.core.matching.indents import learn_indents
 from daiku.core.text.patterns import lazy
+from daiku.dataclass import dataclass
 
 _LOOK_ALIKES = str.maketrans(
     {

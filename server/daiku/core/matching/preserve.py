@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from difflib import SequenceMatcher
 
 from daiku.core.matching.hunk import Tag
 from daiku.core.matching.match import Level
+from daiku.dataclass import dataclass
 
 _TOKEN = re.compile(r"(\s*)(\w+|[^\w\s])")
 ALIKE = 0.5

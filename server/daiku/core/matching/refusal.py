@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
+
+from daiku.dataclass import dataclass, replace
 
 _CANDIDATES = 60
 _SHOWN = 12

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import NamedTuple
 
@@ -14,6 +13,7 @@ from pydantic import JsonValue
 from daiku.core.changes.align import line_ops
 from daiku.core.matching.refusal import Refusal
 from daiku.core.notebooks.spans import Layout, elements, format_cell, format_source, layout_of, members
+from daiku.dataclass import dataclass, replace
 from daiku.domain.base import JsonObject
 from daiku.domain.work.patches import FileChange
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from pydantic import JsonValue
 
+from daiku.dataclass import dataclass
 from daiku.domain.base import JsonObject
 
 _BLANK = re.compile(r"[ \t\n\r]*")

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from daiku.core.commands.bash import read_script
 from daiku.core.commands.judge import CommandRules, read_only
 from daiku.core.commands.wrappers import SHELLS, inner_commands, program_name
 from daiku.core.proof.evidence import plain_command
+from daiku.dataclass import dataclass
 
 
 @dataclass(frozen=True, slots=True)

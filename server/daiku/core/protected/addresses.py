@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from daiku.core.text.patterns import lazy
+from daiku.dataclass import dataclass
 from daiku.texts.text import NO_TEXT, Text, text
 
 MAX_URL = 4000

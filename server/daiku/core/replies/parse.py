@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
 
 from pydantic import JsonValue, ValidationError
 from pydantic_core import from_json
 
+from daiku.dataclass import dataclass
 from daiku.texts.text import Text, joined, text
 
 ATTEMPTS = 5

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Generic, Literal, TypeVar
 
 from pydantic import JsonValue
 
 from daiku.core.replies.parse import SEVERAL, Unreadable, json_values, read_json
+from daiku.dataclass import dataclass
 from daiku.texts.text import text
 
 MAX_QUERIES = 3

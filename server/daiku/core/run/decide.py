@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 from daiku.core.calls.refs import find_refs, why_not_run
@@ -24,6 +23,7 @@ from daiku.core.state.repetition import repetition_failure
 from daiku.core.state.shorten import Reading
 from daiku.core.state.state import State
 from daiku.core.team.person import rejection
+from daiku.dataclass import dataclass
 from daiku.domain.errors import Failure
 from daiku.domain.events import ApprovalAsked, InputAsked
 from daiku.domain.messages import AssistantMessage, Message, ToolMessage

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from typing import Protocol
 
 from daiku.core.changes.choose import choices
@@ -11,6 +10,7 @@ from daiku.core.run.decide import Rules
 from daiku.core.state.recorder import Recorder
 from daiku.core.state.state import State
 from daiku.core.text.visible import show_hidden
+from daiku.dataclass import dataclass
 from daiku.domain.errors import Failure, GuardrailViolation
 from daiku.domain.events import ApprovalAsked, ApprovalGiven, InputAsked, InputGiven
 from daiku.domain.messages import Message, ModelEvent, Usage

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import date
 from typing import assert_never
 
 from daiku.core.calls.toolnames import wire_name
 from daiku.core.guard.guard import Policy
 from daiku.core.state.environment import EDITOR, FOLDER, GIT, MODE, TOOLS, plain_name, stage_mode
+from daiku.dataclass import dataclass
 from daiku.domain.config import Answer
 from daiku.domain.runs import EnvironmentFact, Mode
 

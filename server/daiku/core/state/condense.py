@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from daiku.core.guard.referenced_paths import touched_paths
 from daiku.core.state.context import character_count, is_rules
@@ -17,6 +16,7 @@ from daiku.core.state.shorten import (
     superseded,
 )
 from daiku.core.state.state import Conversation, State
+from daiku.dataclass import dataclass
 from daiku.domain.held import Pruned, ShortenedResult
 from daiku.domain.messages import AssistantMessage, Message, ToolMessage
 

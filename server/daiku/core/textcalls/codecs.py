@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, assert_never
 
 from pydantic import JsonValue
@@ -15,6 +14,7 @@ from daiku.core.calls.stubs import prompt_stub
 from daiku.core.calls.toolnames import spell
 from daiku.core.textcalls.parsed_calls import OfferedTools, UnreadableCall, WrittenCall
 from daiku.core.textcalls.reading import DoubtfulCalls, ReplyCalls, ReplyReader
+from daiku.dataclass import dataclass, replace
 from daiku.domain.base import JsonObject, long_id
 from daiku.domain.config import ToolProtocol
 from daiku.domain.messages import (

@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple, cast
 
 from pydantic import JsonValue
 
 from daiku.core.calls.toolnames import match_spelling
+from daiku.dataclass import dataclass, field
 from daiku.domain.base import JsonObject
 from daiku.domain.tools import ToolSpec
 from daiku.texts.text import Text

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from daiku.core.text.patterns import lazy
@@ -12,6 +11,7 @@ from daiku.core.textcalls.marked import skip_closing_tokens
 from daiku.core.textcalls.parsed_calls import OfferedTools, UnreadableCall, WrittenCall
 from daiku.core.textcalls.problems import CUT, NO_JSON, SOME_VALUES, WITHIN
 from daiku.core.textcalls.scan import CodeBlock, ScannedReply, scan_reply
+from daiku.dataclass import dataclass
 from daiku.texts.text import NO_TEXT, Text
 
 

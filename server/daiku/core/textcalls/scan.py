@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from daiku.core.text.patterns import lazy
 from daiku.core.textcalls.marks import FORMATS
 from daiku.core.textcalls.parsed_calls import OfferedTools, WrittenCall
+from daiku.dataclass import dataclass, field
 from daiku.texts.text import Text
 
 

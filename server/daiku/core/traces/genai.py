@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import JsonValue
 
 from daiku.core.traces.bounded import bounded
 from daiku.core.traces.spans import Span
+from daiku.dataclass import dataclass
 from daiku.domain.base import JsonObject
 
 Attribute = str | int | float | bool

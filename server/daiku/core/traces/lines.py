@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
 
 from pydantic import JsonValue
 
 from daiku.core.traces.bounded import bounded
+from daiku.dataclass import dataclass, field
 from daiku.domain.base import Frozen
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import (

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from pydantic import JsonValue
 
+from daiku.dataclass import dataclass, field, replace
 from daiku.domain.base import JsonObject
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import Failure

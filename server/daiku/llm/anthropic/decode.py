@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from pydantic import JsonValue
 
 from daiku.core.calls.toolnames import NameMap
+from daiku.dataclass import dataclass, field
 from daiku.domain.base import JsonObject, long_id
 from daiku.domain.config import Price
 from daiku.domain.messages import (

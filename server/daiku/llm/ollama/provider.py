@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass
 
 import httpx2
 from pydantic import JsonValue
 
 from daiku.core.calls.toolnames import NameMap
+from daiku.dataclass import dataclass
 from daiku.domain.base import JsonObject
 from daiku.domain.config import ProviderSettings
 from daiku.domain.errors import ContextOverflowError, Failure, LLMRequestError

@@ -6,12 +6,12 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import cast
 
 from pydantic import JsonValue
 
 from daiku.core.calls.toolnames import NameMap
+from daiku.dataclass import dataclass, field
 from daiku.domain.base import JsonObject, long_id
 from daiku.domain.tools import ToolCall
 from daiku.llm.transport.stream import mend

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from typing import Generic, TypeVar, assert_never
 
 from daiku.core.calls.toolnames import wire_name
+from daiku.dataclass import dataclass, field
 from daiku.domain.messages import AssistantMessage, Message, ModelRequest, ToolMessage, UserMessage
 from daiku.domain.tools import ToolCall
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 
+from daiku.dataclass import dataclass, field
 from daiku.texts.text import NO_TEXT, Text, text
 
 LONGEST_MESSAGE = 600

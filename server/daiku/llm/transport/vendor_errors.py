@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import cast
 
 from pydantic import JsonValue
 
+from daiku.dataclass import dataclass
 from daiku.domain.base import JsonObject
 
 # What the services say when the request is larger than the model's window.

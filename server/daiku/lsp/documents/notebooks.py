@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -11,6 +10,7 @@ from pydantic import ValidationError
 
 from daiku.api import EditNotebookParams, EditNotebookResult, EditorFileParams, EditorNotebook, NewCell
 from daiku.core.notebooks.celltext import EMPTY, Cell, match_cells, parse_notebook, write_cells
+from daiku.dataclass import dataclass
 from daiku.lsp.documents.open_documents import to_uri
 from daiku.lsp.wire.protocol import Protocol
 from daiku.lsp.wire.refused import Refused

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 from daiku.core.text.positions import Encoding, line_starts, offset_of
+from daiku.dataclass import dataclass, field
 from daiku.domain.runs import Position
 from daiku.lsp.initialize import to_path
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from daiku.core.changes.align import line_ops
 from daiku.core.text.positions import Encoding, line_starts, range_of
+from daiku.dataclass import dataclass
 from daiku.domain.runs import Range
 from daiku.domain.work.patches import FileChange
 from daiku.lsp.documents.notebooks import OpenNotebook

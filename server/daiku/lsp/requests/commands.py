@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
@@ -12,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from daiku import api
 from daiku.core.drafting.headings import is_prose
+from daiku.dataclass import dataclass
 from daiku.doctor import files, inside, machine
 from daiku.domain.base import Localizable, Wire
 from daiku.domain.errors import Failure, UsageError

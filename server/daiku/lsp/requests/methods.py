@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any
 
 from pydantic import BaseModel
@@ -11,6 +10,7 @@ from pydantic import BaseModel
 from daiku import api
 from daiku.core.plans.proposed import mark_own_checks, problems_of
 from daiku.core.plans.transitions import approve_plan, update_status
+from daiku.dataclass import dataclass
 from daiku.domain.base import Localizable, Wire
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import CheckpointEvent

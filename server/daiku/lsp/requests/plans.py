@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 from pydantic import BaseModel
@@ -15,6 +14,7 @@ from daiku.core.state.fold import apply
 from daiku.core.state.state import State
 from daiku.core.team.moves import plan_of
 from daiku.core.team.report import final_report
+from daiku.dataclass import dataclass, field
 from daiku.domain.chunks import Chunk
 from daiku.domain.runs import RunResult
 from daiku.domain.work.handovers import Brief

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from daiku import api
 from daiku.core.plans.transitions import find_step
 from daiku.core.web.research import gather
+from daiku.dataclass import dataclass, field, replace
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import Edit, PlanEvent, ToolCallEvent, ToolResponse
 from daiku.domain.runs import ApprovalMode, RunResult

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+
+from daiku.dataclass import dataclass, field
 
 MAX_BODY = 256 * 1024 * 1024
 """Bytes. A larger Content-Length is taken for a mistake: nobody sends so much, and we would wait for it."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from functools import partial
 
 from daiku.agents.agent import Agent
@@ -14,6 +13,7 @@ from daiku.core.run import loop
 from daiku.core.state.environment import nested_facts
 from daiku.core.state.fold import fold
 from daiku.core.state.state import State
+from daiku.dataclass import dataclass, replace
 from daiku.domain.base import JsonObject, long_id
 from daiku.domain.errors import DaikuError, Failure, HandoffDepthExceeded, UsageError
 from daiku.domain.events import AgentStart, HandoffEnd, HandoffStart, Notice, RunStarted

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
@@ -12,6 +11,7 @@ from daiku.core.edits.fileblocks import render_file_blocks
 from daiku.core.plans.transitions import find_step
 from daiku.core.ports import Workspace
 from daiku.core.protected.paths import holds_secrets
+from daiku.dataclass import dataclass
 from daiku.domain.errors import DaikuError
 from daiku.domain.work.handovers import Brief, EditsMade
 from daiku.tools.files.mapping import repository_map

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import partial
 from hashlib import sha256
@@ -18,6 +17,7 @@ from daiku.core.replies.parse import error_text
 from daiku.core.state.state import State
 from daiku.core.team import task_report, tasks
 from daiku.core.team.tasks import PlanStep
+from daiku.dataclass import dataclass
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import Failure, ToolValidationError
 from daiku.domain.events import HandoffEnd, PlanEvent

@@ -6,13 +6,13 @@ import asyncio
 import time
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from daiku.agents.coding.tasks import BRINGER
 from daiku.core.guard.guard import Policy
 from daiku.core.ports import Workspace
+from daiku.dataclass import dataclass, replace
 from daiku.domain.base import long_id
 from daiku.domain.errors import DaikuError
 from daiku.domain.events import HandoffEnd, Notice

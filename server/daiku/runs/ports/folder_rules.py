@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from daiku.agents.rules import nested_rules
 from daiku.core.state.recorder import Recorder
+from daiku.dataclass import dataclass, field
 from daiku.domain.errors import DaikuError
 from daiku.domain.events import Notice
 from daiku.domain.tools import ToolCall, ToolResult

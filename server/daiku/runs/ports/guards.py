@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable
-from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import cast
 
@@ -11,6 +10,7 @@ from daiku.agents.agent import Agent
 from daiku.core.guardrails.written import call_text
 from daiku.core.ports import Guard
 from daiku.core.run.ports import BlockedReply
+from daiku.dataclass import dataclass, field, replace
 from daiku.domain.errors import Failure, GuardrailViolation
 from daiku.domain.events import Notice
 from daiku.domain.guardrails import GuardrailAnswer

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from daiku.agents.agent import Agent
 from daiku.core.state.recorder import Recorder
+from daiku.dataclass import dataclass, field
 from daiku.domain.base import long_id
 from daiku.domain.events import ApprovalAsked, ApprovalDecision, ApprovalGiven, Notice
 from daiku.domain.servers import ConsentQuestion

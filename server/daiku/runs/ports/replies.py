@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 from daiku.agents.role import Role, stream_role_reply
 from daiku.agents.system_prompt import summary_order, system_prompt
@@ -14,6 +13,7 @@ from daiku.core.run.prefix import first_divergence
 from daiku.core.state.context import transcript
 from daiku.core.state.state import State
 from daiku.core.text.decisive import truncate_output
+from daiku.dataclass import dataclass, field, replace
 from daiku.domain.messages import Message, ModelEvent, ModelRequest, Reply, Usage, UserMessage
 from daiku.domain.tools import ToolSpec
 from daiku.llm.families import ANY_MODEL

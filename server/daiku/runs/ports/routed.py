@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
 from daiku.agents.agent import HANDOFF, Agent
 from daiku.agents.table import AGENTS, COORDINATOR
+from daiku.dataclass import dataclass, replace
 from daiku.domain.base import long_id
 from daiku.domain.errors import Failure
 from daiku.domain.events import Event, MessageEvent, Notice

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from typing import cast
 
 from daiku.agents.agent import Agent
 from daiku.core.guardrails.written import call_text
 from daiku.core.run.budget import Quote
+from daiku.dataclass import dataclass, field
 from daiku.domain.config import ToolProtocol
 from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.events import Notice

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import NamedTuple
 
@@ -18,6 +17,7 @@ from daiku.core.changes.review import (
     after_typing,
     hunks_of,
 )
+from daiku.dataclass import dataclass
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import Failure, StaleVersionError, UsageError
 from daiku.domain.events import Event, Restored, Review

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -17,6 +16,7 @@ from daiku.core.edits.edits import apply_edits
 from daiku.core.edits.patch import WholeFile, build_patch, parse_patch, paths_of, rewrite_text
 from daiku.core.matching.refusal import AS_WANTED, SHOWS_LINES, Refusal
 from daiku.core.notebooks.celltext import with_cell_texts
+from daiku.dataclass import dataclass, replace
 from daiku.domain.errors import DaikuError, StaleVersionError
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from daiku.core.changes.diagnostics import ProblemDelta, problem_delta, problem_delta_text
 from daiku.core.changes.diff import patch_diff
 from daiku.core.notebooks.celltext import as_text, is_notebook, with_cell_texts
 from daiku.core.ports import Diagnostic
 from daiku.core.text.truncate import truncate_middle
+from daiku.dataclass import dataclass
 from daiku.domain.errors import DaikuError
 from daiku.domain.work.patches import FileChange, Patch
 from daiku.tools.tool import ToolContext

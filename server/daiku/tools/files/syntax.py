@@ -9,13 +9,13 @@ import re
 import tomllib
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import PurePosixPath
 from typing import Any
 
 from daiku.core.matching.refusal import number_lines
 from daiku.core.text.truncate import truncate_middle
+from daiku.dataclass import dataclass
 from daiku.domain.work.patches import FileChange, Patch
 from daiku.tools.files.tags import parser_for
 

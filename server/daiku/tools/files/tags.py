@@ -7,13 +7,13 @@ import re
 import threading
 import time
 from collections import OrderedDict
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from daiku.core.code.imports import read_imports
 from daiku.core.code.repomap import SourceFile, Tag
+from daiku.dataclass import dataclass
 
 if TYPE_CHECKING:
     from tree_sitter import Parser, Query

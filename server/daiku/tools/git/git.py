@@ -7,7 +7,6 @@ import os
 import re
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import Field
@@ -15,6 +14,7 @@ from pydantic import Field
 from daiku.core.ports import Workspace
 from daiku.core.protected.paths import holds_secrets
 from daiku.core.text.truncate import OUTPUT_LIMIT
+from daiku.dataclass import dataclass
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import DaikuError
 from daiku.domain.labels import Label

@@ -8,9 +8,9 @@ import shutil
 import time
 from collections.abc import Collection
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
+from daiku.dataclass import dataclass
 from daiku.texts.text import Text, text
 from daiku.tools.git.git import Repository, repository
 

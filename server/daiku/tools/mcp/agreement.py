@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
+from daiku.dataclass import dataclass
 from daiku.domain.events import ApprovalDecision
 from daiku.domain.servers import Consent, ConsentQuestion
 from daiku.texts.text import NO_TEXT, Text, joined, text

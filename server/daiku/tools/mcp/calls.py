@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
+from daiku.dataclass import dataclass
 from daiku.domain.events import Notice, ToolOutput
 from daiku.texts.text import Text
 from daiku.tools.mcp.definitions import cleaned

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from pathlib import Path
 
+from daiku.dataclass import dataclass
 from daiku.tools.mcp.connection import Hooks, McpConnection
 from daiku.tools.mcp.launch import Launch
 from daiku.tools.mcp.transport.oauth import sign_in

@@ -7,7 +7,6 @@ import contextlib
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -16,6 +15,7 @@ from mcp import Client, MCPError, types
 from mcp.client import Transport
 from pydantic import ValidationError
 
+from daiku.dataclass import dataclass
 from daiku.domain.base import JsonObject
 from daiku.domain.tools import ToolResult
 from daiku.texts.text import NO_TEXT, Text, text

@@ -7,11 +7,11 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from pydantic import JsonValue
 
 from daiku.core.text.truncate import truncate_middle
+from daiku.dataclass import dataclass
 from daiku.domain.base import JsonObject
 from daiku.texts.text import Text, joined, text
 

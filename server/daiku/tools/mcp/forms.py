@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from pydantic import JsonValue
 
+from daiku.dataclass import dataclass
 from daiku.domain.base import JsonObject
 from daiku.texts.text import NO_TEXT, Text, joined, renderings, text
 from daiku.tools.mcp.definitions import cleaned

@@ -8,10 +8,10 @@ import re
 import shlex
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from daiku.dataclass import dataclass
 from daiku.domain.config import MCPServerSettings
 from daiku.texts.text import NO_TEXT, Text, joined, text
 from daiku.tools.mcp.definitions import RESERVED, SERVER_NAME, digest_of, visible

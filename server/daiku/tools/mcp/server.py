@@ -6,10 +6,10 @@ import asyncio
 import importlib
 import logging
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
+from daiku.dataclass import dataclass
 from daiku.domain.base import JsonObject
 from daiku.domain.servers import ServerReport, ServerStatus
 from daiku.domain.tools import ToolResult

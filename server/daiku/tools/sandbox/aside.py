@@ -6,9 +6,9 @@ import os
 import shutil
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 
+from daiku.dataclass import dataclass, field
 from daiku.tools.sandbox.gitfolder import harmless
 from daiku.tools.sandbox.tree import Found, Mark, Role, topmost, tree_of
 from daiku.workspace.paths import within

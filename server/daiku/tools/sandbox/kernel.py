@@ -7,9 +7,10 @@ import platform
 import struct
 import subprocess
 import sys
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from daiku.dataclass import dataclass
 
 _SECONDS = 10
 _UNSHARE = (

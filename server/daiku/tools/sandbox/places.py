@@ -8,10 +8,10 @@ import stat
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
+from daiku.dataclass import dataclass
 from daiku.workspace.paths import homes, within
 
 # Of a home only these are shown, for reading. A folder that also holds credentials is named by its parts.

@@ -7,7 +7,6 @@ import re
 import stat
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from fnmatch import translate
 from functools import lru_cache
 from pathlib import Path
@@ -23,6 +22,7 @@ from daiku.core.protected.names import (
 )
 from daiku.core.protected.paths import holds_secrets, why_protected
 from daiku.core.text.patterns import lazy
+from daiku.dataclass import dataclass, field
 from daiku.tools.sandbox.gitfolder import ALTERNATES, FREE_FOLDERS, STATE_FOLDERS, free_file, runs_commands
 
 Role = Literal["plain", "protected", "git", "modules", "worktrees"]

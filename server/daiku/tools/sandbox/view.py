@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
+from daiku.dataclass import dataclass
 from daiku.tools.sandbox.gitfolder import secret_attributes
 from daiku.tools.sandbox.places import (
     daiku_places,

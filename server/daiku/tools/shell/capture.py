@@ -7,9 +7,9 @@ import contextlib
 import os
 import signal
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
+from daiku.dataclass import dataclass, field
 from daiku.tools.shell.output import TruncatedOutput
 from daiku.tools.shell.process import started
 

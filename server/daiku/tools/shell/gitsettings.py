@@ -7,11 +7,11 @@ import re
 import shutil
 import subprocess
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 from daiku.core.commands.bash import read_script
 from daiku.core.commands.wrappers import program_name
+from daiku.dataclass import dataclass
 from daiku.tools.sandbox import safe_path
 
 Settings = tuple[tuple[str, str], ...]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 from pydantic import Field
@@ -22,6 +21,7 @@ from daiku.core.commands.judge import (
 )
 from daiku.core.commands.wrappers import program_name
 from daiku.core.guard.guard import SandboxState
+from daiku.dataclass import dataclass, replace
 from daiku.domain.errors import DaikuError
 from daiku.domain.tools import ToolResult
 from daiku.tools.sandbox import Bounds, sandbox_argv, sandbox_state

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from html import escape
 from typing import assert_never
 from urllib.parse import urljoin
 
 from daiku.core.text.patterns import lazy
 from daiku.core.web.research import one_line
+from daiku.dataclass import dataclass
 from daiku.tools.web.markup import EndTag, StartTag, TextToken, tokens
 
 MAX_NESTING = 100

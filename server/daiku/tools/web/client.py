@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
 
+from daiku.dataclass import dataclass, field, replace
 from daiku.domain.base import JsonObject
 from daiku.domain.config import ResearchSettings
 from daiku.domain.work.research import SearchResult

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from html import unescape
 from types import MappingProxyType
 from typing import Any, assert_never
 from urllib.parse import parse_qs, urlencode, urljoin, urlsplit
 
 from daiku.core.web.research import rank_results
+from daiku.dataclass import dataclass
 from daiku.domain.work.research import SearchResult
 from daiku.texts.text import NO_TEXT, Text, joined, text
 from daiku.tools.web.markup import EndTag, StartTag, TextToken, tokens

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from daiku.core.text.visible import strip_invisible
 from daiku.core.web.research import one_line
+from daiku.dataclass import dataclass, replace
 from daiku.texts.text import Text, text
 from daiku.tools.web.clean import clean
 from daiku.tools.web.public_web import FetchResponse, readable

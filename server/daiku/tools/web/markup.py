@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from html import unescape
 from typing import TypeAlias
+
+from daiku.dataclass import dataclass
 
 MAX_TAG = 20_000
 """Characters of one tag; a longer one counts as hidden, for nobody writes it to be read."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import base64
 import importlib.util
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from urllib.parse import SplitResult, unquote, urlsplit, urlunsplit
 
+from daiku.dataclass import dataclass, field
 from daiku.texts.text import NO_TEXT, Text, text
 
 PATH = "/v1/traces"

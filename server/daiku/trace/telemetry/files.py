@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
+
+from daiku.dataclass import dataclass
 
 ONE_FILE = (".jsonl", ".ndjson", ".json")
 

@@ -6,13 +6,13 @@ import atexit
 import logging
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Event, Lock, Thread
 from typing import Self, TypeAlias, assert_never
 
 from daiku.core.traces.lines import LineRecorder, as_jsonl
 from daiku.core.traces.spans import SpanRecorder
+from daiku.dataclass import dataclass, field
 from daiku.domain.chunks import Chunk, iso_now
 from daiku.domain.events import EPHEMERAL, RunFinished
 from daiku.trace.telemetry.endpoint import NOTHING, endpoint_problem, parse_endpoint

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import AsyncGenerator, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
+from daiku.dataclass import dataclass
 from daiku.tools.files.engines.dialect import compiled
 from daiku.tools.files.engines.hits import LARGEST, FileCount, Hit, Place, Query
 from daiku.workspace.encodings import decode

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, Protocol
+
+from daiku.dataclass import dataclass
 
 LARGEST = 10_000_000
 """Bytes of the largest file that is searched."""

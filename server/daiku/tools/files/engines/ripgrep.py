@@ -8,9 +8,9 @@ import re
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
+from daiku.dataclass import dataclass
 from daiku.tools.files.engines.hits import HEAVY, LARGEST, FileCount, Hit, Place, Query
 from daiku.workspace.paths import root_of
 

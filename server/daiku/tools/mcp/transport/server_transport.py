@@ -6,12 +6,12 @@ import logging
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, field
 
 import httpx2
 from mcp.client import Transport
 from mcp.client.streamable_http import streamable_http_client
 
+from daiku.dataclass import dataclass, field
 from daiku.texts.text import Text, text
 from daiku.tools.mcp.definitions import visible
 from daiku.tools.mcp.launch import Launch
