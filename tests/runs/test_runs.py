@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from daiku.app import App
+from daiku.domain.chunks import Chunk
 from daiku.domain.errors import UsageError
 from daiku.domain.events import ApprovalAsked, InputAsked, ToolResponse
 from daiku.domain.runs import Mode, RunLimits, RunResult
@@ -99,6 +100,22 @@ async def test_cancelling_ends_the_run_and_its_command_at_once(play: Play, tmp_p
     assert watch.types()[-3:] == ["tool_response", "agent_end", "run_finished"]
     with pytest.raises(UsageError):
         await app.runs.steer(called.run, "x")
+
+
+async def test_who_hears_of_a_run_first_may_cancel_it_at_once(play: Play, tmp_path: Path) -> None:
+    """In the very call that shows its start: nothing works for it yet."""
+    app, watch = play({"calls": [shell("touch made")]}), Watch()
+
+    def listen(chunk: Chunk) -> None:
+        watch(chunk)
+        if chunk.type == "run_started":
+            assert app.runs.begin_cancel(chunk.run) is not None
+
+    result = await app.runs.run(RunRequest("go", approvals="all"), listen)
+    assert result.status == "cancelled"
+    assert watch.types() == ["run_started", "agent_start", "agent_end", "run_finished"]
+    assert app.journal.get_session(result.session_id).status == "cancelled"
+    assert not (tmp_path / "project/made").exists()
 
 
 async def test_a_cancelled_caller_leaves_a_finished_run(play: Play) -> None:

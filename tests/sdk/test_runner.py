@@ -306,6 +306,20 @@ async def test_a_run_is_cancelled_by_its_id() -> None:
     assert stream.result.status == "cancelled"
 
 
+async def test_a_run_is_cancelled_by_whoever_is_shown_its_first_chunk() -> None:
+    """Its task has not begun then; it ends on record all the same, and no model is asked."""
+    agent = Agent("a", "Wait.", model=FakeLLM("never said"))
+    async with Runner() as runner:
+        stream = runner.stream(agent, "Go.")
+        seen = list[str]()
+        async for chunk in stream:
+            if not seen:
+                runner.cancel(chunk.run)
+            seen.append(chunk.type)
+    assert stream.result.status == "cancelled"
+    assert seen == ["run_started", "agent_start", "agent_end", "run_finished"]
+
+
 async def test_a_listener_that_raises_does_not_end_the_run() -> None:
     from daiku.domain.errors import DaikuError as _  # noqa: F401
 

@@ -71,7 +71,7 @@ async def session_delete(work: Work, request: Request) -> ASGIApp:
 
 
 async def session_run(work: Work, request: Request) -> ASGIApp:
-    session = work.app.journal.get_session(_id(request)).session_id
+    work.app.journal.last_seq(session := _id(request))  # raises where there is none
     given = checked(params.RunStart, await read_object(request, MAX_BODY))
     asked = RunRequest(
         given.text,

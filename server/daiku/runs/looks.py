@@ -31,7 +31,7 @@ class Looks:
         it any more."""
         key = (asyncio.get_running_loop(), what)
         shared = self._next.get(key)
-        if shared is None:
+        if shared is None or shared.task.done():
             shared = self._next[key] = _Look(asyncio.create_task(self._look(key, look)))
         shared.askers += 1
         try:
@@ -39,9 +39,10 @@ class Looks:
         finally:
             shared.askers -= 1
             if not shared.askers and not shared.task.done():
-                shared.task.cancel()
                 if self._next.get(key) is shared:
                     del self._next[key]
+                shared.task.cancel()
+                await asyncio.wait({shared.task})  # what it started is ended by then
 
     async def _look(self, key: Key, look: Callable[[], Awaitable[str]]) -> str:
         if (before := self._under_way.get(key)) is not None:

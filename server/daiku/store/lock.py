@@ -71,10 +71,10 @@ class MemoryLock:
 class SessionLock:
     """The right to run in one session; held by at most one process, and once in it."""
 
-    def __init__(self, path: Path, held: set[Path] | None = None) -> None:
-        """`held`: the locks that are ours, where whoever makes them wants to know them without asking the system."""
+    def __init__(self, path: Path, held: set[str] | None = None) -> None:
+        """`held`: the names of the locks that are ours, for whoever wants to know them without asking the system."""
         self._path = path
-        self._held = held if held is not None else set[Path]()
+        self._held = held if held is not None else set[str]()
         self._fd: int | None = None
 
     def acquire(self) -> bool:
@@ -90,7 +90,7 @@ class SessionLock:
             os.close(fd)
             return False
         self._fd = fd
-        self._held.add(self._path)
+        self._held.add(self._path.stem)
         return True
 
     def _open(self) -> int:
@@ -98,7 +98,7 @@ class SessionLock:
 
     def is_free(self) -> bool:
         """True when nobody holds it at this moment."""
-        if self._path in self._held or not self.acquire():
+        if self._path.stem in self._held or not self.acquire():
             return False
         self.release()
         return True
@@ -106,6 +106,6 @@ class SessionLock:
     def release(self) -> None:
         """Let go; safe to call twice."""
         if self._fd is not None:
-            self._held.discard(self._path)
+            self._held.discard(self._path.stem)
             os.close(self._fd)
             self._fd = None

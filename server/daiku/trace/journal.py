@@ -55,9 +55,7 @@ class Journal:
         self._redact = redact
         self._locks = locks_beside(path) if path is not None else None
         self._held: set[str] = set()
-        """The sessions with a run, where they are only in memory."""
-        self._held_files: set[Path] = set()
-        """The locks of those with a run of this process, where they are in a file."""
+        """The sessions that are locked by this journal."""
         self._writers: dict[str, SessionWriter] = {}
 
     def new_session(self, title: str = "", workspace: str = "") -> Session:
@@ -130,7 +128,7 @@ class Journal:
         held = (
             title
             for session, title in self._running(workspace)
-            if session != beside and not self._lock(session).is_free()
+            if session != beside and (session in self._held or not self._lock(session).is_free())
         )
         return list(islice(held, most))
 
@@ -240,7 +238,7 @@ class Journal:
     def _lock(self, session: str) -> Lock:
         if self._locks is None:
             return MemoryLock(session, self._held)
-        return SessionLock(self._locks / f"{session}.lock", self._held_files)
+        return SessionLock(self._locks / f"{session}.lock", self._held)
 
     def close(self) -> None:
         """Give unused sequence numbers back and close the file."""

@@ -38,6 +38,24 @@ def test_a_line_is_on_the_disk_before_the_run_ends(tmp_path: Path) -> None:
     ]
 
 
+def test_what_comes_together_is_written_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A hundred runs at once do not wake the thread for each of their chunks."""
+    writes = list[str]()
+    add = TraceFiles.add
+
+    def counted(self: TraceFiles, session: str, lines: str) -> None:
+        writes.append(session)
+        add(self, session, lines)
+
+    monkeypatch.setattr(TraceFiles, "add", counted)
+    monkeypatch.setattr("daiku.trace.telemetry.logger.GATHER_SECONDS", 10)
+    with TraceLogger(tmp_path) as trace:
+        for chunk in WHOLE:
+            trace(chunk)
+    assert writes == ["ses"]
+    assert (tmp_path / "ses.jsonl").read_text(encoding="utf-8") == as_jsonl(WHOLE)
+
+
 def test_a_path_that_ends_in_jsonl_takes_all_sessions(tmp_path: Path) -> None:
     with TraceLogger(tmp_path / "new" / "all.jsonl") as trace:
         for chunk in WHOLE:

@@ -12,7 +12,7 @@ import pytest
 from daiku.core.traces.spans import session_spans
 from daiku.trace.telemetry.collector import NotSent, Send
 from daiku.trace.telemetry.endpoint import Endpoint, endpoint_problem, headers_of, parse_endpoint
-from daiku.trace.telemetry.sender import LAST_WAIT, SLOW, SpanSender
+from daiku.trace.telemetry.sender import AS_A_TRIAL, LAST_WAIT, SLOW, SpanSender
 from tests.core.traces.test_spans import WHOLE
 from tests.trace.telemetry.collectors import dead_address, grpc_collector, http_collector, silent_collector
 
@@ -109,6 +109,43 @@ def test_what_waits_is_bounded_and_offering_never_waits() -> None:
     let_go.set()
     sender.close()
     assert sender.sent == 0
+
+
+def test_a_collector_that_never_answered_is_sent_little_once_and_not_again_at_the_end() -> None:
+    """R1.78: what a dead collector costs is a few spans encoded and one connection that fails, then a pause."""
+    asked, encoded = Event(), list[int]()
+
+    def reach(_: Endpoint) -> Send:
+        def send(body: bytes, seconds: float) -> None:
+            encoded.append(body.count(b"execute_tool"))
+            asked.set()
+            raise NotSent("nobody there")
+
+        return send
+
+    tool = next(span for span in SPANS if span.kind == "tool")
+    sender = SpanSender(Endpoint("http://x"), version="1", reach=reach)
+    sender.offer(replace(tool, key=str(n)) for n in range(400))
+    assert asked.wait(10)
+    began = time.monotonic()
+    sender.close()
+    assert time.monotonic() - began < SLOW
+    assert len(encoded) == 1
+    assert encoded[0] <= 2 * AS_A_TRIAL  # each names its tool twice
+    assert (sender.sent, sender.dropped) == (0, 400)
+
+
+def test_a_collector_that_answers_is_sent_the_rest_at_once() -> None:
+    sizes = list[int]()
+
+    def reach(_: Endpoint) -> Send:
+        return lambda body, _seconds: sizes.append(len(body))
+
+    sender = SpanSender(Endpoint("http://x"), version="1", reach=reach)
+    sender.offer(replace(SPANS[0], key=str(n)) for n in range(200))
+    sender.close()
+    assert (sender.sent, sender.dropped, len(sizes)) == (200, 0, 2)
+    assert sizes[0] * 10 < sizes[1]
 
 
 def test_addresses_are_judged_and_read() -> None:

@@ -52,6 +52,8 @@ _TELEMETRY = (
     *("X-Stainless-Runtime", "X-Stainless-Runtime-Version", "X-Stainless-Async"),
     *("X-Stainless-Retry-Count", "X-Stainless-Read-Timeout"),
 )
+UNSENT = "-"
+"""OpenAI knows no idempotency keys; the SDK would make a random one for each request and send none."""
 _ENCRYPTED = re.compile(r"encrypted content is not supported", re.IGNORECASE)
 _NOT_FOR_CHAT = re.compile(
     r"embedding|whisper|tts|dall-e|moderation|transcribe|realtime|audio|image|sora|davinci|babbage|-instruct\b"
@@ -128,7 +130,7 @@ class OpenAIProvider:
                     + path,  # whole: the SDK puts a path and its base together at length
                     cast_to=httpx2.Response,
                     content=body,
-                    options={"headers": self._headers},
+                    options={"headers": self._headers, "idempotency_key": UNSENT},
                     stream=True,
                     stream_cls=None,
                 )

@@ -19,14 +19,15 @@ logger = logging.getLogger(__name__)
 MOST_WAITING = 4096
 """Spans that wait to be sent; of more the oldest are dropped."""
 MOST_AT_ONCE, WITH_CONTENT, AS_A_TRIAL = 256, 32, 8
-"""Spans of one request; of one with content, for collectors take 4 MB; of one after a failure, so that a dead collector
-costs next to nothing."""
+"""Spans of one request; of one with content, for collectors take 4 MB; of the first one and of one after a failure, so
+that a dead collector costs next to nothing."""
 GATHER_SECONDS = 0.25
 """Spans that end within this time travel together."""
 REQUEST_SECONDS = 10.0
 TRIAL_SECONDS = 3.0
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
-"""Seconds until a collector that did not answer is tried again; each time twice as long."""
+"""Seconds until a collector that did not answer is tried again; each time twice as long. At the end it is not tried
+again within the first."""
 SLOW = 0.3
 """Seconds above which an answer is slow."""
 LAST_WAIT, LEAST_WAIT = 1.0, 0.004
@@ -58,7 +59,8 @@ class SpanSender:
         for that would cost more than the span does."""
         self._asked_since: float | None = None
         self._began = 0.0
-        self._failed = self._slow = self._told = False
+        self._answers = self._slow = self._told = False
+        self._failed_at = float("-inf")
         self._thread: Thread | None = None
 
     def offer(self, spans: Iterable[Span]) -> None:
@@ -122,6 +124,8 @@ class SpanSender:
             while not over:
                 over = self._gather()
                 while self._waiting:
+                    if over and monotonic() - self._failed_at < FIRST_PAUSE:
+                        return
                     if self._send(send):
                         pause = FIRST_PAUSE
                     elif over:
@@ -156,22 +160,24 @@ class SpanSender:
     def _send(self, send: Send) -> bool:
         """Send the oldest spans; whether the collector is done with them."""
         usual = WITH_CONTENT if self._content else MOST_AT_ONCE
-        batch = list(islice(self._waiting, AS_A_TRIAL if self._failed else usual))
+        batch = list(islice(self._waiting, usual if self._answers else AS_A_TRIAL))
         body = encode_spans(batch, version=self._version, content=self._content)
         self._asked_since = began = monotonic()
         try:
             send(body, REQUEST_SECONDS)
         except NotSent as error:
-            self._failed = self._slow = True
+            self._answers, self._slow = False, True
             if not self._told:  # once; not after the end either
                 self._told = True
                 logger.warning("spans do not reach %s (%s); they are counted", self._to.shown, error)
             if error.lasting:
                 self._drop(len(batch))
+            else:
+                self._failed_at = monotonic()
             return error.lasting
         finally:
             self._asked_since = None
-        self._failed, self._slow = False, monotonic() - began > SLOW
+        self._answers, self._slow = True, monotonic() - began > SLOW
         self.sent += len(batch)
         for _ in batch:
             self._waiting.popleft()
