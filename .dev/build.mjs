@@ -1,6 +1,6 @@
 // Bundles the extension and its panel into extension/dist; `--watch` goes on when a source changes.
 
-import { existsSync, rmSync } from "node:fs";
+import { existsSync, readFileSync, rmSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 import { at } from "./places.mjs";
@@ -22,9 +22,28 @@ const IN_EDITOR = {
   // What is loaded later is a CommonJS file: Node's `import()` would not find it without its ending.
   supported: { "dynamic-import": false },
 };
+/**
+ * The editor's interface, asked for once: esbuild would copy all of its names for each file that imports it, which
+ * took most of the time that the editor waits for an extension to load.
+ */
+const VSCODE_ONCE = {
+  name: "vscode-once",
+  setup(build) {
+    build.onResolve({ filter: /^vscode$/ }, ({ namespace }) =>
+      namespace === "vscode-once" ? { path: "vscode", external: true } : { path: "vscode", namespace: "vscode-once" },
+    );
+    build.onLoad({ filter: /^vscode$/, namespace: "vscode-once" }, () => {
+      const types = readFileSync(at("node_modules", "@types", "vscode", "index.d.ts"), "utf8");
+      const declared = /^(?:\t| {4})export (?:abstract )?(?:namespace|class|enum|const|function) (\w+)/gm;
+      const names = new Set([...types.matchAll(declared)].map(([, name]) => name));
+      const exported = [...names].map((name) => `export const ${name} = /* @__PURE__ */ (() => api.${name})();`);
+      return { contents: ['const api = require("vscode");', ...exported].join("\n") };
+    });
+  },
+};
 const BUNDLES = [
   // The language client is a file of its own: its library is five times the extension, and activation need not read it.
-  { entry: "extension/src/extension.ts", options: { ...IN_EDITOR, external: ["vscode", "./client"] } },
+  { entry: "extension/src/extension.ts", options: { ...IN_EDITOR, external: ["./client"], plugins: [VSCODE_ONCE] } },
   { entry: "extension/src/server/client.ts", options: { ...IN_EDITOR, external: ["vscode"] } },
   {
     entry: "extension/webview/main.tsx",

@@ -60,12 +60,12 @@ export function createApp(context: vscode.ExtensionContext): App {
     logFolder: context.logUri.fsPath,
   };
   followEditors(context);
-  watchLenses(context);
   context.subscriptions.push(
     ...[log, changes, app.originals, app.plans, app.sessions, app.changesTree],
-    ...watchers(context, app, tellSituation),
+    ...watchers(app, tellSituation),
     ...registerCommands(app),
     ...restartOnChange({ server, log, secrets: context.secrets, runs: chat }),
+    soon(() => sights(context, app)),
   );
   if (vscode.workspace.isTrusted) setImmediate(() => server.client().catch(() => undefined));
   // `npm start` shows Daiku at once; an installed Daiku waits until it is asked for.
@@ -103,15 +103,36 @@ function createChatAndPanel(
   return { chat, panel, tellSituation };
 }
 
-/** What follows the parts and shows it: marks, status bar, notifications, the panel's situation, keys. */
-function watchers(context: vscode.ExtensionContext, app: App, tellSituation: () => void): vscode.Disposable[] {
-  const { server, chat, panel, models, changes } = app;
+/** What is seen beside the parts: marks, status bar, lenses, the lightbulb. */
+function sights(context: vscode.ExtensionContext, { server, chat, changes }: App): vscode.Disposable[] {
   return [
-    watchMarks(changes, context.extensionUri),
-    createReviewStatus(changes),
-    inlineChatActions(),
-    vscode.window.registerWebviewViewProvider(VIEW, panel),
     createStatus(server, chat),
+    createReviewStatus(changes),
+    watchMarks(changes, context.extensionUri),
+    watchLenses(),
+    inlineChatActions(),
+  ];
+}
+
+/** Makes them when the extension is activated: the editor waits for what it must know, not for what is only seen. */
+function soon(make: () => vscode.Disposable[]): vscode.Disposable {
+  let made: vscode.Disposable[] = [];
+  const waiting = setImmediate(() => {
+    made = make();
+  });
+  return {
+    dispose: () => {
+      clearImmediate(waiting);
+      for (const one of made) one.dispose();
+    },
+  };
+}
+
+/** What follows the parts and tells of them: notifications, the panel's situation, keys. */
+function watchers(app: App, tellSituation: () => void): vscode.Disposable[] {
+  const { server, chat, panel, models } = app;
+  return [
+    vscode.window.registerWebviewViewProvider(VIEW, panel),
     watchUndo(chat),
     watchApprovals(chat, panel, async () => {
       await panel.reveal();

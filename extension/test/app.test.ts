@@ -1,6 +1,7 @@
 // The extension as a whole: what it starts and asks, and what it leaves alone in a workspace without trust.
 
 import { beforeEach, describe, expect, it, vi } from "vitest";
+import { window } from "vscode";
 import { createApp } from "../src/app";
 import type { Chunk } from "../src/contract.gen";
 import type { ToPanel } from "../src/pure/chat/panel";
@@ -118,6 +119,19 @@ describe("in a trusted workspace", () => {
     expect(server.starts.count).toBe(0);
     await settle(20);
     expect(server.starts.count).toBeGreaterThan(0);
+  });
+
+  it("what is only seen is made after the activation, and not at all where the window closes before", async () => {
+    const items = vi.spyOn(window, "createStatusBarItem");
+    world();
+    expect(items).not.toHaveBeenCalled();
+    await settle(20);
+    const made = items.mock.calls.length;
+    expect(made).toBeGreaterThan(1);
+    const { context } = world();
+    for (const one of context.subscriptions) one.dispose();
+    await settle(20);
+    expect(items).toHaveBeenCalledTimes(made);
   });
 
   it.each([

@@ -7,8 +7,8 @@ import { t } from "../l10n";
 const SETTING = "daiku.codeLens";
 const KINDS = new Set([vscode.SymbolKind.Function, vscode.SymbolKind.Method, vscode.SymbolKind.Constructor]);
 
-/** Shows lenses while the setting is on. */
-export function watchLenses(context: vscode.ExtensionContext): void {
+/** Shows lenses while the setting is on, until it is disposed of. */
+export function watchLenses(): vscode.Disposable {
   let provider: vscode.Disposable | undefined;
   const follow = () => {
     const wanted = vscode.workspace.getConfiguration().get<boolean>(SETTING) === true;
@@ -19,7 +19,7 @@ export function watchLenses(context: vscode.ExtensionContext): void {
     }
   };
   follow();
-  context.subscriptions.push(
+  return vscode.Disposable.from(
     vscode.workspace.onDidChangeConfiguration((event) => event.affectsConfiguration(SETTING) && follow()),
     { dispose: () => provider?.dispose() },
   );

@@ -23,6 +23,13 @@ describe("Daiku", () => {
     );
   });
 
+  it("asks for the editor's interface once: each file that did had a copy of all of its names made", () => {
+    const extension = vscode.extensions.getExtension("daiku.daiku");
+    assert.ok(extension);
+    const bundle = readFileSync(path.join(extension.extensionPath, "dist", "extension.js"), "utf8");
+    assert.equal(bundle.split('require("vscode")').length - 1, 1);
+  });
+
   it("has registered every command of its manifest", async () => {
     await daiku();
     const manifest = vscode.extensions.getExtension("daiku.daiku")?.packageJSON as {
