@@ -98,7 +98,7 @@ AGENT_SDKS = (
 
 
 def test_no_agent_sdk_is_needed_and_python_3_11_is_enough() -> None:
-    """R1.1: the framework stands on vendors' plain clients alone."""
+    """X.7, R1.1: the framework stands on vendors' plain clients alone."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     wanted = [
         *project["dependencies"],
@@ -107,3 +107,13 @@ def test_no_agent_sdk_is_needed_and_python_3_11_is_enough() -> None:
     names = {re.split(r"[\[<>=!~; ]", each, maxsplit=1)[0].lower() for each in wanted}
     assert not {name for name in names if name.startswith(AGENT_SDKS)}
     assert project["requires-python"] == ">=3.11"
+
+
+def test_pydantic_is_of_the_second_version_and_asked_in_its_own_words() -> None:
+    """X.8: no name of the first version is left, which the second one only bears with."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    [wanted] = [each for each in project["dependencies"] if each.startswith("pydantic")]
+    assert re.fullmatch(r"pydantic>=2\.\d+,<3", wanted)
+    first = re.compile(r"\b(parse_obj|parse_raw|parse_obj_as|update_forward_refs|__root__)\b|pydantic\.v1")
+    files = (ROOT / "server/daiku").rglob("*.py")
+    assert not [str(path) for path in files if first.search(path.read_text("utf-8"))]

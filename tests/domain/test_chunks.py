@@ -23,7 +23,7 @@ def test_a_chunk_says_when_who_what_and_in_which_place() -> None:
 
 
 def test_a_number_may_be_larger_than_javascripts() -> None:
-    """R1.72: the number is an unsigned one of 64 bits."""
+    """C1.10, R1.72: the number is an unsigned one of 64 bits."""
     assert json.loads(chunk(2**64 - 1).json())["seq"] == 2**64 - 1
 
 
@@ -34,5 +34,5 @@ def test_the_data_of_a_chunk_is_structured() -> None:
 
 
 def test_the_five_kinds_of_the_seed_are_there_and_others_besides() -> None:
-    """R1.70: delta, tool_call, tool_response, usage and error keep their names."""
+    """C1.7, R1.70: delta, tool_call, tool_response, usage and error keep their names."""
     assert {"delta", "tool_call", "tool_response", "usage", "error"} <= set(EVENTS)

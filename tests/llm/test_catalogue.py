@@ -41,7 +41,7 @@ from tests.cases import for_each
     ],
 )
 def test_names_are_brought_to_their_makers_spelling(given: str, expected: str) -> None:
-    """R1.43: models' names as their makers write them."""
+    """C1.15, R1.43: models' names as their makers write them."""
     assert normalize_model_name(given) == expected
     assert normalize_model_name(expected) == expected
 

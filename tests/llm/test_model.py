@@ -112,7 +112,7 @@ async def hear(adapter: LLMAdapter, **more: Any) -> list[ModelEvent]:
 async def test_what_may_pass_is_tried_three_further_times(
     model_server: ModelServer, models: Models, waits: Waits, status: int
 ) -> None:
-    """R1.79: the same model is asked three further times, of 408 and 502 as of its like."""
+    """C1.6, R1.79: the same model is asked three further times, of 408 and 502 as of its like."""
     model_server.answer(CHAT, *[failing(status)] * 3, saying("at last"))
     heard = await hear(models.resolve())
     assert [e.attempt for e in heard if isinstance(e, Restarted)] == [1, 2, 3]
@@ -153,6 +153,7 @@ async def test_what_would_fail_again_is_neither_tried_again_nor_given_to_the_fal
 
 
 async def test_retry_after_is_waited_for(model_server: ModelServer, models: Models, waits: Waits) -> None:
+    """C1.6: a service that says when to come again is asked then."""
     model_server.answer(CHAT, failing(429, retry_after="17"), saying("ok"))
     await hear(models.resolve())
     assert waits.asked == [17.0]
@@ -181,7 +182,7 @@ async def test_a_lost_connection_is_tried_again(model_server: ModelServer, waits
 async def test_then_the_fallback_is_asked_once_through_the_same_policy(
     model_server: ModelServer, waits: Waits
 ) -> None:
-    """R1.80: behind them the fallback model is asked."""
+    """C1.6, R1.80: behind them the fallback model is asked."""
     models = Models(config(model_server, fallback_model="compatible/other"), clock=waits.clock)
     model_server.answer(CHAT, *[failing(503)] * 5, saying("from the other"))
     heard = await hear(models.resolve())
@@ -278,6 +279,7 @@ async def test_a_service_that_counts_nothing_is_estimated(model_server: ModelSer
 
 
 async def test_tokens_are_counted_by_the_service_or_estimated(model_server: ModelServer) -> None:
+    """X.27: by the service where it counts."""
     claude = LLMSettings(anthropic=keyed(base_url=model_server.url))
     models = Models(claude)
     adapter = models.resolve("anthropic/claude-opus-5-5")

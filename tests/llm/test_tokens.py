@@ -19,6 +19,7 @@ def test_plain_english_is_about_a_token_a_word() -> None:
 
 
 def test_japanese_is_about_one_token_a_character_not_a_quarter() -> None:
+    """X.27"""
     text = (
         "大工は、エディターの中で働くソフトウェア技術者です。計画を立て、コードを書き、実行して直します。"
         * 20
@@ -27,6 +28,7 @@ def test_japanese_is_about_one_token_a_character_not_a_quarter() -> None:
 
 
 def test_korean_and_chinese_are_about_one_token_a_character() -> None:
+    """X.27: one estimate, by which Chinese, Japanese and Korean count about one to one."""
     for text in ("编写代码并运行测试" * 30, "코드를작성하고테스트를실행합니다" * 30):
         assert 0.8 * len(text) <= estimate(text) <= 1.2 * len(text)
 

@@ -79,7 +79,7 @@ async def test_a_selection_that_comes_along_is_judged_too(play: MakeRuns) -> Non
 
 
 async def test_a_warning_is_a_notice_and_the_run_goes_on(play: MakeRuns) -> None:
-    """R1.50: warn is shown, and nothing else changes."""
+    """C1.7, R1.50: warn is shown, and nothing else changes."""
     warns = Guardrail(custom_funcs=[lambda data: {"action": "warn", "reason": f"seen {len(data)}"}])
     runs, watch = play((warns,), {"text": "Done."}), Watch()
     result = await runs.run(RunRequest("four"), watch)

@@ -15,8 +15,10 @@ from typing import Any
 import pytest
 
 from daiku.app import App, build
+from daiku.core.traces.lines import as_jsonl
 from daiku.domain.config import ApprovalSettings, SandboxSettings
 from daiku.llm.table import LLMSettings
+from daiku.logs import DailyFile, start_logging
 from daiku.runs import RunRequest
 from daiku.settings.config import Config, TraceSettings
 from daiku.workspace.disk import DiskWorkspace
@@ -79,6 +81,34 @@ async def test_the_trace_of_a_run_is_complete(folder: Path) -> None:
     assert (result.status, result.text) == ("completed", "Done.")
     await app.aclose()
     compare_with_golden("handoff", file_of(folder).read_text(encoding="utf-8"), folder)
+
+
+async def test_journal_trace_and_log_are_three(folder: Path) -> None:
+    """X.11: what was said and done is in the journal, the trace follows from it, and the operator's log holds
+    neither."""
+    app = traced(folder, *FLOW)
+    (folder / "home/logs").mkdir(parents=True, exist_ok=True)
+    root = logging.getLogger()
+    level, raising = root.level, logging.raiseExceptions
+    log = start_logging(folder / "home", str)
+    try:
+        result = await app.runs.run(RunRequest("go", approvals="all"), Watch())
+        chunks = app.journal.chunks(result.session_id)
+        await app.aclose()
+        root.info("the end")
+        logged = log.read_text(encoding="utf-8")
+    finally:
+        for handler in [each for each in root.handlers if isinstance(each, DailyFile)]:
+            root.removeHandler(handler)
+            handler.close()
+        root.setLevel(level)
+        logging.raiseExceptions = raising
+    assert file_of(folder).read_text(encoding="utf-8") == as_jsonl(chunks)
+    assert "I ask the runner." in "".join(chunk.data for chunk in chunks)
+    assert "the end" in logged
+    assert not [
+        said for said in ("I ask the runner", "say hi", "It said hi", "notes/hi.txt") if said in logged
+    ]
 
 
 async def test_a_run_is_one_trace_at_a_collector_over_http_and_grpc(folder: Path) -> None:

@@ -110,6 +110,7 @@ def ends(made: Agent, **options: Any) -> Result:
 
 
 def test_a_model_that_there_is_not_is_a_failed_result_that_names_it() -> None:
+    """X.22: typed errors inside, a failed result at the boundary; whoever streams has it as a chunk too."""
     result = Agent("host", "You greet.", model="nobody/gpt").run_sync("hi")
     assert (result.status, result.text) == ("failed", "")
     assert result.error is not None
@@ -128,6 +129,8 @@ def test_a_model_that_there_is_not_is_a_failed_result_that_names_it() -> None:
 def test_a_tool_that_goes_wrong_fails_its_call_and_the_run_goes_on(
     give: Callable[[], object], words: str
 ) -> None:
+    """X.22"""
+
     @tool
     def look(city: str) -> object:
         return give()
@@ -138,6 +141,35 @@ def test_a_tool_that_goes_wrong_fails_its_call_and_the_run_goes_on(
     told = model.requests[-1].messages[-1].text
     assert words in told
     assert is_a_sentence(told), told
+
+
+def test_a_model_that_fails_is_a_chunk_of_the_stream_and_a_failed_result() -> None:
+    """X.22: what goes wrong within a run is an error chunk, not an exception of whoever reads the stream."""
+    stream = agent(ValueError("no such luck")).stream("Kyoto")
+    kinds = [chunk.type for chunk in stream]
+    assert "error" in kinds
+    assert (stream.result.status, stream.result.error is not None) == ("failed", True)
+
+
+def test_one_of_several_calls_that_fails_leaves_the_others_their_answers() -> None:
+    """C1.14: side by side, each call has an answer of its own; a failing one cancels none."""
+    met = threading.Barrier(3, timeout=10)
+
+    @tool(parallel=True)
+    def look(city: str) -> str:
+        """Look at a city."""
+        met.wait()
+        if city == "Atlantis":
+            raise LookupError("it sank")
+        return f"{city} is there"
+
+    calls = [{"tool": "look", "args": {"city": city}} for city in ("Kyoto", "Atlantis", "Rome")]
+    model = FakeLLM(calls, "Two of three.")
+    result = Agent("guide", "You look.", tools=[look], model=model).run_sync("Look at them.")
+    assert result.text == "Two of three."
+    told = [message.text for message in model.requests[-1].messages[-3:]]
+    assert (told[0], told[2]) == ("Kyoto is there", "Rome is there")
+    assert "LookupError: it sank" in told[1]
 
 
 def test_a_tool_that_never_ends_fails_its_call_when_its_time_is_over() -> None:

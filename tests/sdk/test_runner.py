@@ -233,7 +233,7 @@ async def test_tools_are_handed_what_the_agent_was_given_for_them() -> None:
 
 
 async def test_a_hand_off_reaches_the_named_agents_alone_and_is_streamed() -> None:
-    """R1.32, R1.33: its chunks carry its name, and what it answers goes through on_handoff_return."""
+    """C1.1, R1.32, R1.33: its chunks carry its name, and what it answers goes through on_handoff_return."""
     poet = Agent("poet", "You write verses.\nShort ones.", on_handoff_return=str.upper)
     chief = Agent("chief", "You ask the poet.", handoffs=[poet])
     llm = FakeLLM(call("agent__handoff", agent="poet", request="A verse."), "la la", "Here it is.")

@@ -111,6 +111,7 @@ async def test_a_model_without_tools_is_told_the_schema() -> None:
     ],
 )
 def test_any_type_that_pydantic_can_check_is_an_output(type_: Any, given: Any, value: object) -> None:
+    """C1.2: by pydantic 2, whose validators know them all."""
     result = Agent("a", "x", output=type_, model=FakeLLM(gives(result=given))).run_sync("One.")
     assert (result.status, result.output) == ("completed", value)
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from typing import Protocol
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
+from typing import TypeAlias
 
 from daiku.core.run.budget import Budget, Quote, add_earlier_use, may_wait, reserve, rounds_used_up, settle
 from daiku.dataclass import dataclass, field, replace
 from daiku.domain.config import ToolProtocol
 from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.messages import ModelEvent, ModelRequest, Reply, Usage
-from daiku.llm.families import ModelTraits
+from daiku.llm.families import Model, ModelTraits
 from daiku.texts.text import Text, text
 
 NOTHING_KNOWN = Quote(0, 0)
@@ -75,37 +75,28 @@ class RunBudget:
         self.budget = self.budget._replace(rounds=self.budget.rounds + 1)
 
 
-class Priced(Protocol):
-    """A model that can say beforehand what a call may come to."""
+Counting: TypeAlias = Callable[[ModelRequest], AbstractAsyncContextManager[Callable[[ModelEvent], None]]]
+"""Counts a request while it is under way; what it gives hears each piece. Raises DaikuError of kind limit."""
 
-    @property
-    def name(self) -> str: ...
 
-    @property
-    def context(self) -> int: ...
+def _ignored(_piece: ModelEvent) -> None:
+    pass
 
-    @property
-    def traits(self) -> ModelTraits: ...
 
-    @property
-    def price_step(self) -> int: ...
-
-    @property
-    def tool_protocol(self) -> ToolProtocol: ...
-
-    def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]: ...
-
-    def quote(self, request: ModelRequest) -> Quote: ...
+def uncounted(_request: ModelRequest) -> AbstractAsyncContextManager[Callable[[ModelEvent], None]]:
+    """What counts nothing."""
+    return nullcontext(_ignored)
 
 
 @dataclass(slots=True)
 class Metered:
-    """A model behind a budget: every call is reserved first. `tell` hears, once, that a limit of cost
+    """A model behind a budget: every call is reserved first, then `counted`. `tell` hears, once, that a limit of cost
     cannot hold because no price is known."""
 
-    model: Priced
+    model: Model
     shared: RunBudget
     tell: Callable[[Text], None]
+    counted: Counting = uncounted
     _told: bool = False
 
     @property
@@ -139,7 +130,14 @@ class Metered:
         async with self.shared.spend(quote) as reservation:
             if reservation.max_output:
                 request = replace(request, max_output=reservation.max_output)
-            async for piece in self.model.stream(request):
-                if isinstance(piece, Reply):
-                    reservation.usage = piece.usage
-                yield piece
+            async with self.counted(request) as hear:
+                pieces = self.model.stream(request)
+                try:
+                    async for piece in pieces:
+                        hear(piece)
+                        if isinstance(piece, Reply):
+                            reservation.usage = piece.usage
+                        yield piece
+                finally:  # also where who listens has gone: its connection is let go of here
+                    if isinstance(pieces, AsyncGenerator):
+                        await pieces.aclose()

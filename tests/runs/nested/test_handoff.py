@@ -110,6 +110,7 @@ async def test_explorers_and_side_by_side_work_count_as_levels_too(folder: Path)
 
 
 async def test_three_nested_handoffs_end_well(folder: Path) -> None:
+    """C1.4: three are allowed."""
     down = (
         {"calls": [hand("coordinator", f"level {i}")], "when": "go" if i == 0 else f"level {i - 1}"}
         for i in range(3)

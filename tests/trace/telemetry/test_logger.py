@@ -141,7 +141,7 @@ def test_what_waits_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_taking_a_chunk_never_waits_for_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """R1.77: the disk takes 0.3 s a write; whoever logs does not notice."""
+    """C1.3, R1.77: the disk takes 0.3 s a write; whoever logs does not notice."""
     write = os.write
 
     def slow(handle: int, data: bytes) -> int:

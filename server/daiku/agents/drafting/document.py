@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from daiku.agents.agent import Agent, Prompt
 from daiku.agents.part import Machine, Part, Stage
-from daiku.core.drafting.moves import brief_of, next_move, unfinished
+from daiku.core.drafting.moves import brief_of, document_of, next_move, unfinished
 from daiku.core.drafting.progress import merged_work, progress_of
 from daiku.core.replies.parse import Unreadable
 from daiku.core.state.state import State
@@ -15,7 +15,7 @@ from daiku.texts.text import text
 
 def document_made(state: State) -> PatchMade | Unreadable:
     """The patch of the whole document, for an agent that asked for it."""
-    document = state.request.brief.document if state.request.brief is not None else None
+    document = document_of(state)
     if document is None:
         return Unreadable(text("document.none"))
     return PatchMade(patch=merged_work(progress_of(state, document)).patch)

@@ -6,18 +6,14 @@ from pydantic import Field
 
 from daiku.agents.agent import Agent, Prompt
 from daiku.agents.coding.handover_text import fenced
-from daiku.agents.drafting.draft import asks_for, last_reply, never
-from daiku.agents.form_tool import by_tool
+from daiku.agents.drafting.answer_form import AnswerForm
 from daiku.agents.part import Part, Stage
-from daiku.agents.role import Role
-from daiku.core.calls.arguments import schema_of
+from daiku.core.drafting.moves import document_of
 from daiku.core.drafting.rubric import BEST, rubric_of, total
-from daiku.core.replies.parse import Unreadable, read_json
+from daiku.core.replies.parse import Unreadable
 from daiku.core.state.state import State
 from daiku.domain.base import Frozen
 from daiku.domain.labels import Label
-from daiku.domain.messages import AssistantMessage, Message
-from daiku.domain.tools import ToolSpec
 from daiku.domain.work.documents import Criterion, Evaluated, Rubric, Score
 from daiku.domain.work.handovers import Brief
 from daiku.prompts import render
@@ -37,14 +33,6 @@ class ScoresForm(Frozen):
     """The judgement of a text: each criterion once."""
 
     scores: tuple[ScoreForm, ...] = Field(min_length=1, description="one for each criterion")
-
-
-SPEC = ToolSpec(
-    name="report/scores",
-    description="End your work with the scores, each criterion once.",
-    parameters=schema_of(ScoresForm),
-    effect="none",
-)
 
 
 class EvaluationVariables(Frozen):
@@ -77,40 +65,33 @@ def evaluation_request(brief: Brief) -> str:
     ).strip()
 
 
-def read(
-    message: AssistantMessage, _messages: tuple[Message, ...], cut: bool
-) -> AssistantMessage | Unreadable:
-    """The scores that a reply holds."""
-    form = read_json(message.text, ScoresForm.model_validate, cut=cut)
-    if isinstance(form, Unreadable):
-        return form
-    shown = ", ".join(f"{each.criterion} {each.score}/{BEST}" for each in form.scores)
-    return AssistantMessage(
-        text=Text(shown), thinking=message.thinking, opaque={"daiku": form.model_dump(mode="json")}
-    )
-
-
-def not_the_rubric(message: AssistantMessage, brief: Brief | None) -> Text:
+def not_the_rubric(form: ScoresForm, brief: Brief | None) -> Text:
     """What is wrong with scores that are not one for each criterion; empty where nothing is."""
-    told = message.opaque.get("daiku")
-    if brief is None or brief.document is None or not isinstance(told, dict):
+    if brief is None or brief.document is None:
         return NO_TEXT
-    given = [each.criterion for each in ScoresForm.model_validate(told).scores]
+    given = [each.criterion for each in form.scores]
     wanted = [each.id for each in rubric_of(brief.document).criteria]
     if sorted(given) == sorted(wanted):
         return NO_TEXT
     return text("document.other_criteria", given=", ".join(given), wanted=", ".join(wanted))
 
 
+SCORES = AnswerForm(
+    ScoresForm,
+    "report/scores",
+    "End your work with the scores, each criterion once.",
+    lambda form: Text(", ".join(f"{each.criterion} {each.score}/{BEST}" for each in form.scores)),
+    not_the_rubric,
+)
+
+
 def evaluated(state: State) -> Evaluated | Unreadable:
     """The scores with their weighted total."""
-    document = state.request.brief.document if state.request.brief is not None else None
-    said = last_reply(state)
-    told = said.opaque.get("daiku") if said is not None else None
-    if document is None or not isinstance(told, dict):
-        return Unreadable(asks_for(SPEC))
+    document, form = document_of(state), SCORES.given(state)
+    if document is None or form is None:
+        return SCORES.missing
     rubric: Rubric = rubric_of(document)
-    scores = tuple(Score(**dict(each)) for each in ScoresForm.model_validate(told).scores)
+    scores = tuple(Score(**dict(each)) for each in form.scores)
     return Evaluated(scores=scores, total=round(total(rubric, scores), 4))
 
 
@@ -122,13 +103,7 @@ EVAL = Agent(
         description="judges a text by a rubric",
         delegate=False,
         repeats=True,
-        role=Role(
-            by_tool(SPEC, read),
-            never,
-            prose=lambda _, __: Unreadable(asks_for(SPEC)),
-            tools=(SPEC,),
-            unfit=not_the_rubric,
-        ),
+        role=SCORES.role,
         stage=Stage(evaluated, evaluation_request),
     ),
 )

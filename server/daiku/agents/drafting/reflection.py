@@ -6,20 +6,15 @@ from pydantic import Field
 
 from daiku.agents.agent import Agent, Prompt
 from daiku.agents.coding.handover_text import fenced
-from daiku.agents.drafting.draft import asks_for, last_reply, never
-from daiku.agents.form_tool import by_tool
+from daiku.agents.drafting.answer_form import AnswerForm
 from daiku.agents.part import Machine, Part, Stage
-from daiku.agents.role import Role
-from daiku.core.calls.arguments import schema_of
 from daiku.core.changes.changemap import patch_between
-from daiku.core.drafting.moves import unfinished
+from daiku.core.drafting.moves import document_of, unfinished
 from daiku.core.drafting.reflection import MOST_LESSONS, brief_of, lessons_in, lessons_text, next_move
-from daiku.core.replies.parse import Unreadable, read_json
+from daiku.core.replies.parse import Unreadable
 from daiku.core.state.state import State
 from daiku.domain.base import Frozen
 from daiku.domain.labels import Label
-from daiku.domain.messages import AssistantMessage, Message
-from daiku.domain.tools import ToolSpec
 from daiku.domain.work.documents import PatchMade
 from daiku.domain.work.handovers import Brief
 from daiku.prompts import render
@@ -35,11 +30,11 @@ class LessonsForm(Frozen):
     )
 
 
-SPEC = ToolSpec(
-    name="report/lessons",
-    description="End your work with all lessons that shall hold from now on.",
-    parameters=schema_of(LessonsForm),
-    effect="none",
+ANSWER = AnswerForm(
+    LessonsForm,
+    "report/lessons",
+    "End your work with all lessons that shall hold from now on.",
+    lambda form: text("document.lessons", count=len(form.lessons)),
 )
 
 
@@ -62,27 +57,12 @@ def lessons_request(brief: Brief) -> str:
     ).strip()
 
 
-def read(
-    message: AssistantMessage, _messages: tuple[Message, ...], cut: bool
-) -> AssistantMessage | Unreadable:
-    """The lessons that a reply holds."""
-    form = read_json(message.text, LessonsForm.model_validate, cut=cut)
-    if isinstance(form, Unreadable):
-        return form
-    shown = text("document.lessons", count=len(form.lessons))
-    return AssistantMessage(
-        text=shown, thinking=message.thinking, opaque={"daiku": form.model_dump(mode="json")}
-    )
-
-
 def lessons_made(state: State) -> PatchMade | Unreadable:
     """The patch of the file of lessons."""
-    document = state.request.brief.document if state.request.brief is not None else None
-    said = last_reply(state)
-    told = said.opaque.get("daiku") if said is not None else None
-    if document is None or not isinstance(told, dict):
-        return Unreadable(asks_for(SPEC))
-    lessons = tuple(lesson for lesson in LessonsForm.model_validate(told).lessons if lesson.strip())
+    document, form = document_of(state), ANSWER.given(state)
+    if document is None or form is None:
+        return ANSWER.missing
+    lessons = tuple(lesson for lesson in form.lessons if lesson.strip())
     new = document.text if lessons == lessons_in(document.text) else lessons_text(lessons)
     return PatchMade(patch=patch_between(document.text, new))
 
@@ -94,7 +74,7 @@ LESSONS = Agent(
         label=Label("Lessons", "教訓"),
         description="draws lessons for writers from judgements of texts",
         delegate=False,
-        role=Role(by_tool(SPEC, read), never, prose=lambda _, __: Unreadable(asks_for(SPEC)), tools=(SPEC,)),
+        role=ANSWER.role,
         stage=Stage(lessons_made, lessons_request),
     ),
 )

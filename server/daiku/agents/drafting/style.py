@@ -5,19 +5,15 @@ from __future__ import annotations
 from pydantic import Field
 
 from daiku.agents.agent import Agent, Prompt
-from daiku.agents.drafting.draft import asks_for, last_reply, never
+from daiku.agents.drafting.answer_form import AnswerForm
 from daiku.agents.drafting.part_request import part_request
-from daiku.agents.form_tool import by_tool
 from daiku.agents.part import Part, Stage
-from daiku.agents.role import Role
-from daiku.core.calls.arguments import schema_of
+from daiku.core.drafting.moves import document_of
 from daiku.core.drafting.style_issues import patch_of_style
-from daiku.core.replies.parse import Unreadable, read_json
+from daiku.core.replies.parse import Unreadable
 from daiku.core.state.state import State
 from daiku.domain.base import Frozen
 from daiku.domain.labels import Label
-from daiku.domain.messages import AssistantMessage, Message
-from daiku.domain.tools import ToolSpec
 from daiku.domain.work.documents import PatchMade
 from daiku.domain.work.handovers import Brief
 from daiku.domain.work.patches import Issue
@@ -44,11 +40,11 @@ class IssuesForm(Frozen):
     )
 
 
-SPEC = ToolSpec(
-    name="report/issues",
-    description="End your work with what is wrong in the text.",
-    parameters=schema_of(IssuesForm),
-    effect="none",
+ISSUES = AnswerForm(
+    IssuesForm,
+    "report/issues",
+    "End your work with what is wrong in the text.",
+    lambda form: text("document.issues", count=len(form.issues)),
 )
 
 
@@ -57,27 +53,11 @@ def style_request(brief: Brief) -> str:
     return part_request("agents/style_request", brief)
 
 
-def read(
-    message: AssistantMessage, _messages: tuple[Message, ...], cut: bool
-) -> AssistantMessage | Unreadable:
-    """The issues that a reply names."""
-    form = read_json(message.text, IssuesForm.model_validate, cut=cut)
-    if isinstance(form, Unreadable):
-        return form
-    shown = text("document.issues", count=len(form.issues))
-    return AssistantMessage(
-        text=shown, thinking=message.thinking, opaque={"daiku": form.model_dump(mode="json")}
-    )
-
-
 def style_made(state: State) -> PatchMade | Unreadable:
     """The patch that puts right every issue whose place is certain."""
-    document = state.request.brief.document if state.request.brief is not None else None
-    said = last_reply(state)
-    told = said.opaque.get("daiku") if said is not None else None
-    if document is None or not isinstance(told, dict):
-        return Unreadable(asks_for(SPEC))
-    form = IssuesForm.model_validate(told)
+    document, form = document_of(state), ISSUES.given(state)
+    if document is None or form is None:
+        return ISSUES.missing
     issues = tuple(Issue(quote=i.quote, replacement=i.replacement, reason=i.reason) for i in form.issues)
     patch = patch_of_style(document.text, document.form, issues)
     return PatchMade(patch=patch.plain(), unplaced=patch.unplaced)
@@ -91,7 +71,7 @@ STYLE = Agent(
         description="finds what is wrong in grammar, spelling and tone",
         delegate=False,
         repeats=True,
-        role=Role(by_tool(SPEC, read), never, prose=lambda _, __: Unreadable(asks_for(SPEC)), tools=(SPEC,)),
+        role=ISSUES.role,
         stage=Stage(style_made, style_request),
     ),
 )

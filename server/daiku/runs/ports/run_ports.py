@@ -26,9 +26,8 @@ from daiku.runs.ports.folder_rules import FolderRules
 from daiku.runs.ports.guards import guarded, guards_of
 from daiku.runs.ports.mcp_consent import McpConsent, wants_servers
 from daiku.runs.ports.replies import Replies
-from daiku.runs.ports.token_guards import Counted, token_meter
-from daiku.runs.run_budget import Metered, Priced
-from daiku.runs.services import Model
+from daiku.runs.ports.token_guards import token_meter
+from daiku.runs.run_budget import Counting, Metered, uncounted
 from daiku.texts.text import NO_TEXT, Text
 from daiku.tools.tool import Answer, Preview, ToolContext
 
@@ -49,14 +48,14 @@ class RunPorts:
         self._meter = token_meter(live)
         self._replies = Replies(
             log,
-            Metered(self._counted(model), live.tree.budget, self._warn) if model is not None else None,
+            None if model is None else Metered(model, live.tree.budget, self._warn, self._counted()),
             self._consent() if request.asks_model else None,
         )
         self.agent = log.agent.name
         self.rules = self._rules()
 
-    def _counted(self, model: Model) -> Priced:
-        return Counted(model, self._meter) if self._meter.guards else model
+    def _counted(self) -> Counting:
+        return self._meter.request if self._meter.guards else uncounted
 
     def _rules(self) -> Rules:
         state, agent = self._live.record.state, self._live.log.agent

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
-from typing import cast
 
 from daiku.agents.agent import Agent
 from daiku.core.guardrails.written import call_text
-from daiku.core.run.budget import Quote
 from daiku.dataclass import dataclass, field
-from daiku.domain.config import ToolProtocol
 from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.events import Notice
-from daiku.domain.messages import AssistantMessage, ModelEvent, ModelRequest, Reply, Usage
+from daiku.domain.messages import ModelEvent, ModelRequest, Reply, Usage
 from daiku.domain.tools import ToolCall, ToolResult
 from daiku.guardrails.tokens import TokenGuard
-from daiku.llm.families import ModelTraits
 from daiku.llm.tokens import estimate, estimate_message, estimate_request
 from daiku.runs.live import LiveRun
-from daiku.runs.run_budget import Priced
 from daiku.runs.services import RunServices
 from daiku.texts.text import text
 
@@ -75,16 +70,16 @@ class TokenMeter:
             await self._add(tokens)
 
     @asynccontextmanager
-    async def request(self, request: ModelRequest) -> AsyncGenerator[_Used]:
-        """Count a request for as long as it is under way, then what it used. One that brought nothing is given back.
-        Raises DaikuError of kind limit: then it must not be made."""
+    async def request(self, request: ModelRequest) -> AsyncGenerator[Callable[[ModelEvent], None]]:
+        """Count a request for as long as it is under way, then what it used; what is given hears its pieces. One that
+        brought nothing is given back. Raises DaikuError of kind limit: then it must not be made."""
         asked, of_tools = estimate_request(request), self._of_tools
         held = max(asked - of_tools, 0)
         if (reached := await self.take(held)) is not None:
             raise DaikuError(reached)
         self._of_tools, used = 0, _Used()
         try:
-            yield used
+            yield used.hear
         finally:
             counted = held + of_tools
             if used.tokens is not None:
@@ -102,53 +97,11 @@ class _Used:
     tokens: int | None = None
     estimated: int = 0
 
-    def note(self, usage: Usage, message: AssistantMessage) -> None:
-        self.tokens = usage.prompt_tokens + usage.completion_tokens
-        self.estimated = estimate_message(message)
-
-
-@dataclass(slots=True)
-class Counted:
-    """A model whose calls are counted by token guards."""
-
-    model: Priced
-    meter: TokenMeter
-
-    @property
-    def name(self) -> str:
-        return self.model.name
-
-    @property
-    def context(self) -> int:
-        return self.model.context
-
-    @property
-    def traits(self) -> ModelTraits:
-        return self.model.traits
-
-    @property
-    def price_step(self) -> int:
-        return self.model.price_step
-
-    @property
-    def tool_protocol(self) -> ToolProtocol:
-        return self.model.tool_protocol
-
-    def quote(self, request: ModelRequest) -> Quote:
-        return self.model.quote(request)
-
-    async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-        """The model's pieces. Raises DaikuError of kind limit before anything is asked."""
-        async with self.meter.request(request) as used:
-            pieces = cast("AsyncGenerator[ModelEvent]", self.model.stream(request))
-            try:
-                async for piece in pieces:
-                    used.begun = True
-                    if isinstance(piece, Reply):
-                        used.note(piece.usage, piece.message)
-                    yield piece
-            finally:
-                await pieces.aclose()
+    def hear(self, piece: ModelEvent) -> None:
+        self.begun = True
+        if isinstance(piece, Reply):
+            self.tokens = piece.usage.prompt_tokens + piece.usage.completion_tokens
+            self.estimated = estimate_message(piece.message)
 
 
 async def count_routing(services: RunServices, agent: Agent, session: str, used: Usage | None) -> None:
