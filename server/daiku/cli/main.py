@@ -130,7 +130,7 @@ def main(args: Sequence[str] | None = None) -> int:
             return _unexpected(wrong)
         silence_broken_pipe()
         return complain(say("error.output", why=wrong.strerror), "", FAILED)
-    except Exception as wrong:  # the wire: one of the three places that catch all
+    except Exception as wrong:  # noqa: BLE001  # the wire: one of the three places that catch all
         return _unexpected(wrong)
     return code if isinstance(code, int) else 0
 
