@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 
 YOUNG = 20_000
@@ -16,6 +17,7 @@ def main() -> None:
     An editor waits for `daiku lsp` to answer: that path loads the language server's small front and
     nothing of the command line. Hence the imports inside.
     """
+    _fill_closed()
     gc.set_threshold(YOUNG, 10, 10)  # this process is ours; the library leaves it to its program
     args = sys.argv[1:]
     if args[:1] == ["lsp"] and not {"-h", "--help"} & set(args):
@@ -29,6 +31,15 @@ def main() -> None:
     from daiku.cli import main as cli  # everything else is the command line's business
 
     sys.exit(cli.main(args))
+
+
+def _fill_closed() -> None:
+    """Have stdin, stdout and stderr lead nowhere where whoever started us has closed them: else the next file to be
+    opened would take their place."""
+    opened = os.open(os.devnull, os.O_RDWR)
+    while opened <= 2:
+        opened = os.dup(opened)
+    os.close(opened)
 
 
 if __name__ == "__main__":

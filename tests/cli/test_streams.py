@@ -52,3 +52,20 @@ def test_output_that_cannot_be_written_is_a_failure_in_one_line(
 def test_closed_streams_do_not_matter(closed: str, workspace: Path, daiku_home: Path) -> None:
     done = daiku(f"run hi {closed}", workspace, daiku_home)
     assert (done.returncode, "Traceback" in done.stderr) == (0, False)
+
+
+@pytest.mark.parametrize("command", ["--help", "run --help", "memory list", "tools"])
+def test_a_list_that_cannot_be_written_says_so_too(command: str, workspace: Path, daiku_home: Path) -> None:
+    done = daiku(f"{command} >/dev/full", workspace, daiku_home)
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == ["daiku: The output cannot be written: No space left on device."]
+
+
+@pytest.mark.parametrize("command", ["acp", "lsp"])
+@pytest.mark.parametrize("closed", ["<&-", "</dev/null >&-", "<&- >&- 2>&-"])
+def test_a_server_without_its_streams_ends_in_silence(
+    command: str, closed: str, workspace: Path, daiku_home: Path
+) -> None:
+    """An editor that never was: `lsp` ends as one that was not told to shut down (PROTOCOL 3)."""
+    done = daiku(f"{command} {closed}", workspace, daiku_home)
+    assert (done.returncode, done.stdout, done.stderr) == (1 if command == "lsp" else 0, "", "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import io
 import logging
@@ -46,6 +47,8 @@ COMMANDS = {
     "acp": "daiku.cli.commands.lists:acp",
 }
 FAILED, USAGE, CANCELLED = 1, 2, 130
+NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
+"""Why an open file refuses what is written to it."""
 
 
 class LazyGroup(click.Group):
@@ -95,6 +98,9 @@ def cli(ctx: click.Context) -> None:
 def main(args: Sequence[str] | None = None) -> int:
     """Run the command line; the exit code (PROTOCOL 1). Never raises for what we expect."""
     _all_open()
+    logging.getLogger("daiku").addHandler(
+        logging.NullHandler()
+    )  # before there is a log, nothing goes to the terminal
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
@@ -119,10 +125,19 @@ def main(args: Sequence[str] | None = None) -> int:
     except WriteFailed as wrong:
         silence_broken_pipe()
         return complain(say("error.output", why=wrong), "", FAILED)
-    except Exception as wrong:  # the wire: one of the three places that catch all
-        logging.getLogger(__name__).exception("the command failed")
-        return complain(say("error.internal", what=type(wrong).__name__, log=_log_file()), "", FAILED)
+    except OSError as wrong:
+        if wrong.errno not in NO_ROOM or wrong.filename is not None:
+            return _unexpected(wrong)
+        silence_broken_pipe()
+        return complain(say("error.output", why=wrong.strerror), "", FAILED)
+    except Exception as wrong:  # noqa: BLE001  # the wire: one of the three places that catch all
+        return _unexpected(wrong)
     return code if isinstance(code, int) else 0
+
+
+def _unexpected(wrong: Exception) -> int:
+    logging.getLogger(__name__).error("the command failed", exc_info=wrong)
+    return complain(say("error.internal", what=type(wrong).__name__, log=_log_file()), "", FAILED)
 
 
 def _all_open() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable
-from dataclasses import dataclass, field
+from daiku.dataclass import dataclass, field
 from typing import TypeAlias
 
 Key: TypeAlias = tuple[asyncio.AbstractEventLoop, Hashable]

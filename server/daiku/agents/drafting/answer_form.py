@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from daiku.dataclass import dataclass
 from typing import Generic, TypeVar
 
 from pydantic import BaseModel
