@@ -29,9 +29,10 @@ async def run_to_end(live: LiveRun, *, again: bool) -> State:
     seconds = live.record.state.request.limits.max_seconds
     bound = asyncio.timeout(seconds or None)
     live.task = asyncio.current_task()
+    if live.cancelled:  # before it began
+        _end_cancelled(live)
+        return live.record.state
     try:
-        if live.cancelled:
-            raise asyncio.CancelledError
         async with bound:
             with live.log.services.prompts.active():
                 ports = RunPorts(live)
@@ -45,14 +46,18 @@ async def run_to_end(live: LiveRun, *, again: bool) -> State:
             raise
         end(live.log, "limit", time_limit_failure(seconds))
     except asyncio.CancelledError:
-        if not live.abandoned:
-            end(live.log, "cancelled", None)
+        _end_cancelled(live)
     except DaikuError as error:
         end(live.log, "failed", error.failure)
     except Exception:  # the run boundary: one of the three places that catch all
         log.exception("run %s failed", live.run)
         end(live.log, "failed", unexpected())
     return live.record.state
+
+
+def _end_cancelled(live: LiveRun) -> None:
+    if not live.abandoned:
+        end(live.log, "cancelled", None)
 
 
 def end(log: RunLog, status: TerminalStatus, failure: Failure | None) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 
 from daiku.agents.rules import nested_rules
@@ -28,9 +29,12 @@ class FolderRules:
 
     def tell(self, call: ToolCall, result: ToolResult) -> None:
         """Record the rules that hold for the files of `call`, where they are new to the model."""
+        paths = tuple(islice(_paths(call, result), MANY))
+        if not paths:
+            return
         workspace = self.services.workspace
         roots = tuple(root.resolve() for root in workspace.roots)
-        for path in tuple(_paths(call, result))[:MANY]:
+        for path in paths:
             try:
                 place = workspace.locate(path).resolve()
             except (DaikuError, OSError, ValueError):

@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 MOST_WAITING = 5_000
 """Chunks that wait to be written; of more the new ones are left out, and counted."""
-GATHER_SECONDS = 0.05
+GATHER_SECONDS = 0.2
 """What comes within this time is written together: a thread that is woken for each chunk takes the interpreter from
 the runs each time."""
 CLOSE_SECONDS = 5.0
