@@ -38,6 +38,7 @@ KEPT: dict[str, tuple[str, ...]] = {
     "its place is named: guardrails, and the playbook's events": ("daiku.domain.events:Bullet.bullet_id",),
     "its place is named: work items come from them": ("daiku.plugins.kinds:Plugged.work_sources",),
     "fields are read by the name of the provider": ("daiku.llm.table:LLMSettings.*",),
+    "fields are read by the name of the agent": ("daiku.settings.config:AgentsSettings.*",),
     "a value is compared or written as a whole": (
         "daiku.tools.sandbox.tree:Mark.inode",
         "daiku.core.traces.lines:TraceLine.*",
