@@ -12,9 +12,10 @@ from acp.schema import ClientCapabilities
 
 from daiku.core.changes.diff import stat
 from daiku.core.ports import TextFile, Workspace
-from daiku.domain.errors import DaikuError, Failure, StaleVersionError
+from daiku.domain.errors import DaikuError
 from daiku.domain.work.patches import FileChange, FileStat, Patch
-from daiku.texts.text import Text, text
+from daiku.sdk.shown import ShownWorkspace, is_plain, stale
+from daiku.texts.text import text
 
 log = logging.getLogger(__name__)
 
@@ -27,7 +28,7 @@ Failed = (RequestError, ConnectionError, TimeoutError, ValueError)
 """What a request to the client ends with where it cannot do it, is gone, or answers with something else."""
 
 
-class ClientFiles:
+class ClientFiles(ShownWorkspace):
     """Implements ports.Workspace for one session. Paths are jailed by `disk`, before the client hears of them.
 
     `named` are its folders as the client names them: links in their paths stay there. The protocol has no way to delete or move a file, and no other encoding than UTF-8: those are done on the disk.
@@ -36,8 +37,8 @@ class ClientFiles:
     def __init__(
         self, disk: Workspace, client: Client, offer: ClientCapabilities, named: Sequence[Path]
     ) -> None:
+        super().__init__(disk)
         self.session = ""
-        self._disk = disk
         self._named = tuple(zip(disk.roots, named, strict=True))
         self._client = client
         self._reads = bool(offer.fs and offer.fs.read_text_file)
@@ -45,29 +46,10 @@ class ClientFiles:
         self._one_at_a_time = asyncio.Lock()
         self._written: dict[str, FileChange] = {}
 
-    @property
-    def roots(self) -> tuple[Path, ...]:
-        return self._disk.roots
-
-    def locate(self, path: str) -> Path:
-        return self._disk.locate(path)
-
-    def relative(self, path: Path) -> str:
-        return self._disk.relative(path)
-
-    def hidden(self, path: Path) -> bool:
-        return self._disk.hidden(path)
-
-    def closed(self, path: Path) -> bool:
-        return self._disk.closed(path)
-
-    def ignored(self, path: Path) -> bool:
-        return self._disk.ignored(path)
-
     def place(self, path: str) -> str | None:
         """The absolute path of a file for the client; None where it is outside."""
         try:
-            return self._as_named(self._disk.locate(path))
+            return self._as_named(self.disk.locate(path))
         except (DaikuError, OSError, ValueError):
             return None
 
@@ -85,17 +67,17 @@ class ClientFiles:
         """The client's text where it has one, else the file's."""
         place = self.locate(path)
         try:
-            file = await self._disk.read(path)
+            file = await self.disk.read(path)
         except DaikuError:
             if place.exists() or (unsaved := await self._ask(place)) is None:
                 raise
             return TextFile(self.relative(place), unsaved)
-        if not _is_plain(file) or (shown := await self._ask(place)) is None:
+        if not is_plain(file) or (shown := await self._ask(place)) is None:
             return file
         return TextFile(file.path, _as_file(shown, file.text), file.encoding, file.bom)
 
     async def exists(self, path: str) -> bool:
-        return await self._disk.exists(path) or await self._ask(self.locate(path)) is not None
+        return await self.disk.exists(path) or await self._ask(self.locate(path)) is not None
 
     async def apply(self, patch: Patch, label: str, *, exact: bool = False) -> tuple[FileStat, ...]:
         """What the client can write it writes, the rest is done on the disk. What it refuses takes back the
@@ -111,7 +93,7 @@ class ClientFiles:
             await self._see_written(through, label)
             if rest:
                 try:
-                    await self._disk.apply(Patch(files=rest), label, exact=exact)
+                    await self.disk.apply(Patch(files=rest), label, exact=exact)
                 except BaseException:
                     await self._take_back(through)
                     raise
@@ -140,7 +122,7 @@ class ClientFiles:
         if not self._writes or change.new is None or change.kind not in ("create", "edit"):
             return False
         try:
-            return change.kind == "create" or _is_plain(await self._disk.read(change.path))
+            return change.kind == "create" or is_plain(await self.disk.read(change.path))
         except DaikuError:
             return not self.locate(change.path).exists()  # an unsaved file of the client's
 
@@ -148,17 +130,17 @@ class ClientFiles:
         """Raises StaleVersionError where the file is not as the change was made against it."""
         if change.kind == "create" and change.old is None:
             if await self.exists(change.path):
-                raise _stale(change.path, text("editor.exists"))
+                raise stale(change.path, text("editor.exists"))
         elif (await self.read(change.path)).text != change.old:
-            raise _stale(change.path, text("editor.changed_in_editor"))
+            raise stale(change.path, text("editor.changed_in_editor"))
 
     async def _refuse_unsaved(self, change: FileChange) -> None:
         shown = await self._ask(self.locate(change.path)) if change.old is not None else None
-        if shown is None or not await self._disk.exists(change.path):
+        if shown is None or not await self.disk.exists(change.path):
             return
-        on_disk = await self._disk.read(change.path)
-        if _is_plain(on_disk) and _as_file(shown, on_disk.text) != on_disk.text:
-            raise _stale(change.path, text("editor.unsaved"))
+        on_disk = await self.disk.read(change.path)
+        if is_plain(on_disk) and _as_file(shown, on_disk.text) != on_disk.text:
+            raise stale(change.path, text("editor.unsaved"))
 
     async def _write(self, changes: list[FileChange]) -> None:
         for at, change in enumerate(changes):
@@ -167,7 +149,7 @@ class ClientFiles:
             except BaseException as error:
                 await self._take_back(changes[:at])
                 if isinstance(error, Failed):
-                    raise _stale(change.path, text("editor.refused", what=str(error))) from None
+                    raise stale(change.path, text("editor.refused", what=str(error))) from None
                 raise
 
     async def _put(self, path: str, content: str) -> None:
@@ -178,16 +160,10 @@ class ClientFiles:
     async def _see_written(self, changes: list[FileChange], label: str) -> None:
         """See to it that commands find the edit: what the client took and neither shows nor wrote is written here."""
         for change in changes:
-            old = await self._on_disk(change.path)
+            old = await self.on_disk(change.path)
             if old == change.old and (await self._ask(self.locate(change.path))) != change.new:
                 log.info("the client left %s to us", change.path)
-                await self._disk.apply(Patch(files=(change,)), label)
-
-    async def _on_disk(self, path: str) -> str | None:
-        try:
-            return (await self._disk.read(path)).text
-        except DaikuError:
-            return None
+                await self.disk.apply(Patch(files=(change,)), label)
 
     async def _take_back(self, changes: list[FileChange]) -> None:
         for change in reversed(changes):
@@ -196,14 +172,9 @@ class ClientFiles:
                     await self._put(change.path, change.old)
                 else:
                     back = FileChange(path=change.path, kind="delete", old=change.new)
-                    await self._disk.apply(Patch(files=(back,)), "")
+                    await self.disk.apply(Patch(files=(back,)), "")
             except (DaikuError, *Failed) as error:
                 log.warning("%s could not be taken back: %s", change.path, error)
-
-
-def _is_plain(file: TextFile) -> bool:
-    """True where a client reads and writes the file as we do: UTF-8 without a mark."""
-    return file.encoding.lower() in ("utf-8", "ascii") and not file.bom
 
 
 def _as_file(shown: str, on_disk: str) -> str:
@@ -216,14 +187,3 @@ def _as_file(shown: str, on_disk: str) -> str:
         return on_disk
     only_crlf = "\r\n" in on_disk and on_disk.count("\n") == on_disk.count("\r\n")
     return shown.replace("\n", "\r\n") if only_crlf and "\r" not in shown else shown
-
-
-def _stale(path: str, why: Text) -> StaleVersionError:
-    return StaleVersionError(
-        Failure(
-            kind="stale",
-            message=text("editor.not_changed", path=path, why=why),
-            hint=text("editor.read_again"),
-            retryable=True,
-        )
-    )

@@ -10,7 +10,6 @@ from pathlib import Path
 from daiku.core.changes.diff import stat
 from daiku.core.notebooks.celltext import is_notebook
 from daiku.core.ports import TextFile, Workspace
-from daiku.domain.errors import DaikuError, Failure, StaleVersionError
 from daiku.domain.work.patches import FileChange, FileStat, Patch
 from daiku.lsp.documents.notebooks import OpenNotebook, edit_notebook, open_notebook
 from daiku.lsp.documents.open_documents import Document, Documents
@@ -18,7 +17,8 @@ from daiku.lsp.documents.workspace_edit import Target, apply_params, fits
 from daiku.lsp.initialize import Json, Offer
 from daiku.lsp.wire.protocol import Protocol
 from daiku.lsp.wire.refused import Refused
-from daiku.texts.text import Text, render, text
+from daiku.sdk.shown import ShownWorkspace, is_plain, stale
+from daiku.texts.text import render, text
 
 log = logging.getLogger(__name__)
 
@@ -29,34 +29,15 @@ RELOAD_SECONDS = 3.0
 POLL_SECONDS = 0.02
 
 
-class EditorWorkspace:
+class EditorWorkspace(ShownWorkspace):
     """Implements ports.Workspace. `disk` is the workspace on disk; it is replaced when folders change."""
 
     def __init__(self, disk: Workspace, documents: Documents, protocol: Protocol, offer: Offer) -> None:
-        self.disk = disk
+        super().__init__(disk)
         self._documents = documents
         self._protocol = protocol
         self._offer = offer
         self._one_at_a_time = asyncio.Lock()
-
-    @property
-    def roots(self) -> tuple[Path, ...]:
-        return self.disk.roots
-
-    def locate(self, path: str) -> Path:
-        return self.disk.locate(path)
-
-    def relative(self, path: Path) -> str:
-        return self.disk.relative(path)
-
-    def hidden(self, path: Path) -> bool:
-        return self.disk.hidden(path)
-
-    def closed(self, path: Path) -> bool:
-        return self.disk.closed(path)
-
-    def ignored(self, path: Path) -> bool:
-        return self.disk.ignored(path)
 
     async def read(self, path: str) -> TextFile:
         """The open document's text, else the file's."""
@@ -87,7 +68,7 @@ class EditorWorkspace:
             through = [t for t in plain if fits(t, self._offer)]
             rest = [t for t in plain if not fits(t, self._offer)]
             for target in rest:
-                _refuse_unsaved(target, await self._disk_text(target.change.path))
+                _refuse_unsaved(target, await self.on_disk(target.change.path))
             for target in targets:
                 if target.notebook is not None:
                     await self._edit_notebook(target.change, target.notebook)
@@ -109,36 +90,30 @@ class EditorWorkspace:
         to = self.locate(change.to) if change.to is not None else None
         if document is not None:
             if document.shown != change.old:
-                raise _stale(change.path, text("editor.changed_in_editor"))
+                raise stale(change.path, text("editor.changed_in_editor"))
             return Target(change, place, to, document)
         if change.old is None and change.kind in ("delete", "rename"):
             return Target(change, place, to, plain=False)  # no text: the disk's business, looked at there
         if change.old is None:
             if await self.disk.exists(change.path):
-                raise _stale(change.path, text("editor.exists"))
+                raise stale(change.path, text("editor.exists"))
             return Target(change, place, to)
         file = await self.disk.read(change.path)
         notebook = await self._notebook(change.path, place, file.text) if change.kind == "edit" else None
         if (notebook.raw if notebook is not None else file.text) != change.old:
             if notebook is not None:
-                raise _stale(change.path, text("editor.changed_in_editor"))
-            raise _stale(change.path, text("editor.changed_on_disk"))
+                raise stale(change.path, text("editor.changed_in_editor"))
+            raise stale(change.path, text("editor.changed_on_disk"))
         if notebook is not None:
             return Target(change, place, to, notebook=notebook)
-        return Target(change, place, to, plain=file.encoding.lower() in ("utf-8", "ascii") and not file.bom)
-
-    async def _disk_text(self, path: str) -> str | None:
-        try:
-            return (await self.disk.read(path)).text if await self.disk.exists(path) else None
-        except DaikuError:
-            return None
+        return Target(change, place, to, plain=is_plain(file))
 
     async def _clean(self, targets: list[Target]) -> set[str]:
         """Paths whose documents are as on the disk, or not open: they are saved after the edit."""
         return {
             t.change.path
             for t in targets
-            if t.document is None or await self._disk_text(t.change.path) == t.document.text
+            if t.document is None or await self.on_disk(t.change.path) == t.document.text
         }
 
     # ---- the edit
@@ -146,7 +121,7 @@ class EditorWorkspace:
     async def _edit_notebook(self, change: FileChange, notebook: OpenNotebook) -> None:
         why_not = await edit_notebook(self._protocol, notebook, change.new or "")
         if why_not:
-            raise _stale(change.path, why_not)
+            raise stale(change.path, why_not)
         if not notebook.dirty:
             await self._save_uris([notebook.uri])
 
@@ -154,7 +129,7 @@ class EditorWorkspace:
         first = targets[0].change.path
         for target in targets:  # again: since they were looked at, others may have had their turn
             if target.document is not None and target.document.shown != target.change.old:
-                raise _stale(target.change.path, text("editor.changed_in_editor"))
+                raise stale(target.change.path, text("editor.changed_in_editor"))
         params = apply_params(
             targets, render(label, self._protocol.language), self._offer, self._documents.encoding
         )
@@ -165,11 +140,11 @@ class EditorWorkspace:
             answer: Json = await self._protocol.ask("workspace/applyEdit", params)
         except Refused as error:
             await self._news(targets)
-            raise _stale(first, text("editor.refused", what=error.message)) from None
+            raise stale(first, text("editor.refused", what=error.message)) from None
         if not isinstance(answer, dict) or answer.get("applied") is not True:
             await self._news(targets)
             reason = answer.get("failureReason") if isinstance(answer, dict) else None
-            raise _stale(
+            raise stale(
                 first,
                 text("editor.not_applied_because", what=str(reason) if reason else text("editor.no_reason")),
             )
@@ -225,7 +200,7 @@ class EditorWorkspace:
         without unsaved changes takes it from there."""
         for target in targets:
             change, document = target.change, self._documents.at(target.to or target.path)
-            now = await self._disk_text(change.to or change.path)
+            now = await self.on_disk(change.to or change.path)
             unsaved = document is not None and document.text != now
             if change.kind not in ("edit", "create") or now in (None, change.new) or unsaved:
                 continue
@@ -249,21 +224,10 @@ class EditorWorkspace:
         document = self._documents.at(place)
         if document is not None and document.text == change.new:
             return True
-        return await self._disk_text(path) == (change.old if change.new is None else change.new)
+        return await self.on_disk(path) == (change.old if change.new is None else change.new)
 
 
 def _refuse_unsaved(target: Target, on_disk: str | None) -> None:
     document: Document | None = target.document
     if document is not None and document.text != on_disk:
-        raise _stale(target.change.path, text("editor.unsaved"))
-
-
-def _stale(path: str, why: Text) -> StaleVersionError:
-    return StaleVersionError(
-        Failure(
-            kind="stale",
-            message=text("editor.not_changed", path=path, why=why),
-            hint=text("editor.read_again"),
-            retryable=True,
-        )
-    )
+        raise stale(target.change.path, text("editor.unsaved"))
