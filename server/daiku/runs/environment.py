@@ -14,9 +14,6 @@ from daiku.core.run.surroundings import NO_GIT, Surroundings, environment_facts,
 from daiku.domain.errors import DaikuError
 from daiku.domain.runs import ApprovalMode, Cursor, EnvironmentFact, Mode
 from daiku.runs.services import RunServices
-from daiku.tools.git.git import repository
-from daiku.tools.shell.preparing import DEFAULT_SECONDS
-from daiku.workspace.repository import git_places
 
 GIT_SECONDS = 1.0
 """How long git may take to say how the project stands, before the first request goes out without it."""
@@ -41,6 +38,8 @@ async def look_around(
     tools are called that its request needs besides what the model is sent."""
     if not agent.uses_builtin_tools:
         return ()
+    from daiku.tools.shell.preparing import DEFAULT_SECONDS  # when used
+
     editor = services.editor
     found = Surroundings(
         today=datetime.now().astimezone().date(),
@@ -84,6 +83,9 @@ def _may(agent: Agent, tool: str) -> bool:
 
 async def _git(services: RunServices) -> str:
     """The branch and its state; why they are not known where they are not."""
+    from daiku.tools.git.git import repository  # when used
+    from daiku.workspace.repository import git_places  # when used
+
     if not services.roots:
         return ""
     if not services.trusted:
