@@ -36,7 +36,7 @@ KEPT: dict[str, tuple[str, ...]] = {
         "daiku.core.replies.parse:partial_json",
     ),
     "its place is named: guardrails, and the playbook's events": ("daiku.domain.events:Bullet.bullet_id",),
-    "its place is named: work items come from them": ("daiku.plugins.kinds:Plugged.work_sources",),
+    "its place is named: work items come from them": ("daiku.plugins.plugged:Plugged.work_sources",),
     "fields are read by the name of the provider": ("daiku.llm.table:LLMSettings.*",),
     "fields are read by the name of the agent": ("daiku.settings.config:AgentsSettings.*",),
     "a value is compared or written as a whole": (

@@ -5,34 +5,29 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from daiku.agents.agent import Agent
-from daiku.agents.table import AGENTS, Agents, delegates
-from daiku.agents.templates import prompts_of
+from daiku.agents.known import Agents
+from daiku.agents.prompts import prompts_of
 from daiku.core.guard.redact import redactor
-from daiku.core.guardrails.fingerprints import Fingerprints
 from daiku.core.ports import Editor, Guard, LanguageModelBridge, Remembers, Router, Terminals, Workspace
 from daiku.dataclass import dataclass, field
 from daiku.domain.errors import DaikuError
 from daiku.domain.tools import ToolSpec
 from daiku.guardrails.configured import configured_guardrails
-from daiku.guardrails.references import WorkspaceReferences, corpus
 from daiku.llm.families import Model
 from daiku.llm.model import Models, ProviderModels
-from daiku.plugins.kinds import Plugged, plug_in
+from daiku.plugins.plugged import Plugged
 from daiku.prompts import prompts_folder
 from daiku.routing.configured import configured_router
 from daiku.runs import Runs, RunServices
-from daiku.runs.nested.worktrees import sweep
 from daiku.runs.ports.policy import run_policy
-from daiku.runs.review.decisions import Reviews
 from daiku.settings import secrets_of
-from daiku.settings.config import Config, TraceSettings
+from daiku.settings.config import Config
 from daiku.texts.text import NO_TEXT, Text, text
-from daiku.tools.documents.desk import DocumentDesk, Evaluations, References
 from daiku.tools.files.seen import SeenTexts
 from daiku.tools.mcp import McpContext, McpServers
 from daiku.tools.registry import ToolRegistry
@@ -42,13 +37,17 @@ from daiku.trace.evaluations import EvaluationStore
 from daiku.trace.grants import GrantStore
 from daiku.trace.journal import Journal
 from daiku.trace.stores import Stores, open_stores
-from daiku.trace.telemetry.endpoint import OTLP_HEADERS, headers_of
-from daiku.trace.telemetry.logger import TraceLogger
+from daiku.trace.telemetry.opening import end_of_trace, open_trace
 from daiku.workspace.checkpoints import CheckpointStore
 from daiku.workspace.outputs import Outputs
 
 if TYPE_CHECKING:
+    from daiku.core.guardrails.fingerprints import Fingerprints
+    from daiku.guardrails.references import WorkspaceReferences
     from daiku.memory.memory import Memory
+    from daiku.runs.review.decisions import Reviews
+    from daiku.tools.documents.desk import DocumentDesk, Evaluations, References
+    from daiku.trace.telemetry.logger import TraceLogger
 
 DATABASE = "daiku.db"
 
@@ -90,7 +89,7 @@ class App:
     registry: ToolRegistry
     llm: Models
     servers: McpServers
-    reviews: Reviews
+    make_reviews: Callable[[], Reviews]
     plugged: Plugged = Plugged()
     stores: Stores | None = None
     """Those that it closes."""
@@ -100,6 +99,11 @@ class App:
     """The one that it has opened, as the settings say."""
     evaluations: Evaluations | None = None
     """How texts were judged."""
+
+    @property
+    def reviews(self) -> Reviews:
+        """Decides on the changes of runs; made when it is first asked for."""
+        return self.make_reviews()
 
     async def models(self) -> tuple[ProviderModels, ...]:
         """What every provider offers; one that cannot be reached comes with why."""
@@ -111,6 +115,8 @@ class App:
 
     def agents(self) -> tuple[Agent, ...]:
         """All agents that can be asked by name, built in and plugged in."""
+        from daiku.agents.table import AGENTS  # when used
+
         return tuple({**AGENTS, **self.runs.services.agents.own}.values())
 
     async def aclose(self) -> None:
@@ -143,8 +149,8 @@ def build(
 ) -> App:
     """Wire everything up; touches the disk, not the network. `own`: the workspace's texts are known to be
     the person's own, not a stranger's. `locale` is the person's, such as `ja`. Raises UsageError, OSError."""
-    sweep(home / "worktrees")
-    config, plugged = plug_in(config, given.environ) if given.plugins else (config, Plugged())
+    _sweep(home / "worktrees")
+    config, plugged = _plug_in(config, given)
     agents = Agents({**plugged.agents, **given.agents.own})
     redact = redactor(secrets_of(config, given.environ))
     stores = given.stores or open_stores(home / DATABASE, redact, home / "traces")
@@ -165,7 +171,7 @@ def build(
         model=partial(_given_first, given.model, llm.resolve),
         policy=partial(run_policy, config, workspace, stores.grants, trusted, own),
         editor=editor,
-        trace=given.trace or _open_trace(config.trace, stores.traces, given.environ),
+        trace=_trace(config, stores, given),
         worktrees=home / "worktrees",
         outputs=Outputs(home / "outputs", redact).swept(),
         servers=servers,
@@ -178,6 +184,21 @@ def build(
         memory=given.memory if given.memory is not None else memory,
     )
     return _app(services, llm, stores, checkpoints, servers, plugged, memory, given, documents)
+
+
+def _sweep(worktrees: Path) -> None:
+    if worktrees.is_dir():
+        from daiku.runs.nested.worktrees import sweep  # when used
+
+        sweep(worktrees)
+
+
+def _plug_in(config: Config, given: Given) -> tuple[Config, Plugged]:
+    if not given.plugins:
+        return config, Plugged()
+    from daiku.plugins.kinds import plug_in  # when used
+
+    return plug_in(config, given.environ)
 
 
 def _checkpoints(home: Path, workspace: Workspace, stores: Stores) -> CheckpointStore:
@@ -203,8 +224,8 @@ def _registry(
 ) -> ToolRegistry:
     if not given.builtin:
         return ToolRegistry((*plugged.tools, *given.tools), redact=redact)
-    # They take a while to import: a program whose agents have tools of their own only need not wait for them.
-    from daiku.tools.table import builtin_tools
+    from daiku.agents.table import delegates  # when used
+    from daiku.tools.table import builtin_tools  # when used
 
     tools = builtin_tools(
         home,
@@ -229,6 +250,13 @@ def _app(
     documents: DocumentDesk,
 ) -> App:
     runs = Runs(services)
+
+    @cache
+    def reviews() -> Reviews:
+        from daiku.runs.review.decisions import Reviews  # when used
+
+        return Reviews(runs, checkpoints)
+
     return App(
         config=services.config,
         workspace=services.workspace,
@@ -240,10 +268,10 @@ def _app(
         registry=services.registry,
         llm=llm,
         servers=servers,
-        reviews=Reviews(runs, checkpoints),
+        make_reviews=reviews,
         plugged=plugged,
         stores=stores if given.stores is None else None,
-        end_trace=_end_of_trace(services.trace, given.trace),
+        end_trace=end_of_trace(services.trace, given.trace),
         memory=memory,
         evaluations=documents.evaluations,
     )
@@ -252,16 +280,24 @@ def _app(
 def _documents(
     config: Config, workspace: Workspace, home: Path, redact: Callable[[str], str], seen: SeenTexts
 ) -> DocumentDesk:
+    from daiku.tools.documents.desk import DocumentDesk  # when used
+
     def references() -> References:
         # SQLite, embeddings and search are loaded only where references are searched.
         from daiku.memory.opening import open_references
 
         return open_references(config, _key_of(workspace), home)
 
-    files = WorkspaceReferences(workspace.roots, config.guardrails.references)
+    @cache
+    def files() -> WorkspaceReferences:
+        from daiku.guardrails.references import WorkspaceReferences  # when used
+
+        return WorkspaceReferences(workspace.roots, config.guardrails.references)
 
     def known() -> Mapping[str, Fingerprints]:
-        return {**corpus(), **files.read()}
+        from daiku.guardrails.references import corpus  # when used
+
+        return {**corpus(), **files().read()}
 
     return DocumentDesk(redact, EvaluationStore(home / DATABASE), references, known, seen)
 
@@ -295,25 +331,9 @@ def _given_first(model: Model | None, resolve: Callable[[str], Model], name: str
         return model
 
 
-def _open_trace(
-    settings: TraceSettings, folder: Path | None, environ: Mapping[str, str]
-) -> TraceLogger | None:
-    """The trace of this process's runs: files in `folder`, and spans where an endpoint is set; None: neither."""
-    if folder is None and not settings.otlp_endpoint:
-        return None
-    return TraceLogger(
-        folder,
-        otlp_endpoint=settings.otlp_endpoint,
-        otlp_headers=headers_of(environ.get(OTLP_HEADERS, "")),
-        content=settings.content,
-    )
-
-
-def _end_of_trace(trace: TraceLogger | None, given: TraceLogger | None) -> Callable[[], object]:
-    """What ends a trace with its App: one that was given stays open."""
-    if trace is None:
-        return bool
-    return trace.flush if trace is given else trace.close
+def _trace(config: Config, stores: Stores, given: Given) -> TraceLogger | None:
+    told = config.trace
+    return given.trace or open_trace(stores.traces, told.otlp_endpoint, told.content, given.environ)
 
 
 def _why_no_servers(config: Config, trusted: bool) -> Text:

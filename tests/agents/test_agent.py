@@ -9,7 +9,8 @@ import pytest
 
 from daiku import Agent, tool
 from daiku.agents.agent import Prompt
-from daiku.agents.table import AGENTS, Agents
+from daiku.agents.known import Agents
+from daiku.agents.table import AGENTS
 from daiku.domain.errors import UsageError
 from daiku.testing import FakeLLM, FakeTool
 from daiku.tools.registry import ToolRegistry

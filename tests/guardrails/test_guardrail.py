@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 
 from daiku.core.guardrails.forms import searched_forms
 from daiku.core.guardrails.patterns import is_cheap
-from daiku.guardrails import Guardrail
+from daiku.guardrails.guardrail import Guardrail
 from tests.cases import for_each
 
 EXPLODING = r"^(a+)+$"

@@ -16,8 +16,9 @@ from daiku.core.guardrails.written import call_text
 from daiku.domain.config import ApprovalSettings, SandboxSettings
 from daiku.domain.events import Notice, ToolResponse
 from daiku.domain.tools import ToolCall
-from daiku.guardrails import SecretsGuard, SimilarityGuard
 from daiku.guardrails.references import WorkspaceReferences, corpus
+from daiku.guardrails.secrets import SecretsGuard
+from daiku.guardrails.similarity import SimilarityGuard
 from daiku.llm.table import LLMSettings
 from daiku.runs import RunRequest
 from daiku.settings.config import Config, GuardrailSettings

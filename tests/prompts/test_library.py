@@ -41,7 +41,7 @@ def put(root: Path, name: str, text: str) -> Path:
 
 
 def own(root: Path, language: str = "en") -> Prompts:
-    return Prompts(language=language, workspace=root, variables=TEMPLATES, usual=SystemVariables)
+    return Prompts(language=language, workspace=root, variables=lambda: TEMPLATES, usual=SystemVariables)
 
 
 def filled(prompts: Prompts, name: str) -> str:

@@ -13,9 +13,10 @@ from daiku.app import App, build
 from daiku.domain.config import SandboxSettings
 from daiku.domain.errors import UsageError
 from daiku.domain.events import HandoffStart, Notice
-from daiku.guardrails import Guardrail
+from daiku.guardrails.guardrail import Guardrail
 from daiku.llm.table import LLMSettings
-from daiku.routing import LLMRouter, RuleRouter
+from daiku.routing.model import LLMRouter
+from daiku.routing.rules import RuleRouter
 from daiku.runs import RunRequest
 from daiku.runs.recorded.replay import replay
 from daiku.sdk.runner import Runner

@@ -12,7 +12,8 @@ import pytest
 from daiku.core.ports import Router
 from daiku.domain.errors import Failure, LLMRequestError, UsageError
 from daiku.domain.routing import Route
-from daiku.routing import LLMRouter, RuleRouter
+from daiku.routing.model import LLMRouter
+from daiku.routing.rules import RuleRouter
 from daiku.testing import FakeLLM
 from daiku.texts.text import Text
 

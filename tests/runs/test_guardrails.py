@@ -17,7 +17,7 @@ from daiku.core.ports import Guard
 from daiku.domain.errors import GuardrailViolation
 from daiku.domain.events import Delta, HandoffEnd, MessageEvent, Notice, ToolResponse
 from daiku.domain.runs import ContextItem
-from daiku.guardrails import Guardrail
+from daiku.guardrails.guardrail import Guardrail
 from daiku.runs import RunRequest, Runs
 from daiku.runs.recorded.replay import replay
 from daiku.texts.text import render

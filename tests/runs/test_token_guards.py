@@ -14,7 +14,7 @@ from daiku.agents.coding.explorer import EXPLORER
 from daiku.agents.table import AGENTS
 from daiku.app import App
 from daiku.domain.events import Notice, ToolResponse
-from daiku.guardrails import TokenGuard
+from daiku.guardrails.tokens import TokenGuard
 from daiku.runs import RunRequest, Runs
 from daiku.runs.recorded.replay import replay
 from tests.runs.playing import Watch, make_app, shell

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from fnmatch import fnmatchcase
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
 
 from daiku.agents.given import (
     ToolLike,
@@ -18,7 +18,6 @@ from daiku.agents.given import (
     checked_name,
 )
 from daiku.agents.part import Machine, Part, Stage
-from daiku.agents.role import Role
 from daiku.agents.running import Result, RunnerOptions, Stream, own_runner
 from daiku.agents.typed_output import TypedOutput, typed_output
 from daiku.core.calls.toolnames import wire_name
@@ -31,6 +30,9 @@ from daiku.domain.tools import EditForm, Effect, ToolSpec
 from daiku.llm.families import Model
 from daiku.tools.functions import as_tools
 from daiku.tools.tool import Tool
+
+if TYPE_CHECKING:
+    from daiku.agents.role import Role
 
 CARRIED_OUT: Mapping[Mode, frozenset[Effect]] = MappingProxyType(
     {

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from daiku.agents.role import Role
-from daiku.core.replies.parse import Unreadable
-from daiku.core.state.machine import Move
-from daiku.core.state.state import State
 from daiku.dataclass import dataclass
 from daiku.domain.errors import Failure
 from daiku.domain.labels import Label
 from daiku.domain.runs import ApprovalMode
-from daiku.domain.work.handovers import Brief, Handover
+
+if TYPE_CHECKING:
+    from daiku.agents.role import Role
+    from daiku.core.replies.parse import Unreadable
+    from daiku.core.state.machine import Move
+    from daiku.core.state.state import State
+    from daiku.domain.work.handovers import Brief, Handover
 
 
 @dataclass(frozen=True, slots=True)

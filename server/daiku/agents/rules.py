@@ -1,7 +1,5 @@
 """Rules files of a project: at the roots for the system prompt, below them when work gets there."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from pathlib import Path
 

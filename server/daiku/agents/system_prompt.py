@@ -1,11 +1,8 @@
 """An agent's system prompt: who it is, how it works, which rules hold in the project; never what changes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from daiku.agents.agent import Agent, Prompt
-from daiku.agents.project import project_facts
 from daiku.agents.rules import RulesFile, read_rules
 from daiku.core.state.context import UNTRUSTED_RULES
 from daiku.domain.base import Frozen
@@ -60,7 +57,7 @@ def system_prompt(
         edits=traits.edits,
         depth=depth,
         untrusted="" if trusted else UNTRUSTED_RULES,
-        facts=project_facts(roots) if agent.knows_project else "",
+        facts=_facts(roots) if agent.knows_project else "",
         mcp_prompt=mcp_prompt,
     )
     if isinstance(agent.instructions, Prompt):
@@ -68,6 +65,12 @@ def system_prompt(
     form = agent.answers.told(by_tools) if agent.answers is not None else ""
     place = render("parts/place", variables) if variables.rules or mcp_prompt else ""
     return "\n\n".join(part for part in (agent.instructions, form, place.strip()) if part)
+
+
+def _facts(roots: tuple[Path, ...]) -> str:
+    from daiku.agents.project import project_facts  # when used
+
+    return project_facts(roots)
 
 
 class NoVariables(Frozen):

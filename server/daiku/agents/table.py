@@ -22,7 +22,6 @@ from daiku.agents.drafting.reference import REFERENCE
 from daiku.agents.drafting.reflection import LESSONS, REFLECTION
 from daiku.agents.drafting.style import STYLE
 from daiku.agents.part import Part
-from daiku.dataclass import dataclass, field
 from daiku.domain.errors import Failure, UsageError
 from daiku.domain.labels import Label
 from daiku.texts.text import text
@@ -82,35 +81,3 @@ def find_agent(name: str, own: Mapping[str, Agent] = MappingProxyType({})) -> Ag
             )
         )
     return found
-
-
-@dataclass(frozen=True, slots=True)
-class Agents:
-    """The agents of one wiring: ours, and people's `own`, which come first where the names are the same."""
-
-    own: Mapping[str, Agent] = field(default_factory=lambda: MappingProxyType({}))
-
-    def find(self, name: str) -> Agent:
-        """Return the agent called `name`. Raises UsageError that lists the known names."""
-        return find_agent(name, self.own)
-
-    def of_run(self, name: str, given: Agent | None, run: str) -> Agent:
-        """The agent that goes on with `run`, whose agent is recorded as `name`: the one that is `given`, else a
-        known one. Raises UsageError that says what is missing."""
-        if given is not None and given.name == name:
-            return given
-        found = self.own.get(name) or AGENTS.get(name)
-        if given is not None or found is None:
-            raise UsageError(
-                Failure(
-                    kind="not_found",
-                    message=text("roles.needs_agent", name=repr(name), run=run),
-                    hint=text("roles.give_agent", name=repr(name)),
-                )
-            )
-        return found
-
-    def on_record(self, name: str) -> Agent:
-        """The agent of a recorded run, internal ones included. One that is not known here is stood in for: its
-        session can be read and its runs be ended, not gone on with."""
-        return self.own.get(name) or ALL_AGENTS.get(name) or Agent(name, Prompt("agents/coordinator"))

@@ -21,9 +21,6 @@ from daiku.agents.drafting.part_request import PartVariables
 from daiku.agents.drafting.reflection import LessonsVariables
 from daiku.agents.system_prompt import NoVariables, SystemVariables
 from daiku.agents.table import ALL_AGENTS
-from daiku.core.ports import Workspace
-from daiku.prompts import Prompts
-from daiku.settings.config import Config
 
 _AGENTS = {
     agent.instructions.id: SystemVariables
@@ -52,15 +49,3 @@ TEMPLATES: Mapping[str, type[BaseModel]] = MappingProxyType(
         "parts/summary": NoVariables,
     }
 )
-
-
-def prompts_of(config: Config, workspace: Workspace, *, own: bool) -> Prompts:
-    """The prompts of a workspace: its own templates count where its texts are known to be the person's."""
-    root = workspace.roots[0] if workspace.roots else None
-    return Prompts(
-        language=config.prompts.language,
-        workspace=root if own else None,
-        untrusted=None if own else root,
-        variables=TEMPLATES,
-        usual=SystemVariables,
-    )

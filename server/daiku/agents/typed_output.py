@@ -6,13 +6,12 @@ import json
 from collections.abc import Callable
 from functools import partial
 from inspect import isbuiltin, isfunction
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, Field, JsonValue, PydanticUserError, ValidationError, create_model
 from pydantic.errors import PydanticSchemaGenerationError
 
 from daiku.agents.form_tool import by_tool
-from daiku.agents.role import Role
 from daiku.core.calls.arguments import parse_arguments, schema_of
 from daiku.core.calls.toolnames import wire_name
 from daiku.core.replies.parse import Unreadable, read_json
@@ -20,6 +19,9 @@ from daiku.dataclass import dataclass
 from daiku.domain.messages import AssistantMessage, Message
 from daiku.domain.tools import ToolSpec
 from daiku.texts.text import Text
+
+if TYPE_CHECKING:
+    from daiku.agents.role import Role
 
 GIVE = "result/give"
 """The tool by which a typed answer is given."""
@@ -65,6 +67,8 @@ class TypedOutput:
 
     def role(self) -> Role:
         """The role that reads the answers, and sends back one that does not fit with what is wrong (R0.96)."""
+        from daiku.agents.role import Role  # when used
+
         spec = self.spec
         return Role(by_tool(spec, partial(self._read)), _says_nothing, tools=(spec,))
 

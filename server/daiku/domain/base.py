@@ -1,7 +1,5 @@
 """The two model bases (inside and wire), JSON types and new ids."""
 
-from __future__ import annotations
-
 import secrets
 from functools import cache
 from typing import Any, Self, TypeAlias, cast, get_args

@@ -1,7 +1,5 @@
 """The settings that other packages use, as frozen types with their defaults."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field, SecretStr

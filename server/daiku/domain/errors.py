@@ -15,8 +15,6 @@ DaikuError                 anything we expect; carries a Failure
 └─ StaleVersionError       the file changed under an edit
 """
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal
 
 from daiku.domain.base import Localizable

@@ -1,7 +1,5 @@
 """The one vocabulary: everything that can happen in a session, each as an event with its data."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal, TypeAlias, get_args
 
 from pydantic import Field, model_validator

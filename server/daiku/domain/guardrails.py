@@ -1,7 +1,5 @@
 """A guardrail's answer about an input or an output: pass, warn or block, and why."""
 
-from __future__ import annotations
-
 from typing import Literal, TypedDict
 
 GuardrailAction = Literal["pass", "warn", "block"]

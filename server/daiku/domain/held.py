@@ -1,7 +1,5 @@
 """What a conversation holds beside what is said: rules, memories, results that were shortened, the todo list."""
 
-from __future__ import annotations
-
 from typing import ClassVar, Literal
 
 from daiku.domain.base import Wire

@@ -1,7 +1,5 @@
 """A short text for people, in every language that Daiku speaks."""
 
-from __future__ import annotations
-
 from daiku.dataclass import dataclass
 from daiku.texts.catalogue import ENGLISH, label
 

@@ -1,7 +1,5 @@
 """What a model reads and says: messages, the request for a reply, the pieces of a reply."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Annotated, ClassVar, Literal, TypeAlias
 
@@ -117,7 +115,7 @@ class Usage(Wire):
     cached_tokens: int = 0
     cost: float | None = None
 
-    def plus(self, other: Usage) -> Usage:
+    def plus(self, other: "Usage") -> "Usage":
         """The sum; the cost stays unknown only when both are."""
         known = [c for c in (self.cost, other.cost) if c is not None]
         return Usage(

@@ -1,7 +1,5 @@
 """A router's answer: which agents a request is for."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from daiku.dataclass import dataclass

@@ -1,7 +1,5 @@
 """A run: what was asked, its limits, how it ended."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field

@@ -1,7 +1,5 @@
 """MCP servers as the rest of Daiku sees them: what a person agreed to, what is asked, how they stand."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from daiku.domain.base import Frozen

@@ -1,7 +1,5 @@
 """Summary of a session, as lists and clients show it."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from daiku.domain.base import Wire

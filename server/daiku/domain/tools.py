@@ -1,7 +1,5 @@
 """What a model wants done (`ToolCall`), what came of it (`ToolResult`), what can be done (`ToolSpec`)."""
 
-from __future__ import annotations
-
 from typing import Literal, cast
 
 from pydantic import Field, model_validator

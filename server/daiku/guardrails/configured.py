@@ -6,10 +6,6 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from daiku.core.ports import Guard
-from daiku.guardrails.guardrail import Guardrail
-from daiku.guardrails.references import WorkspaceReferences
-from daiku.guardrails.secrets import SecretsGuard
-from daiku.guardrails.similarity import SimilarityGuard
 from daiku.settings.config import GuardrailSettings
 
 
@@ -20,12 +16,21 @@ def configured_guardrails(
     settings were read. Similarity is judged where the workspace has reference files;
     something like a secret, `secrets` above all, is warned of. Without a
     workspace there are only patterns."""
-    patterns = (Guardrail(regex_blocks=settings.regex_blocks),) if settings.regex_blocks else ()
+    patterns: tuple[Guard, ...] = ()
+    if settings.regex_blocks:
+        from daiku.guardrails.guardrail import Guardrail  # when used
+
+        patterns = (Guardrail(regex_blocks=settings.regex_blocks),)
     if not roots:
         return patterns
+    from daiku.guardrails.secrets import SecretsGuard  # when used
+
     always = (*patterns, SecretsGuard(secrets=secrets, action="warn"))
     if not settings.references:
         return always
+    from daiku.guardrails.references import WorkspaceReferences  # when used
+    from daiku.guardrails.similarity import SimilarityGuard  # when used
+
     warn, most = settings.similarity_warn, settings.similarity_block
     known = WorkspaceReferences(roots, settings.references)
     return (*always, SimilarityGuard(references=known, warn=warn, block=most))

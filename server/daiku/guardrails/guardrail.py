@@ -17,7 +17,6 @@ from daiku.core.guardrails.written import leaves
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import Failure
 from daiku.domain.guardrails import GuardrailAction, GuardrailAnswer
-from daiku.guardrails.matching import search
 from daiku.texts.text import NO_TEXT, Text, joined, text
 
 Schema: TypeAlias = Any
@@ -84,6 +83,8 @@ class Guardrail:
         return await self._judge(data, None)
 
     async def _judge(self, data: object, schema: _Check | None) -> GuardrailAnswer:
+        from daiku.guardrails.matching import search  # when used
+
         if schema is not None and (wrong := schema(data)):
             return block(wrong)
         if self._patterns:

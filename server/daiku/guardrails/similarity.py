@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from daiku.core.guardrails.fingerprints import (
     BLOCK,
@@ -15,8 +16,10 @@ from daiku.core.guardrails.fingerprints import (
 )
 from daiku.domain.guardrails import GuardrailAnswer
 from daiku.guardrails.guardrail import PASS, Guardrail, text_of
-from daiku.guardrails.references import WorkspaceReferences, corpus
 from daiku.texts.text import text
+
+if TYPE_CHECKING:
+    from daiku.guardrails.references import WorkspaceReferences
 
 
 class SimilarityGuard(Guardrail):
@@ -36,6 +39,8 @@ class SimilarityGuard(Guardrail):
         block: float = BLOCK,
         with_corpus: bool = True,
     ) -> None:
+        from daiku.guardrails.references import WorkspaceReferences  # when used
+
         super().__init__()
         if not 0 <= warn <= block <= 1:
             raise ValueError(f"warn must be at most block, both from 0 to 1, not {warn} and {block}")
@@ -73,6 +78,8 @@ class SimilarityGuard(Guardrail):
 
     def most_similar(self, said: str) -> tuple[float, str]:
         """The highest score of `said`, and the name of what it is like. Takes time: for a thread."""
+        from daiku.guardrails.references import corpus  # when used
+
         own, best = fingerprints(said), (0.0, "")
         known = {**self._read(), **(corpus() if self._with_corpus else {})}
         for name, other in known.items():

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import getpass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal, get_args
 
 from daiku.domain.errors import Failure
 from daiku.domain.guardrails import GuardrailAnswer
-from daiku.guardrails.counters import MemoryCounter, counter_at
 from daiku.guardrails.guardrail import PASS, Guardrail, block, text_of
 from daiku.llm.tokens import estimate
 from daiku.texts.text import Text, text
@@ -36,6 +34,8 @@ class TokenGuard(Guardrail):
     """
 
     def __init__(self, *, max_tokens: int, scope: Scope = "session", store: str | Path | None = None) -> None:
+        from daiku.guardrails.counters import counter_at  # when used
+
         super().__init__()
         if isinstance(max_tokens, bool) or not isinstance(max_tokens, int):  # pyright: ignore[reportUnnecessaryIsInstance]  # whoever does not check types
             raise TypeError(f"max_tokens must be a whole number, not {max_tokens!r}")
@@ -50,6 +50,8 @@ class TokenGuard(Guardrail):
 
     def begin(self, session: str, used: int) -> None:
         """Count what a session had used before this process knew of it, where only this process counts."""
+        from daiku.guardrails.counters import MemoryCounter  # when used
+
         if isinstance(self._counter, MemoryCounter) and self.scope == "session":
             self._counter.totals.setdefault(self._name(session), used)
 
@@ -104,6 +106,8 @@ class TokenGuard(Guardrail):
 
 
 def _user() -> str:
+    import getpass  # when used
+
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError):  # a process without a name: of its own user

@@ -9,7 +9,6 @@ from typing import assert_never
 from daiku.dataclass import dataclass
 from daiku.domain.config import ProviderSettings
 from daiku.domain.errors import DaikuError, Failure, LLMAuthError, LLMRequestError, UsageError
-from daiku.llm.catalogue import find_model, normalize_model_name
 from daiku.llm.provider import ModelChoice
 from daiku.llm.table import PROVIDERS, LLMSettings
 from daiku.texts.text import joined, text
@@ -28,6 +27,8 @@ def resolve_model(llm: LLMSettings, name: str, probe: Probe) -> ModelChoice:
 
     Raises UsageError for an unknown provider, LLMError (no_provider, auth) with how to get one.
     """
+    from daiku.llm.catalogue import normalize_model_name  # when used
+
     wanted = name.strip() or llm.model.strip()
     provider, model = _split(wanted, llm)
     if not provider:
@@ -63,6 +64,8 @@ def _split(wanted: str, llm: LLMSettings) -> tuple[str, str]:
 
 def _owner(model: str, llm: LLMSettings) -> str:
     """The maker of a known model, where there is a key for it."""
+    from daiku.llm.catalogue import find_model, normalize_model_name  # when used
+
     entry = find_model(normalize_model_name(model)) if model else None
     return entry.provider if entry is not None and _has_key(llm.of(entry.provider)) else ""
 

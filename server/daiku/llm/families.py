@@ -13,7 +13,6 @@ from daiku.dataclass import dataclass
 from daiku.domain.config import ToolProtocol
 from daiku.domain.messages import Effort, ModelEvent, ModelRequest
 from daiku.domain.tools import EditForm
-from daiku.llm.catalogue import find_model
 
 Family = Literal["gpt", "claude", "gemini", "glm", "qwen", "kimi", "deepseek", "llama", "mistral", "other"]
 Verbosity = Literal["", "low", "medium", "high"]
@@ -54,6 +53,8 @@ _FAMILIES: tuple[tuple[re.Pattern[str], Family], ...] = (
 @lru_cache(maxsize=256)
 def traits_of(model: str) -> ModelTraits:
     """The traits of a model by its name, however a service spells it; those of any model where it is unknown."""
+    from daiku.llm.catalogue import find_model  # when used
+
     name = model.strip().lower().rpartition("/")[2]
     family = _family(name)
     known = find_model(model)

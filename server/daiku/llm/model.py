@@ -5,18 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from daiku.core.ports import LanguageModelBridge
 from daiku.dataclass import dataclass
 from daiku.domain.config import ProviderSettings
 from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.messages import ModelInfo, Usage
-from daiku.llm.adapter import Clock, LLMAdapter, RetryPolicy
-from daiku.llm.catalogue import models_of
 from daiku.llm.choice import Probe, missing_requirement, resolve_model
 from daiku.llm.provider import ModelChoice, Provider, ProviderDeps, ProviderEntry
 from daiku.llm.table import LLMSettings
 from daiku.texts.text import text
+
+if TYPE_CHECKING:
+    from daiku.llm.adapter import Clock, LLMAdapter, RetryPolicy
 
 LISTING_SECONDS = 10.0
 
@@ -51,7 +53,7 @@ class Models:
     ) -> None:
         self._llm = llm
         self._deps = ProviderDeps(bridge, tuple(script_folders), demo, locale)
-        self._policy, self._clock = policy or RetryPolicy(), clock or Clock()
+        self._policy, self._clock = policy, clock
         self._probe = Probe(self._first_model, has_editor=bridge is not None)
         self._open: dict[str, Provider] = {}
         self._learned: dict[tuple[str, str], ModelInfo] = {}
@@ -66,14 +68,16 @@ class Models:
         return self._adapter(self.choose(name), self._fallback)
 
     def _adapter(self, choice: ModelChoice, fallback: Callable[[], LLMAdapter | None]) -> LLMAdapter:
+        from daiku.llm.adapter import Clock, LLMAdapter, RetryPolicy  # when used
+
         return LLMAdapter(
             choice=choice,
             provider=self.provider(choice.provider),
             entry=self._llm.entries[choice.provider],
             settings=self._llm.of(choice.provider),
             fallback=fallback,
-            policy=self._policy,
-            clock=self._clock,
+            policy=self._policy or RetryPolicy(),
+            clock=self._clock or Clock(),
             learned=lambda: self._learned.get((choice.provider, choice.model)),
             used=self._use,
         )
@@ -103,6 +107,8 @@ class Models:
         return tuple(found)
 
     async def _listed(self, name: str) -> ProviderModels:
+        from daiku.llm.catalogue import models_of  # when used
+
         try:
             if (problem := missing_requirement(self._llm, name, self._probe)) is not None:
                 raise problem

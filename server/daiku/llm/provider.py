@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 from urllib.parse import urlsplit
 
 from daiku.core.ports import LanguageModelBridge
 from daiku.dataclass import dataclass, field
 from daiku.domain.config import ProviderSettings
 from daiku.domain.messages import ModelEvent, ModelInfo, ModelRequest
-from daiku.llm.transport.service import Service
 from daiku.texts.text import NO_TEXT, Text
+
+if TYPE_CHECKING:
+    from daiku.llm.transport.service import Service
 
 
 class Provider(Protocol):
@@ -99,6 +101,8 @@ class ProviderEntry:
 
     def service(self, settings: ProviderSettings) -> Service:
         """Return the Service description for these settings, as used in error messages."""
+        from daiku.llm.transport.service import Service  # when used
+
         address = self.address(settings.base_url)
         return Service(
             name=self.name,

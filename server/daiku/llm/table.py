@@ -4,8 +4,6 @@ To add one: write its module (or, for a protocol of its own, its package) in `da
 its field into `LLMSettings`. `npm run gen` writes what the editor shows of it.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -212,7 +210,7 @@ class LLMSettings(Section):
         assert isinstance(found, ProviderSettings)
         return found
 
-    def with_plugged(self, entries: Mapping[str, ProviderEntry], environ: Mapping[str, str]) -> LLMSettings:
+    def with_plugged(self, entries: Mapping[str, ProviderEntry], environ: Mapping[str, str]) -> "LLMSettings":
         """These settings with the providers of plug-ins, their keys read from the variables that they name."""
         keyed: dict[str, ProviderSettings] = {}
         for name, entry in entries.items():

@@ -5,18 +5,20 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Collection, Iterator, Mapping
-from typing import Protocol, cast
+from typing import cast
 
 from daiku.agents.agent import Agent
 from daiku.agents.table import ALL_AGENTS
 from daiku.core.calls.toolnames import wire_name
-from daiku.dataclass import dataclass, field, replace
+from daiku.dataclass import replace
 from daiku.llm.provider import ProviderEntry
 from daiku.llm.table import PROVIDERS
-from daiku.plugins.entries import Kind, Loaded, Plugin, load, many
+from daiku.plugins.entries import Loaded, load, many
+from daiku.plugins.plugged import Plugged, WorkSource
 from daiku.settings.config import Config
 from daiku.texts.text import Text
 from daiku.tools.registry import ToolRegistry
+from daiku.tools.table import builtin_tools
 from daiku.tools.tool import Tool
 
 log = logging.getLogger(__name__)
@@ -24,29 +26,6 @@ log = logging.getLogger(__name__)
 _NAME = re.compile(r"[a-z][a-z0-9_-]{0,63}")
 OWN_SOURCES = frozenset({"github", "gitlab", "files"})
 """The sources of work that are Daiku's own."""
-
-
-class WorkSource(Protocol):
-    """Where work items come from."""
-
-    @property
-    def name(self) -> str: ...
-
-
-@dataclass(frozen=True, slots=True)
-class Plugged:
-    """All that the allowed packages bring, and how every plug-in stands."""
-
-    tools: tuple[Tool, ...] = ()
-    agents: Mapping[str, Agent] = field(default_factory=dict[str, Agent])
-    providers: Mapping[str, ProviderEntry] = field(default_factory=dict[str, ProviderEntry])
-    work_sources: Mapping[str, WorkSource] = field(default_factory=dict[str, WorkSource])
-    plugins: tuple[Plugin, ...] = ()
-
-    def origin(self, kind: Kind, name: str) -> str:
-        """The package that brings what is called `name`, with its version; empty for what is Daiku's own."""
-        of_kind = (plugin for plugin in self.plugins if plugin.kind == kind)
-        return next((plugin.origin for plugin in of_kind if name in plugin.names), "")
 
 
 def plug_in(config: Config, environ: Mapping[str, str]) -> tuple[Config, Plugged]:
@@ -61,9 +40,6 @@ def plug_in(config: Config, environ: Mapping[str, str]) -> tuple[Config, Plugged
 
 
 def _load(allowed: Collection[str]) -> Plugged:
-    # They take a while to import: a program that looks at no installed package need not wait for them.
-    from daiku.tools.table import builtin_tools
-
     tools = _tools(allowed, builtin_tools(editor=True))
     agents = load("agent", allowed, _agents, lambda name: name in ALL_AGENTS)
     providers = load("provider", allowed, _providers, lambda name: name in PROVIDERS)

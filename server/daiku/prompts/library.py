@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Hashable, Mapping
+from collections.abc import Callable, Generator, Hashable, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
@@ -66,13 +66,13 @@ class _Texts:
 class Prompts:
     """The templates of one wiring. `language`: in which of ours are told; English where there is no other.
     `workspace`: whose `.daiku/prompts` take the place of ours; None: nobody's, and `untrusted` is one that has some
-    and may not. `variables` are the types that templates are filled from, `usual` that of a template of one's own.
+    and may not. `variables` gives the types that templates are filled from, `usual` is that of a template of one's own.
     """
 
     language: str = ENGLISH
     workspace: Path | None = None
     untrusted: Path | None = None
-    variables: Variables = field(default_factory=dict[str, type[BaseModel]])
+    variables: Callable[[], Variables] = dict[str, type[BaseModel]]
     usual: type[BaseModel] | None = None
     _said_untrusted: bool = False
     _failed: list[Problem] = field(default_factory=list[Problem])
@@ -132,7 +132,7 @@ class Prompts:
         return _Texts(self.language, self._read()[0])
 
     def _model(self, template: str) -> type[BaseModel] | None:
-        return self.variables.get(template, self.usual)
+        return self.variables().get(template, self.usual)
 
     def _read(self) -> tuple[tuple[tuple[str, Source], ...], tuple[Problem, ...]]:
         good: dict[str, Source] = {}

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from daiku.core.ports import Router
-from daiku.routing.model import LLMRouter
-from daiku.routing.rules import RuleRouter
 from daiku.settings.config import RouterSettings
 
 
@@ -12,5 +10,11 @@ def configured_router(settings: RouterSettings) -> Router | None:
     """What `[router]` of the settings sets up: rules, before them a light model where one is named; None where
     nothing is. The patterns were compiled when the settings were read."""
     if settings.model:
+        from daiku.routing.model import LLMRouter  # when used
+
         return LLMRouter(settings.model, rules=settings.rules)
-    return RuleRouter(settings.rules) if settings.rules else None
+    if not settings.rules:
+        return None
+    from daiku.routing.rules import RuleRouter  # when used
+
+    return RuleRouter(settings.rules)

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
 from daiku.domain.routing import Route
-from daiku.guardrails.matching import search
 from daiku.llm.families import Model
 
 Rule: TypeAlias = tuple[str, Sequence[Any]]
@@ -43,6 +42,8 @@ class RuleRouter:
     ) -> Route:
         """Say whom `question` is for. `agents` are those that there are, with what each does (None: whoever is
         named); `model` is for routers that ask one."""
+        from daiku.guardrails.matching import search  # when used
+
         for pattern, (_, named) in zip(self._patterns, self.rules, strict=True):
             found = await search((pattern,), question)
             if found.blocks and not found.trouble:

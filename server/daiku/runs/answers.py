@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from daiku.core.changes.choose import why_unfit
-from daiku.core.guard.guard import Policy, verdict
+from typing import TYPE_CHECKING
+
 from daiku.core.state.state import State
 from daiku.domain.errors import Failure, UsageError
 from daiku.domain.events import ApprovalGiven, InputGiven
 from daiku.runs.run_log import RunLog
 from daiku.texts.text import NO_TEXT, text
+
+if TYPE_CHECKING:
+    from daiku.core.guard.guard import Policy
 
 
 def asks(state: State, question: str) -> bool:
@@ -19,6 +22,8 @@ def asks(state: State, question: str) -> bool:
 
 def check_answer(state: State, event: ApprovalGiven | InputGiven) -> None:
     """Raises UsageError where the run did not ask that, has its answer already, or cannot use this one."""
+    from daiku.core.changes.choose import why_unfit  # when used
+
     known = state.questions
     if isinstance(event, ApprovalGiven):
         asked = next((a for a in known.approvals.values() if a.approval_id == event.approval_id), None)
@@ -50,6 +55,8 @@ def record_answer(log: RunLog, policy: Policy, event: ApprovalGiven | InputGiven
 
 def _grant_key(log: RunLog, policy: Policy, approval_id: str) -> str:
     """The key under which the decision on a pending call is remembered; empty where it cannot be."""
+    from daiku.core.guard.guard import verdict  # when used
+
     state = log.record.state
     asked = next(a for a in state.questions.approvals.values() if a.approval_id == approval_id)
     call = next((c for c in state.calls.pending if c.id == asked.call_id), None)

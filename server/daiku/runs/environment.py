@@ -15,9 +15,6 @@ from daiku.core.run.surroundings import NO_GIT, Surroundings, environment_facts,
 from daiku.domain.errors import DaikuError
 from daiku.domain.runs import ApprovalMode, Cursor, EnvironmentFact, Mode
 from daiku.runs.services import RunServices
-from daiku.tools.git.git import repository
-from daiku.tools.shell.preparing import DEFAULT_SECONDS
-from daiku.workspace.repository import git_places, may_be_repository
 
 GIT_SECONDS = 1.0
 """How long git may take to say how the project stands, before the first request goes out without it."""
@@ -43,6 +40,8 @@ async def look_around(
     tools are called that its request needs besides what the model is sent."""
     if not agent.uses_builtin_tools:
         return ()
+    from daiku.tools.shell.preparing import DEFAULT_SECONDS  # when used
+
     editor = services.editor
     found = Surroundings(
         today=datetime.now().astimezone().date(),
@@ -86,6 +85,8 @@ def _may(agent: Agent, tool: str) -> bool:
 
 async def _git(services: RunServices) -> str:
     """The branch and its state; why they are not known where they are not."""
+    from daiku.workspace.repository import may_be_repository  # when used
+
     roots = services.roots
     if not roots:
         return ""
@@ -101,6 +102,9 @@ async def _git(services: RunServices) -> str:
 
 
 async def _look_at_git(roots: tuple[Path, ...]) -> str:
+    from daiku.tools.git.git import repository  # when used
+    from daiku.workspace.repository import git_places  # when used
+
     try:
         async with asyncio.timeout(GIT_SECONDS):
             found = await repository(roots[0], roots)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from daiku.agents.agent import Agent
 from daiku.core.changes.scope import EditPlace
-from daiku.core.guard.guard import Policy
 from daiku.core.run.reminders import reserves_final_round
 from daiku.core.state.recorder import Recorder
 from daiku.core.state.state import State
@@ -22,6 +22,9 @@ from daiku.runs.run_log import RunLog, open_log
 from daiku.runs.services import RunServices
 from daiku.runs.waiting import PersonWaits
 from daiku.tools.tool import TaskWork
+
+if TYPE_CHECKING:
+    from daiku.core.guard.guard import Policy
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Hashable
-from daiku.dataclass import dataclass, field
 from typing import TypeAlias
+
+from daiku.dataclass import dataclass, field
 
 Key: TypeAlias = tuple[asyncio.AbstractEventLoop, Hashable]
 

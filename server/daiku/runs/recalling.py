@@ -14,7 +14,6 @@ from daiku.domain.held import Recalled
 from daiku.runs.request import RunRequest
 from daiku.runs.services import RunServices
 from daiku.texts.text import Text, joined, text
-from daiku.tools.memory import memory_tools
 
 RECALL_SECONDS = 5.0
 """How long a run waits for its memory before it begins without it."""
@@ -49,6 +48,8 @@ def memory_of(services: RunServices, agent: Agent) -> Remembers | None:
 def remembering(services: RunServices, asked: Agent | str) -> Agent:
     """The agent, which may be asked for by its name, with the tools of its memory; itself where it has none. The same
     copy each time. Raises UsageError: there is none of that name."""
+    from daiku.tools.memory import memory_tools  # when used
+
     agent = asked if isinstance(asked, Agent) else services.agents.find(asked)
     memory = memory_of(services, agent)
     if memory is None:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from daiku.agents.agent import Agent
-from daiku.core.changes.scope import EditPlace, edit_place
 from daiku.core.ports import Workspace
 from daiku.core.run.plan_outcome import touched_plan
 from daiku.core.state.state import State
@@ -17,7 +17,10 @@ from daiku.domain.events import RunStarted
 from daiku.domain.messages import Image, ToolMessage
 from daiku.domain.runs import ApprovalMode, ContextItem, Cursor, EditGrant, Mode, RunLimits
 from daiku.domain.tools import ToolCall
-from daiku.domain.work.handovers import Brief
+
+if TYPE_CHECKING:
+    from daiku.core.changes.scope import EditPlace
+    from daiku.domain.work.handovers import Brief
 
 GO_ON = (
     "Go on with what was asked: it was stopped before it was done. Look at the present state first, for what was "
@@ -54,6 +57,8 @@ class RunRequest:
 
 async def locate_grant(grant: EditGrant | None, workspace: Workspace) -> EditPlace | None:
     """The place that was granted, as the file stands now; None where none was or the file cannot be read."""
+    from daiku.core.changes.scope import edit_place  # when used
+
     if grant is None:
         return None
     try:
@@ -89,6 +94,8 @@ def continue_request(own: Sequence[Chunk], state: State) -> RunRequest | None:
     """The request that goes on with a run that ended at a limit, cancelled or failed: `own` are its chunks,
     `state` is how its session stands. The work of a plan goes on with that plan as it is now. None where a
     rule ended it, or nothing is left of the calls that it was handed."""
+    from daiku.domain.work.handovers import Brief  # when used
+
     start = own[0].event
     assert isinstance(start, RunStarted), "a run begins with its start"
     calls = _left(start.calls, state)

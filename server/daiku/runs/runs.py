@@ -27,9 +27,8 @@ from daiku.domain.runs import ApprovalMode, RunResult
 from daiku.domain.work.plans import Plan
 from daiku.runs.answers import asks, check_answer, record_answer
 from daiku.runs.ending import run_to_end
-from daiku.runs.live import LiveRun, NestedWork, RunTree
-from daiku.runs.nested.handoff import hand_over
-from daiku.runs.nested.taskloop import TaskWork
+from daiku.runs.live import LiveRun, RunTree
+from daiku.runs.nested.by_calls import NESTED
 from daiku.runs.ports.guards import let_in
 from daiku.runs.ports.routed import prepared
 from daiku.runs.recalling import remembering
@@ -45,7 +44,6 @@ from daiku.trace.journal import UNDER_WAY
 
 logger = logging.getLogger(__name__)
 
-NESTED = NestedWork(hand_over, TaskWork)
 TITLE_LIMIT = 60
 MOST_KEPT = 64
 """Sessions whose folded state is kept; of another one the journal is read again."""

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from daiku.agents.agent import HANDOFF, Agent
-from daiku.agents.table import Agents
-from daiku.core.guard.guard import Policy
-from daiku.core.ports import Checkpoints, Editor, Grants, Guard, Remembers, Router, Workspace
+from daiku.agents.known import Agents
 from daiku.dataclass import dataclass, field, replace
 from daiku.domain.errors import DaikuError
 from daiku.domain.runs import ApprovalMode, Mode
@@ -18,13 +17,16 @@ from daiku.prompts import Prompts
 from daiku.runs.looks import Looks
 from daiku.settings.config import Config
 from daiku.tools.files.seen import SeenTexts
-from daiku.tools.mcp import McpServers
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.tool import Tool
-from daiku.tools.work.handoff import handoff_tools
 from daiku.trace.sessions import KeepsSessions
-from daiku.trace.telemetry.logger import TraceLogger
 from daiku.workspace.outputs import Outputs
+
+if TYPE_CHECKING:
+    from daiku.core.guard.guard import Policy
+    from daiku.core.ports import Checkpoints, Editor, Grants, Guard, Remembers, Router, Workspace
+    from daiku.tools.mcp import McpServers
+    from daiku.trace.telemetry.logger import TraceLogger
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,5 +117,7 @@ def _known_first(model: Model, others: Callable[[str], Model], name: str) -> Mod
 
 def own_handoff(agent: Agent) -> tuple[Tool, ...]:
     """The hand-off tool of an agent that names whom it may ask; it can ask nobody else."""
+    from daiku.tools.work.handoff import handoff_tools  # when used
+
     named = {each.name: each.description for each in agent.handoffs}
     return tuple(tool for tool in handoff_tools(named) if named and tool.name == HANDOFF)

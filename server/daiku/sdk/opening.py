@@ -8,7 +8,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import ValidationError
 
@@ -26,8 +26,10 @@ from daiku.llm.families import Model
 from daiku.settings import from_mapping, secrets_of
 from daiku.settings.config import Config
 from daiku.trace.stores import Stores, open_stores
-from daiku.trace.telemetry.logger import TraceLogger
 from daiku.workspace.disk import DiskWorkspace
+
+if TYPE_CHECKING:
+    from daiku.trace.telemetry.logger import TraceLogger
 
 
 def said(wrong: DaikuError) -> str:
@@ -148,7 +150,7 @@ def opening(
         _mapping("settings", settings),
         _trace(trace),
         _router(router),
-        keeps_trace=trace is not None and not isinstance(trace, TraceLogger),
+        keeps_trace=isinstance(trace, str | os.PathLike),
     )
 
 
@@ -185,7 +187,11 @@ def _store(store: object) -> Path | None:
 
 def _trace(trace: object) -> TraceLogger | None:
     """What writes the trace: as it was given, or for a path."""
-    if trace is None or isinstance(trace, TraceLogger):
+    if trace is None:
+        return None
+    from daiku.trace.telemetry.logger import TraceLogger  # when used
+
+    if isinstance(trace, TraceLogger):
         return trace
     if not isinstance(trace, str | os.PathLike):
         raise TypeError(f"Runner: `trace` is a TraceLogger or a path, not {type(trace).__name__}.")

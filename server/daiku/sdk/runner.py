@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from inspect import isawaitable
 from os import PathLike
-from typing import Any, Self, cast, get_args
+from typing import TYPE_CHECKING, Any, Self, cast, get_args
 
 from daiku.agents.agent import Agent
 from daiku.agents.running import Approves, Result
@@ -34,7 +34,9 @@ from daiku.sdk.apps import Apps, at_once
 from daiku.sdk.opening import checked_context, opening, said
 from daiku.sdk.stream import Listener, RunStream
 from daiku.texts.text import Text, text
-from daiku.trace.telemetry.logger import TraceLogger
+
+if TYPE_CHECKING:
+    from daiku.trace.telemetry.logger import TraceLogger
 
 logging.getLogger("daiku").addHandler(logging.NullHandler())  # a library writes nothing to anybody's terminal
 log = logging.getLogger(__name__)

@@ -5,11 +5,8 @@ from __future__ import annotations
 import os
 import stat
 import sys
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
-
-import platformdirs
 
 from daiku.dataclass import dataclass
 from daiku.domain.base import JsonObject
@@ -135,6 +132,8 @@ def home(environ: Mapping[str, str]) -> Path:
 
     Raises UsageError when it cannot be made.
     """
+    import platformdirs  # when used
+
     named = environ.get("DAIKU_HOME", "").strip()
     folder = Path(named).expanduser() if named else platformdirs.user_data_path("daiku", appauthor=False)
     folder = Path(os.path.abspath(folder))  # noqa: PTH100  # resolve() would follow a link that we then chmod away from
@@ -172,6 +171,8 @@ def user_file(environ: Mapping[str, str]) -> Path:
     xdg = environ.get("XDG_CONFIG_HOME", "")
     if xdg and Path(xdg).is_absolute() and sys.platform != "win32":
         return Path(xdg) / "daiku" / "config.toml"
+    import platformdirs  # when used
+
     return platformdirs.user_config_path("daiku", appauthor=False) / "config.toml"
 
 
@@ -182,6 +183,8 @@ def workspace_file(workspace: Path | None) -> Path | None:
 
 def _read_toml(path: Path, problems: list[Text]) -> JsonObject:
     """A TOML file's data; nothing where there is none. Pipes and huge files are refused unread."""
+    import tomllib  # when used
+
     try:
         info = path.stat()
     except (FileNotFoundError, NotADirectoryError):

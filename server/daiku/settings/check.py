@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 import types
 from collections.abc import Iterator
@@ -129,6 +128,8 @@ def unknown_setting(where: str, name: str, near: str) -> Text:
 
 def _unknown(key: Key, where: str) -> Text:
     """Siblings first, then a key of that name elsewhere, then whatever looks alike."""
+    import difflib  # when used
+
     table = model_of(field_at(key[:-1])) if key[:-1] else Config
     siblings = list(table.model_fields) if table else []
     every = list(known_keys())
@@ -162,6 +163,8 @@ def _describe(error: ErrorDetails, where: str) -> Text:
     name, kind, ctx = dotted(loc), error["type"], error.get("ctx", {})
     match kind:
         case "extra_forbidden":
+            import difflib  # when used
+
             table = _inner_table(loc[:-1])
             near = difflib.get_close_matches(str(loc[-1]), list(table.model_fields) if table else [], 1, 0.5)
             return unknown_setting(where, name, near[0] if near else "")

@@ -1,7 +1,5 @@
 """All settings as one frozen type, with their defaults (PROTOCOL 2)."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field

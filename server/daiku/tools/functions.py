@@ -7,16 +7,16 @@ import inspect
 import re
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
-from typing import Any, cast, get_args, overload
+from typing import TYPE_CHECKING, Any, cast, get_args, overload
 
-from daiku.core.calls.docstrings import read_docstring
 from daiku.dataclass import dataclass, replace
 from daiku.domain.events import Event
 from daiku.domain.tools import Effect, ToolResult
 from daiku.tools.returned import result_of
-from daiku.tools.signature import Signature, read_signature
-from daiku.tools.threads import TOOL_THREADS, CalledExit
 from daiku.tools.tool import Args, Tool, ToolContext, failed
+
+if TYPE_CHECKING:
+    from daiku.tools.signature import Signature
 
 AnyFunction = Callable[..., object]
 
@@ -84,6 +84,9 @@ def as_tools(given: Iterable[object]) -> tuple[Tool | str, ...]:
 def _tool_of(
     function: AnyFunction, *, name: str, effect: Effect, parallel: bool, timeout: float, names: dict[str, Any]
 ) -> Tool:
+    from daiku.core.calls.docstrings import read_docstring  # when used
+    from daiku.tools.signature import read_signature  # when used
+
     if not callable(function):
         raise TypeError(f"tool takes a function, not {_shown(function)}")
     if isinstance(function, type):
@@ -156,6 +159,8 @@ class _Call:
     on_loop: bool
 
     async def __call__(self, args: Args, context: ToolContext) -> ToolResult:
+        from daiku.tools.threads import CalledExit  # when used
+
         try:
             return await (self._on_loop(args, context) if self.on_loop else self._in_thread(args, context))
         except asyncio.CancelledError:
@@ -171,6 +176,8 @@ class _Call:
             )
 
     async def _on_loop(self, args: Args, context: ToolContext) -> ToolResult:
+        from daiku.tools.threads import TOOL_THREADS  # when used
+
         waited = self._called(args, context)
         value: object = await cast("Awaitable[object]", waited) if isinstance(waited, Awaitable) else waited
         if isinstance(value, str | None):
@@ -178,6 +185,8 @@ class _Call:
         return await TOOL_THREADS.run(partial(result_of, self.name, value))  # a large one takes its time
 
     async def _in_thread(self, args: Args, context: ToolContext) -> ToolResult:
+        from daiku.tools.threads import TOOL_THREADS  # when used
+
         events = _FromThread(context.emit, asyncio.get_running_loop()) if self.signature.context else None
         handed = context if events is None else replace(context, emit=events)
         try:

@@ -13,7 +13,6 @@ from weakref import WeakKeyDictionary
 from pydantic import ValidationError
 
 from daiku.core.calls.arguments import explain_problems, parse_arguments, schema_text, usage
-from daiku.core.calls.dialects import translate_dialect
 from daiku.core.calls.jsonargs import problems_of, repair_args, usage_of
 from daiku.core.calls.stubs import prompt_stub
 from daiku.core.calls.toolnames import candidate_names, foreign_name, match_spelling, nearest_names, wire_name
@@ -167,6 +166,8 @@ class ToolRegistry:
         """The call as it will be carried out: under its canonical name, its arguments in our words and as
         the values that the tool gets, so that whoever judges the call judges what is run. A call that cannot
         be carried out stays as it is."""
+        from daiku.core.calls.dialects import translate_dialect  # when used
+
         loaded = self.get(call.tool)
         if loaded is None or call.malformed is not None:
             return call

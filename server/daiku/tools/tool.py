@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
 from daiku.core.calls.toolsets import ToolSet
-from daiku.core.changes.choose import ChosenHunks
-from daiku.core.changes.scope import EditPlace
-from daiku.core.ports import Checkpoints, Editor, Workspace
 from daiku.core.proof.evidence import Evidence
 from daiku.dataclass import dataclass, field
 from daiku.domain.base import JsonObject
@@ -20,10 +17,15 @@ from daiku.domain.tools import Effect, ToolResult
 from daiku.domain.work.documents import Document
 from daiku.domain.work.patches import Patch
 from daiku.domain.work.plans import Plan
-from daiku.settings.config import Config
 from daiku.texts.text import NO_TEXT, Text
-from daiku.tools.face import Face
-from daiku.workspace.outputs import Outputs
+
+if TYPE_CHECKING:
+    from daiku.core.changes.choose import ChosenHunks
+    from daiku.core.changes.scope import EditPlace
+    from daiku.core.ports import Checkpoints, Editor, Workspace
+    from daiku.settings.config import Config
+    from daiku.tools.face import Face
+    from daiku.workspace.outputs import Outputs
 
 
 class Args(BaseModel):

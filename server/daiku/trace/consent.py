@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from daiku.domain.servers import Consent
 from daiku.store.database import Database
 from daiku.store.sqlite import connect
+
+if TYPE_CHECKING:
+    from daiku.domain.servers import Consent
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS mcp_consents (
@@ -32,6 +35,8 @@ class ConsentStore:
 
     def lookup(self, workspace: str, server: str) -> Consent | None:
         """Return the stored consent for a server; None if there is none. Raises DaikuError."""
+        from daiku.domain.servers import Consent  # when used
+
         rows = self._query(
             "SELECT consent FROM mcp_consents WHERE workspace = ? AND server = ?", workspace, server
         )

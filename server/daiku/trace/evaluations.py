@@ -5,12 +5,15 @@ from __future__ import annotations
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from daiku.domain.work.documents import Evaluated, KeptEvaluation
 from daiku.store.database import Database
 from daiku.store.sqlite import connect
+
+if TYPE_CHECKING:
+    from daiku.domain.work.documents import Evaluated, KeptEvaluation
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS evaluations (
@@ -45,6 +48,8 @@ class EvaluationStore:
 
     def all(self, workspace: str) -> tuple[KeptEvaluation, ...]:
         """Every judgement of `workspace`, the oldest first. Raises DaikuError."""
+        from daiku.domain.work.documents import KeptEvaluation  # when used
+
         with closing(self._connect()) as db:
             rows = db.query(
                 "SELECT session, path, evaluation FROM evaluations WHERE workspace = ? ORDER BY made, key",
@@ -58,6 +63,8 @@ class EvaluationStore:
 
 
 def _read(text: str) -> Evaluated | None:
+    from daiku.domain.work.documents import Evaluated  # when used
+
     try:
         return Evaluated.model_validate_json(text)
     except ValidationError:  # written by another version: it is judged again

@@ -6,18 +6,17 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from itertools import count, islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from daiku.domain.base import long_id
 from daiku.domain.chunks import Chunk, decode_event, encode_event, iso_now
 from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.domain.events import EPHEMERAL, Delta, Event, PlanEvent, Thinking
-from daiku.domain.sessions import Session, SessionStatus
 from daiku.domain.work.plans import Plan
 from daiku.store.database import Database
 from daiku.store.lock import Lock, MemoryLock, SessionLock, locks_beside
 from daiku.store.sqlite import connect
 from daiku.texts.text import text
-from daiku.trace.fork import Copies, copy_chunks
 from daiku.trace.rows import (
     INSERT,
     READ,
@@ -30,7 +29,11 @@ from daiku.trace.rows import (
     row_of,
     sessions_with_changes,
 )
-from daiku.trace.window import Window, read_window
+
+if TYPE_CHECKING:
+    from daiku.domain.sessions import Session, SessionStatus
+    from daiku.trace.fork import Copies
+    from daiku.trace.window import Window
 
 PAGE = 16
 """Sessions that are looked at together for one with a run."""
@@ -155,6 +158,8 @@ class Journal:
     def fork_session(self, session: str, at_seq: int, copies: Copies | None = None) -> Session:
         """A new session that holds the chunks up to and including `at_seq`. What they name by an id that
         only one session can have is renamed: runs, plans, questions; and what `copies` renames."""
+        from daiku.trace.fork import copy_chunks  # when used
+
         old = self.get_session(session)
         new = self.new_session(old.title, self.folder_of(session)).session_id
         copy_chunks(self._db, session, new, at_seq, copies)
@@ -179,6 +184,8 @@ class Journal:
 
     def window(self, session: str, *, before_seq: int = 0, last: int) -> tuple[list[Chunk], Window]:
         """About the `last` durable chunks below `before_seq` (0: the end). Raises UsageError (not_found)."""
+        from daiku.trace.window import read_window  # when used
+
         self.get_session(session)
         found = read_window(self._db, session, before_seq=before_seq, last=last)
         return [chunk_of(session, row) for row in found.rows], found
@@ -248,6 +255,8 @@ class Journal:
         self._db.close()
 
     def _session(self, row: tuple[str, str, str, str, str | None, SessionStatus, int]) -> Session:
+        from daiku.domain.sessions import Session  # when used
+
         session, title, created, updated, model, status, last = row
         if status in UNDER_WAY and self._lock(session).is_free():
             status = "interrupted"

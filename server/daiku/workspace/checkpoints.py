@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
-from daiku.core.changes.review import Blob, Content, FileReview
 from daiku.core.ports import Workspace
 from daiku.domain.base import long_id
 from daiku.domain.errors import DaikuError
@@ -30,6 +29,9 @@ from daiku.workspace.diskio import read_bytes
 from daiku.workspace.encodings import encode
 from daiku.workspace.paths import locate, root_of
 from daiku.workspace.restore import change_back, put_bytes
+
+if TYPE_CHECKING:
+    from daiku.core.changes.review import Blob, Content, FileReview
 
 QUOTA = 1_000_000_000
 """Bytes of kept contents; above it the oldest checkpoints go until 80 % are left."""
@@ -155,6 +157,8 @@ class CheckpointStore:
 
     async def current_content(self, path: str) -> Content:
         """Return a file's current content, unsaved text first; binary content is stored and returned as a Blob."""
+        from daiku.core.changes.review import Blob  # when used
+
         if not await self._workspace.exists(path):
             return None
         try:

@@ -10,16 +10,18 @@ import zlib
 from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from pydantic import ValidationError
 
-from daiku.core.changes.review import Blob, Content, FileReview, ReviewSpan
 from daiku.domain.base import Frozen
 from daiku.domain.errors import Failure, UsageError
 from daiku.domain.work.patches import Patch
 from daiku.texts.text import Text, text
 from daiku.workspace.encodings import decode
+
+if TYPE_CHECKING:
+    from daiku.core.changes.review import Content, FileReview
 
 MAX_AGE = 30 * 24 * 3600.0
 """Seconds after which a checkpoint goes, unless work in its session is not over."""
@@ -103,6 +105,8 @@ class Contents:
 
     def content(self, name: str | None) -> Content:
         """What is kept under `name`, as text where it is text. Raises UsageError: damaged or gone."""
+        from daiku.core.changes.review import Blob  # when used
+
         if name is None:
             return None
         read = decode(self.load(name))
@@ -110,6 +114,8 @@ class Contents:
 
     def name_of(self, content: Content) -> str | None:
         """Store a text if needed, and return its name in the store; None for no content."""
+        from daiku.core.changes.review import Blob  # when used
+
         match content:
             case None:
                 return None
@@ -239,6 +245,8 @@ def keep_review(contents: Contents, path: str, review: FileReview) -> KeptReview
 
 def review_of(contents: Contents, stance: KeptReview) -> FileReview:
     """Return the review that `keep_review` stored. Raises UsageError if its content is gone."""
+    from daiku.core.changes.review import FileReview, ReviewSpan  # when used
+
     spans = tuple(ReviewSpan(*span) for span in stance.spans)
     return FileReview(contents.content(stance.base), contents.content(stance.now), spans, stance.origin)
 

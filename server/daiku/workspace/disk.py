@@ -7,8 +7,8 @@ import os
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from daiku.core.changes.diff import stat
 from daiku.core.ports import TextFile, Workspace
 from daiku.dataclass import dataclass
 from daiku.domain.errors import DaikuError, Failure, StaleVersionError
@@ -17,8 +17,10 @@ from daiku.texts.text import Text, text
 from daiku.workspace import paths
 from daiku.workspace.diskio import make_folders, move_file, read_bytes, remove_file, replace_file
 from daiku.workspace.encodings import decode, encode
-from daiku.workspace.ignores import Ignores
 from daiku.workspace.paths import refuse
+
+if TYPE_CHECKING:
+    from daiku.workspace.ignores import Ignores
 
 
 class DiskWorkspace:
@@ -26,7 +28,7 @@ class DiskWorkspace:
 
     def __init__(self, roots: Iterable[Path]) -> None:
         self._roots = tuple(Path(os.path.realpath(root)) for root in roots)
-        self._ignores = {root: Ignores.of(root) for root in self._roots}
+        self._ignore_files: dict[Path, Ignores] = {}
         self._lock = asyncio.Lock()
 
     @property
@@ -41,15 +43,22 @@ class DiskWorkspace:
 
     def hidden(self, path: Path) -> bool:
         root = paths.root_of(self._roots, path)
-        return root is not None and self._ignores[root].hidden(path, self.relative(path))
+        return root is not None and self._ignores(root).hidden(path, self.relative(path))
 
     def closed(self, path: Path) -> bool:
         root = paths.root_of(self._roots, path)
-        return root is not None and path != root and self._ignores[root].closed_by_file(path)
+        return root is not None and path != root and self._ignores(root).closed_by_file(path)
 
     def ignored(self, path: Path) -> bool:
         root = paths.root_of(self._roots, path)
-        return root is not None and path != root and self._ignores[root].leaves_out(path)
+        return root is not None and path != root and self._ignores(root).leaves_out(path)
+
+    def _ignores(self, root: Path) -> Ignores:
+        if root not in self._ignore_files:
+            from daiku.workspace.ignores import Ignores  # when used
+
+            self._ignore_files[root] = Ignores.of(root)
+        return self._ignore_files[root]
 
     async def read(self, path: str) -> TextFile:
         return await asyncio.to_thread(self.read_now, path)
@@ -72,6 +81,8 @@ class DiskWorkspace:
         return TextFile(name, decoded.text, decoded.encoding, decoded.bom)
 
     def _apply(self, patch: Patch) -> tuple[FileStat, ...]:
+        from daiku.core.changes.diff import stat  # when used
+
         steps = [step for change in patch.files for step in self._steps(change)]
         undo: list[Callable[[], object]] = []
         try:

@@ -9,7 +9,6 @@ import unicodedata
 from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
-from urllib.request import url2pathname
 
 from daiku.domain.errors import Failure, ToolValidationError
 from daiku.texts.text import NO_TEXT, Text, text
@@ -71,6 +70,8 @@ def _plain(path: str) -> str:
     if len(path) > 4096:
         raise refuse(text("files.long_path"))
     if path.startswith("file:"):
+        from urllib.request import url2pathname  # when used
+
         path = url2pathname(urlsplit(path).path)
     elif re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", path):
         raise refuse(text("files.address", path=path))

@@ -7,10 +7,13 @@ from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from daiku.dataclass import dataclass
-from daiku.workspace.ignores import IgnoreFiles, Ignores, hides
 from daiku.workspace.paths import root_of
+
+if TYPE_CHECKING:
+    from daiku.workspace.ignores import IgnoreFiles
 
 LARGE = 100
 """Files above which a project is large."""
@@ -33,6 +36,8 @@ class Entry:
 def walk(roots: tuple[Path, ...], start: Path, depth: int = 1000) -> Iterator[Entry]:
     """Everything visible under `start` (a real path), each folder before what is in it. Where git ignores `start`
     itself, or it lies outside the roots, only what is closed to the agent is left out."""
+    from daiku.workspace.ignores import Ignores  # when used
+
     root = root_of(roots, start)
     if root is None:
         yield from _walk((), start, depth, 1)
@@ -43,6 +48,8 @@ def walk(roots: tuple[Path, ...], start: Path, depth: int = 1000) -> Iterator[En
 
 
 def _walk(ignores: tuple[IgnoreFiles, ...], folder: Path, depth: int, at: int) -> Iterator[Entry]:
+    from daiku.workspace.ignores import hides  # when used
+
     try:
         with os.scandir(folder) as found:
             entries = sorted(found, key=lambda entry: (not entry.is_dir(follow_symlinks=False), entry.name))

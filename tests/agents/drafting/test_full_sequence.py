@@ -11,7 +11,7 @@ from daiku.domain.chunks import Chunk
 from daiku.domain.events import HandoffEnd, HandoffStart, Notice, RunFinished, ToolCallEvent
 from daiku.domain.runs import ContextItem
 from daiku.domain.work.documents import Evaluated, PatchMade, ReferencesFound, SimilarityFound
-from daiku.guardrails import TokenGuard
+from daiku.guardrails.tokens import TokenGuard
 from daiku.llm.table import LLMSettings
 from daiku.runs import RunRequest
 from daiku.runs.recorded.replay import replay

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from daiku.dataclass import dataclass
 from typing import Generic, TypeVar
 
 from pydantic import BaseModel
@@ -14,6 +13,7 @@ from daiku.core.calls.arguments import schema_of
 from daiku.core.calls.toolnames import wire_name
 from daiku.core.replies.parse import Unreadable, read_json
 from daiku.core.state.state import State
+from daiku.dataclass import dataclass
 from daiku.domain.messages import AssistantMessage, Message
 from daiku.domain.tools import ToolSpec
 from daiku.domain.work.handovers import Brief

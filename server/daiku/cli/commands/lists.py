@@ -19,7 +19,7 @@ from daiku.domain.servers import ServerReport
 from daiku.domain.tools import ToolSpec
 from daiku.llm.model import ProviderModels
 from daiku.plugins.entries import Kind, Plugin
-from daiku.plugins.kinds import Plugged
+from daiku.plugins.plugged import Plugged
 from daiku.texts.terminal import localize, say
 from daiku.texts.text import joined
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from daiku.agents.templates import prompts_of
+from daiku.agents.prompts import prompts_of
 from daiku.cli.app_setup import folder_of, settings_for, tell_notices
 from daiku.cli.display.term import human_stream, safe, terminal
 from daiku.cli.main import usage

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from daiku.core.calls.findtools import HOW
-from daiku.core.calls.jsonargs import usage_of
 from daiku.core.calls.toolnames import wire_name
 from daiku.domain.runs import Mode
 from daiku.domain.tools import ToolSpec
@@ -60,6 +58,9 @@ def needed_tools(
 ) -> str:
     """How those of the `deferred` tools are called that `request` needs in this mode and with these plans, a line
     each; empty where it needs none. `by_find` False: the model has no tools/call and calls them by name."""
+    from daiku.core.calls.findtools import HOW  # when used
+    from daiku.core.calls.jsonargs import usage_of  # when used
+
     names = dict.fromkeys((*_by_state(mode, plans), *_by_words(request)))
     if not names:
         return ""

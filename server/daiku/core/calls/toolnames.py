@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
@@ -113,6 +112,8 @@ class NameMap:
 
 def nearest_names(name: str, known: Iterable[str], limit: int = 3) -> tuple[str, ...]:
     """The known names most like `name`: by spelling, else those with the same last part."""
+    import difflib  # when used
+
     names = list(known)
     close = difflib.get_close_matches(name, names, n=limit, cutoff=0.5)
     last = re.split(r"[/._]", name)[-1].lower()

@@ -40,6 +40,10 @@ class CommandRules:
     """True where a sandbox holds what a read-only command may start (git's filters)."""
 
 
+LOOKING = CommandRules(resolve=str)
+"""For those who only ask whether a command changes something."""
+
+
 @dataclass(frozen=True, slots=True)
 class Judgement:
     """`answer` before settings and grants: allow = harmless or allowed by the person's list.

@@ -8,7 +8,6 @@ from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import NamedTuple
 
-from daiku.core.commands.judge import CommandRules, read_only
 from daiku.core.proof.check_strength import weaknesses
 from daiku.core.proof.placeholders import Leftover, leftovers_of_diff, merge_leftovers
 from daiku.core.text.truncate import truncate_middle
@@ -22,8 +21,6 @@ EVERYWHERE = ""
 """The subject of a proof that is about the diagnostics of the whole workspace."""
 TOLD_OUTPUT = 8000
 """Characters of a command's output that a parent run is told; the whole stands in the child's record."""
-LOOKING = CommandRules(resolve=str)
-"""Only whether a command changes something is asked of it here."""
 WATCHED = ("shell/run", "editor/diagnostics", "plan/update_step")
 
 
@@ -178,6 +175,8 @@ def unproven_checks(checks: Iterable[str], done: Evidence) -> tuple[tuple[str, P
 def _standing(proof: Proof | None, checks: frozenset[str], done: Evidence) -> Proof | None:
     if proof is None or not proof.ok or proof.kind != "exit_code":
         return proof
+    from daiku.core.commands.judge import LOOKING, read_only  # when used
+
     ids = [command.call_id for command in done.commands]
     later = done.commands[ids.index(proof.ref) + 1 :] if proof.ref in ids else ()
     commands = (c.command for c in later if plain_command(c.command) not in checks)

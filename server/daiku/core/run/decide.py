@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from daiku.core.calls.refs import find_refs, why_not_run
-from daiku.core.guard.guard import Verdict
 from daiku.core.run.reminders import (
     NO_MORE_CALLS,
     Remind,
@@ -22,7 +21,6 @@ from daiku.core.state.machine import Move
 from daiku.core.state.repetition import repetition_failure
 from daiku.core.state.shorten import Reading
 from daiku.core.state.state import State
-from daiku.core.team.person import rejection
 from daiku.dataclass import dataclass
 from daiku.domain.errors import Failure
 from daiku.domain.events import ApprovalAsked, InputAsked
@@ -30,6 +28,9 @@ from daiku.domain.messages import AssistantMessage, Message, ToolMessage
 from daiku.domain.runs import TerminalStatus
 from daiku.domain.tools import Effect, Outcome, ToolCall, ToolSpec
 from daiku.texts.text import NO_TEXT, Text, text
+
+if TYPE_CHECKING:
+    from daiku.core.guard.guard import Verdict
 
 INTERRUPTED = text("calls.interrupted")
 OBJECTIONS = 2
@@ -279,6 +280,8 @@ def _question(state: State, call: ToolCall) -> Command:
 
 
 def _approval(state: State, call: ToolCall, verdict: Verdict) -> Command:
+    from daiku.core.team.person import rejection  # when used
+
     asked = state.questions.approvals.get(call.id)
     given = state.questions.decisions.get(asked.approval_id) if asked is not None else None
     if given is None:

@@ -7,8 +7,6 @@ from time import perf_counter
 from typing import assert_never
 
 from daiku.core.calls.refs import PLAIN, is_referred_to
-from daiku.core.proof.gate import open_notice
-from daiku.core.run.compaction import condense
 from daiku.core.run.decide import (
     OBJECTIONS,
     Answered,
@@ -71,6 +69,8 @@ async def run(record: Recorder, ports: Ports) -> State:
 
 
 async def _perform(command: Command, record: Recorder, ports: Ports) -> None:
+    from daiku.core.run.compaction import condense  # when used
+
     match command:
         case AskModel():
             await _ask_model(record, ports)
@@ -185,6 +185,8 @@ def _keep_draft(shown: list[str], seen: int, record: Recorder, agent: str) -> No
 
 
 async def _overflowed(error: ContextOverflowError, record: Recorder, ports: Ports) -> None:
+    from daiku.core.run.compaction import condense  # when used
+
     how = ports.rules.condense(record.state, refused=True)
     if how is None:
         record(error.failure)
@@ -300,12 +302,18 @@ def _read_as(call: ToolCall) -> tuple[str, ...]:
     return (f"Note: {'; '.join(call.notes)}.",) if call.notes else ()
 
 
+def _left_open(state: State) -> Text:
+    from daiku.core.proof.gate import open_notice  # when used
+
+    return open_notice(state.plans.all)
+
+
 def _finish(status: TerminalStatus, failure: Failure | None, record: Recorder) -> None:
     state = record.state
     whole = (
         status == "completed" and state.plans.last and state.request.asks_model
     )  # who drives it says so itself
-    left = open_notice(state.plans.all) if whole else ""
+    left = _left_open(state) if whole else ""
     record(
         *(() if failure is None else (failure,)),
         *((Notice(level="warning", text=left),) if left else ()),

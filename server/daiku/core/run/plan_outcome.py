@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from daiku.core.proof.gate import progress_text
 from daiku.core.state.state import State
-from daiku.core.team.moves import plan_of
 from daiku.domain.errors import Failure
 from daiku.domain.events import AgentEnd, RunFinished
 from daiku.domain.runs import TerminalStatus
@@ -14,6 +12,9 @@ from daiku.texts.text import NO_TEXT, text
 
 def unfinished(state: State) -> Failure | None:
     """Return why the plan or step that the run was asked to do is not completed; None if it is."""
+    from daiku.core.proof.gate import progress_text  # when used
+    from daiku.core.team.moves import plan_of  # when used
+
     plan = plan_of(state)
     wanted = state.request.brief.step_id if state.request.brief is not None else ""
     if plan is None:

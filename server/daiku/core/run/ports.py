@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Protocol
 
-from daiku.core.changes.choose import choices
 from daiku.core.run.decide import Rules
 from daiku.core.state.recorder import Recorder
 from daiku.core.state.state import State
@@ -31,6 +30,8 @@ class ApprovalPreview:
 def approval_preview(call: ToolCall, text: str, remember: str) -> ApprovalPreview:
     """Build the Card shown to the person for a call, with hidden characters made visible. If there are any,
     its hunks cannot be chosen one by one."""
+    from daiku.core.changes.choose import choices  # when used
+
     shown = show_hidden(text)
     return ApprovalPreview(shown, show_hidden(remember), choices(call.tool, text) if shown == text else 0)
 

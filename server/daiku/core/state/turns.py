@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from daiku.core.calls.refs import fill_refs, is_referred_to, plain_text
-from daiku.core.changes.diagnostics import new_problems
 from daiku.core.matching.refusal import SHOWS_LINES
 from daiku.core.plans.transitions import progress_note
 from daiku.core.proof.evidence import exit_code_of
@@ -103,6 +102,8 @@ def add_response(state: State, event: ToolResponse) -> State:
 
 
 def _conversation_after(state: State, event: ToolResponse, health: Health, *, last: bool) -> Conversation:
+    from daiku.core.changes.diagnostics import new_problems  # when used
+
     told = state.conversation
     note = repetition_note(health.trail, state.request.limits.max_repeats) if last else ""
     progress = progress_note(state.plans.all) if last else told.progress

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from daiku.core.commands.judge import read_only
+from daiku.core.commands.judge import LOOKING, read_only
 from daiku.core.proof.checks import exit_status, only_looks, seconds_of
-from daiku.core.proof.evidence import EVERYWHERE, LOOKING, diagnosed_place, plain_command, unproven_checks
+from daiku.core.proof.evidence import EVERYWHERE, diagnosed_place, plain_command, unproven_checks
 from daiku.core.state.state import State
 from daiku.core.team.record import AnsweredCall, answered_calls
 from daiku.core.text.truncate import truncate_middle

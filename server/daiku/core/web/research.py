@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping
 from typing import Any, cast
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
-from daiku.core.replies.roleforms import MAX_QUERIES
 from daiku.core.text.patterns import lazy
 from daiku.core.text.visible import strip_invisible
 from daiku.domain.base import JsonObject
@@ -37,6 +36,8 @@ def one_line(text: str, limit: int = SNIPPET) -> str:
 
 def distinct_queries(queries: Iterable[str]) -> tuple[str, ...]:
     """The first three queries that say something different (R0.41, R0.46)."""
+    from daiku.core.replies.roleforms import MAX_QUERIES  # when used
+
     found: dict[str, str] = {}
     for query in queries:
         clean = one_line(query, MAX_QUERY)

@@ -1,7 +1,5 @@
 """What the drafting agents are given and hand over: a document or a part of it, patches, references, scores."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field

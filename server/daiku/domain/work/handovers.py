@@ -1,7 +1,5 @@
 """What one stage of work hands to the next: plan, findings, edits, commands, report; and what proves a step."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field

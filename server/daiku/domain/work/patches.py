@@ -1,7 +1,5 @@
 """Patches: one change of files as data; and decisions on changes, with what an undo cannot bring back."""
 
-from __future__ import annotations
-
 from enum import StrEnum
 from typing import Literal
 

@@ -1,7 +1,5 @@
 """Plans: goal, steps with acceptance checks, tasks; a plan's progress is a function of its steps."""
 
-from __future__ import annotations
-
 from typing import Literal
 
 from pydantic import Field

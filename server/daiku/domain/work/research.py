@@ -1,7 +1,5 @@
 """What is known from the web: hits of search engines, pages that were read, the questions behind them."""
 
-from __future__ import annotations
-
 from daiku.domain.base import Frozen, Wire
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import cast
 from urllib.parse import urlsplit
 
@@ -49,6 +48,8 @@ def _embeds(entry: JsonObject) -> bool:
 
 
 def _get(address: str, path: str, headers: Mapping[str, str]) -> JsonValue:
+    from http.client import HTTPConnection, HTTPException, HTTPSConnection  # when used
+
     try:
         parts = urlsplit(address)
         kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection

@@ -9,7 +9,6 @@ from daiku.agents.agent import Agent
 from daiku.core.plans.transitions import find_step
 from daiku.core.ports import Workspace
 from daiku.core.proof.evidence import Evidence, after_checkpoint, after_edit, did_begin, did_respond
-from daiku.core.proof.gate import next_open
 from daiku.core.state.conversation import describe_words, person_words, recorded_words
 from daiku.core.web.research import gather
 from daiku.domain.chunks import Chunk
@@ -18,8 +17,6 @@ from daiku.domain.events import CheckpointEvent, Edit, PlanEvent, RunStarted, To
 from daiku.domain.work.handovers import Brief, EditsMade, Findings
 from daiku.domain.work.plans import Plan
 from daiku.domain.work.research import Research
-from daiku.runs.documents import AGENT as DOCUMENT
-from daiku.runs.documents import brief_of_context
 from daiku.runs.nested.projectfiles import See, changed_files, places_of, project_files, shown_files
 from daiku.runs.request import RunRequest
 from daiku.runs.run_log import RunLog
@@ -72,8 +69,12 @@ async def brief_request(
 ) -> tuple[str, Brief | None]:
     """Return the text that the agent reads as its request, and its brief.
     Those of `request` itself if it brings its calls or the agent reads no brief."""
-    if agent.name == DOCUMENT and request.brief is None:
-        return request.told, await brief_of_context(services.workspace, request, trusted=services.trusted)
+    if request.brief is None and agent.machine is not None:
+        from daiku.runs.documents import AGENT as DOCUMENT  # when used
+        from daiku.runs.documents import brief_of_context  # when used
+
+        if agent.name == DOCUMENT:
+            return request.told, await brief_of_context(services.workspace, request, trusted=services.trusted)
     if request.calls or not agent.reads_brief:
         return request.told, request.brief
     brief = request.brief
@@ -85,6 +86,8 @@ async def brief_request(
 
 def make_brief(log: RunLog, agent: Agent, request: str) -> Brief:
     """What a nested run of `agent` is given by the run around it."""
+    from daiku.core.proof.gate import next_open  # when used
+
     state = log.record.state
     if log.agent.machine is not None:
         return log.agent.machine.brief(state, agent.name, request)

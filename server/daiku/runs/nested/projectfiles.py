@@ -7,14 +7,11 @@ from collections.abc import Callable, Iterable
 from itertools import islice
 from pathlib import Path
 
-from daiku.core.edits.fileblocks import render_file_blocks
 from daiku.core.plans.transitions import find_step
 from daiku.core.ports import Workspace
-from daiku.core.protected.paths import holds_secrets
 from daiku.dataclass import dataclass
 from daiku.domain.errors import DaikuError
 from daiku.domain.work.handovers import Brief, EditsMade
-from daiku.tools.files.mapping import repository_map
 from daiku.workspace.walk import files
 
 CODE_LIMIT = 40_000
@@ -64,6 +61,8 @@ def places_of(brief: Brief) -> tuple[FileToShow, ...]:
 async def shown_files(places: Iterable[FileToShow], workspace: Workspace, see: See) -> str:
     """The files as they are now, as many as there is room for; the others are named. `see` hears of each
     that is shown whole."""
+    from daiku.core.edits.fileblocks import render_file_blocks  # when used
+
     shown: list[tuple[str, str]] = []
     others: list[str] = []
     room, guesses = CODE_LIMIT, 0
@@ -92,6 +91,8 @@ async def shown_files(places: Iterable[FileToShow], workspace: Workspace, see: S
 
 async def _may_be_shown(path: str, workspace: Workspace) -> bool:
     """Whether a word names a file that is shown without being asked for: no secrets, nothing hidden."""
+    from daiku.core.protected.paths import holds_secrets  # when used
+
     try:
         real = workspace.locate(path)
         there = real.is_file() and await workspace.exists(path)
@@ -104,6 +105,8 @@ async def _may_be_shown(path: str, workspace: Workspace) -> bool:
 
 async def project_files(workspace: Workspace) -> str:
     """The names of the project's files and what the most used of them define, both bounded."""
+    from daiku.tools.files.mapping import repository_map  # when used
+
     names = [workspace.relative(path) for path in islice(files(workspace.roots), MOST_LISTED + 1)]
     if not names:
         return ""

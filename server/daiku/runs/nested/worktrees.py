@@ -9,7 +9,6 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from daiku.agents.coding.tasks import BRINGER
 from daiku.core.guard.guard import Policy
 from daiku.core.ports import Workspace
 from daiku.dataclass import dataclass, replace
@@ -178,6 +177,8 @@ async def _home(parent: LiveRun, key: str, work: Nested, done: _Done) -> Piece:
 async def _brought_back(parent: LiveRun, key: str, work: Nested, diff: str) -> Text:
     """Apply the patch as a call like any other; why it could not be, empty when it was. After a restart
     the run that was begun has its call."""
+    from daiku.agents.coding.tasks import BRINGER  # when used
+
     patch = ToolCall(id=long_id("call"), tool="files/patch", args={"patch": diff})
     bringing = Nested(BRINGER, f"Bring back: {work.request}", work.brief, calls=(patch,))
     if not diff and key in parent.record.state.nested.open:

@@ -18,7 +18,6 @@ from daiku.domain.messages import ModelEvent, Reply, Restarted, ThinkingDelta
 from daiku.domain.runs import ContextItem
 from daiku.domain.tools import ToolCall, ToolResult
 from daiku.guardrails.guardrail import PASS, violation
-from daiku.guardrails.similarity import SimilarityGuard
 from daiku.guardrails.tokens import TokenGuard
 from daiku.runs.live import LiveRun
 from daiku.runs.services import RunServices
@@ -86,6 +85,8 @@ def guards_of(services: RunServices, agent: Agent, *, nested: bool) -> RunGuards
     """The guardrails of a run of `agent`."""
     shared = _of_content(services.guardrails)
     if agent.part is not None and agent.part.repeats:
+        from daiku.guardrails.similarity import SimilarityGuard  # when used
+
         shared = tuple(guard for guard in shared if not isinstance(guard, SimilarityGuard))
     return RunGuards(shared, _of_content(agent.guardrails), nested)
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import partial
+from typing import TYPE_CHECKING
 
-from daiku.core.guard.guard import Policy
 from daiku.core.ports import Grants, Workspace
 from daiku.domain.runs import ApprovalMode, Mode
 from daiku.settings.config import Config
-from daiku.tools.sandbox import sandbox_state
 from daiku.workspace.disk import is_closed
+
+if TYPE_CHECKING:
+    from daiku.core.guard.guard import Policy
 
 
 def run_policy(
@@ -25,6 +27,9 @@ def run_policy(
     attended: bool,
 ) -> Policy:
     """What the guard goes by in a run of this mode; `attended`: a person is there."""
+    from daiku.core.guard.guard import Policy  # when used
+    from daiku.tools.sandbox import sandbox_state  # when used
+
     return Policy(
         approvals=config.approvals,
         mode=mode,

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from daiku.agents.role import Role, stream_role_reply
 from daiku.agents.system_prompt import summary_order, system_prompt
-from daiku.core.calls.findtools import unwrap_call
 from daiku.core.calls.toolsets import CALL, ToolSet
 from daiku.core.run.prefix import first_divergence
 from daiku.core.state.context import transcript
@@ -22,6 +21,9 @@ from daiku.runs.ports.mcp_consent import McpConsent
 from daiku.runs.run_budget import Metered
 from daiku.runs.run_log import RunLog
 from daiku.workspace.walk import is_large_project
+
+if TYPE_CHECKING:
+    from daiku.agents.role import Role
 
 log = logging.getLogger(__name__)
 
@@ -120,6 +122,8 @@ class Replies:
         self._sent = request
 
     def _in_role(self, role: Role, model: Metered, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+        from daiku.agents.role import stream_role_reply  # when used
+
         async def ask(asked: ModelRequest) -> AsyncIterator[ModelEvent]:
             async for piece in model.stream(asked):
                 yield self._canonical(piece) if isinstance(piece, Reply) else piece
@@ -131,6 +135,8 @@ class Replies:
 
     def _canonical(self, reply: Reply) -> Reply:
         """The reply with every call as it is carried out: by its tool's name, out of its tools/call."""
+        from daiku.core.calls.findtools import unwrap_call  # when used
+
         calls = reply.message.calls
         if all(call.tool in self.tools and call.tool != CALL for call in calls):
             return reply

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from daiku.agents.agent import HANDOFF, Agent
-from daiku.agents.table import AGENTS, COORDINATOR
 from daiku.dataclass import dataclass, replace
 from daiku.domain.base import long_id
 from daiku.domain.errors import Failure
@@ -54,12 +53,16 @@ async def prepared(services: RunServices, request: RunRequest) -> Prepared:
 def _is_open(request: RunRequest, agent: Agent) -> bool:
     """Whether nobody has said yet who works on the request: it goes to the coordinator, or to an agent of one's own.
     What a run goes on with stays with its agent."""
+    from daiku.agents.table import COORDINATOR  # when used
+
     said = request.calls or request.brief is not None or request.told
     return not said and (agent.part is None or agent.name == COORDINATOR.name)
 
 
 def _choice(services: RunServices, agent: Agent) -> Mapping[str, Agent]:
     """Whom a request to `agent` may go to, by name."""
+    from daiku.agents.table import AGENTS, COORDINATOR  # when used
+
     ours: Mapping[str, Agent] = AGENTS if agent.name == COORDINATOR.name else {}
     given = getattr(services.router, "given", {})
     brought = {name: each for name, each in given.items() if isinstance(each, Agent)}

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
-from daiku.core.changes.choose import chosen_hunks_of
-from daiku.core.changes.scope import is_inside
 from daiku.core.guard.grant_words import grant_in_words
-from daiku.core.guard.guard import Verdict, verdict
 from daiku.core.replies.parse import Unreadable
 from daiku.core.run.decide import Rules, never_unfinished
 from daiku.core.run.ports import ApprovalPreview, approval_preview
@@ -22,20 +20,24 @@ from daiku.domain.events import ApprovalAsked, ApprovalGiven, InputAsked, InputG
 from daiku.domain.messages import Message, ModelEvent, Usage
 from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
 from daiku.runs.live import LiveRun
-from daiku.runs.ports.folder_rules import FolderRules
 from daiku.runs.ports.guards import guarded, guards_of
-from daiku.runs.ports.mcp_consent import McpConsent, wants_servers
 from daiku.runs.ports.replies import Replies
 from daiku.runs.ports.token_guards import token_meter
 from daiku.runs.run_budget import Counting, Metered, uncounted
 from daiku.texts.text import NO_TEXT, Text
 from daiku.tools.tool import Answer, Preview, ToolContext
 
+if TYPE_CHECKING:
+    from daiku.core.guard.guard import Verdict
+    from daiku.runs.ports.mcp_consent import McpConsent
+
 
 class RunPorts:
     """Implements the loop's Ports. Raises DaikuError where the run's model cannot be resolved."""
 
     def __init__(self, live: LiveRun) -> None:
+        from daiku.runs.ports.folder_rules import FolderRules  # when used
+
         log, request = live.log, live.record.state.request
         self._live = live
         self._services = log.services
@@ -79,6 +81,8 @@ class RunPorts:
         return machine.next_move(state, tree.approvals, tree.budget.no_more())
 
     def _consent(self) -> McpConsent | None:
+        from daiku.runs.ports.mcp_consent import McpConsent, wants_servers  # when used
+
         live, servers = self._live, self._services.servers
         if not servers or not wants_servers(servers, live.log.agent):
             return None
@@ -100,6 +104,8 @@ class RunPorts:
         return self._replies.tools.get(name)
 
     def _verdict(self, call: ToolCall, tainted: bool) -> Verdict:
+        from daiku.core.guard.guard import verdict  # when used
+
         policy = replace(self._policy, tainted=tainted, pointed_at=call.id in self._at_place)
         return verdict(call, self._replies.tools[call.tool], policy)
 
@@ -116,6 +122,8 @@ class RunPorts:
     # -- tools ----------------------------------------------------------------------------
 
     def _context(self, call: ToolCall, record: Recorder) -> ToolContext:
+        from daiku.core.changes.choose import chosen_hunks_of  # when used
+
         live, services, state = self._live, self._services, record.state
         return ToolContext(
             session=live.log.session,
@@ -176,6 +184,8 @@ class RunPorts:
 
     def _stays_at_place(self, call: ToolCall, preview: Preview) -> bool:
         """True where the edit is the one that was asked for by pointing, and the guard allows it for that."""
+        from daiku.core.changes.scope import is_inside  # when used
+
         place = self._live.place
         if place is None or preview.patch is None or not is_inside(preview.patch, place):
             return False

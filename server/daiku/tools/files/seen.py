@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from daiku.core.changes.diff import unified_diff
-from daiku.core.matching.refusal import Refusal
 from daiku.core.text.truncate import truncate_middle
-from daiku.domain.work.patches import FileChange
-from daiku.tools.files.tags import read_tags
+
+if TYPE_CHECKING:
+    from daiku.core.matching.refusal import Refusal
 
 _FILES = 300
 _LARGEST = 1_000_000
@@ -52,6 +52,10 @@ class SeenTexts:
     def objection(self, session: str, real: Path, name: str, now: str, new: str) -> Refusal | None:
         """Refuse to overwrite `now` with `new` if the model has not read `now`; None if it may.
         The refusal shows the text or what changed in it, and `now` then counts as read."""
+        from daiku.core.changes.diff import unified_diff  # when used
+        from daiku.core.matching.refusal import Refusal  # when used
+        from daiku.domain.work.patches import FileChange  # when used
+
         was = self._texts.get((session, real))
         if was in (now, new) or now == new or not now.strip():
             return None
@@ -75,6 +79,8 @@ class SeenTexts:
 
 def _shown(name: str, text: str) -> str:
     """A file as it is, where it is long its beginning and what it defines."""
+    from daiku.tools.files.tags import read_tags  # when used
+
     if len(text) <= _WHOLE:
         return text
     tags = read_tags(text.encode("utf-8", "replace"), Path(name).suffix.lower())

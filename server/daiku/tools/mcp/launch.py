@@ -14,9 +14,6 @@ from urllib.parse import urlsplit
 from daiku.dataclass import dataclass
 from daiku.domain.config import MCPServerSettings
 from daiku.texts.text import NO_TEXT, Text, joined, text
-from daiku.tools.mcp.definitions import RESERVED, SERVER_NAME, digest_of, visible
-from daiku.tools.sandbox import safe_path
-from daiku.tools.shell.environment import child_environment
 
 _REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
@@ -48,6 +45,8 @@ class Launch:
 
     @property
     def digest(self) -> str:
+        from daiku.tools.mcp.definitions import digest_of  # when used
+
         s = self.settings
         return digest_of(
             json.dumps([s.command, s.url, s.env, s.headers, s.oauth.model_dump()], sort_keys=True)
@@ -81,6 +80,8 @@ class Launch:
     def argv(self, environ: Mapping[str, str]) -> list[str]:
         """The command with its program found: on PATH without the workspace's folders, or by its path.
         Raises Broken."""
+        from daiku.tools.sandbox import safe_path  # when used
+
         program, *rest = self.settings.command
         if "/" in program or os.sep in program:
             place = Path(program).expanduser()
@@ -92,6 +93,8 @@ class Launch:
 
     def environment(self, environ: Mapping[str, str]) -> dict[str, str]:
         """What the program is given: no keys of ours, and what its settings name."""
+        from daiku.tools.shell.environment import child_environment  # when used
+
         own = {name: expand_env(value, environ) for name, value in self.settings.env.items()}
         return {**child_environment(environ, self.roots, network=True), **own}
 
@@ -115,6 +118,8 @@ def launches(
 
 def token_file(home: Path, url: str) -> Path:
     """Where the sign-in to `url` is kept."""
+    from daiku.tools.mcp.definitions import digest_of  # when used
+
     return home / "mcp" / f"{digest_of(url)}.json"
 
 
@@ -134,6 +139,8 @@ def _scheme_and_host(url: str) -> tuple[str, str]:
 
 
 def _problem(settings: MCPServerSettings) -> Text:
+    from daiku.tools.mcp.definitions import RESERVED, SERVER_NAME  # when used
+
     name = settings.mcp_server_name
     if not SERVER_NAME.fullmatch(name) or name in RESERVED:
         return text("mcp.wrong_name")
@@ -149,6 +156,8 @@ def _problem(settings: MCPServerSettings) -> Text:
 
 def _plain(text: str) -> str:
     """Nothing hidden: characters that cannot be seen are escaped."""
+    from daiku.tools.mcp.definitions import visible  # when used
+
     return "".join(
         c if visible(c) == c and c not in "\n\t" else c.encode("unicode_escape").decode() for c in text
     )

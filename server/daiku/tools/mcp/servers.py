@@ -6,22 +6,21 @@ import asyncio
 from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from daiku.core.ports import Consents
-from daiku.core.text.truncate import fence_as_data
 from daiku.dataclass import dataclass
 from daiku.domain.config import MCPServerSettings
 from daiku.domain.events import ApprovalDecision
 from daiku.domain.servers import ConsentQuestion, ServerReport
 from daiku.domain.tools import ToolResult
 from daiku.texts.text import NO_TEXT, Text, text
-from daiku.tools.mcp.agreement import McpHost, ServerConsent
-from daiku.tools.mcp.definitions import as_data
 from daiku.tools.mcp.launch import launches
-from daiku.tools.mcp.resources import more_tools
-from daiku.tools.mcp.server import PATIENCE, McpServer
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.tool import AnyArgs, Tool, ToolContext
+
+if TYPE_CHECKING:
+    from daiku.tools.mcp.server import McpServer
 
 FIRST_WAIT = 10.0
 """Seconds that a run waits for servers that are starting; then it goes on without them."""
@@ -54,7 +53,7 @@ class McpServers:
         context: McpContext,
         *,
         denied: Text = NO_TEXT,
-        patience: float = PATIENCE,
+        patience: float | None = None,
     ) -> None:
         self.version = 0
         self._registry = registry
@@ -64,7 +63,13 @@ class McpServers:
         self._hear: Callable[[Text], None] | None = None
         self._person = False
         self._servers: dict[int, McpServer] = {}
-        for at, launch in enumerate(launches(tuple(settings), context.roots, context.folder)):
+        wanted = launches(tuple(settings), context.roots, context.folder)
+        if not wanted:
+            return
+        from daiku.tools.mcp.agreement import McpHost, ServerConsent  # when used
+        from daiku.tools.mcp.server import PATIENCE, McpServer  # when used
+
+        for at, launch in enumerate(wanted):
             host = McpHost(
                 home=context.home,
                 lookup=partial(context.consents.lookup, context.key, launch.name),
@@ -74,7 +79,7 @@ class McpServers:
                 person=lambda: self._person,
             )
             agreement = ServerConsent(launch, host, launch.problem or denied)
-            self._servers[at] = McpServer(launch, agreement, host, patience)
+            self._servers[at] = McpServer(launch, agreement, host, PATIENCE if patience is None else patience)
 
     def __len__(self) -> int:
         return len(self._servers)
@@ -129,6 +134,8 @@ class McpServers:
     def prompt(self) -> str:
         """The settings' `system_prompt` of every allowed server merged (R2.69), and what the servers say
         about themselves, marked as data."""
+        from daiku.core.text.truncate import fence_as_data  # when used
+
         parts: list[str] = []
         for server in self._servers.values():
             if server.agreement.allowed and server.launch.settings.system_prompt.strip():
@@ -172,6 +179,8 @@ class McpServers:
         self.version += 1
 
     def _offer_more(self) -> None:
+        from daiku.tools.mcp.resources import more_tools  # when used
+
         with_resources = [
             s for s in self._servers.values() if s.agreement.allowed and s.agreement.listing.resources
         ]
@@ -186,6 +195,8 @@ class McpServers:
 
 
 def _tool(server: McpServer, name: str) -> Tool:
+    from daiku.tools.mcp.definitions import as_data  # when used
+
     offered = next(tool for tool in server.agreement.offered if tool.name == name)
 
     async def run(args: AnyArgs, context: ToolContext) -> ToolResult:

@@ -1,0 +1,51 @@
+"""Which agents a wiring knows by name: people's own, and ours, which are imported when one of them is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from daiku.agents.agent import Agent, Prompt
+from daiku.dataclass import dataclass, field
+from daiku.domain.errors import Failure, UsageError
+from daiku.texts.text import text
+
+
+@dataclass(frozen=True, slots=True)
+class Agents:
+    """The agents of one wiring: ours, and people's `own`, which come first where the names are the same."""
+
+    own: Mapping[str, Agent] = field(default_factory=lambda: MappingProxyType({}))
+
+    def find(self, name: str) -> Agent:
+        """Return the agent called `name`. Raises UsageError that lists the known names."""
+        if name in self.own:
+            return self.own[name]
+        from daiku.agents.table import find_agent  # when used
+
+        return find_agent(name, self.own)
+
+    def of_run(self, name: str, given: Agent | None, run: str) -> Agent:
+        """The agent that goes on with `run`, whose agent is recorded as `name`: the one that is `given`, else a
+        known one. Raises UsageError that says what is missing."""
+        if given is not None and given.name == name:
+            return given
+        from daiku.agents.table import AGENTS  # when used
+
+        found = self.own.get(name) or AGENTS.get(name)
+        if given is not None or found is None:
+            raise UsageError(
+                Failure(
+                    kind="not_found",
+                    message=text("roles.needs_agent", name=repr(name), run=run),
+                    hint=text("roles.give_agent", name=repr(name)),
+                )
+            )
+        return found
+
+    def on_record(self, name: str) -> Agent:
+        """The agent of a recorded run, internal ones included. One that is not known here is stood in for: its
+        session can be read and its runs be ended, not gone on with."""
+        from daiku.agents.table import ALL_AGENTS  # when used
+
+        return self.own.get(name) or ALL_AGENTS.get(name) or Agent(name, Prompt("agents/coordinator"))
