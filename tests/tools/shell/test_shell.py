@@ -23,6 +23,7 @@ from daiku.tools.sandbox import bubblewrap
 from daiku.tools.shell import KillArgs, OutputArgs, RunArgs, kill, output, preview, run
 from daiku.tools.shell.background import Jobs
 from daiku.tools.shell.preparing import Prepared, prepare
+from daiku.tools.shell.process import start
 from daiku.tools.tool import Preview, ToolContext
 from daiku.workspace.checkpoints import CheckpointStore
 
@@ -181,6 +182,23 @@ async def test_a_terminal_is_there_when_asked_for(bench: Bench) -> None:
         == "terminal\n"
     )
     assert data(await bench.run("test -t 1 || echo none"))["output"] == "none\n"
+
+
+async def test_what_was_printed_in_a_terminal_is_there_however_late_it_is_read(workspace: Path) -> None:
+    process = await start(
+        ["bash", "-c", "echo all of it"],
+        cwd=workspace,
+        env=dict(os.environ),
+        stdin=None,
+        terminal=True,
+        reaped=False,
+    )
+    async with asyncio.timeout(20):
+        while process.exit_code is None:
+            await asyncio.sleep(0.01)
+    shown: list[str] = []
+    assert await process.finish(shown.append) == 0
+    assert shown == ["all of it\n"]
 
 
 async def test_a_time_out_ends_the_whole_tree(bench: Bench) -> None:

@@ -143,8 +143,6 @@ class Process:
                 return await self._reader.read(READ)
         except TimeoutError:
             return None
-        except OSError:  # a terminal whose other side is gone
-            return b""
 
 
 async def start(
@@ -205,6 +203,13 @@ def _nothing() -> None:
     return None
 
 
+class _TerminalOutput(asyncio.StreamReaderProtocol):
+    """A terminal ends with an error when its other side is gone: that is the end, behind all that was written."""
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(None if isinstance(exc, OSError) else exc)
+
+
 async def _in_terminal(
     argv: list[str], cwd: Path, env: dict[str, str], stdin: str | None, reaped: bool
 ) -> Process:
@@ -227,6 +232,6 @@ async def _in_terminal(
     os.write(ours, ((stdin or "") + "\x04").encode())
     reader = asyncio.StreamReader()
     transport, _ = await asyncio.get_running_loop().connect_read_pipe(
-        lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(ours, "rb", 0)
+        lambda: _TerminalOutput(reader), os.fdopen(ours, "rb", 0)
     )
     return Process(process, reader, transport.close, reaped)

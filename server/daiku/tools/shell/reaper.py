@@ -1,13 +1,20 @@
 """Run a command as a child subreaper, and kill its descendants when it ends or when the server dies."""
 
+# It is started with every command, so it imports as little as it can: `signal` and `pathlib` take longer than all
+# the rest of it.
+
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import os
-import signal
 import sys
-from pathlib import Path
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    import signal
+    from collections.abc import Callable
+else:
+    import _signal as signal
 
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
@@ -17,15 +24,20 @@ SIGNALLED = 128
 
 def _prctl(option: int, value: int) -> None:
     # macOS has no prctl: there the process group is all that is ended.
-    with contextlib.suppress(OSError, AttributeError):
+    try:
         ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+    except (OSError, AttributeError):
+        return
 
 
 def _children() -> list[int]:
     found: list[int] = []
-    with contextlib.suppress(OSError):
-        for task in Path("/proc/self/task").iterdir():
-            found += [int(pid) for pid in (task / "children").read_text().split()]
+    try:
+        for task in os.listdir("/proc/self/task"):  # noqa: PTH208  # see above
+            with open(f"/proc/self/task/{task}/children", encoding="ascii") as children:  # noqa: PTH123  # see above
+                found += [int(pid) for pid in children.read().split()]
+    except OSError:
+        return found
     return found
 
 
@@ -36,11 +48,16 @@ def _end_all() -> None:
         if not left:
             return
         for pid in left:
-            with contextlib.suppress(OSError):
-                os.kill(pid, signal.SIGKILL)
+            _quietly(os.kill, pid, signal.SIGKILL)
         for pid in left:
-            with contextlib.suppress(OSError):
-                os.waitpid(pid, 0)
+            _quietly(os.waitpid, pid, 0)
+
+
+def _quietly(call: Callable[[int, int], object], pid: int, number: int) -> None:
+    try:
+        call(pid, number)
+    except OSError:
+        return
 
 
 def _stop(_signal: int, _frame: object) -> None:
