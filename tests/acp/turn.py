@@ -38,7 +38,7 @@ async def _turn(workspace: Path, text: str) -> dict[str, Any]:
     return {
         "ended": ended.stop_reason,
         "said": editor.said,
-        "plan": [entry.content for entry in editor.of("plan")[-1].entries],
+        "plan": [entry.content for update in editor.of("plan")[-1:] for entry in update.entries],
         "asked": len(editor.asked),
         "wrote": [Path(path).name for path, _ in editor.wrote],
         "terminals": len(editor.terminals),

@@ -101,6 +101,9 @@ test("a failed request is made once more by a button, and the doctor says what i
       const doctor = await workbench.webview("main h1");
       await doctor.locator("h2", { hasText: "サンドボックス" }).waitFor({ timeout: 60_000 });
       await workbench.shot("between-6-doctor");
+      await doctor.getByText("トレースはこのコンピューターにだけ保存されます").scrollIntoViewIfNeeded();
+      await doctor.getByText("記憶はオフです。").waitFor();
+      await workbench.shot("between-7-doctor-end");
     });
   } finally {
     await model.stop();
