@@ -126,6 +126,23 @@ def test_what_fails_only_when_it_is_filled_in_gives_way_to_ours_and_is_told_next
 
 
 @pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("{% for a in range(60000) %}{% for b in range(60000) %}{% endfor %}{% endfor %}", "100,000 steps"),
+        ("{% for a in range(1000) %}" + "x" * 9000 + "{% endfor %}", "4,000,000 characters"),
+        ("{% include 'agents/coder.j2' %}", "recursion"),
+    ],
+)
+def test_a_template_without_end_gives_way_to_ours(tmp_path: Path, text: str, why: str) -> None:
+    put(tmp_path, "agents/coder.j2", text)
+    prompts = own(tmp_path)
+    assert filled(prompts, "agents/coder") == render("agents/coder", PLAIN)
+    [problem] = prompts.failed()
+    assert why in problem.why
+    assert prompts.failed() == ()
+
+
+@pytest.mark.parametrize(
     "text", ["{{ ().__class__.__base__ }}", "{{ rules.append(1) }}", "{{ cycler.__init__.__globals__ }}"]
 )
 def test_a_template_stays_in_its_sandbox(tmp_path: Path, text: str) -> None:

@@ -8,7 +8,7 @@ from pydantic import Field, JsonValue, model_validator
 from daiku.dataclass import dataclass
 from daiku.domain.base import Frozen, JsonObject, Wire
 from daiku.domain.tools import Outcome, ToolCall, ToolSpec, with_outcome
-from daiku.texts.text import NO_TEXT, Text, as_json, from_json
+from daiku.texts.text import NO_TEXT, Said, Text, as_json, from_json
 
 
 class Image(Wire):
@@ -85,7 +85,7 @@ class ToolMessage(Frozen):
     call_id: str
     tool: str
     ok: bool = False
-    text: str
+    text: Said
     sources: Text = NO_TEXT
     """What a person reads of research, where this is some."""
     images: tuple[Image, ...] = ()

@@ -17,7 +17,7 @@ from daiku.core.guardrails.written import leaves
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import Failure
 from daiku.domain.guardrails import GuardrailAction, GuardrailAnswer
-from daiku.texts.text import NO_TEXT, Text, joined, text
+from daiku.texts.text import NO_TEXT, Text, as_text, joined, text
 
 Schema: TypeAlias = Any
 """A pydantic model, any type that pydantic can check, or a JSON schema as a mapping."""
@@ -103,7 +103,7 @@ class Guardrail:
 
 def violation(reason: str) -> Failure:
     """The failure of a run that a guardrail ends."""
-    said = reason if isinstance(reason, Text) else Text(reason)
+    said = as_text(reason)
     return Failure(
         kind="guardrail",
         message=text("guardrails.blocked", why=said) if said else text("guardrails.blocked_silently"),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, cast
 from pydantic import BaseModel
 
 from daiku.dataclass import dataclass, field
+from daiku.prompts.bounds import counted_range, within_bounds
 from daiku.prompts.literal import fill_literally
 from daiku.prompts.overrides import FOLDER, Problem, Source, read_overrides
 
@@ -78,10 +79,13 @@ class Prompts:
     _failed: list[Problem] = field(default_factory=list[Problem])
 
     def problems(self) -> tuple[Problem, ...]:
-        """What of the workspace's templates cannot be used, and why; ours are used in their place. With what went
-        wrong since the last call while one was filled in."""
+        """What of the workspace's templates cannot be used, and why; ours are used in their place. With what `failed`."""
+        return (*self.failed(), *self._read()[1])
+
+    def failed(self) -> tuple[Problem, ...]:
+        """What went wrong since the last call while a template was filled in."""
         failed, self._failed = self._failed, []
-        return (*failed, *self._read()[1])
+        return tuple(failed)
 
     def ignored(self) -> str:
         """The folder of templates that is not used because the workspace is not trusted; empty where there is
@@ -173,7 +177,7 @@ def _render_cached(texts: _Texts, name: str, variables: Hashable) -> str:
     own = dict(texts.overrides).get(name)
     if own is not None and own.literal:
         return fill_literally(own.text, values)
-    return _environment(texts).get_template(f"{name}.j2").render(**values)
+    return within_bounds(_environment(texts).get_template(f"{name}.j2"), values)
 
 
 @lru_cache(maxsize=16)
@@ -189,7 +193,7 @@ def _environment(texts: _Texts) -> ImmutableSandboxedEnvironment:
             source = texts.packaged(template)
         return None if source is None else source.text
 
-    return ImmutableSandboxedEnvironment(
+    made = ImmutableSandboxedEnvironment(
         loader=FunctionLoader(load),
         undefined=StrictUndefined,
         autoescape=False,  # prompts are text for a model, not HTML
@@ -198,6 +202,8 @@ def _environment(texts: _Texts) -> ImmutableSandboxedEnvironment:
         keep_trailing_newline=False,
         auto_reload=False,  # what is another text is another environment
     )
+    cast("dict[str, object]", made.globals)["range"] = counted_range
+    return made
 
 
 def _problem_of(source: Source, model: type[BaseModel] | None) -> Problem | None:

@@ -13,6 +13,7 @@ from daiku.domain.events import Event, ToolResponse
 from daiku.domain.runs import TerminalStatus
 from daiku.runs.live import LiveRun
 from daiku.runs.ports.run_ports import RunPorts
+from daiku.runs.prompt_notices import notices_of
 from daiku.runs.run_log import RunLog
 from daiku.runs.waiting import Paused
 from daiku.texts.text import text
@@ -36,6 +37,9 @@ async def run_to_end(live: LiveRun, *, again: bool) -> State:
         async with bound:
             with live.log.services.prompts.active():
                 ports = RunPorts(live)
+                live.log.record(
+                    *notices_of(live.log.services.prompts.failed())
+                )  # as its system prompt was filled in
                 if again:
                     live.log.show_open_questions()
                 return await loop.run(live.record, ports)

@@ -17,6 +17,7 @@ from daiku.runs.environment import look_around
 from daiku.runs.nested.briefing import brief_request
 from daiku.runs.ports.routed import Prepared
 from daiku.runs.ports.token_guards import count_routing
+from daiku.runs.prompt_notices import notices_of
 from daiku.runs.recalling import recall
 from daiku.runs.request import RunRequest, with_paths
 from daiku.runs.services import RunServices
@@ -48,13 +49,7 @@ async def opening_events(
 
 def _about_prompts(prompts: Prompts) -> list[Notice]:
     """What the person is told of templates of the workspace: those that cannot be used, and that none are."""
-    said = [
-        text("prompts.broken", file=each.file, line=each.line, why=each.why)
-        if each.line
-        else text("prompts.broken_file", file=each.file, why=each.why)
-        for each in prompts.problems()
-    ]
-    notices = [Notice(level="warning", text=each) for each in said]
+    notices = [*notices_of(prompts.problems())]
     if folder := prompts.ignored():
         notices.append(Notice(level="info", text=text("prompts.untrusted", folder=folder)))
     return notices

@@ -71,6 +71,11 @@ def joined(joint: Joint, parts: Iterable[str]) -> Text:
     return Text(fill(ENGLISH, f"join.{joint}", args), f"join.{joint}", args) if found else Text("")
 
 
+def as_text(said: str) -> Text:
+    """`said` as a value: a sentence of ours as it is, anything else as somebody's own words."""
+    return said if isinstance(said, Text) else Text(said)
+
+
 def render(said: str, language: str) -> str:
     """`said` in `language`: by its id where it has one, else as it is. What the catalogue does not know (a
     journal of another version) stays English."""

@@ -15,7 +15,7 @@ from daiku.domain.errors import Failure
 from daiku.domain.runs import ApprovalMode
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.handovers import Brief
-from daiku.texts.text import Text, text
+from daiku.texts.text import as_text, text
 
 T = TypeVar("T", bound=BaseModel)
 
@@ -27,7 +27,9 @@ def calls_once(tool: str) -> Callable[[State, ApprovalMode, Failure | None], Mov
         done = _answer(state, tool)
         if done is None:
             return MakeCall(ToolCall(tool=tool))
-        return EndRun(text("document.looked")) if done.ok else Failure(kind="tool", message=Text(done.text))
+        return (
+            EndRun(text("document.looked")) if done.ok else Failure(kind="tool", message=as_text(done.text))
+        )
 
     return next_move
 
@@ -38,7 +40,7 @@ def answer_of(state: State, tool: str, kind: type[T]) -> T | Unreadable:
     try:
         return kind.model_validate_json(done.text if done is not None else "")
     except ValidationError:
-        return Unreadable(Text(done.text) if done is not None else text("roles.no_answer"))
+        return Unreadable(as_text(done.text) if done is not None else text("roles.no_answer"))
 
 
 def _answer(state: State, tool: str) -> AnsweredCall | None:

@@ -6,7 +6,7 @@ from daiku.core.changes.diff import stat
 from daiku.core.drafting.progress import MergedWork, Progress, evaluation_of, references_of, similarity_of
 from daiku.domain.work.documents import Evaluated
 from daiku.domain.work.patches import FileChange
-from daiku.texts.text import NO_TEXT, Text, joined, text
+from daiku.texts.text import NO_TEXT, Text, as_text, joined, text
 
 NAMED = 5
 """Things of a kind that are named; of the others the number."""
@@ -37,7 +37,7 @@ def _changed(done: Progress, merged: MergedWork, *, applied: bool) -> Text:
     taken = done.applied
     if taken is not None and taken.ok:
         return text("document.changed", **numbers)
-    return text("document.not_applied", why=Text(taken.text) if taken is not None else NO_TEXT)
+    return text("document.not_applied", why=as_text(taken.text) if taken is not None else NO_TEXT)
 
 
 def _left(done: Progress) -> Text:

@@ -30,7 +30,7 @@ from daiku.domain.runs import ApprovalMode
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.documents import Document
 from daiku.domain.work.handovers import Brief
-from daiku.texts.text import Text, text
+from daiku.texts.text import Text, as_text, text
 
 JUDGED = 24_000
 """Characters of the changed paragraphs that are compared and judged."""
@@ -139,7 +139,7 @@ def _nothing(done: Progress, refused: Failure | None) -> Text | Failure:
 
 def _problem(taken: AnsweredCall) -> Text:
     back = taken.back
-    return back.problem if back is not None and back.problem else Text(taken.text)
+    return back.problem if back is not None and back.problem else as_text(taken.text)
 
 
 def _failure_for_all(done: Progress) -> Failure | None:

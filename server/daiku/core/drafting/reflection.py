@@ -18,7 +18,7 @@ from daiku.domain.runs import ApprovalMode
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.documents import KeptEvaluation, PatchMade
 from daiku.domain.work.handovers import Brief
-from daiku.texts.text import Text, text
+from daiku.texts.text import as_text, text
 
 MOST_LESSONS = 12
 LATEST = 200
@@ -76,7 +76,7 @@ def next_move(state: State, _approvals: ApprovalMode, refused: Failure | None = 
     made = learnt.back.handover if learnt.back is not None else None
     if not isinstance(made, PatchMade):
         error = learnt.back.error if learnt.back is not None else None
-        return error or Failure(kind="format", message=Text(learnt.text))
+        return error or Failure(kind="format", message=as_text(learnt.text))
     if not made.patch.change_map:
         return EndRun(text("document.nothing_to_learn"))
     applied = next((t for t in log if t.call.tool == APPLY), None)
@@ -87,7 +87,7 @@ def next_move(state: State, _approvals: ApprovalMode, refused: Failure | None = 
         return MakeCall(ToolCall(tool=APPLY, args={"path": document.path, "changes": [*changes]}))
     if applied is not None and applied.ok:
         return EndRun(text("document.learnt", path=document.path, count=len(lessons_in(made.patch.new_text))))
-    why = Text(applied.text) if applied is not None else text("document.only_read")
+    why = as_text(applied.text) if applied is not None else text("document.only_read")
     return EndRun(text("document.not_applied", why=why))
 
 

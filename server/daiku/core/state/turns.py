@@ -116,7 +116,9 @@ def _conversation_after(state: State, event: ToolResponse, health: Health, *, la
         new_problems=new_problems(event.data),
         exit_code=exit_code_of(event.data),
         whole=str((event.data or {}).get("whole", "")),
-        text="\n\n".join(part for part in (event.result, news, note) if part),
+        text="\n\n".join(part for part in (event.result, news, note) if part)
+        if news or note
+        else event.result,
         sources=shown_sources(event),
         images=tuple(Image(media_type=i.media_type, data=i.data) for i in event.images),
         untrusted=event.untrusted,

@@ -21,7 +21,7 @@ from daiku.guardrails.guardrail import PASS, violation
 from daiku.guardrails.tokens import TokenGuard
 from daiku.runs.live import LiveRun
 from daiku.runs.services import RunServices
-from daiku.texts.text import NO_TEXT, Text, joined, text
+from daiku.texts.text import NO_TEXT, Text, as_text, joined, text
 
 
 @dataclass(slots=True)
@@ -199,8 +199,3 @@ def _as_events(answer: GuardrailAnswer) -> tuple[Failure | Notice, ...]:
 
 def _warning(reason: str) -> Text:
     return text("guardrails.warned", why=as_text(reason))
-
-
-def as_text(said: str) -> Text:
-    """A reason as a sentence, the person's own words where it is none of ours."""
-    return said if isinstance(said, Text) else Text(said)
