@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from daiku.core.guardrails.fingerprints import WARN, fingerprints, similarity, s
 from daiku.core.guardrails.written import call_text
 from daiku.domain.config import ApprovalSettings, SandboxSettings
 from daiku.domain.events import Notice, ToolResponse
+from daiku.domain.guardrails import GuardrailAnswer
 from daiku.domain.tools import ToolCall
 from daiku.guardrails.references import WorkspaceReferences, corpus
 from daiku.guardrails.secrets import SecretsGuard
@@ -104,6 +106,28 @@ def test_reference_files_are_read_again_when_they_change(tmp_path: Path) -> None
     before = found.read()[".daiku/references/old/a.md"]
     (folder / "a.md").write_text(ENGLISH[2])
     assert found.read()[".daiku/references/old/a.md"] != before
+
+
+async def test_where_no_references_can_be_no_thread_is_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every reply and every call asks; a folder that is made meanwhile counts at once."""
+    guard = SimilarityGuard(references=WorkspaceReferences((tmp_path,), (".daiku/references/**",)))
+    threads = list[object]()
+    to_thread = asyncio.to_thread
+
+    async def counted(work: Callable[[str], GuardrailAnswer], said: str) -> GuardrailAnswer:
+        threads.append(work)
+        return await to_thread(work, said)
+
+    monkeypatch.setattr(asyncio, "to_thread", counted)
+    assert (await guard.validate_output(ENGLISH[0]))["action"] == "pass"
+    assert not threads
+    folder = tmp_path / ".daiku/references"
+    folder.mkdir(parents=True)
+    (folder / "a.md").write_text(ENGLISH[0])
+    assert (await guard.validate_output(ENGLISH[0]))["action"] == "block"
+    assert len(threads) == 1
 
 
 def test_references_may_lie_anywhere(tmp_path: Path) -> None:

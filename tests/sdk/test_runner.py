@@ -306,6 +306,16 @@ async def test_a_run_is_cancelled_by_its_id() -> None:
     assert stream.result.status == "cancelled"
 
 
+async def test_runs_of_an_agent_send_the_very_same_tools() -> None:
+    """A provider that sees them again has them encoded already."""
+    model = FakeLLM("one", "two")
+    async with Runner(model=model) as runner:
+        await runner.run(BOT, "First?")
+        await runner.run(BOT, "Second?")
+    assert model.requests[0].tools
+    assert model.requests[0].tools is model.requests[1].tools
+
+
 async def test_a_run_is_cancelled_by_whoever_is_shown_its_first_chunk() -> None:
     """Its task has not begun then; it ends on record all the same, and no model is asked."""
     agent = Agent("a", "Wait.", model=FakeLLM("never said"))

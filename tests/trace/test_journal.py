@@ -28,6 +28,7 @@ from daiku.domain.runs import TerminalStatus
 from daiku.store.lock import SessionLock
 from daiku.texts.text import Text
 from daiku.trace.journal import BLOCK, Journal, SessionWriter
+from daiku.trace.rows import _RUNNING
 
 
 @pytest.fixture
@@ -366,6 +367,32 @@ def test_a_name_that_is_no_text_can_be_recorded(journal: Journal) -> None:
     assert isinstance(chunk.event, ToolResponse)
     assert chunk.event.result == "a\ufffd.txt"
     assert chunk.event.data == {"\ufffd": ["日\ufffd本"]}
+
+
+def test_a_run_under_way_is_found_behind_many_that_were_killed(journal: Journal) -> None:
+    lock = journal.lock(oldest := journal.add_session("/p", "the one"))
+    journal.note_status(oldest, "waiting")
+    for number in range(40):
+        journal.note_status(journal.add_session("/p", f"killed {number}"), "running")
+    journal.note_status(journal.add_session("/p", "over"), "completed")
+    assert journal.running_titles("/p", beside="", most=4) == ["the one"]
+    lock.release()
+    assert journal.running_titles("/p", beside="", most=4) == []
+
+
+def test_runs_under_way_are_found_by_an_index_that_holds_nothing_else(journal: Journal) -> None:
+    plan = journal._db.query(f"EXPLAIN QUERY PLAN {_RUNNING}", ("/p", 4, 0))
+    assert ["sessions_under_way" in row[3] for row in plan] == [True]
+
+
+def test_the_last_number_is_known_without_reading_a_session(journal: Journal) -> None:
+    session = journal.add_session()
+    assert journal.last_seq(session) == 0
+    journal.writer(session).write("r", None, "c", [RunStarted(prompt="x"), Delta(text="y")])
+    assert journal.last_seq(session) == journal.get_session(session).last_seq == 1
+    for asked in (journal.last_seq, journal.chunks, journal.folder_of):
+        with pytest.raises(UsageError, match="ses_none"):
+            asked("ses_none")
 
 
 @pytest.mark.parametrize(("elsewhere", "looks"), [(True, 3), (False, 0)])

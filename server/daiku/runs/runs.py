@@ -21,7 +21,6 @@ from daiku.domain.events import (
     Notice,
     PlanEvent,
     RunFinished,
-    RunStarted,
 )
 from daiku.domain.runs import ApprovalMode, RunResult
 from daiku.domain.work.plans import Plan
@@ -32,7 +31,7 @@ from daiku.runs.nested.by_calls import NESTED
 from daiku.runs.ports.guards import let_in
 from daiku.runs.ports.routed import prepared
 from daiku.runs.recalling import remembering
-from daiku.runs.recorded.history import events_of, last_start, state_of
+from daiku.runs.recorded.history import events_of, last_start, starts_of, state_of
 from daiku.runs.recorded.stored_run import add_to_record, end_on_record, from_record, reopen
 from daiku.runs.request import RunRequest, continue_request, locate_grant
 from daiku.runs.run_budget import RunBudget
@@ -87,8 +86,8 @@ class Runs:
             live = LiveRun(log, tree, place=place)
             title = request.text.strip().split("\n", 1)[0][:TITLE_LIMIT]
             services.journal.note_status(session, "running", model.name if model else "", title)
-            opening = await opening_events(services, agent, begin, state, session, model)
-            return await self._drive(live, (*opening, *others_here(services, session)))
+            first = await opening_events(services, agent, begin, state, session, model)
+            return await self._drive(live, (*first, *others_here(services, session)))
         finally:
             lock.release()
 
@@ -187,7 +186,7 @@ class Runs:
         past = self._past.get(session)
         tail = journal.chunks(session, past.seq if past else 0)
         state = fold(events_of(tail), past.state if past else None)
-        starts = [c for c in tail if isinstance(c.event, RunStarted) and c.parent is None]
+        starts = starts_of(tail)
         if state.request.begun and state.finished is None:
             last = starts[-1] if starts else last_start(journal.chunks(session))
             chunks = journal.chunks(session)
@@ -297,8 +296,7 @@ class Runs:
 
     def last_run(self, session: str) -> str:
         """The session's last run that the person started. Raises UsageError where there is none."""
-        chunks = self.services.journal.chunks(session)
-        starts = [c for c in chunks if isinstance(c.event, RunStarted) and c.parent is None]
+        starts = starts_of(self.services.journal.chunks(session))
         if not starts:
             raise _usage(text("runs.nothing_done"), kind="not_found")
         return starts[-1].run

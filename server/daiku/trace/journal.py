@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from itertools import count, islice
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,13 +20,13 @@ from daiku.texts.text import text
 from daiku.trace.rows import (
     INSERT,
     READ,
-    RUNNING,
     SCHEMA,
     Row,
     chunk_of,
     event_of,
     file_changes,
     row_of,
+    running_sessions,
     sessions_with_changes,
 )
 
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from daiku.trace.fork import Copies
     from daiku.trace.window import Window
 
-PAGE = 16
-"""Sessions that are looked at together for one with a run."""
 BLOCK = 256
 """Sequence numbers reserved at once: one small write per block instead of one per delta."""
 
@@ -130,18 +128,10 @@ class Journal:
         now, in any process, the last one first."""
         held = (
             title
-            for session, title in self._running(workspace)
+            for session, title in running_sessions(self._db, workspace)
             if session != beside and (session in self._held or not self._lock(session).is_free())
         )
         return list(islice(held, most))
-
-    def _running(self, workspace: str) -> Iterator[tuple[str, str]]:
-        """The sessions of a folder that are noted as under way, a page at a time: mostly the first few tell."""
-        for start in count(0, PAGE):
-            page = self._db.query(RUNNING, (workspace, PAGE, start))
-            yield from page
-            if len(page) < PAGE:
-                return
 
     def delete_session(self, session: str) -> None:
         """Delete a session. Raises UsageError: unknown, or a run of it is in progress; DaikuError: it failed."""

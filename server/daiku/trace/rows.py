@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import count
 from typing import TypeAlias
 
 from pydantic import ValidationError
@@ -33,10 +35,6 @@ CREATE INDEX IF NOT EXISTS file_changes ON chunks(session, seq)
 """The journal's tables; the indexes hold only what their questions look for, so that other events cost nothing."""
 
 INSERT = "INSERT INTO chunks VALUES(?,?,?,?,?,?,?,?)"
-RUNNING = (
-    "SELECT id, title FROM sessions WHERE workspace = ? AND (status = 'running' OR status = 'waiting')"
-    " ORDER BY updated_at DESC LIMIT ? OFFSET ?"
-)
 READ = "SELECT seq, time, run, parent, agent, type, data FROM chunks"
 
 Row: TypeAlias = tuple[str, int, str, str, str | None, str, str, str]
@@ -77,6 +75,24 @@ _IN = (
     " AND (type = 'checkpoint' OR type = 'edit' OR type = 'review' OR type = 'restored')) AS last"
     " FROM sessions s WHERE s.workspace = ? AND last IS NOT NULL ORDER BY s.updated_at DESC, s.id"
 )
+
+
+_RUNNING = (
+    "SELECT id, title FROM sessions WHERE workspace = ? AND (status = 'running' OR status = 'waiting')"
+    " ORDER BY updated_at DESC LIMIT ? OFFSET ?"
+)
+PAGE = 16
+"""Sessions that are looked at together for one with a run."""
+
+
+def running_sessions(db: Database, workspace: str) -> Iterator[tuple[str, str]]:
+    """The ids and titles of a folder's sessions that are noted as under way, the last one first. A page at a time:
+    mostly the first few tell."""
+    for start in count(0, PAGE):
+        page = db.query(_RUNNING, (workspace, PAGE, start))
+        yield from page
+        if len(page) < PAGE:
+            return
 
 
 def file_changes(db: Database, session: str, after_seq: int) -> list[Read]:

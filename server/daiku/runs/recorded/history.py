@@ -30,6 +30,11 @@ def events_of(chunks: Sequence[Chunk], until_run: str | None = None) -> list[Eve
     return [c.event for c in top[: last + 1]]
 
 
+def starts_of(chunks: Sequence[Chunk]) -> list[Chunk]:
+    """Where the person's runs begin, without the nested ones."""
+    return [c for c in chunks if isinstance(c.event, RunStarted) and c.parent is None]
+
+
 def last_start(chunks: Sequence[Chunk]) -> Chunk:
     return next(c for c in reversed(chunks) if isinstance(c.event, RunStarted) and c.parent is None)
 
