@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
+from daiku.core.text.patterns import lazy
 from daiku.domain.tools import ToolSpec
 
 WIRE_LIMIT = 64
@@ -53,7 +54,7 @@ _FOREIGN: Mapping[str, str] = MappingProxyType(
     }
 )
 """What tools that models were trained on are called there, without case and signs."""
-_CANONICAL = re.compile(r"[^/]+/.")
+_CANONICAL = lazy(r"[^/]+/.")
 
 
 def wire_name(name: str) -> str:
