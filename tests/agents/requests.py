@@ -11,7 +11,7 @@ from typing import Any
 
 from daiku.app import build
 from daiku.core.calls.toolnames import wire_name
-from daiku.core.guard.guard import Policy
+from daiku.core.guard.policy import Policy
 from daiku.core.run.budget import Quote
 from daiku.domain.config import ToolProtocol
 from daiku.domain.errors import Failure, LLMRequestError

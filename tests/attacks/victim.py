@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
-from daiku.core.guard.guard import Policy, Verdict, verdict
+from daiku.core.guard.guard import verdict
+from daiku.core.guard.policy import Policy, Verdict
 from daiku.domain.config import ApprovalSettings, SandboxSettings
 from daiku.domain.errors import DaikuError
 from daiku.domain.events import Event

@@ -21,9 +21,9 @@ from daiku import Agent
 from daiku.testing import FakeLLM
 assert Agent("host", "You greet.", model=FakeLLM("Hello.")).run_sync("hi").text == "Hello."
 """
-GOAL, WISH = 3.5, 2.2
-"""3.5 is what importing the composition root alone took before the framework was built (843 against 244 ms, CPU); the
-wish is to it what the wanted 250 ms are to the 400 of then."""
+GOAL, WISH = 2.2, 1.7
+"""Importing the composition root alone took 3.5 before the framework was built (843 against 244 ms, CPU), which was
+called 400 ms: 2.2 is to that what the wanted 250 ms are to 400. 1.7 is 250 ms where the floor takes 147."""
 
 
 def imports(*, quick: bool) -> list[Row]:

@@ -14,7 +14,8 @@ from typing import Any
 import pytest
 
 from daiku.app import App, build
-from daiku.core.guard.guard import Policy, verdict
+from daiku.core.guard.guard import verdict
+from daiku.core.guard.policy import Policy
 from daiku.doctor import inside
 from daiku.domain.tools import ToolCall
 from daiku.runs import RunRequest

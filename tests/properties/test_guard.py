@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from daiku.core.commands.judge import CommandRules, judge, strip_cd
 from daiku.core.guard.grant_words import grant_in_words
-from daiku.core.guard.guard import Policy, verdict
+from daiku.core.guard.guard import verdict
+from daiku.core.guard.policy import Policy
 from daiku.core.guard.referenced_paths import lexical_path
 from daiku.core.protected.addresses import parse_url, why_local
 from daiku.core.protected.paths import holds_secrets, why_protected

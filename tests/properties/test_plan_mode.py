@@ -13,7 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from daiku.agents.table import find_agent
-from daiku.core.guard.guard import Policy, verdict
+from daiku.core.guard.guard import verdict
+from daiku.core.guard.policy import Policy
 from daiku.domain.config import ApprovalSettings
 from daiku.domain.runs import ApprovalMode, Mode
 from daiku.domain.tools import Effect, ToolCall, ToolSpec

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import inspect
-import re
 from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any, TypeAlias, cast
 
 from daiku.core.ports import Guard, Remembers
+from daiku.core.text.patterns import lazy
 from daiku.llm.families import Model
 from daiku.tools.tool import Tool
 
@@ -16,7 +16,7 @@ ToolLike: TypeAlias = Tool | str | Callable[..., Any]
 """A tool of one's own (a function or a `Tool`), or the name or pattern of built-in tools."""
 
 LONGEST_NAME = 64
-_NAME = re.compile(r"[^\s\"\\\x00-\x1f\x7f](?:[^\"\\\x00-\x1f\x7f]*[^\s\"\\\x00-\x1f\x7f])?")
+_NAME = lazy(r"[^\s\"\\\x00-\x1f\x7f](?:[^\"\\\x00-\x1f\x7f]*[^\s\"\\\x00-\x1f\x7f])?")
 
 
 def checked_name(name: object) -> str:

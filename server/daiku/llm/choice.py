@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable
 from typing import assert_never
 
@@ -51,6 +50,8 @@ def _split(wanted: str, llm: LLMSettings) -> tuple[str, str]:
     if slash and head in llm.entries:
         return head, rest
     if slash and not llm.provider:
+        import difflib  # when used
+
         near = difflib.get_close_matches(head, llm.entries, 1)
         message = (
             text("llm.no_provider_near", name=head, near=near[0])

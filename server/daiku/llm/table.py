@@ -13,6 +13,7 @@ from typing import Annotated
 from pydantic import AfterValidator, PrivateAttr, SecretStr
 from pydantic_core import PydanticKnownError
 
+from daiku.core.text.patterns import lazy
 from daiku.domain.config import ProviderSettings, Section
 from daiku.llm.provider import Provider, ProviderDeps, ProviderEntry
 from daiku.llm.transport.addresses import (
@@ -26,7 +27,7 @@ from daiku.llm.transport.local import first_of_lmstudio, first_of_ollama, first_
 from daiku.llm.transport.service import Service
 from daiku.texts.text import text
 
-_OPENAI_HOST = re.compile(r"^(?:https?://)?[\w.-]*\.(?:openai\.com|azure\.com)(?=[:/]|$)", re.IGNORECASE)
+_OPENAI_HOST = lazy(r"^(?:https?://)?[\w.-]*\.(?:openai\.com|azure\.com)(?=[:/]|$)", re.IGNORECASE)
 
 
 # Each provider is imported when it is first used: httpx2 alone costs 65 ms that the start of the

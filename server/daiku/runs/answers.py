@@ -11,7 +11,7 @@ from daiku.runs.run_log import RunLog
 from daiku.texts.text import NO_TEXT, text
 
 if TYPE_CHECKING:
-    from daiku.core.guard.guard import Policy
+    from daiku.core.guard.policy import Policy
 
 
 def asks(state: State, question: str) -> bool:

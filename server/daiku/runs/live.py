@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from daiku.agents.agent import Agent
-from daiku.core.changes.scope import EditPlace
 from daiku.core.run.reminders import reserves_final_round
 from daiku.core.state.recorder import Recorder
 from daiku.core.state.state import State
@@ -24,7 +23,8 @@ from daiku.runs.waiting import PersonWaits
 from daiku.tools.tool import TaskWork
 
 if TYPE_CHECKING:
-    from daiku.core.guard.guard import Policy
+    from daiku.core.changes.scope import EditPlace
+    from daiku.core.guard.policy import Policy
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,14 +48,14 @@ def memory_of(services: RunServices, agent: Agent) -> Remembers | None:
 def remembering(services: RunServices, asked: Agent | str) -> Agent:
     """The agent, which may be asked for by its name, with the tools of its memory; itself where it has none. The same
     copy each time. Raises UsageError: there is none of that name."""
-    from daiku.tools.memory import memory_tools  # when used
-
     agent = asked if isinstance(asked, Agent) else services.agents.find(asked)
     memory = memory_of(services, agent)
     if memory is None:
         return agent
     known = _COPIES.get(agent)
     if known is None or known[0] is not memory:
+        from daiku.tools.memory import memory_tools  # when used
+
         _COPIES[agent] = known = (memory, agent.with_(tools=(*agent.tools, *memory_tools(memory))))
     return known[1]
 

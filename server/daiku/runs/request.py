@@ -57,10 +57,10 @@ class RunRequest:
 
 async def locate_grant(grant: EditGrant | None, workspace: Workspace) -> EditPlace | None:
     """The place that was granted, as the file stands now; None where none was or the file cannot be read."""
-    from daiku.core.changes.scope import edit_place  # when used
-
     if grant is None:
         return None
+    from daiku.core.changes.scope import edit_place  # when used
+
     try:
         name = workspace.relative(workspace.locate(grant.uri))
         return edit_place(name, (await workspace.read(grant.uri)).text, grant.range)

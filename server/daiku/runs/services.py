@@ -23,7 +23,7 @@ from daiku.trace.sessions import KeepsSessions
 from daiku.workspace.outputs import Outputs
 
 if TYPE_CHECKING:
-    from daiku.core.guard.guard import Policy
+    from daiku.core.guard.policy import Policy
     from daiku.core.ports import Checkpoints, Editor, Grants, Guard, Remembers, Router, Workspace
     from daiku.tools.mcp import McpServers
     from daiku.trace.telemetry.logger import TraceLogger

@@ -18,6 +18,7 @@ from daiku.app import App, Given, build
 from daiku.core.guard.redact import redactor
 from daiku.core.ports import Guard, Remembers, Router
 from daiku.core.replies.parse import describe_error
+from daiku.core.text.patterns import lazy
 from daiku.dataclass import dataclass, field
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import DaikuError, UsageError
@@ -37,7 +38,7 @@ def said(wrong: DaikuError) -> str:
     return " ".join(part for part in (wrong.failure.message, wrong.failure.hint) if part)
 
 
-_URL = re.compile(r"([a-z][a-z0-9+.-]+)://(.*)", re.IGNORECASE | re.DOTALL)
+_URL = lazy(r"([a-z][a-z0-9+.-]+)://(.*)", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(slots=True)

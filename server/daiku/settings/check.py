@@ -12,14 +12,15 @@ from pydantic import BaseModel, JsonValue, ValidationError
 from pydantic.alias_generators import to_snake
 from pydantic_core import ErrorDetails
 
+from daiku.core.text.patterns import lazy
 from daiku.domain.base import JsonObject
 from daiku.settings.config import Config
 from daiku.texts.text import Text, text
 from daiku.trace.telemetry.endpoint import endpoint_problem
 
 Key = tuple[str, ...]
-SECRET = re.compile(r"api_key$|token$|headers|\benv\b|database_url|password|secret")
-URLS = re.compile(r"\.(base_url|api_url|url)$")
+SECRET = lazy(r"api_key$|token$|headers|\benv\b|database_url|password|secret")
+URLS = lazy(r"\.(base_url|api_url|url)$")
 
 
 def model_of(annotation: Any) -> type[BaseModel] | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from collections.abc import Mapping
@@ -12,6 +11,7 @@ from urllib.parse import unquote
 from pydantic import JsonValue, SecretStr
 
 from daiku.core.guard.redact import redactor
+from daiku.core.text.patterns import lazy
 from daiku.domain.base import JsonObject
 from daiku.domain.config import ProviderSettings
 from daiku.llm.table import PROVIDERS
@@ -26,8 +26,8 @@ _OTHER_NAMES: dict[str, Key] = {
     "TRACE_OTLP_ENDPOINT": ("trace", "otlp_endpoint"),
 }
 FROM_ENVIRONMENT = text("settings.from_environment")
-_LOGIN = re.compile(r"://[^/\s:@]*:(?P<password>[^/\s@]+)@")
-SECRET_NAME = re.compile(
+_LOGIN = lazy(r"://[^/\s:@]*:(?P<password>[^/\s@]+)@")
+SECRET_NAME = lazy(
     r"(?:^|[_-])(?:API|ACCESS|PRIVATE|SECRET|AUTH|SIGNING)?[_-]?"
     r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|CREDENTIAL)S?(?:[_-]|$)",
     re.IGNORECASE,
@@ -62,6 +62,8 @@ def from_environment(environ: Mapping[str, str], problems: list[Text]) -> tuple[
         field = field_at(key)
         if field is None or model_of(field) is not None:
             every = ["DAIKU_" + "__".join(k).upper() for k in known_keys()]
+            import difflib  # when used
+
             near = difflib.get_close_matches(name, every, 1, 0.5)
             problems.append(unknown_setting(FROM_ENVIRONMENT, name, near[0] if near else ""))
             continue

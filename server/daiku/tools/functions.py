@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import re
 from collections.abc import Awaitable, Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast, get_args, overload
 
+from daiku.core.text.patterns import lazy
 from daiku.dataclass import dataclass, replace
 from daiku.domain.events import Event
 from daiku.domain.tools import Effect, ToolResult
@@ -22,7 +22,7 @@ AnyFunction = Callable[..., object]
 
 DEFAULT_SECONDS = 600.0
 """The time of a call where the tool says none: nothing that never ends holds up a run for ever."""
-_NAME = re.compile(r"[\w.-]+(?:/[\w.-]+)?")
+_NAME = lazy(r"[\w.-]+(?:/[\w.-]+)?")
 
 
 @overload

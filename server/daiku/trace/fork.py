@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from daiku.core.text.patterns import lazy
 from daiku.domain.base import long_id, new_id
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import RunFinished
@@ -15,12 +15,12 @@ from daiku.trace.rows import INSERT, READ, Read, Row, chunk_of, event_of
 Copies = Callable[[str, Sequence[Chunk]], Mapping[str, str]]
 """Copies what the chunks of a session name for another one; its new names by the old ones."""
 
-_OURS = re.compile(r"(?:run|appr|input|checkpoint)_[0-9a-f]{16}|plan_[0-9a-f]{8}")
+_OURS = lazy(r"(?:run|appr|input|checkpoint)_[0-9a-f]{16}|plan_[0-9a-f]{8}")
 _NAMING = {"approval_asked": ("appr",), "input_asked": ("input",), "handoff_start": ("run",)}
 """Events that name something for the first time: a nested run before it has written a word."""
 _CLOSING = ("usage", "notice", "error", "run_finished")
 """What may stand between a run's last words and its end."""
-_PLAN = re.compile(r'"planId":"(plan_[0-9a-f]{8})"')
+_PLAN = lazy(r'"planId":"(plan_[0-9a-f]{8})"')
 
 
 def copy_chunks(db: Database, old: str, new: str, at_seq: int, copies: Copies | None = None) -> None:

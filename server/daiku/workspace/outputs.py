@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Self
 
 from daiku.core.guard.referenced_paths import KEPT_OUTPUT, is_kept_output
+from daiku.core.text.patterns import lazy
 
 MOST = 40
 """Outputs that are kept of one session; the oldest go first."""
 DAYS = 7
 """After so many days without a new output those of a session are removed."""
-_SESSION = re.compile(r"[A-Za-z0-9_-]{1,80}")
+_SESSION = lazy(r"[A-Za-z0-9_-]{1,80}")
 _FOLDER = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
 _FILE = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 

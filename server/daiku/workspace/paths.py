@@ -10,11 +10,12 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from daiku.core.text.patterns import lazy
 from daiku.domain.errors import Failure, ToolValidationError
 from daiku.texts.text import NO_TEXT, Text, text
 
 _SPECIAL = ("/proc", "/sys", "/dev")
-_STREAM = re.compile(r"::|:[^/]*\$")
+_STREAM = lazy(r"::|:[^/]*\$")
 _GUARDED = (".git", ".daiku", ".vscode", ".github")
 
 

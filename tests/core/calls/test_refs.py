@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from daiku.core.calls.refs import fill_refs, find_refs, resolve_positions
-from daiku.core.guard.guard import Verdict
+from daiku.core.guard.policy import Verdict
 from daiku.core.run.decide import Refuse, Rules, RunTools, decide
 from daiku.core.state.fold import fold
 from daiku.core.state.state import State

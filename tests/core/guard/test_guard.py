@@ -6,7 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 from daiku.core.guard.grant_words import grant_in_words
-from daiku.core.guard.guard import Policy, verdict
+from daiku.core.guard.guard import verdict
+from daiku.core.guard.policy import Policy
 from daiku.core.guard.referenced_paths import touched_paths
 from daiku.domain.config import ApprovalSettings
 from daiku.domain.tools import Effect, ToolCall, ToolSpec

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from daiku.core.guard.guard import Policy, verdict
+from daiku.core.guard.guard import verdict
+from daiku.core.guard.policy import Policy
 from daiku.domain.runs import Mode
 from daiku.domain.tools import ToolCall, ToolSpec
 

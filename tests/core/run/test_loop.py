@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 
-from daiku.core.guard.guard import Verdict
+from daiku.core.guard.policy import Verdict
 from daiku.core.run import loop
 from daiku.core.run.decide import Rules
 from daiku.core.run.ports import ApprovalPreview

@@ -7,7 +7,7 @@ from datetime import date
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.guard.guard import Policy, SandboxState
+from daiku.core.guard.policy import Policy, SandboxState
 from daiku.core.run.surroundings import Surroundings, environment_facts, git_state, mode_words
 from daiku.core.state.environment import plain_name
 from daiku.domain.config import ApprovalSettings

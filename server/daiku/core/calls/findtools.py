@@ -11,6 +11,7 @@ from pydantic import JsonValue
 
 from daiku.core.calls.toolnames import match_spelling, wire_name
 from daiku.core.calls.toolsets import CALL, group_names
+from daiku.core.text.patterns import lazy
 from daiku.domain.base import JsonObject
 from daiku.domain.tools import ToolCall, ToolSpec
 
@@ -21,7 +22,7 @@ HOW = f'Call one with {wire_name(CALL)} {{"tool": "NAME", "args": {{…}}}}.'
 _ARGS = ("args", "arguments", "parameters", "params", "input", "tool_input", "kwargs")
 _NAMES = ("tool", "name", "tool_name")
 _NESTED = 4
-_ENDINGS = re.compile(r"(?<=\w{3})(?:ing|es|ed|s)$")
+_ENDINGS = lazy(r"(?<=\w{3})(?:ing|es|ed|s)$")
 
 
 def found_tools(query: str, deferred: Sequence[ToolSpec], offered: Sequence[ToolSpec] = ()) -> str:

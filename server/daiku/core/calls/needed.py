@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 
 from daiku.core.calls.toolnames import wire_name
+from daiku.core.text.patterns import lazy
 from daiku.domain.runs import Mode
 from daiku.domain.tools import ToolSpec
 from daiku.domain.work.plans import Plan
@@ -16,7 +17,7 @@ SHORT = 200
 """Characters of a description that is told whole."""
 
 _BY_WORDS: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = tuple(
-    (re.compile(words, re.IGNORECASE), tools)
+    (lazy(words, re.IGNORECASE), tools)
     for words, tools in (
         (r"\bplan(s|ning)?\b|計画|プランを", ("plan/propose",)),
         (
@@ -58,9 +59,8 @@ def needed_tools(
 ) -> str:
     """How those of the `deferred` tools are called that `request` needs in this mode and with these plans, a line
     each; empty where it needs none. `by_find` False: the model has no tools/call and calls them by name."""
-    from daiku.core.calls.findtools import HOW  # when used
-    from daiku.core.calls.jsonargs import usage_of  # when used
-
+    if not deferred:
+        return ""
     names = dict.fromkeys((*_by_state(mode, plans), *_by_words(request)))
     if not names:
         return ""
@@ -68,6 +68,9 @@ def needed_tools(
     wanted = [specs[name] for name in names if name in specs][:MOST]
     if not wanted:
         return ""
+    from daiku.core.calls.findtools import HOW  # when used
+    from daiku.core.calls.jsonargs import usage_of  # when used
+
     how = HOW if by_find else "Call them by these names."
     lines = (f"- {wire_name(s.name)} {usage_of(s.parameters)}: {_in_short(s.description)}" for s in wanted)
     return "\n".join((f"Further tools that may serve this request. {how}", *lines))

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from pydantic import JsonValue
 
+from daiku.core.text.patterns import lazy
 from daiku.domain.base import JsonObject
 from daiku.domain.messages import AssistantMessage, Message, ToolMessage
 from daiku.domain.tools import ToolCall
 from daiku.texts.text import NO_TEXT, Text, text
 
-_TARGET = re.compile(r"[\w-]+(?:\.[^/#]*)?")
+_TARGET = lazy(r"[\w-]+(?:\.[^/#]*)?")
 
 
 def find_refs(value: JsonValue) -> Iterator[str]:

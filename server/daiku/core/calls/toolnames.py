@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from types import MappingProxyType
 
+from daiku.core.text.patterns import lazy
 from daiku.domain.tools import ToolSpec
 
 WIRE_LIMIT = 64
@@ -54,7 +55,7 @@ _FOREIGN: Mapping[str, str] = MappingProxyType(
     }
 )
 """What tools that models were trained on are called there, without case and signs."""
-_CANONICAL = re.compile(r"[^/]+/.")
+_CANONICAL = lazy(r"[^/]+/.")
 
 
 @lru_cache(maxsize=1024)

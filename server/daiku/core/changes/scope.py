@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
+from daiku.core.text.patterns import lazy
 from daiku.dataclass import dataclass
 from daiku.domain.runs import Range
 from daiku.domain.work.patches import Patch
 
-_LINES = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+_LINES = lazy(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 """Lines as an editor counts them, their ends kept."""
 
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 import posixpath
-from collections.abc import Callable
-from typing import Literal, assert_never
+from typing import assert_never
 
 from daiku.core.commands.judge import CommandRules, Judgement, judge, strip_cd
-from daiku.core.guard.referenced_paths import is_kept_output, lexical_path, string_arguments, touched_paths
+from daiku.core.guard.policy import Policy, Verdict
+from daiku.core.guard.referenced_paths import is_kept_output, string_arguments, touched_paths
 from daiku.core.protected.addresses import parse_url
 from daiku.core.protected.paths import holds_secrets, why_content_matters, why_protected
-from daiku.dataclass import dataclass, replace
-from daiku.domain.config import Answer, ApprovalSettings
+from daiku.dataclass import replace
+from daiku.domain.config import Answer
 from daiku.domain.events import ApprovalKind
-from daiku.domain.runs import ApprovalMode, Mode
+from daiku.domain.runs import Mode
 from daiku.domain.tools import ToolCall, ToolSpec
 from daiku.texts.text import NO_TEXT, Text, joined, text
 
@@ -23,73 +23,8 @@ SHELL = "shell/run"
 _CONTAINED_TOOLS = frozenset({"git/commit"})
 """Tools that run programs, and can reach nothing but this machine whatever they are told."""
 _READS_OUTPUTS = frozenset({"files/read", "search/text"})
-SandboxState = Literal["on", "off", "missing", "refused"]
-"""`off`: the person turned it off. `missing`: wanted (auto) but not to be had here. `refused`: strict
-and not to be had: no command runs."""
 OUTSIDE = text("guard.outside_text")
 STRANGE = text("guard.strange_folder")
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """`why` says in a few words what is at stake or why not. `kind` is what an approval is shown as.
-    `key` is what "always" remembers, empty where it cannot be remembered.
-
-    `ask` has to be asked of a person: approval mode and grants are already in it. Only where nobody
-    is there (`approval_mode == "none"`) it is a refusal.
-    """
-
-    answer: Answer
-    why: Text
-    kind: ApprovalKind = "command"
-    key: str = ""
-    unattended: bool = False
-    """Denied only because nobody is there to be asked."""
-    outside: bool = False
-    """What the call answers may hold text from outside."""
-
-
-def _nothing_granted(_key: str) -> Literal["allow", "reject"] | None:
-    return None
-
-
-@dataclass(frozen=True, slots=True)
-class Policy:
-    """What a verdict depends on besides the call.
-
-    `granted` looks up what the person answered with "always". `tainted`: text from outside (a web
-    page, an issue, an MCP server, what a command fetched) has entered the conversation. `own`: the
-    workspace's texts are the person's own, as they have said of its folder. `resolve` gives the real name of a
-    path relative to its root, symbolic links followed, None where it lies outside; `roots` and `home`
-    are absolute paths. `network`: commands may use the network by the settings. `pointed_at`: the call is
-    the edit that the person asked for by pointing at its place, and changes nothing beside it.
-    """
-
-    approvals: ApprovalSettings = ApprovalSettings()
-    mode: Mode = "act"
-    approval_mode: ApprovalMode = "ask"
-    trusted: bool = True
-    own: bool = True
-    headless: bool = False
-    tainted: bool = False
-    sandbox: SandboxState = "on"
-    network: bool = False
-    granted: Callable[[str], Literal["allow", "reject"] | None] = _nothing_granted
-    pointed_at: bool = False
-    resolve: Callable[[str], str | None] | None = None
-    closed: Callable[[str], bool] = lambda _: False
-    """Whether .daikuignore closes a path to the agent."""
-    roots: tuple[str, ...] = ()
-    home: str = ""
-
-    @property
-    def is_unattended(self) -> bool:
-        """True where no person can be asked."""
-        return self.headless or self.approval_mode == "none"
-
-    def real(self, path: str) -> str | None:
-        """The real name of `path` relative to its root, None where it lies outside."""
-        return self.resolve(path) if self.resolve else lexical_path(path, self.roots)
 
 
 def verdict(call: ToolCall, spec: ToolSpec, policy: Policy) -> Verdict:

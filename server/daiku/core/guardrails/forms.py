@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import unicodedata
 from types import MappingProxyType
 
 from daiku.core.text.marks import without_mark_runs
+from daiku.core.text.patterns import lazy
 
 _LATIN = "aceopxyijsABCEHIKMOPTXYZSJN"
 _ALIKE = (
@@ -19,13 +19,13 @@ _FOLDED = MappingProxyType(
     | {ord(theirs): ours for theirs, ours in zip(_PAIRS[::2], _PAIRS[1::2], strict=True)}
 )
 """Letters of other scripts by the Latin letter that they look like."""
-_HIDDEN = re.compile(
+_HIDDEN = lazy(
     "[\u00ad\u034f\u0600-\u0605\u061c\u06dd\u070f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
     "\u2060-\u206f\u2800\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     "\U000e0000-\U000e01ef]+"
 )
 """Characters that nobody sees: zero width, soft hyphens, directions, fillers, variation selectors, tags."""
-_ACCENTS = re.compile("[\u0300-\u036f]+")
+_ACCENTS = lazy("[\u0300-\u036f]+")
 
 
 def without_hidden(text: str) -> str:

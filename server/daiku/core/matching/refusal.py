@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from difflib import SequenceMatcher
 
 from daiku.dataclass import dataclass, replace
 
@@ -109,6 +108,8 @@ def _nearest(text: str, lines: Sequence[str], wanted: Sequence[str]) -> tuple[in
 
 def _like(text: str, lines: Sequence[str], core: str) -> list[tuple[int, float]]:
     """Lines (index, likeness) that hold `core`, else those that share its longest words and look like it."""
+    from difflib import SequenceMatcher  # when used
+
     exact = _lines_with(text, core)
     if exact:
         return [(index, 1.0) for index in exact]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
+from daiku.core.text.patterns import lazy
 from daiku.domain.errors import Failure, ToolValidationError
 from daiku.domain.work.plans import Plan, PlanStatus, Step, WorkStatus
 from daiku.texts.text import Text, text
@@ -29,7 +30,7 @@ def find_step(plan: Plan, reference: str) -> Step | None:
     return plan.steps[place - 1] if 0 < place <= len(plan.steps) else None
 
 
-_NUMBER = re.compile(r"(?:step|ステップ)?[\s_]*(\d{1,4})")  # longer ones are ids (C4.2)
+_NUMBER = lazy(r"(?:step|ステップ)?[\s_]*(\d{1,4})")  # longer ones are ids (C4.2)
 
 
 def move_step(plan: Plan, step_id: str, status: WorkStatus, *, reopen: bool = False) -> Plan:

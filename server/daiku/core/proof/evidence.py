@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from daiku.core.proof.check_strength import weaknesses
 from daiku.core.proof.placeholders import Leftover, leftovers_of_diff, merge_leftovers
+from daiku.core.text.patterns import lazy
 from daiku.core.text.truncate import truncate_middle
 from daiku.domain.base import JsonObject
 from daiku.domain.events import CheckpointEvent, Edit, HandoffEnd, ToolCallEvent, ToolResponse
@@ -140,7 +141,7 @@ def plain_command(command: str) -> str:
     return " ".join(command.split())
 
 
-_DIAGNOSTICS = re.compile(r"\s*diagnostics\s*(?::\s*(?P<place>.*?)\s*)?", re.IGNORECASE)
+_DIAGNOSTICS = lazy(r"\s*diagnostics\s*(?::\s*(?P<place>.*?)\s*)?", re.IGNORECASE)
 
 
 def diagnosed_place(check: str) -> str | None:

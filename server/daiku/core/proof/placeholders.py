@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from daiku.core.text.omissions import omission_kind
+from daiku.core.text.patterns import lazy
 from daiku.domain.work.handovers import LeftoverPlace
 
-_WORDS = re.compile(r"\b(?:TODO|FIXME|XXX)\b")
-_MARKS = re.compile(
+_WORDS = lazy(r"\b(?:TODO|FIXME|XXX)\b")
+_MARKS = lazy(
     r"\braise\s+NotImplementedError\b"
     r"|\bthrow\s+new\s+\w+\([^)]*not\s+implemented"
     r"|\b(?:todo|unimplemented)!\("

@@ -10,6 +10,7 @@ from typing import TypeVar
 from pydantic import JsonValue, ValidationError
 from pydantic_core import from_json
 
+from daiku.core.text.patterns import lazy
 from daiku.dataclass import dataclass
 from daiku.texts.text import Text, joined, text
 
@@ -176,11 +177,11 @@ def fenced_blocks(text: str) -> Iterator[str]:
         yield "\n".join(block)
 
 
-_FENCE = re.compile(r"^(\s*)(`{3,}|~{3,})(.*)$")
-_INLINE_FENCE = re.compile(r"```(?:json)?\s*([\s\S]*?)\s*```")
-_OPENERS = re.compile(r"[{\[]")
-_JSON_BEGINS = re.compile(r"\{\s*(?:\"|\})|\[\s*(?:[\[{\"\d\]-]|true|false|null)")
-_AT_LINE_START = re.compile(r"^[{\[]", re.MULTILINE)
+_FENCE = lazy(r"^(\s*)(`{3,}|~{3,})(.*)$")
+_INLINE_FENCE = lazy(r"```(?:json)?\s*([\s\S]*?)\s*```")
+_OPENERS = lazy(r"[{\[]")
+_JSON_BEGINS = lazy(r"\{\s*(?:\"|\})|\[\s*(?:[\[{\"\d\]-]|true|false|null)")
+_AT_LINE_START = lazy(r"^[{\[]", re.MULTILINE)
 
 
 def _loads(written: str) -> JsonValue:

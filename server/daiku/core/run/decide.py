@@ -30,7 +30,7 @@ from daiku.domain.tools import Effect, Outcome, ToolCall, ToolSpec
 from daiku.texts.text import NO_TEXT, Text, text
 
 if TYPE_CHECKING:
-    from daiku.core.guard.guard import Verdict
+    from daiku.core.guard.policy import Verdict
 
 INTERRUPTED = text("calls.interrupted")
 OBJECTIONS = 2

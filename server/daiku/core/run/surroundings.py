@@ -7,7 +7,7 @@ from datetime import date
 from typing import assert_never
 
 from daiku.core.calls.toolnames import wire_name
-from daiku.core.guard.guard import Policy
+from daiku.core.guard.policy import Policy
 from daiku.core.state.environment import EDITOR, FOLDER, GIT, MODE, TOOLS, plain_name, stage_mode
 from daiku.dataclass import dataclass
 from daiku.domain.config import Answer

@@ -9,6 +9,7 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple, Never, TypeAlias
 
 from daiku.core.calls.toolnames import wire_name
+from daiku.core.text.patterns import lazy
 from daiku.domain.errors import Failure
 from daiku.domain.events import Edit, ToolResponse
 from daiku.domain.tools import ToolCall
@@ -23,7 +24,7 @@ as that of a command which prints nothing, are the same for calls that each did 
 PATIENCE = 4
 """A command that still runs may be looked at this many times as often as anything else."""
 LEAST_TOLD = 2
-_TOOL_NAME = re.compile(r"[^\s,→]+/[^\s,→]+")
+_TOOL_NAME = lazy(r"[^\s,→]+/[^\s,→]+")
 
 LoopKind: TypeAlias = Literal[
     "same_result", "same_answer", "same_failure", "alternating", "same_text", "undone_edits"
@@ -42,7 +43,7 @@ KINDS: Mapping[LoopKind, str] = MappingProxyType(
 """What a kind is called."""
 
 # What differs between two runs of the same command although nothing changed.
-_NOISE = re.compile(
+_NOISE = lazy(
     r"\b\d+(?:[.,]\d+)?\s?(?:ns|µs|us|ms|s|secs?|seconds?|minutes?)\b"
     r"|\b\d{1,2}:\d{2}(?::\d{2}(?:[.,]\d+)?)?\b|\b0x[0-9a-f]{6,}\b",
     re.IGNORECASE,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import re
+from daiku.core.text.patterns import lazy
 
 OUTPUT_LIMIT = 30_000
 """Characters of one tool result that a model is shown."""
@@ -30,7 +30,7 @@ def truncate_middle(text: str, limit: int = OUTPUT_LIMIT, how: str = "") -> str:
     return f"{text[:head_end]}{gap}{note}\n{text[tail_start:]}"
 
 
-_OPENS = re.compile("[<\uff1c\ufe64\u2039\u27e8\u3008]")
+_OPENS = lazy("[<\uff1c\ufe64\u2039\u27e8\u3008]")
 
 
 def fence_as_data(text: str) -> str:

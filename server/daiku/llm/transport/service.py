@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
+from daiku.core.text.patterns import lazy
 from daiku.dataclass import dataclass, field
 from daiku.texts.text import NO_TEXT, Text, text
 
 LONGEST_MESSAGE = 600
-_KEY = re.compile(r"\b(?:sk|gsk|xai|pplx|AIza)[-_]?[A-Za-z0-9_-]{16,}")
+_KEY = lazy(r"\b(?:sk|gsk|xai|pplx|AIza)[-_]?[A-Za-z0-9_-]{16,}")
 
 
 @dataclass(frozen=True, slots=True)

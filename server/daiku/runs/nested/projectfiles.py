@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable
 from itertools import islice
 from pathlib import Path
 
 from daiku.core.plans.transitions import find_step
 from daiku.core.ports import Workspace
+from daiku.core.text.patterns import lazy
 from daiku.dataclass import dataclass
 from daiku.domain.errors import DaikuError
 from daiku.domain.work.handovers import Brief, EditsMade
@@ -24,7 +24,7 @@ MOST_LISTED = 120
 MAP_TOKENS = 1000
 See = Callable[[Path, str], None]
 """Hears that a model was shown the whole text of a file."""
-_PATH = re.compile(r"[\w.@+-]+(?:/[\w.@+-]+)*\.\w+|[\w.@+-]+(?:/[\w.@+-]+)+|Makefile|Dockerfile")
+_PATH = lazy(r"[\w.@+-]+(?:/[\w.@+-]+)*\.\w+|[\w.@+-]+(?:/[\w.@+-]+)+|Makefile|Dockerfile")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
-from daiku.core.guard.guard import Policy
+from daiku.core.guard.policy import Policy
 from daiku.core.ports import Workspace
 from daiku.dataclass import dataclass, replace
 from daiku.domain.base import long_id

@@ -7,13 +7,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
+from daiku.core.guard.policy import Policy, SandboxState
 from daiku.core.ports import Grants, Workspace
 from daiku.domain.runs import ApprovalMode, Mode
 from daiku.settings.config import Config
 from daiku.workspace.disk import is_closed
-
-if TYPE_CHECKING:
-    from daiku.core.guard.guard import Policy
 
 
 def run_policy(
@@ -27,9 +25,6 @@ def run_policy(
     attended: bool,
 ) -> Policy:
     """What the guard goes by in a run of this mode; `attended`: a person is there."""
-    from daiku.core.guard.guard import Policy  # when used
-    from daiku.tools.sandbox import sandbox_state  # when used
-
     return Policy(
         approvals=config.approvals,
         mode=mode,
@@ -37,8 +32,7 @@ def run_policy(
         trusted=trusted,
         own=own or not workspace.roots,  # without a folder there are no texts of a stranger in it
         headless=not attended,
-        # Trying one out starts programs: not where there is no folder that a command could run in.
-        sandbox=sandbox_state(config.sandbox) if workspace.roots else "missing",
+        sandbox=_sandbox(config, workspace),
         network=config.sandbox.network,
         granted=partial(grants.lookup, str(workspace.roots[0]) if workspace.roots else ""),
         resolve=_resolver(workspace),
@@ -46,6 +40,15 @@ def run_policy(
         roots=tuple(str(root) for root in workspace.roots),
         home=os.path.expanduser("~"),  # noqa: PTH111  # a tenth of what a Path costs, for every run
     )
+
+
+def _sandbox(config: Config, workspace: Workspace) -> SandboxState:
+    """Trying one out starts programs: not where there is no folder that a command could run in."""
+    if not workspace.roots:
+        return "missing"
+    from daiku.tools.sandbox import sandbox_state  # when used
+
+    return sandbox_state(config.sandbox)
 
 
 def _resolver(workspace: Workspace) -> Callable[[str], str | None]:

@@ -28,7 +28,7 @@ from daiku.texts.text import NO_TEXT, Text
 from daiku.tools.tool import Answer, Preview, ToolContext
 
 if TYPE_CHECKING:
-    from daiku.core.guard.guard import Verdict
+    from daiku.core.guard.policy import Verdict
     from daiku.runs.ports.mcp_consent import McpConsent
 
 

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from itertools import islice, pairwise
 
-from daiku.core.guard.guard import Verdict
+from daiku.core.guard.policy import Verdict
 from daiku.core.run import loop
 from daiku.core.run.decide import Rules
 from daiku.core.run.ports import ApprovalPreview, BlockedReply

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shlex
 import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from daiku.core.text.patterns import lazy
 from daiku.dataclass import dataclass
 from daiku.domain.config import MCPServerSettings
 from daiku.texts.text import NO_TEXT, Text, joined, text
 
-_REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+_REFERENCE = lazy(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
 class McpServerError(Exception):  # expected; every caller turns it into words for the model or the person

@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
 
-from daiku.core.guard.guard import SandboxState
+from daiku.core.guard.policy import SandboxState
 from daiku.domain.config import SandboxSettings
 from daiku.tools.sandbox.kernel import system_call_filter, user_namespace
 from daiku.tools.sandbox.places import safe_path

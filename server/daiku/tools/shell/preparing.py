@@ -20,7 +20,7 @@ from daiku.core.commands.judge import (
     why_not_visible,
 )
 from daiku.core.commands.wrappers import program_name
-from daiku.core.guard.guard import SandboxState
+from daiku.core.guard.policy import SandboxState
 from daiku.dataclass import dataclass, replace
 from daiku.domain.errors import DaikuError
 from daiku.domain.tools import ToolResult

@@ -1,0 +1,79 @@
+"""What a verdict on a tool call depends on, and what it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal
+
+from daiku.core.guard.referenced_paths import lexical_path
+from daiku.dataclass import dataclass
+from daiku.domain.config import Answer, ApprovalSettings
+from daiku.domain.events import ApprovalKind
+from daiku.domain.runs import ApprovalMode, Mode
+from daiku.texts.text import Text
+
+SandboxState = Literal["on", "off", "missing", "refused"]
+"""`off`: the person turned it off. `missing`: wanted (auto) but not to be had here. `refused`: strict
+and not to be had: no command runs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """`why` says in a few words what is at stake or why not. `kind` is what an approval is shown as.
+    `key` is what "always" remembers, empty where it cannot be remembered.
+
+    `ask` has to be asked of a person: approval mode and grants are already in it. Only where nobody
+    is there (`approval_mode == "none"`) it is a refusal.
+    """
+
+    answer: Answer
+    why: Text
+    kind: ApprovalKind = "command"
+    key: str = ""
+    unattended: bool = False
+    """Denied only because nobody is there to be asked."""
+    outside: bool = False
+    """What the call answers may hold text from outside."""
+
+
+def _nothing_granted(_key: str) -> Literal["allow", "reject"] | None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """What a verdict depends on besides the call.
+
+    `granted` looks up what the person answered with "always". `tainted`: text from outside (a web
+    page, an issue, an MCP server, what a command fetched) has entered the conversation. `own`: the
+    workspace's texts are the person's own, as they have said of its folder. `resolve` gives the real name of a
+    path relative to its root, symbolic links followed, None where it lies outside; `roots` and `home`
+    are absolute paths. `network`: commands may use the network by the settings. `pointed_at`: the call is
+    the edit that the person asked for by pointing at its place, and changes nothing beside it.
+    """
+
+    approvals: ApprovalSettings = ApprovalSettings()
+    mode: Mode = "act"
+    approval_mode: ApprovalMode = "ask"
+    trusted: bool = True
+    own: bool = True
+    headless: bool = False
+    tainted: bool = False
+    sandbox: SandboxState = "on"
+    network: bool = False
+    granted: Callable[[str], Literal["allow", "reject"] | None] = _nothing_granted
+    pointed_at: bool = False
+    resolve: Callable[[str], str | None] | None = None
+    closed: Callable[[str], bool] = lambda _: False
+    """Whether .daikuignore closes a path to the agent."""
+    roots: tuple[str, ...] = ()
+    home: str = ""
+
+    @property
+    def is_unattended(self) -> bool:
+        """True where no person can be asked."""
+        return self.headless or self.approval_mode == "none"
+
+    def real(self, path: str) -> str | None:
+        """The real name of `path` relative to its root, None where it lies outside."""
+        return self.resolve(path) if self.resolve else lexical_path(path, self.roots)
