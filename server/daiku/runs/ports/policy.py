@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
 
 from daiku.core.guard.policy import Policy, SandboxState
 from daiku.core.ports import Grants, Workspace
