@@ -291,6 +291,8 @@ FORBIDDEN = [
     '[llm]\nmodel = "scripted/evil.jsonl"',
     '[llm]\nfallback_model = "scripted/evil.jsonl"',
     '[router]\nmodel = "scripted/evil.jsonl"',
+    '[router]\nmodel = "openai/o3-mini"',
+    '[router]\nrules = [[".", ["runner", "coder"]]]',
     '[[mcp_servers]]\nmcp_server_name = "x"\ncommand = ["evil"]',
     '[approvals]\ncommand = "allow"',
     '[approvals]\ncommands_allow = ["*"]',
