@@ -43,6 +43,8 @@ def made(old: str, changes: tuple[Change, ...]) -> str:
     return old
 
 
+@example("a\nb\n", "a\nc\n")
+@example("a\nb\nc\nd\n", "a\nc\nx\n")
 @given(TEXT, TEXT)
 def test_the_change_map_of_two_texts_leads_from_the_old_one_to_the_new_one(old: str, new: str) -> None:
     """R1.94, R1.95, R1.96, C1.8: code points, half-open, sorted, no overlap."""
