@@ -292,6 +292,8 @@ FORBIDDEN = [
     '[llm]\nfallback_model = "scripted/evil.jsonl"',
     '[router]\nmodel = "scripted/evil.jsonl"',
     '[agents.coder]\nmodel = "scripted/evil.jsonl"',
+    '[router]\nmodel = "openai/o3-mini"',
+    '[router]\nrules = [[".", ["runner", "coder"]]]',
     '[[mcp_servers]]\nmcp_server_name = "x"\ncommand = ["evil"]',
     '[approvals]\ncommand = "allow"',
     '[approvals]\ncommands_allow = ["*"]',

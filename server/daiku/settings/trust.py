@@ -39,8 +39,6 @@ HARMLESS = (
     "llm.provider",
     "llm.model",
     "llm.fallback_model",
-    "router.rules",
-    "router.model",
     "playbook.top_k",
     "playbook.alpha",
     "playbook.min_confidence",
