@@ -6,7 +6,7 @@ import gc
 import os
 import sys
 
-YOUNG = 20_000
+YOUNG = 5_000
 """So many new objects before the collector looks at them: a hundred runs at once hold more than its usual 700 all the
 time, and a tenth of their time went into looking. What is no circle is freed at once anyway."""
 
@@ -18,7 +18,7 @@ def main() -> None:
     nothing of the command line. Hence the imports inside.
     """
     _fill_closed()
-    gc.set_threshold(YOUNG, 10, 10)  # this process is ours; the library leaves it to its program
+    gc.set_threshold(YOUNG, 5, 5)  # this process is ours; the library leaves it to its program
     args = sys.argv[1:]
     if args[:1] == ["lsp"] and not {"-h", "--help"} & set(args):
         from daiku.lsp import bootstrap  # an editor is waiting; the command line is not needed
