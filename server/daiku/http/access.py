@@ -22,7 +22,7 @@ Headers = Iterable[tuple[bytes, bytes]]
 
 
 @dataclass(frozen=True, slots=True)
-class Doorkeeper:
+class Access:
     """Lets requests through to `app`. `names` are further names under which this server is reached (`NAME` or
     `NAME:PORT`), as behind a proxy.
 

@@ -166,7 +166,7 @@ ROUTES: tuple[tuple[str, str, Endpoint], ...] = (
 
 
 def make_app(work: Work) -> Starlette:
-    """The ASGI application, without its doorkeeper."""
+    """The ASGI application, without the check of who asks."""
     by_path: dict[str, dict[str, Endpoint]] = {}
     for method, path, endpoint in ROUTES:
         by_path.setdefault(path, {})[method] = endpoint

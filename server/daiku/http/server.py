@@ -13,7 +13,7 @@ import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from daiku.domain.errors import DaikuError, Failure, UsageError
-from daiku.http.access import Doorkeeper
+from daiku.http.access import Access
 from daiku.http.channels import Channels
 from daiku.http.routes import make_app
 from daiku.http.work import SessionTail, Work
@@ -127,9 +127,9 @@ async def serve_http(
 ) -> None:
     """Answer requests until `stop`; `ready` is called once they are. Runs under way are let go by `app.aclose`."""
     channels = Channels(SessionTail(app))
-    door = Doorkeeper(make_app(Work(app, channels)), token, names)
+    checked = Access(make_app(Work(app, channels)), token, names)
     config = uvicorn.Config(
-        door,
+        checked,
         http=Connection,
         ws="none",
         lifespan="off",

@@ -1,4 +1,4 @@
-"""Templates without a language: each `{name}` of a known variable becomes its value, in one pass (X.21)."""
+"""Templates that are no Jinja (`.txt`): each `{name}` of a known variable becomes its value, in one pass (X.21)."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""Daiku as a library: models and MCP servers without the rest."""
+"""Daiku as a library: the Runner, models and MCP servers by themselves, and what every front may use of runs."""

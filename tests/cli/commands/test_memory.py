@@ -44,6 +44,7 @@ def test_what_is_remembered_is_listed_searched_and_forgotten(
     assert daiku("memory", "list", "--json", "-C", str(tmp_path)).out.strip() == "[]"
     wrong = daiku("memory", "forget", "mem_none", *at)
     assert (wrong.code, "mem_none" in wrong.err) == (2, True)
+    assert wrong.out == ""
     assert daiku("memory", "forget", *at).code == 2
     assert json.loads(daiku("memory", "forget", first, "--json", *at).out) == {"forgotten": 1, "unknown": []}
     assert daiku("memory", "forget", "--all", *at).code == 0

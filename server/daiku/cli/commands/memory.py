@@ -79,7 +79,7 @@ def forget(ids: tuple[str, ...], every: bool, folder: str | None, as_json: bool)
     count, missing = _with_memory(folder, work)
     if as_json:
         click.echo(json.dumps({"forgotten": count, "unknown": missing}, ensure_ascii=False))
-    else:
+    elif count or not missing:
         click.echo(say("memory.forgotten", count=count))
     if missing:
         raise usage(say("memory.unknown", names=", ".join(missing)))
