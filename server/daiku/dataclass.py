@@ -112,7 +112,8 @@ def _assignment(made: type, member: Field[Any], known: dict[str, Any], *, frozen
     elif not member.init:
         return ""
     slot = getattr(made, name, None)
-    if not member.init and value == f"_default_{name}" and not isinstance(slot, MemberDescriptorType):
+    kept_by_class = member.default is not MISSING and not isinstance(slot, MemberDescriptorType)
+    if kept_by_class and not member.init:
         return ""
     if not frozen:
         return f"self.{name} = {value}"

@@ -13,8 +13,7 @@ from daiku.domain.events import Event, ToolResponse
 from daiku.domain.runs import TerminalStatus
 from daiku.runs.live import LiveRun
 from daiku.runs.ports.run_ports import RunPorts
-from daiku.runs.prompt_notices import notices_of
-from daiku.runs.run_log import RunLog
+from daiku.runs.run_log import RunLog, prompt_notices
 from daiku.runs.waiting import Paused
 from daiku.texts.text import text
 
@@ -38,7 +37,7 @@ async def run_to_end(live: LiveRun, *, again: bool) -> State:
             with live.log.services.prompts.active():
                 ports = RunPorts(live)
                 live.log.record(
-                    *notices_of(live.log.services.prompts.failed())
+                    *prompt_notices(live.log.services.prompts.failed())
                 )  # as its system prompt was filled in
                 if again:
                     live.log.show_open_questions()

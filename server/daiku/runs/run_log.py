@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from daiku.agents.agent import Agent
 from daiku.core.run.plan_outcome import plan_standing
@@ -11,10 +11,12 @@ from daiku.core.state.recorder import Recorder
 from daiku.core.state.state import State
 from daiku.dataclass import dataclass
 from daiku.domain.chunks import Chunk
-from daiku.domain.events import EPHEMERAL, Event, ToolCallEvent
+from daiku.domain.events import EPHEMERAL, Event, Notice, ToolCallEvent
 from daiku.domain.runs import RunResult, RunStatus
+from daiku.prompts import Problem
 from daiku.runs.services import RunServices
 from daiku.runs.waiting import may_be_asked, still_asked
+from daiku.texts.text import text
 from daiku.trace.sessions import WritesChunks
 
 log = logging.getLogger(__name__)
@@ -95,6 +97,18 @@ def open_log(
         return [chunk.event for chunk in chunks]
 
     return RunLog(services, agent, run, session, Recorder(state, write, after), writer, listen, parent)
+
+
+def prompt_notices(problems: Iterable[Problem]) -> tuple[Notice, ...]:
+    """What the person is told of prompts of the workspace that cannot be used: the file, the line where there is one,
+    and why."""
+    said = (
+        text("prompts.broken", file=each.file, line=each.line, why=each.why)
+        if each.line
+        else text("prompts.broken_file", file=each.file, why=each.why)
+        for each in problems
+    )
+    return tuple(Notice(level="warning", text=each) for each in said)
 
 
 def _acts_outside(services: RunServices, tool: str) -> bool:

@@ -17,9 +17,9 @@ from daiku.runs.environment import look_around
 from daiku.runs.nested.briefing import brief_request
 from daiku.runs.ports.routed import Prepared
 from daiku.runs.ports.token_guards import count_routing
-from daiku.runs.prompt_notices import notices_of
 from daiku.runs.recalling import recall
 from daiku.runs.request import RunRequest, with_paths
+from daiku.runs.run_log import prompt_notices
 from daiku.runs.services import RunServices
 from daiku.texts.text import text
 from daiku.workspace.walk import is_large_project
@@ -49,7 +49,7 @@ async def opening_events(
 
 def _about_prompts(prompts: Prompts) -> list[Notice]:
     """What the person is told of templates of the workspace: those that cannot be used, and that none are."""
-    notices = [*notices_of(prompts.problems())]
+    notices = [*prompt_notices(prompts.problems())]
     if folder := prompts.ignored():
         notices.append(Notice(level="info", text=text("prompts.untrusted", folder=folder)))
     return notices

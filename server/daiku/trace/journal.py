@@ -66,9 +66,8 @@ class Journal:
     def add_session(self, workspace: str = "", title: str = "") -> str:
         """The id of a new session without chunks. Raises DaikuError where it cannot be stored."""
         session, now = long_id("ses"), iso_now()
-        self._db.write(
-            "INSERT INTO sessions VALUES(?,?,?,?,?,NULL,'idle',0)", (session, title, workspace, now, now)
-        )
+        row = (session, title, workspace, now, now)
+        self._db.write("INSERT INTO sessions VALUES(?,?,?,?,?,NULL,'idle',0)", row)
         return session
 
     def get_session(self, session: str) -> Session:
@@ -80,21 +79,17 @@ class Journal:
 
     def folder_of(self, session: str) -> str:
         """The workspace that a session belongs to. Raises UsageError (not_found)."""
-        return self._check(session)
+        row = self._db.first("SELECT workspace FROM sessions WHERE id = ?", (session,))
+        if row is None:
+            raise _unknown("journal.no_session", session)
+        return row[0]
 
     def last_seq(self, session: str) -> int:
         """The number of the last durable chunk, 0 before the first. Raises UsageError (not_found)."""
         if last := self._db.first("SELECT MAX(seq) FROM chunks WHERE session = ?", (session,))[0]:
             return last
-        self._check(session)
+        self.folder_of(session)
         return 0
-
-    def _check(self, session: str) -> str:
-        """The workspace of a session. Raises UsageError (not_found)."""
-        row = self._db.first("SELECT workspace FROM sessions WHERE id = ?", (session,))
-        if row is None:
-            raise _unknown("journal.no_session", session)
-        return row[0]
 
     def list_sessions(self, query: str = "", limit: int = 50, workspace: str | None = None) -> list[Session]:
         """Newest first; `query` is looked for in titles and in what people and models said."""
@@ -157,10 +152,10 @@ class Journal:
 
     def chunks(self, session: str, after_seq: int = 0, most: int = -1) -> list[Chunk]:
         """The durable chunks after `after_seq`, oldest first, all or the first `most`. Raises UsageError (not_found)."""
-        found = f"{READ} WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?"
-        rows = self._db.query(found, (session, after_seq, most))
+        behind = f"{READ} WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?"
+        rows = self._db.query(behind, (session, after_seq, most))
         if not rows:
-            self._check(session)
+            self.folder_of(session)
         return [chunk_of(session, row) for row in rows]
 
     def changes(self, session: str, after_seq: int = 0) -> list[Chunk]:
@@ -212,10 +207,9 @@ class Journal:
 
     def writer(self, session: str) -> SessionWriter:
         """The one writer of `session` in this process."""
-        writer = self._writers.get(session)
-        if writer is None:
-            writer = self._writers[session] = SessionWriter(self._db, session, self._redact)
-        return writer
+        if session not in self._writers:
+            self._writers[session] = SessionWriter(self._db, session, self._redact)
+        return self._writers[session]
 
     def note_status(self, session: str, status: SessionStatus, model: str = "", title: str = "") -> None:
         """Note what the last run is doing; a title only where there is none yet. Raises DaikuError."""

@@ -81,6 +81,7 @@ async def test_a_session_is_made_listed_read_forked_exported_and_deleted(
             text = (await ask("daiku/session/export", {"sessionId": key, "format": form}))["text"]
             assert "one" in text
         trace = daiku_home / "traces" / f"{key}.jsonl"
+        await ask("daiku/session/delete", {"sessionId": begun["sessionId"]})  # what waits is written before
         assert trace.exists()
         assert await ask("daiku/session/delete", {"sessionId": key}) is None
         assert not trace.exists()
