@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
-
-YOUNG = 5_000
-"""So many new objects before the collector looks at them: a hundred runs at once hold more than its usual 700 all the
-time, and a tenth of their time went into looking. What is no circle is freed at once anyway."""
 
 
 def main() -> None:
@@ -18,7 +13,6 @@ def main() -> None:
     nothing of the command line. Hence the imports inside.
     """
     _fill_closed()
-    gc.set_threshold(YOUNG, 5, 5)  # this process is ours; the library leaves it to its program
     args = sys.argv[1:]
     if args[:1] == ["lsp"] and not {"-h", "--help"} & set(args):
         from daiku.lsp import bootstrap  # an editor is waiting; the command line is not needed
