@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
 from contextlib import closing
 from typing import Any
 
 import pytest
 
 from daiku import Agent, Result, Runner, tool
+from daiku.sdk import stream
+from daiku.sdk.stream import LoopThread
 from daiku.testing import FakeLLM
 
 PATIENCE = 20.0
@@ -115,3 +119,24 @@ async def test_without_a_folder_approvals_all_cover_tools_that_use_the_network()
     llm = FakeLLM(call("buy"), "ok")
     await Agent("shopper", "Buy.", tools=[buy], model=llm).run("Tea!", approvals="all")
     assert llm.requests[-1].messages[-1].text == "bought"
+
+
+def test_a_loop_stands_still_before_what_it_waits_for_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the tools of that run are given the loop that waits for them, and nobody ever goes on."""
+    asked: list[bool] = []
+    submit = asyncio.run_coroutine_threadsafe
+
+    def noted(work: Coroutine[Any, Any, Any], loop: asyncio.AbstractEventLoop) -> Future[Any]:
+        here: LoopThread | None = getattr(stream._HERE, "thread", None)
+        asked.append(here is None or here.stands_still)
+        return submit(work, loop)
+
+    monkeypatch.setattr(stream.asyncio, "run_coroutine_threadsafe", noted)
+    with closing(Runner(model=FakeLLM(call("first"), "2", "1"))) as runner:
+
+        @tool
+        async def first() -> str:
+            return runner.run_sync(Agent("b", "Go on."), "x").text
+
+        assert waited(lambda: runner.run_sync(Agent("a", "Go on.", tools=[first]), "x")).text == "1"
+        assert asked == [True, True]

@@ -141,11 +141,12 @@ class LoopThread:
 
     def wait(self, work: Coroutine[Any, Any, T]) -> T:
         """The result of `work`, once it is done there; interrupted, it is cancelled."""
-        future = asyncio.run_coroutine_threadsafe(work, self.loop)
         here: LoopThread | None = getattr(_HERE, "thread", None)
+        if here is not None:
+            # Before the work begins: what that waits for must not be given to this loop.
+            here.stands_still = True
+        future = asyncio.run_coroutine_threadsafe(work, self.loop)
         try:
-            if here is not None:
-                here.stands_still = True
             return future.result()
         except BaseException:
             future.cancel()
