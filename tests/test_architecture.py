@@ -33,6 +33,7 @@ DOORS: dict[str, tuple[str, ...]] = {
     "starlette": ("daiku.http",),
     "uvicorn": ("daiku.http",),
     "jinja2": ("daiku.prompts",),
+    "dataclasses": ("daiku.dataclass",),
     "sqlite3": ("daiku.store",),
     "psycopg": ("daiku.store",),
     "dbos": ("daiku.work",),

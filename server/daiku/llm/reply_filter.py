@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
-from dataclasses import replace
 from typing import assert_never
 
 from daiku.core.calls.refs import resolve_positions
 from daiku.core.replies.thoughts import ThoughtPiece, ThoughtSplitter, may_hold_thoughts, split_thoughts
 from daiku.core.textcalls.humantext import HumanText
+from daiku.dataclass import replace
 from daiku.domain.messages import AssistantMessage, ModelEvent, Reply, Restarted, TextDelta, ThinkingDelta
 from daiku.texts.text import Text, text
 

@@ -6,7 +6,6 @@ import asyncio
 import logging
 from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from inspect import isawaitable
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Self, cast, get_args
@@ -16,6 +15,7 @@ from daiku.agents.running import Approves, Result
 from daiku.app import App
 from daiku.core.ports import Guard, Remembers, Router
 from daiku.core.replies.parse import describe_error
+from daiku.dataclass import replace
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.domain.events import (

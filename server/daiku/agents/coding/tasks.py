@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Literal, cast
 
 from pydantic import Field, ValidationError
@@ -22,6 +21,7 @@ from daiku.core.state.state import State
 from daiku.core.team.task_report import read_report
 from daiku.core.team.tasks import Check, PlanStep, read_tasks
 from daiku.core.text.truncate import truncate_middle
+from daiku.dataclass import replace
 from daiku.domain.base import Frozen, JsonObject
 from daiku.domain.labels import Label
 from daiku.domain.messages import AssistantMessage, Message

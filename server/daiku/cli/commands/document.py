@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
 from typing import Any
 
 import click
@@ -14,6 +13,7 @@ from daiku.cli.commands.run import last_session, workspace_key
 from daiku.cli.drive import RunMode, drive
 from daiku.cli.main import usage
 from daiku.cli.options import RunOptions, prompt_text, run_options
+from daiku.dataclass import replace
 from daiku.domain.runs import RunResult
 from daiku.sdk.fronts import App, Listener, RunRequest, document_request, reflection_request
 from daiku.texts.terminal import say

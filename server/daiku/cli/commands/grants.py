@@ -6,13 +6,13 @@ import asyncio
 import json
 import sys
 from collections.abc import Callable
-from dataclasses import asdict
 
 import click
 
 from daiku.cli.app_setup import folder_of, open_app
 from daiku.cli.display.term import safe, terminal
 from daiku.cli.main import usage
+from daiku.dataclass import asdict
 from daiku.sdk.fronts import App
 from daiku.texts.terminal import localize, say
 from daiku.texts.text import renderings

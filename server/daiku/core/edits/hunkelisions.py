@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from daiku.core.edits.elisions import fill_elisions
 from daiku.core.matching.hunk import Hunk, HunkLine, hunk_of
 from daiku.core.matching.match import Level
 from daiku.core.matching.refusal import Refusal
 from daiku.core.text.omissions import may_hold_omission, omission_kind
+from daiku.dataclass import replace
 
 _TAKES_OUT = "This line stands for lines that are left out ({!r}) and is to be removed: write out the lines that are to go."
 

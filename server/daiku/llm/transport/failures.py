@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 
 from pydantic import JsonValue
 
+from daiku.dataclass import replace
 from daiku.domain.errors import (
     ContextOverflowError,
     Failure,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,6 +14,7 @@ from daiku.core.state.machine import Move, next_preset_call
 from daiku.core.state.recorder import Recorder
 from daiku.core.state.state import State
 from daiku.core.text.visible import show_hidden
+from daiku.dataclass import replace
 from daiku.domain.base import long_id
 from daiku.domain.events import ApprovalAsked, ApprovalGiven, InputAsked, InputGiven, Notice
 from daiku.domain.messages import Message, ModelEvent, Usage
