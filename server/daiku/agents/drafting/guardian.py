@@ -3,30 +3,20 @@
 from __future__ import annotations
 
 from daiku.agents.agent import Agent, Prompt
-from daiku.agents.drafting.tool_stage import answer_of, calls_once, never_unfinished, no_brief
-from daiku.agents.part import Machine, Part, Stage
-from daiku.core.replies.parse import Unreadable
-from daiku.core.state.state import State
+from daiku.agents.drafting.tool_stage import tool_part
 from daiku.domain.labels import Label
 from daiku.domain.work.documents import SimilarityFound
 
-COMPARE = "document/similarity"
-
-
-def similarity_found(state: State) -> SimilarityFound | Unreadable:
-    """How like the text is to the nearest reference."""
-    return answer_of(state, COMPARE, SimilarityFound)
-
+TOOL = "document/similarity"
 
 GUARD = Agent(
     "guard",
     Prompt("agents/coordinator"),
-    tools=(COMPARE,),
-    part=Part(
+    tools=(TOOL,),
+    part=tool_part(
+        TOOL,
+        SimilarityFound,
         label=Label("Guard", "類似度の確認担当"),
         description="compares a text with the workspace's references",
-        delegate=False,
-        stage=Stage(similarity_found),
-        machine=Machine(calls_once(COMPARE), no_brief, never_unfinished),
     ),
 )

@@ -1,26 +1,44 @@
-"""Stages that are one call of a tool: the machine that makes it, and its result as a handover."""
+"""Agents that are one call of a tool: the machine that makes it, and its result as a handover."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
+from daiku.agents.part import Machine, Part, Stage
 from daiku.core.replies.parse import Unreadable
 from daiku.core.state.machine import EndRun, MakeCall, Move
 from daiku.core.state.state import State
 from daiku.core.team.record import AnsweredCall, answered_calls
 from daiku.domain.errors import Failure
+from daiku.domain.labels import Label
 from daiku.domain.runs import ApprovalMode
 from daiku.domain.tools import ToolCall
+from daiku.domain.work.documents import ReferencesFound, SimilarityFound
 from daiku.domain.work.handovers import Brief
 from daiku.texts.text import as_text, text
 
-T = TypeVar("T", bound=BaseModel)
+T = TypeVar("T", ReferencesFound, SimilarityFound)
 
 
-def calls_once(tool: str) -> Callable[[State, ApprovalMode, Failure | None], Move]:
+def tool_part(tool: str, kind: type[T], *, label: Label, description: str) -> Part:
+    """What an agent does that calls `tool` once, without a model, and hands over its result as a `kind`."""
+
+    def handover(state: State) -> T | Unreadable:
+        return _answer_as(state, tool, kind)
+
+    return Part(
+        label=label,
+        description=description,
+        delegate=False,
+        stage=Stage(handover),
+        machine=Machine(_calls_once(tool), _no_brief, _never_unfinished),
+    )
+
+
+def _calls_once(tool: str) -> Callable[[State, ApprovalMode, Failure | None], Move]:
     """The machine of a stage that calls `tool` and ends."""
 
     def next_move(state: State, _approvals: ApprovalMode, _refused: Failure | None) -> Move:
@@ -34,7 +52,7 @@ def calls_once(tool: str) -> Callable[[State, ApprovalMode, Failure | None], Mov
     return next_move
 
 
-def answer_of(state: State, tool: str, kind: type[T]) -> T | Unreadable:
+def _answer_as(state: State, tool: str, kind: type[T]) -> T | Unreadable:
     """The result of the stage's call as a value; Unreadable where it has none."""
     done = _answer(state, tool)
     try:
@@ -47,11 +65,11 @@ def _answer(state: State, tool: str) -> AnsweredCall | None:
     return next((taken for taken in answered_calls(state) if taken.call.tool == tool), None)
 
 
-def no_brief(_state: State, _agent: str, request: str) -> Brief:
+def _no_brief(_state: State, _agent: str, request: str) -> Brief:
     """Return a bare brief: these stages hand nothing on."""
     return Brief(request=request)
 
 
-def never_unfinished(_: State) -> Failure | None:
+def _never_unfinished(_: State) -> Failure | None:
     """Return None: the call is all that there is to do."""
     return None
