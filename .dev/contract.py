@@ -215,11 +215,15 @@ def _models() -> dict[tuple[type[BaseModel], Use], None]:
 
 
 def _names(definitions: Schema) -> dict[str, str]:
-    """`X-Output` is X, `X-Input` is XInput; a name that is taken by both stays apart."""
+    """`X-Output` is X, `X-Input` is XInput. Where an event has the name of another type, the other one has the name of
+    its module before its own: `PlaybookDelta`."""
     names: dict[str, str] = {}
     for key in definitions:
         bare, _, use = key.partition("-")
-        names[key] = bare.rpartition("__")[2] + ("Input" if use == "Input" else "")
+        module, _, name = bare.rpartition("__")
+        owner = module.rpartition("__")[2]
+        apart = owner.title() if owner not in ("", "events") else ""
+        names[key] = apart + name + ("Input" if use == "Input" else "")
     return names
 
 

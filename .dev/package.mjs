@@ -9,7 +9,7 @@ import { must } from "./run.mjs";
 import { main, say } from "./say.mjs";
 import { ensureNode, ensurePython, toolEnvironment } from "./setup.mjs";
 
-const CLIENT = ["package.json", "l10n", "media", "dist"];
+const CLIENT = ["package.json", "l10n", "media", "dist", "README.ja.md"];
 const TEXTS = ["README.md", "CHANGELOG.md", "LICENSE"];
 
 function copyInto(folder, sources) {
@@ -34,7 +34,14 @@ function stage(name) {
     TEXTS.map((part) => at(part)),
   );
   const readme = path.join(folder, "README.md");
-  if (existsSync(readme)) writeFileSync(readme, readFileSync(readme, "utf8").replaceAll("extension/media/", "media/"));
+  if (existsSync(readme)) {
+    const text = readFileSync(readme, "utf8").replace(/extension\/(?=media\/|README)/g, "");
+    // vsce gives the first one another name; the extension opens the second.
+    for (const name of ["README.md", "README.en.md"]) writeFileSync(path.join(folder, name), text);
+  }
+  const japanese = path.join(folder, "README.ja.md");
+  if (existsSync(japanese))
+    writeFileSync(japanese, readFileSync(japanese, "utf8").replace("../README.md", "README.en.md"));
   // The map files are for us: they would double the package.
   const dist = path.join(folder, "dist");
   for (const file of existsSync(dist) ? readdirSync(dist) : []) {

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from pydantic.alias_generators import to_camel
 
 from daiku.agents.table import ALL_AGENTS
-from daiku.domain.events import EVENTS, LineEvent
-from daiku.domain.labels import Label
+from daiku.domain.events import EVENTS
+from daiku.domain.labels import Label, Line, LineEvent
 from daiku.llm.table import PROVIDERS
 from daiku.tools.table import faces
 
@@ -25,11 +25,13 @@ interface Face {
   subject: string;
 }
 
-interface Line {
+export interface Line {
   /** A codicon. */
   icon: string;
   /** To be translated; `{name}` is a field of the event. */
   text: string;
+  /** Another text where a field of the event has this value. */
+  cases?: readonly { field: string; value: string; text: string }[];
 }
 """
 
@@ -42,13 +44,7 @@ def tables() -> str:
     )
     agents = "".join(f"  {name}: {_text(agent.label.en)},\n" for name, agent in ALL_AGENTS.items())
     lines = "".join(
-        f"  {name}: "
-        + (
-            f"{{ icon: {_text(line.icon)}, text: {_text(on_wire(line.label.en))} }}"
-            if (line := event.line)
-            else "null"
-        )
-        + ",\n"
+        f"  {name}: {_line(event.line) if event.line else 'null'},\n"
         for name, event in EVENTS.items()
         if issubclass(event, LineEvent)
     )
@@ -65,6 +61,15 @@ export const AGENT_LABELS: Readonly<Record<string, string>> = {{
 export const EVENT_LINES = {{
 {lines}}} satisfies Record<string, Line | null>;
 """
+
+
+def _line(line: Line) -> str:
+    cases = "".join(
+        f"\n      {{ field: {_text(to_camel(each.field))}, value: {_text(each.value)}, text: {_text(on_wire(each.editor.en))} }},"
+        for each in line.cases
+    )
+    more = f", cases: [{cases}\n    ]" if cases else ""
+    return f"{{ icon: {_text(line.icon)}, text: {_text(on_wire(line.label.en))}{more} }}"
 
 
 def providers() -> str:
@@ -85,7 +90,8 @@ def labels(language: str) -> dict[str, str]:
 def _labels() -> Iterator[Label]:
     yield from (face.label for face in faces().values())
     yield from (agent.label for agent in ALL_AGENTS.values())
-    yield from (e.line.label for e in EVENTS.values() if issubclass(e, LineEvent) and e.line)
+    for line in (e.line for e in EVENTS.values() if issubclass(e, LineEvent) and e.line):
+        yield from (line.label, *(each.editor for each in line.cases))
 
 
 def on_wire(text: str) -> str:

@@ -15,7 +15,7 @@ const minutes = (n) => n * 60_000;
 function pythonTests(python) {
   const options = ["-n", "2", "--dist=worksteal", "-q", "-m", "not bench", "--durations=8", "--durations-min=2"];
   const where = ["-o", `cache_dir=${workFolder("pytest")}`, `--junitxml=${report("python")}`];
-  return { name: "python", command: python, args: ["-m", "pytest", ...options, ...where], timeout: minutes(25) };
+  return { name: "python", command: python, args: ["-m", "pytest", ...options, ...where], timeout: minutes(35) };
 }
 
 function typescriptTests() {

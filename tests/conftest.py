@@ -7,6 +7,7 @@ import os
 import re
 import socket
 import sys
+from collections.abc import Iterator
 from ipaddress import ip_address
 from itertools import count
 from pathlib import Path
@@ -14,6 +15,8 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+
+from tests.postgres import NewDatabase, postgres_server
 
 ROOT = Path(__file__).resolve().parent.parent
 CORPORA = Path(os.environ.get("DAIKU_CORPORA") or ROOT.parent / "shared" / "corpora")
@@ -123,6 +126,13 @@ def corpora() -> Path:
     if not CORPORA.is_dir():
         pytest.skip(f"no recorded cases at {CORPORA}; DAIKU_CORPORA names the folder")
     return CORPORA
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NewDatabase]:
+    """Gives the URL of a new, empty database on a real server."""
+    with postgres_server(tmp_path_factory.mktemp("pg")) as new_database:
+        yield new_database
 
 
 @pytest.fixture

@@ -36,7 +36,9 @@ DOORS: dict[str, tuple[str, ...]] = {
     "dataclasses": ("daiku.dataclass",),
     "sqlite3": ("daiku.store",),
     "psycopg": ("daiku.store",),
-    "dbos": ("daiku.work",),
+    "gidgethub": ("daiku.work.github",),
+    "gitlab": ("daiku.work.gitlab",),
+    "requests": ("daiku.work.gitlab",),
     "subprocess": (
         "daiku.tools.shell",
         "daiku.tools.git.git",

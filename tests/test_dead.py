@@ -9,12 +9,9 @@ from fnmatch import fnmatchcase
 from functools import cache
 from pathlib import Path
 
-from pydantic import BaseModel
 from pydantic.alias_generators import to_snake
 
 import daiku
-from daiku.settings import NOT_READ_YET
-from daiku.settings.config import Config
 from tests.cases import for_each
 from tests.conftest import ROOT
 from tests.dead import dead, unreached
@@ -35,13 +32,14 @@ KEPT: dict[str, tuple[str, ...]] = {
     "its place is named: arguments of a call shown while they arrive, as recorded cases hold it": (
         "daiku.core.replies.parse:partial_json",
     ),
-    "its place is named: guardrails, and the playbook's events": ("daiku.domain.events:Bullet.bullet_id",),
     "its place is named: work items come from them": ("daiku.plugins.plugged:Plugged.work_sources",),
     "fields are read by the name of the provider": ("daiku.llm.table:LLMSettings.*",),
     "fields are read by the name of the agent": ("daiku.settings.config:AgentsSettings.*",),
     "a value is compared or written as a whole": (
         "daiku.tools.sandbox.tree:Mark.inode",
         "daiku.core.traces.lines:TraceLine.*",
+        "daiku.core.work.tasklines:*.*",
+        "daiku.work.contexts.tasktable:TaskRow.*",
     ),
     "the MCP SDK calls it: a form of its own, not a base": ("daiku.tools.mcp.transport.oauth:TokenFile.*",),
     "tests hand in a world of their own": ("daiku.tools.files.engines.ripgrep:find_ripgrep(path=)",),
@@ -53,17 +51,6 @@ def words(paths: Iterable[Path]) -> frozenset[str]:
     """Every name in these files, in snake case."""
     text = "\n".join(path.read_text("utf-8") for path in paths)
     return frozenset(map(to_snake, set(re.findall(r"[A-Za-z_]\w*", text))))
-
-
-def unread_settings() -> tuple[str, ...]:
-    """The settings of which the server itself says that nothing reads them yet."""
-    found = [f"Config.{name}" for name in NOT_READ_YET]
-    sections = [Config.model_fields[name].annotation for name in NOT_READ_YET]
-    while sections:
-        if isinstance(section := sections.pop(), type) and issubclass(section, BaseModel):
-            found.append(f"{section.__name__}.*")
-            sections += [field.annotation for field in section.model_fields.values()]
-    return tuple(f"daiku.settings.config:{each}" for each in found)
 
 
 @cache
@@ -95,7 +82,7 @@ def is_kept(place: str) -> bool:
 
 @cache
 def patterns() -> tuple[str, ...]:
-    return (*(place for places in KEPT.values() for place in places), *unread_settings())
+    return tuple(place for places in KEPT.values() for place in places)
 
 
 def test_nothing_is_there_that_nothing_uses() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,14 +13,18 @@ import pytest
 from daiku.api import DoctorFinding
 from daiku.app import App, build
 from daiku.doctor import inside
-from daiku.domain.errors import Failure, FailureKind
+from daiku.domain.errors import Failure, FailureKind, UsageError
 from daiku.llm.model import Models, ProviderModels
 from daiku.llm.table import LLMSettings
 from daiku.settings import from_mapping
 from daiku.settings.config import Config
 from daiku.texts.text import Text, render
 from daiku.workspace.disk import DiskWorkspace
+from tests.postgres import NewDatabase
 from tests.trace.telemetry.collectors import dead_address, http_collector
+from tests.work.gitlabfake.fixture import GitLabYard, gitlab_forge
+
+__all__ = ["gitlab_forge"]
 
 
 class Unreachable(Models):
@@ -92,13 +97,30 @@ async def test_a_memory_whose_model_for_meanings_cannot_be_asked_says_why(built:
     )
 
 
-async def test_a_memory_whose_database_cannot_be_reached_is_bad_and_shows_no_password(built: Built) -> None:
-    app = built(
-        memory={"enabled": True}, storage={"database_url": "postgresql://ann:hidden-word@127.0.0.1:1/notes"}
-    )
-    told = await found(app, "memory")
-    assert told.state == "bad"
-    assert "hidden-word" not in told.model_dump_json()
+def test_a_database_that_cannot_be_reached_is_told_and_its_password_is_not(built: Built) -> None:
+    with pytest.raises(UsageError, match=r"PostgreSQL at 127\.0\.0\.1:1/notes cannot be reached") as raised:
+        built(storage={"database_url": "postgresql://ann:hidden-word@127.0.0.1:1/notes"})
+    assert "hidden-word" not in raised.value.failure.model_dump_json()
+
+
+@pytest.mark.slow
+async def test_which_database_keeps_conversations_is_told_and_whether_it_answers(
+    built: Built, postgres: NewDatabase
+) -> None:
+    assert "Conversations: SQLite" in await told(built())
+    url = postgres()
+    app = built(storage={"database_url": url}, memory={"enabled": True})
+    database = url.rpartition("/")[2]
+    assert f"Conversations: PostgreSQL 127.0.0.1/{database}" in await told(app)
+    assert "canary-word" not in " ".join(await told(app))
+    app.journal.database.write("ALTER TABLE sessions RENAME TO elsewhere")
+    (wrong,) = [each for each in await inside(app) if each.area == "daiku"]
+    assert (wrong.state, "PostgreSQL" in wrong.what) == ("bad", True)
+
+
+async def told(app: App) -> list[str]:
+    """What the doctor says of Daiku itself."""
+    return [str(each.what) for each in await inside(app) if each.area == "daiku"]
 
 
 async def test_a_collector_that_answers_is_good_and_whether_content_goes_there_is_said(built: Built) -> None:
@@ -126,3 +148,66 @@ async def test_a_collector_that_refuses_says_with_what(built: Built) -> None:
     with http_collector(401) as collected:
         told = await found(built(trace={"otlp_endpoint": collected.address}), "trace")
     assert (told.state, "HTTP 401" in told.what) == ("note", True)
+
+
+async def on_work(app: App, language: str = "en") -> list[tuple[str, str, str]]:
+    """What is said of work items: how it stands, what was found, what to do."""
+    all_of = [each for each in await inside(app) if each.area == "work"]
+    return [(each.state, render(each.what, language), render(each.mend, language)) for each in all_of]
+
+
+async def test_without_a_forge_it_is_told_how_to_name_one(built: Built) -> None:
+    [(state, what, mend)] = await on_work(built())
+    assert (state, "no repository of a forge is named" in what, "gitlab.projects" in mend) == (
+        "good",
+        True,
+        True,
+    )
+    [(_, what, _)] = await on_work(built(), "ja")
+    assert what.startswith("作業項目: ")
+
+
+async def test_a_forge_without_its_token_is_told_by_the_name_of_the_variable(
+    built: Built, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("GITLAB_TOKEN", raising=False)
+    monkeypatch.setattr("daiku.doctor.sandbox_state", lambda _: "on")
+    [(state, what, _)] = await on_work(built(gitlab={"projects": ["group/name"]}))
+    assert (state, "GITLAB_TOKEN" in what, "https://gitlab.com" in what) == ("note", True, True)
+
+
+async def test_a_forge_without_the_packages_it_needs_is_told_with_the_extra_that_brings_them(
+    built: Built, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITLAB_TOKEN", "glpat-canary-0000")
+    monkeypatch.setitem(sys.modules, "daiku.work.gitlab.source", None)
+    [(state, what, mend), *_] = await on_work(built(gitlab={"projects": ["group/name"]}))
+    assert (state, "is not installed" in what, "daiku[work]" in mend) == ("note", True, True)
+
+
+async def test_a_forge_that_cannot_be_reached_is_told_without_its_token(
+    built: Built, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GITLAB_TOKEN", "glpat-canary-0000")
+    monkeypatch.setattr("daiku.sdk.forges.SECONDS", 0.3)
+    address = f"{dead_address()}/api/v4"
+    [(state, what, mend), *_] = await on_work(built(gitlab={"api_url": address, "projects": ["group/name"]}))
+    assert (state, address in what) == ("note", True)
+    assert "canary" not in what + mend
+
+
+async def test_a_forge_that_answers_is_told_with_what_waits_there_and_that_no_commands_are_run_without_a_sandbox(
+    built: Built, monkeypatch: pytest.MonkeyPatch, gitlab_forge: GitLabYard
+) -> None:
+    monkeypatch.setenv("GITLAB_TOKEN", "glpat-bot")
+    gitlab_forge.project("group/name")
+    issues = gitlab_forge.client("dev").projects.get("group/name").issues
+    issues.create({"title": "Add a discount", "labels": "coding agent"})
+    monkeypatch.setattr("daiku.doctor.sandbox_state", lambda _: "missing")
+    app = built(gitlab={"api_url": gitlab_forge.api_url, "projects": ["group/name"]})
+    forge, commands = await on_work(app)
+    assert forge[:2] == (
+        "good",
+        f"Work items from GitLab ({gitlab_forge.api_url}): 1 to be worked in group/name",
+    )
+    assert (commands[0], "no commands are run" in commands[1]) == ("note", True)

@@ -54,3 +54,10 @@ def test_every_line_of_the_framework_and_every_decision_on_it_has_a_test_and_a_m
     tested, broken = lines_with_tests(), {each.id for each in read_mutants()}
     assert [line for line in lines if line not in tested] == []
     assert [line for line in lines if line not in broken] == []
+
+
+def test_every_line_of_the_generator_has_a_test_and_a_mutant() -> None:
+    lines = [*(f"R3.{number}" for number in range(1, 57)), *(f"C3.{number}" for number in range(1, 14))]
+    tested, broken = lines_with_tests(), {each.id for each in read_mutants()}
+    assert [line for line in lines if line not in tested] == []
+    assert [line for line in lines if line not in broken] == []

@@ -78,8 +78,13 @@ AGENT_SETTING = (
 AGENT_LINE = ("agents/table.py", " REPORTER, COMMITTER", " REPORTER, POET, COMMITTER")
 EVENT_CLASS = (
     "domain/events.py",
-    "class Bullet(LineEvent):",
-    f"{VERSE.strip()}\n\n\nclass Bullet(LineEvent):",
+    "class Notice(Localizable):",
+    f"{VERSE.strip()}\n\n\nclass Notice(Localizable):",
+)
+EVENT_IMPORT = (
+    "domain/events.py",
+    "from daiku.domain.labels import Aside, LineEvent",
+    "from daiku.domain.labels import Aside, Label, Line, LineEvent",
 )
 EVENT_UNION = ("domain/events.py", "    | Compacted\n", "    | Compacted\n    | Verse\n")
 BALLAD = """
@@ -91,8 +96,8 @@ class Ballad(Aside):
 """
 BALLAD_CLASS = (
     "domain/events.py",
-    "class Bullet(LineEvent):",
-    f"{BALLAD.strip()}\n\n\nclass Bullet(LineEvent):",
+    "class Notice(Localizable):",
+    f"{BALLAD.strip()}\n\n\nclass Notice(Localizable):",
 )
 BALLAD_UNION = ("domain/events.py", "    | Compacted\n", "    | Compacted\n    | Ballad\n")
 BALLAD_SHOWN = (
@@ -102,7 +107,7 @@ BALLAD_SHOWN = (
 )
 BALLAD_IMPORT = ("cli/display/show.py", "    ApprovalAsked,\n", "    ApprovalAsked,\n    Ballad,\n")
 BALLAD_LOOK = (
-    "../../extension/webview/items/Looks.tsx",
+    "../../extension/webview/items/Items.tsx",
     "  review: (data)",
     "  ballad: (data) => <p>{data.verses}</p>,\n  review: (data)",
 )
@@ -172,7 +177,7 @@ def shown(event: str) -> str:
 
 
 def test_an_event_that_is_one_line_is_a_class_in_the_table(scratch: Scratch) -> None:
-    scratch.edit(EVENT_CLASS)
+    scratch.edit(EVENT_IMPORT, EVENT_CLASS)
     assert "'Verse'" in scratch.watched("domain/test_events.py")
     scratch.edit(EVENT_UNION)
     assert "True\nA verse: O" in scratch.run("-c", shown("['verse'](text='O')"))
@@ -188,7 +193,10 @@ def test_an_event_that_is_one_line_is_a_class_in_the_table(scratch: Scratch) -> 
 
 def test_an_event_that_changes_what_is_known_needs_its_fold(scratch: Scratch) -> None:
     scratch.edit(
-        EVENT_CLASS, EVENT_UNION, ("domain/events.py", "class Verse(LineEvent)", "class Verse(Wire)")
+        EVENT_IMPORT,
+        EVENT_CLASS,
+        EVENT_UNION,
+        ("domain/events.py", "class Verse(LineEvent)", "class Verse(Wire)"),
     )
     assert "Expected code to be unreachable" in scratch.run("-c", shown("['verse'](text='O')"))
 
@@ -202,7 +210,7 @@ def test_an_event_with_a_look_of_its_own_is_named_where_it_is_not_shown(scratch:
     scratch.generate()
     (scratch.root / "node_modules").symlink_to(ROOT / "node_modules")
     panel = ("node", str(TYPESCRIPT), "--noEmit", "-p", "extension/webview")
-    assert "Looks.tsx(11,7): error TS2741: Property 'ballad' is missing" in scratch.program(*panel)
+    assert "Items.tsx(96,7): error TS2741: Property 'ballad' is missing" in scratch.program(*panel)
     scratch.edit(BALLAD_LOOK)
     assert scratch.program(*panel) == ""
 

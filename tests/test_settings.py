@@ -13,17 +13,8 @@ import pytest
 from daiku.domain.config import MCPServerSettings, ProviderSettings, SandboxSettings
 from daiku.domain.errors import UsageError
 from daiku.llm.table import PROVIDERS, LLMSettings
-from daiku.settings import (
-    every_key,
-    has_no_effect_yet,
-    home,
-    load,
-    private_file,
-    secrets_of,
-    trust,
-    user_file,
-)
-from daiku.settings.config import Config
+from daiku.settings import every_key, home, load, private_file, secrets_of, trust, user_file
+from daiku.settings.config import Config, StorageSettings, WorkSettings
 from tests.cases import for_each
 from tests.conftest import ROOT
 from tests.test_architecture import modules
@@ -500,6 +491,28 @@ def test_no_workspace_ever_names_variables_that_its_commands_get(
     assert "sandbox.environment" in loaded.notices[0]
 
 
+@pytest.mark.parametrize("trusted", [False, True])
+@pytest.mark.parametrize(
+    "line",
+    [
+        'network = ["evil.test"]',
+        "max_cost = 900.0",
+        "max_rounds = 0",
+        "parse_retries = 90",
+        'git_name = "A Maintainer"',
+        'git_email = "maintainer@victim.test"',
+    ],
+)
+def test_no_workspace_ever_says_what_a_run_on_a_work_item_may_do(
+    environ: dict[str, str], workspace: Path, line: str, trusted: bool
+) -> None:
+    workspace_says(workspace, f"[work]\n{line}")
+    user_says(environ, '[work]\nnetwork = ["docs.example.org"]')
+    loaded = load(workspace=workspace, trusted=trusted, environ=environ)
+    assert loaded.config.work == WorkSettings(network=("docs.example.org",))
+    assert f"work.{line.split(maxsplit=1)[0]}" in loaded.notices[0]
+
+
 def test_what_looks_secret_of_variables_that_commands_get_is_a_secret() -> None:
     config = Config(sandbox=SandboxSettings(environment=("MY_URL", "MY_FLAG", "MY_TOKEN", "UNSET")))
     url = "postgres://app:s%20cret-word@db/x"
@@ -512,57 +525,77 @@ def test_what_looks_secret_of_variables_that_commands_get_is_a_secret() -> None:
     assert set(secrets_of(config, given)) == {url, "s cret-word", "tok-12345678"}
 
 
-# -- what nothing reads yet ------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
-    ("text", "key"),
+    "url",
     [
-        ('[playbook]\nlearn = "auto"', "playbook.learn"),
-        ('[github]\nrepositories = ["a/b"]', "github.repositories"),
-        ('[work.labels]\ntodo = "do it"', "work.labels.todo"),
+        "nonsense",
+        "mysql://a/b",
+        "sqlite://",
+        "sqlite:///",
+        "postgresql://me:geheim@99@db/x",
+        "postgresql://me:geheim/99@db/x",
+        "postgresql://me:geheim[99@db/x",
     ],
 )
-def test_a_setting_that_nothing_reads_says_so_at_start(environ: dict[str, str], text: str, key: str) -> None:
-    user_says(environ, f"{text}\n")
-    notices = load(workspace=None, trusted=False, environ=environ).without_effect
-    assert [notice for notice in notices if f"{key} does nothing in this version" in notice]
-
-
-def test_a_setting_with_its_default_or_of_a_ci_system_says_nothing(environ: dict[str, str]) -> None:
-    user_says(environ, "[playbook]\ntop_k = 10\n")
-    loaded = load(
-        workspace=None, trusted=False, environ={**environ, "GITHUB_API_URL": "https://ghe.test/api/v3"}
-    )
-    assert loaded.without_effect == ()
-
-
-@pytest.mark.parametrize(
-    ("url", "why"),
-    [
-        ("postgresql://nowhere:1/x", "memory is off"),
-        ("nonsense", "must be postgresql"),
-        ("mysql://a/b", "must be postgresql"),
-    ],
-)
-def test_a_database_that_would_not_be_used_is_refused(environ: dict[str, str], url: str, why: str) -> None:
-    with pytest.raises(UsageError, match=f"storage.database_url .*{why}"):
-        load(workspace=None, trusted=False, environ={**environ, "DAIKU_STORAGE__DATABASE_URL": url})
-
-
-def test_a_database_for_memory_is_taken_and_the_person_told_what_is_not_in_it(
-    environ: dict[str, str],
+def test_an_address_that_names_no_database_is_refused_and_not_shown(
+    environ: dict[str, str], url: str
 ) -> None:
-    url = "postgresql://me:geheim99@db/x"
-    user_says(environ, f'[memory]\nenabled = true\n[storage]\ndatabase_url = "{url}"\n')
+    with pytest.raises(
+        UsageError, match=r"storage\.database_url must be postgresql://.*sqlite:///"
+    ) as raised:
+        load(workspace=None, trusted=False, environ={**environ, "DAIKU_STORAGE__DATABASE_URL": url})
+    assert "geheim" not in raised.value.failure.model_dump_json()
+
+
+def test_a_database_is_taken_and_its_password_is_known_as_a_secret(
+    environ: dict[str, str], tmp_path: Path
+) -> None:
+    url = "postgresql://me:geheim%4099@db/x?sslpassword=noch-eins"
+    user_says(environ, f'[storage]\ndatabase_url = "{url}"\n')
     loaded = load(workspace=None, trusted=False, environ=environ)
-    assert loaded.config.storage.database_url == url
-    assert ["conversations stay in SQLite" in line for line in loaded.without_effect] == [True]
-    assert "geheim99" in secrets_of(loaded.config, environ)
+    assert loaded.config.storage.place(tmp_path) == loaded.config.storage.memory(tmp_path) == url
+    assert {url, "geheim%4099", "geheim@99", "noch-eins"} <= set(secrets_of(loaded.config, environ))
 
 
-def test_every_setting_is_read_by_some_code_or_says_that_it_does_nothing() -> None:
+def test_conversations_and_memories_are_in_files_of_their_own(tmp_path: Path) -> None:
+    """A process must not open one file with two SQLite libraries."""
+    usual = StorageSettings()
+    assert (usual.place(tmp_path), usual.memory(tmp_path)) == (tmp_path / "daiku.db", tmp_path / "memory.db")
+    named = StorageSettings(database_url=f"sqlite:///{tmp_path}/kept/all.db")
+    assert named.place(tmp_path) == tmp_path / "kept" / "all.db"
+    assert named.memory(tmp_path) == tmp_path / "kept" / "all-memory.db"
+
+
+@pytest.mark.parametrize("trusted", [False, True])
+def test_no_workspace_says_where_conversations_go(
+    environ: dict[str, str], tmp_path: Path, trusted: bool
+) -> None:
+    (tmp_path / ".daiku").mkdir()
+    (tmp_path / ".daiku" / "config.toml").write_text('[storage]\ndatabase_url = "postgresql://thief/x"\n')
+    loaded = load(workspace=tmp_path, trusted=trusted, environ=environ)
+    assert loaded.config.storage.database_url == ""
+    assert "storage.database_url" in loaded.ignored
+
+
+@pytest.mark.parametrize("trusted", [False, True])
+def test_no_workspace_says_which_variable_holds_the_key_of_an_app(
+    environ: dict[str, str], tmp_path: Path, trusted: bool
+) -> None:
+    (tmp_path / ".daiku").mkdir()
+    (tmp_path / ".daiku" / "config.toml").write_text('[github]\napp_key_env = "SSH_KEY_FILE"\n')
+    loaded = load(workspace=tmp_path, trusted=trusted, environ=environ)
+    assert loaded.config.github.app_key_env == "GITHUB_APP_KEY"
+    assert "github.app_key_env" in loaded.ignored
+
+
+def test_the_key_of_an_app_is_a_secret_whatever_its_variable_is_called() -> None:
+    key = "-----BEGIN RSA PRIVATE KEY-----\nMIIEow\n-----END RSA PRIVATE KEY-----"
+    config = Config.model_validate({"github": {"app_key_env": "APP_PEM"}})
+    assert key in secrets_of(config, {"APP_PEM": key})
+    assert secrets_of(config, {"APP_PEM": "/etc/daiku/app.pem"}) == ()
+
+
+def test_every_setting_is_read_by_some_code() -> None:
     product = [m for m in modules().values() if "settings" not in m.path.parts and m.path.name != "config.py"]
     names = {node.attr for module in product for node in module.nodes if isinstance(node, ast.Attribute)}
-    unread = {key for key in every_key() if key.rpartition(".")[2] not in names}
-    assert {key for key in unread if not has_no_effect_yet(key)} == set()
+    assert {key for key in every_key() if key.rpartition(".")[2] not in names} == set()

@@ -54,6 +54,20 @@ def test_every_prompt_of_the_checkout_is_in_the_wheel(installed: Path) -> None:
     assert {path.relative_to(shipped) for path in shipped.rglob("*") if path.is_file()} == wanted
 
 
+def test_the_generators_templates_are_found_without_the_checkout(installed: Path) -> None:
+    """R3.5, R3.10: by a program that names no folder."""
+    program = "from daiku.playbook.templates import PromptBuilder; print(PromptBuilder().build('Q', [], 'appworld'))"
+    path = os.pathsep.join([str(installed), sysconfig.get_path("purelib")])
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        cwd=installed.parent,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        check=False,
+    )
+    assert b"AppWorld" in done.stdout, done.stderr
+
+
 def test_its_types_are_in_the_wheel(installed: Path) -> None:
     assert (installed / "daiku" / "py.typed").is_file()
     assert (installed / "daiku" / "__init__.pyi").read_text("utf-8").count("import Agent as Agent") == 1

@@ -6,6 +6,7 @@ import { type Chat, createChat } from "./chat/chat";
 import { createPanel, type Panel, VIEW } from "./chat/panel";
 import { handleRequests } from "./chat/requests";
 import { createStatus } from "./chat/status";
+import { isTakenOver } from "./chat/takenOver";
 import { watchUndo } from "./chat/undo";
 import { watchLenses } from "./commands/codeLens";
 import { inlineChatActions } from "./commands/inlineChat";
@@ -17,6 +18,7 @@ import type { Mode, Situation, ToPanel } from "./pure/chat/panel";
 import { withDragged } from "./pure/chat/steps";
 import { createChanges } from "./review/changes";
 import { createEditDiffs } from "./review/editDiff";
+import { createLessonDiffs } from "./review/lessonDiff";
 import { createReviewStatus, watchMarks } from "./review/marks";
 import { createOriginals } from "./review/originals";
 import { createModels, type Models } from "./server/models";
@@ -26,7 +28,9 @@ import { createServer, type Server } from "./server/server";
 import { ownSetting } from "./server/settings";
 import { createChangesTree } from "./trees/changes";
 import { createPlanTree } from "./trees/plan";
+import { createPlaybookTree } from "./trees/playbook";
 import { createSessionsTree } from "./trees/sessions";
+import { createWorkTree } from "./trees/work";
 
 export interface App extends CommandParts {
   server: Server;
@@ -45,6 +49,11 @@ export function createApp(context: vscode.ExtensionContext): App {
   const log = vscode.window.createOutputChannel("Daiku", { log: true });
   const server = createServer(context, log);
   const models = createModels(server, context.workspaceState, log);
+  const takenOver = isTakenOver(
+    context.globalState,
+    context.workspaceState,
+    vscode.workspace.workspaceFolders?.[0]?.uri.fsPath,
+  );
   const { chat, panel, tellSituation } = createChatAndPanel(context, { server, models, log });
   const changes = createChanges(chat, server, log);
   const app: App = {
@@ -57,11 +66,16 @@ export function createApp(context: vscode.ExtensionContext): App {
     ),
     sessions: createSessionsTree(chat, server),
     changesTree: createChangesTree(changes),
+    work: createWorkTree(server),
+    playbook: createPlaybookTree(server),
+    lessonDiffs: createLessonDiffs(),
+    everywhere: context.globalState,
+    place: context.extensionUri,
     logFolder: context.logUri.fsPath,
   };
   followEditors(context);
   context.subscriptions.push(
-    ...[log, changes, app.originals, app.plans, app.sessions, app.changesTree],
+    ...[log, changes, app.originals, app.plans, app.sessions, app.changesTree, app.work, app.playbook, app.lessonDiffs],
     ...watchers(app, tellSituation),
     ...registerCommands(app),
     ...restartOnChange({ server, log, secrets: context.secrets, runs: chat }),
@@ -69,7 +83,7 @@ export function createApp(context: vscode.ExtensionContext): App {
   );
   if (vscode.workspace.isTrusted) setImmediate(() => server.client().catch(() => undefined));
   // `npm start` shows Daiku at once; an installed Daiku waits until it is asked for.
-  if (process.env.DAIKU_DEV_OPEN) setImmediate(() => void panel.reveal());
+  if (process.env.DAIKU_DEV_OPEN || takenOver) setImmediate(() => void panel.reveal());
   return app;
 }
 
@@ -130,7 +144,7 @@ function soon(make: () => vscode.Disposable[]): vscode.Disposable {
 
 /** What follows the parts and tells of them: notifications, the panel's situation, keys. */
 function watchers(app: App, tellSituation: () => void): vscode.Disposable[] {
-  const { server, chat, panel, models } = app;
+  const { server, chat, panel, models, work, playbook } = app;
   return [
     vscode.window.registerWebviewViewProvider(VIEW, panel),
     watchUndo(chat),
@@ -143,6 +157,13 @@ function watchers(app: App, tellSituation: () => void): vscode.Disposable[] {
       if (state.phase === "ready") void chat.reload().then(models.refresh);
     }),
     models.onChange(tellSituation),
+    // A worker is another process: what it says in the open chat comes with the news of its item.
+    work.onItems((items) => {
+      if (items.some(({ sessionId }) => sessionId === chat.current)) void chat.catchUp().catch(() => undefined);
+    }),
+    chat.onWorking((working) => working || playbook.expect()),
+    // What a run taught comes after its end, when nothing is streamed any more.
+    playbook.onTold(() => void (chat.working || chat.catchUp().catch(() => undefined))),
     chat.onWorking((working) => void vscode.commands.executeCommand("setContext", "daiku.working", working)),
   ];
 }

@@ -3,6 +3,12 @@
 /** Any JSON object. */
 export type JsonObject = { [key: string]: unknown };
 
+/** `content`: the text as the person edited it; none where it is taken as it is. */
+export interface AcceptedDelta {
+  id: string;
+  content?: string | null;
+}
+
 /** The agent of a run has ended: written before `run_finished`, however the run ends. `usage` is what the agent used itself, without the agents that it handed work to. */
 export interface AgentEnd {
   usage: Usage;
@@ -73,14 +79,31 @@ export interface Brief {
   code: string;
   document?: Document;
   files: string;
+  lessons: Lesson[];
 }
 
-/** An entry of the playbook was added, changed or removed; the playbook tells of it (issue 12). */
-export interface Bullet {
-  bulletId: string;
-  change: string;
-  content: string;
-  why: string;
+/** B3.2: a bullet that was found, and how well by vectors, by words and together (0 to 1). `resting`: it is known and would fit, but what runs showed of it is below the least confidence, so no run is told it. */
+export interface BulletHit {
+  bullet: PlaybookBullet;
+  vectorScore: number;
+  bm25Score: number;
+  combinedScore: number;
+  resting: boolean;
+}
+
+/** What one run showed of a bullet, and the place in its session that decided it. `version` is that of the text that the run was told (0: not known); what was about a text that said something else is not `counted`. */
+export interface BulletObservation {
+  verdict: "helpful" | "harmful" | "neutral";
+  why: "not_cited" | "nothing_shown" | "run_cancelled" | "run_failed" | "run_limited" | "run_looped" | "unclear" | "command_passed" | "command_failed" | "command_missing" | "command_replaced" | "command_refused" | "acceptance_met" | "checks_passed" | "edits_kept" | "edits_accepted" | "edits_refused" | "edits_rejected" | "edits_restored" | "praised" | "objected" | "model_judged" | "";
+  place: PlaybookPlace;
+  version: number;
+  counted: boolean;
+}
+
+/** What a Reflector says of one bullet that a run was told. */
+export interface BulletTag {
+  id: string;
+  tag: "helpful" | "harmful" | "neutral";
 }
 
 export interface CallPart {
@@ -301,6 +324,15 @@ export interface Criterion {
   weight: number;
 }
 
+/** B3.4: one change that a Curator asks for. `id` is the bullet that it is about, `ids` those that are merged. */
+export interface CurationOperation {
+  type: "ADD" | "UPDATE" | "MERGE" | "REMOVE";
+  section: string;
+  content: string;
+  id: string;
+  ids: string[];
+}
+
 /** Where the person's cursor is in the editor. */
 export interface Cursor {
   uri: string;
@@ -321,7 +353,7 @@ export interface Delta {
 
 /** One thing that was looked at. `mend` says what to do about it; a client may offer it as a button: the `action` is its own, the `command` is for a terminal, where the person sees it before it runs. */
 export interface DoctorFinding {
-  area: "daiku" | "programs" | "settings" | "sandbox" | "models" | "mcp" | "tools" | "memory" | "trace";
+  area: "daiku" | "programs" | "settings" | "sandbox" | "models" | "mcp" | "tools" | "memory" | "trace" | "work";
   state: "good" | "note" | "bad";
   what: string;
   mend: string;
@@ -538,6 +570,30 @@ export interface Findings {
   notes: string;
 }
 
+/** A task, and the name of the prompt template that it is put into. */
+export interface GenerateParams {
+  sessionId?: string | null;
+  model?: string | null;
+  approvals?: "ask" | "edits" | "all" | "none" | null;
+  limits?: RunLimitsInput | null;
+  workDoneToken?: number | string | null;
+  partialResultToken?: number | string | null;
+  query: string;
+  dataset: string;
+}
+
+/** How a task was answered with the playbook's help: the Trajectory of its Generator. */
+export interface GenerateResult {
+  query: string;
+  dataset: string;
+  generatedAnswer: string;
+  reasoningSteps: string[];
+  usedBulletIds: string[];
+  status: "success" | "failure";
+  errorMessage?: string;
+  createdAt: string;
+}
+
 /** `what` says in words what was answered; `key` names it to `daiku/grants/revoke`. */
 export interface Grant {
   key: string;
@@ -554,7 +610,7 @@ export interface GrantsResult {
   workspace: string;
 }
 
-/** A nested run came back: how it ended, its words, what it hands over (None: nothing of a kind, or nothing that could be used), what it did (with the plans that it changed) and what it used, and how much of what it wanted a person rejected. `problem` says why it is of no use. */
+/** A nested run came back: how it ended, its words, what it hands over (None: nothing of a kind, or nothing that could be used), what it did (with the plans that it changed) and what it used (also of the lessons that it was told), and how much of what it wanted a person rejected. `problem` says why it is of no use. */
 export interface HandoffEnd {
   from: string;
   to: string;
@@ -572,6 +628,7 @@ export interface HandoffEnd {
   rejected: number;
   tainted: boolean;
   unattended: boolean;
+  usedBullets: string[];
 }
 
 /** A nested run begins: `run` is its id, `call_id` the call of the parent that it answers. */
@@ -581,6 +638,14 @@ export interface HandoffStart {
   request: string;
   run: string;
   callId: string;
+}
+
+/** An entry of the playbook was added, changed or removed, or (`proposed`) waits for a person; the playbook tells of it (issue 12). */
+export interface HeldBullet {
+  bulletId: string;
+  change: string;
+  content: string;
+  why: string;
 }
 
 /** A picture for the model: base64 data and its media type (image/png, …). */
@@ -640,6 +705,13 @@ export interface Issue {
   reason: string;
 }
 
+/** How far the plan of an item is: steps done, steps in all, and the name of the one under way. */
+export interface ItemProgress {
+  done: number;
+  total: number;
+  step: string;
+}
+
 export interface LanguageModelMessage {
   role: "system" | "user" | "assistant";
   parts: (TextPart | ThinkingPart | ImagePart | CallPart | ResultPart)[];
@@ -667,11 +739,25 @@ export interface LanguageModelTool {
   inputSchema: JsonObject;
 }
 
+/** The place in a session that a change was learnt from: a chunk of a run. */
+export interface LearntFrom {
+  sessionId: string;
+  runId: string;
+  seq: number;
+}
+
 /** An unfinished line that changes put into a file (`count` times; below zero: took away). */
 export interface LeftoverPlace {
   path: string;
   text: string;
   count: number;
+}
+
+/** A bullet of the playbook as a run was told it; its `version` rises with every change of its text. */
+export interface Lesson {
+  id: string;
+  version: number;
+  text: string;
 }
 
 /** A whole message, durable: a user's (also steering), or a reply that closes its deltas. `calls` are what the reply wants done, before any guard; each gets one `tool_call` and one `tool_response`. `opaque` is the provider's own and must go back to it unchanged. `seen` is how many messages the reply was made from: what was said meanwhile comes after it. `reminder`: a user's message that is none of a person's, but Daiku's own word to the model. `partial` is the draft of a reply that was cut off: shown, never an answer; a resumed run asks the model again. */
@@ -882,6 +968,155 @@ export interface PlanUpdateParams {
   steps?: StepInput[] | null;
 }
 
+/** With `propose` it waits for review, as what was learnt does. */
+export interface PlaybookAddParams {
+  section: string;
+  content: string;
+  keywords?: string[];
+  scope?: "repository" | "user";
+  propose?: boolean;
+}
+
+/** One lesson, as people and programs see it. `id` is `<slug>-00001`; `helpful` and `harmful` are sums of what runs showed and of what came with an import, as long as its text says the same. */
+export interface PlaybookBullet {
+  id: string;
+  section: string;
+  content: string;
+  keywords: string[];
+  helpful: number;
+  harmful: number;
+  active: boolean;
+  origin: "person" | "rule" | "model" | "import";
+  createdAt: string;
+  updatedAt: string;
+}
+
+/** What was changed, or proposed, and the bullet as it stands now; none where an addition is only proposed. `redacted`: secrets were taken out of the text. */
+export interface PlaybookChange {
+  deltas: PlaybookDelta[];
+  bullet?: PlaybookBullet;
+  redacted: boolean;
+}
+
+/** A change of a playbook: proposed, or applied with how everything it touched stood `before` and `after`. `bullet_id` is what is changed (the new id of an `add` once it is applied), `bullet_ids` what a `merge` takes in; an `update` without keywords leaves them, with `no_keywords` it takes them away; `doubts` say why it waits for a person; `again` is where it was learnt once more after a person had rejected it; `tried` what trials showed, each time that it was tried. */
+export interface PlaybookDelta {
+  id: string;
+  type: "add" | "update" | "tag" | "merge" | "remove" | "restore";
+  scope: "repository" | "user";
+  section: string;
+  content: string;
+  keywords: string[];
+  noKeywords: boolean;
+  bulletId: string;
+  bulletIds: string[];
+  tag?: "helpful" | "harmful" | "neutral";
+  status: "proposed" | "applied" | "rejected" | "undone";
+  origin: "person" | "rule" | "model" | "import";
+  why: string;
+  evidence: LearntFrom[];
+  again: LearntFrom[];
+  doubts: ("copied" | "address" | "secret" | "approval" | "instruction" | "tainted" | "untrusted" | "long" | "hidden" | "rejected")[];
+  before: PlaybookBullet[];
+  after: PlaybookBullet[];
+  createdAt: string;
+  decidedAt: string;
+  tried: Tried[];
+}
+
+/** Without a scope those of both playbooks. `newest`: only so many, those that were decided on last. */
+export interface PlaybookDeltasParams {
+  scope?: "repository" | "user" | null;
+  statuses?: ("proposed" | "applied" | "rejected" | "undone")[];
+  newest?: number | null;
+}
+
+/** Oldest first; the newest of them in the order of their last decision. */
+export interface PlaybookDeltasResult {
+  deltas: ShownDelta[];
+}
+
+/** Without a scope those of both playbooks, the repository's first; without a section all of them; without `all` only those that are active. */
+export interface PlaybookListParams {
+  scope?: "repository" | "user" | null;
+  section?: string;
+  all?: boolean;
+}
+
+/** In the order of their adding. `resting` are the ids of those that no run is told: what runs showed of them is below the least confidence. `sections` are the names that a bullet can be added to; a person may name others. */
+export interface PlaybookListResult {
+  bullets: PlaybookBullet[];
+  resting: string[];
+  sections: string[];
+}
+
+/** A place in a session that something was learnt from; `title` is that of the session, empty where it is gone. */
+export interface PlaybookPlace {
+  sessionId: string;
+  runId: string;
+  seq: number;
+  title: string;
+}
+
+/** A bullet, by its id: the two playbooks have no ids in common. */
+export interface PlaybookRef {
+  id: string;
+}
+
+/** Decided in this order, each by itself. `accept` takes up what was rejected, too. `undo` takes back changes that were applied; what was rejected waits again. */
+export interface PlaybookReviewParams {
+  accept?: AcceptedDelta[];
+  reject?: string[];
+  undo?: string[];
+}
+
+/** The changes as they stand now, and those that could not be decided so. */
+export interface PlaybookReviewResult {
+  decided: PlaybookDelta[];
+  refused: RefusedDelta[];
+  redacted: boolean;
+}
+
+/** Without a scope in both playbooks; without `topK` as many as the settings say. */
+export interface PlaybookSearchParams {
+  query: string;
+  scope?: "repository" | "user" | null;
+  section?: string;
+  topK?: number | null;
+}
+
+/** Best first. */
+export interface PlaybookSearchResult {
+  hits: BulletHit[];
+}
+
+/** A bullet, every change of it, oldest first, and what runs showed of it. */
+export interface PlaybookShowResult {
+  bullet: PlaybookBullet;
+  history: ShownDelta[];
+  observations: BulletObservation[];
+}
+
+/** What is left out stays as it is; `keywords: []` takes them away. `active`: false disables the bullet, true enables it again. */
+export interface PlaybookUpdateParams {
+  id: string;
+  content?: string | null;
+  keywords?: string[] | null;
+  active?: boolean | null;
+}
+
+/** `revision`: the one that the client has; empty where it has none. */
+export interface PlaybookWatchParams {
+  revision?: string;
+}
+
+/** Answered as soon as a playbook is not that of `revision` any more; the `bullet` events of what a run here taught are then in its session, after the run's end. `active` counts the bullets that are active in both playbooks, `waiting` the changes that wait for a person. `repository`: there is a playbook of this folder. */
+export interface PlaybookWatchResult {
+  revision: string;
+  active: number;
+  waiting: number;
+  repository: boolean;
+}
+
 export interface Position {
   line: number;
   character: number;
@@ -935,6 +1170,29 @@ export interface ReferencesFound {
   kind: "references";
   passages: Passage[];
   by: string;
+}
+
+/** What a model made of the run around, which had ended (issue 12): what it saw in it, and the changes of the playbook that it asks for. Neither is carried out by being here. */
+export interface Reflected {
+  reflection: Reflection;
+  operations: CurationOperation[];
+}
+
+/** B3.3: why a run went as it did, what was wrong in it and why, what would have been right; what is worth keeping of that, and what each bullet was worth. */
+export interface Reflection {
+  reasoning: string;
+  errorIdentification: string;
+  rootCauseAnalysis: string;
+  correctApproach: string;
+  keyInsight: string;
+  insights: string[];
+  tags: BulletTag[];
+}
+
+/** A change that could not be decided so, and why. */
+export interface RefusedDelta {
+  id: string;
+  message: string;
 }
 
 /** What came of the work, in words, and each claim with its proofs. `from_records`: no model said it. */
@@ -1012,12 +1270,13 @@ export interface ResumeParams {
   partialResultToken?: number | string | null;
 }
 
-/** The person accepted or rejected changes of one file: `hunks` of them, 0 where there are none to count. `checkpoint_id` holds how the review stood after it, and the files as they were before. */
+/** The person accepted or rejected changes of one file: `hunks` of them, 0 where there are none to count. `checkpoint_id` holds how the review stood after it, and the files as they were before. `lines` are those that a rejection took away (`+`) and brought back (`-`). */
 export interface Review {
   decision: "accept" | "reject";
   path: string;
   hunks: number;
   checkpointId?: string;
+  lines?: string;
 }
 
 /** What texts are judged by. */
@@ -1038,6 +1297,7 @@ export interface RunFinished {
   text: string;
   usage: Usage;
   plan?: PlanStanding;
+  usedBullets: string[];
 }
 
 /** Where a run stops by itself; 0 is no limit (X.24). */
@@ -1047,6 +1307,7 @@ export interface RunLimits {
   maxCost: number;
   maxSeconds: number;
   maxToolErrors: number;
+  maxEqualErrors: number;
   maxRepeats: number;
   maxActions: number;
   maxRepairs: number;
@@ -1063,6 +1324,7 @@ export interface RunLimitsInput {
   maxCost?: number;
   maxSeconds?: number;
   maxToolErrors?: number;
+  maxEqualErrors?: number;
   maxRepeats?: number;
   maxActions?: number;
   maxRepairs?: number;
@@ -1089,7 +1351,7 @@ export interface RunResult {
   unattended: boolean;
 }
 
-/** First event of a run. `prompt` is what the person said; `images` and `context` came along with it. With `calls` the run carries these out, one by one, and asks no model. `driven`: its replies are worked out, and limits of a model's rounds do not bound them. `told` is what the agent reads in place of the prompt, made from `brief`; `tainted`: text from outside is in it. `rounds_before`: so many of `limits.max_rounds` the runs around it had used. `environment` is what holds around it, all of it: the model is told what it was not told before; so it is with what was `recalled`. */
+/** First event of a run. `prompt` is what the person said; `images` and `context` came along with it. With `calls` the run carries these out, one by one, and asks no model. `driven`: its replies are worked out, and limits of a model's rounds do not bound them. `told` is what the agent reads in place of the prompt, made from `brief`; `tainted`: text from outside is in it. `rounds_before`: so many of `limits.max_rounds` the runs around it had used. `environment` is what holds around it, all of it: the model is told what it was not told before; so it is with what was `recalled`, and with the `lessons` of the playbook that fit its request, each of whose versions is told once in a session. */
 export interface RunStarted {
   prompt: string;
   mode: "ask" | "plan" | "act";
@@ -1105,6 +1367,7 @@ export interface RunStarted {
   roundsBefore: number;
   environment: EnvironmentFact[];
   recalled: Recalled[];
+  lessons: Lesson[];
 }
 
 /** An agent hands over what it said, where it has nothing of its own kind: why there is no plan, for one. */
@@ -1202,6 +1465,34 @@ export interface ShortenedResult {
   at: number;
   callId: string;
   text: string;
+}
+
+/** A change with what a person needs to judge it: the bullets that it touches as they stand now, the difference that it makes or made to their texts (under `@@ id @@` lines that begin with `-`, `+` or a space), and the places of its evidence. */
+export interface ShownDelta {
+  id: string;
+  type: "add" | "update" | "tag" | "merge" | "remove" | "restore";
+  scope: "repository" | "user";
+  section: string;
+  content: string;
+  keywords: string[];
+  noKeywords: boolean;
+  bulletId: string;
+  bulletIds: string[];
+  tag?: "helpful" | "harmful" | "neutral";
+  status: "proposed" | "applied" | "rejected" | "undone";
+  origin: "person" | "rule" | "model" | "import";
+  why: string;
+  evidence: LearntFrom[];
+  again: LearntFrom[];
+  doubts: ("copied" | "address" | "secret" | "approval" | "instruction" | "tainted" | "untrusted" | "long" | "hidden" | "rejected")[];
+  before: PlaybookBullet[];
+  after: PlaybookBullet[];
+  createdAt: string;
+  decidedAt: string;
+  tried: Tried[];
+  bullets: PlaybookBullet[];
+  diff: string;
+  places: PlaybookPlace[];
 }
 
 /** How like the new text is to the nearest text that it was compared with (R1.63-R1.65). */
@@ -1401,6 +1692,21 @@ export interface TraceSpan {
   retries: number;
 }
 
+/** What trials showed of a change that waited: how many runs on record came out better with it than without it, worse, the same, or could not be tried. `chance`: how often chance alone makes such a difference; at most `bound` was asked for. `runs` are those that it was tried on; `cost` is in USD. */
+export interface Tried {
+  verdict: "kept" | "refused" | "undecided";
+  better: number;
+  worse: number;
+  same: number;
+  untried: number;
+  chance: number;
+  bound: number;
+  runs: string[];
+  trials: number;
+  cost: number;
+  at: string;
+}
+
 /** An issue that was not turned into a change, and why. */
 export interface Unplaced {
   issue: Issue;
@@ -1414,6 +1720,55 @@ export interface Usage {
   completionTokens: number;
   cachedTokens: number;
   cost?: number;
+}
+
+/** A work item as commands, editors and scripts see it. `error` says why it failed, waits or was stopped; `wanted` what was asked of it while it is worked, and has not come about yet. */
+export interface WorkItem {
+  item: string;
+  title: string;
+  url: string;
+  state: "queued" | "processing" | "paused" | "waiting" | "done" | "failed" | "stopped";
+  sessionId: string;
+  branch: string;
+  requestUrl: string;
+  attempts: number;
+  wanted: "" | "pause" | "cancel";
+  progress?: ItemProgress;
+  error: string;
+  createdAt: string;
+  updatedAt: string;
+}
+
+/** `item` is named like `gitlab:group/name#3` or `files:name`. */
+export interface WorkItemRef {
+  item: string;
+}
+
+/** Without a state all of them. */
+export interface WorkListParams {
+  state?: "queued" | "processing" | "paused" | "waiting" | "done" | "failed" | "stopped" | null;
+}
+
+/** Last changed first. */
+export interface WorkListResult {
+  items: WorkItem[];
+}
+
+/** An item that nobody works now, and the folder in which its files are: empty where that is not on this machine. An item that is still `processing` pauses at its next step. */
+export interface WorkPlace {
+  item: WorkItem;
+  folder: string;
+}
+
+/** `revision`: the one that came with the items that the client has; empty where it has none. */
+export interface WorkWatchParams {
+  revision?: string;
+}
+
+/** The items as they are now, last changed first. */
+export interface WorkWatchResult {
+  revision: string;
+  items: WorkItem[];
 }
 
 /** What every Chunk carries. `seq` rises by one in a session; `time` is ISO-8601 UTC with milliseconds. */
@@ -1458,7 +1813,8 @@ export type Chunk =
   | (Envelope & { type: "compacted"; data: Compacted })
   | (Envelope & { type: "pruned"; data: Pruned })
   | (Envelope & { type: "todo"; data: Todo })
-  | (Envelope & { type: "bullet"; data: Bullet });
+  | (Envelope & { type: "bullet"; data: HeldBullet })
+  | (Envelope & { type: "reflected"; data: Reflected });
 
 export type ChunkType = Chunk["type"];
 
@@ -1491,7 +1847,8 @@ export const CHUNK_TYPES: ReadonlySet<ChunkType> = new Set([
   "compacted",
   "pruned",
   "todo",
-  "bullet"
+  "bullet",
+  "reflected"
 ]);
 
 /** Shown, never stored: what they said is in the event that closes them. */
@@ -1505,6 +1862,7 @@ export interface Requests {
   "daiku/code": [params: CodeParams, result: CodeResult];
   "daiku/run": [params: CommandsParams, result: CommandsResult];
   "daiku/document": [params: DocumentParams, result: DocumentResult];
+  "daiku/generate": [params: GenerateParams, result: GenerateResult];
   "daiku/resume": [params: ResumeParams, result: RunResult];
   "daiku/pause": [params: RunRef, result: RunResult];
   "daiku/cancel": [params: RunRef, result: RunResult];
@@ -1531,6 +1889,23 @@ export interface Requests {
   "daiku/trace/get": [params: SessionRef, result: TraceResult];
   "daiku/grants/list": [params: Nothing, result: GrantsResult];
   "daiku/grants/revoke": [params: GrantRef, result: GrantsResult];
+  "daiku/work/list": [params: WorkListParams, result: WorkListResult];
+  "daiku/work/watch": [params: WorkWatchParams, result: WorkWatchResult];
+  "daiku/work/show": [params: WorkItemRef, result: WorkItem];
+  "daiku/work/pause": [params: WorkItemRef, result: WorkItem];
+  "daiku/work/resume": [params: WorkItemRef, result: WorkItem];
+  "daiku/work/cancel": [params: WorkItemRef, result: WorkItem];
+  "daiku/work/retry": [params: WorkItemRef, result: WorkItem];
+  "daiku/work/takeOver": [params: WorkItemRef, result: WorkPlace];
+  "daiku/playbook/list": [params: PlaybookListParams, result: PlaybookListResult];
+  "daiku/playbook/search": [params: PlaybookSearchParams, result: PlaybookSearchResult];
+  "daiku/playbook/show": [params: PlaybookRef, result: PlaybookShowResult];
+  "daiku/playbook/add": [params: PlaybookAddParams, result: PlaybookChange];
+  "daiku/playbook/update": [params: PlaybookUpdateParams, result: PlaybookChange];
+  "daiku/playbook/remove": [params: PlaybookRef, result: PlaybookChange];
+  "daiku/playbook/deltas": [params: PlaybookDeltasParams, result: PlaybookDeltasResult];
+  "daiku/playbook/review": [params: PlaybookReviewParams, result: PlaybookReviewResult];
+  "daiku/playbook/watch": [params: PlaybookWatchParams, result: PlaybookWatchResult];
   "daiku/models": [params: Nothing, result: ModelsResult];
   "daiku/tools": [params: Nothing, result: ToolsResult];
   "daiku/doctor": [params: Nothing, result: DoctorResult];

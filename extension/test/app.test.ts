@@ -28,7 +28,7 @@ const lab = vi.hoisted(() => ({ server: undefined as unknown }));
 // A real one is a process, which tests/editor start.
 vi.mock("../src/server/server", () => ({ createServer: () => lab.server }));
 
-function world(answers: Answers = {}, phase: "off" | "ready" = "off") {
+function world(answers: Answers = {}, phase: "off" | "ready" = "off", context = contextOf("/storage")) {
   const kept: Chunk[] = [];
   const server = serverOf({
     "daiku/models": () => ({ models: [], providers: [], selected: "lab/one" }),
@@ -43,7 +43,6 @@ function world(answers: Answers = {}, phase: "off" | "ready" = "off") {
   });
   server.become(phase);
   lab.server = server;
-  const context = contextOf("/storage");
   const app = createApp(context);
   return { app, context, server, kept };
 }
@@ -52,6 +51,68 @@ const chatsOf = (server: FakeServer) => server.asked.filter(({ method }) => meth
 const situationIn = (told: readonly ToPanel[]) => told.findLast((message) => message.type === "situation")?.situation;
 
 beforeEach(reset);
+
+describe("a window that was opened for a work item that was taken over", () => {
+  const taken = (at: number, folder = "/project") => {
+    const context = contextOf("/storage");
+    void context.globalState.update("daiku.takenOver", { folder, session: "s7", at });
+    return world({}, "off", context);
+  };
+
+  it("has its chat open, and no other window has", async () => {
+    const { app, context } = taken(Date.now());
+    expect(app.chat.current).toBe("s7");
+    await settle();
+    expect(seen.commands.map(({ name }) => name)).toContain("daiku.chat.focus");
+    expect(context.globalState.get("daiku.takenOver")).toBeUndefined();
+  });
+
+  it.each([
+    ["another folder", Date.now(), "/other"],
+    ["the same folder, later", Date.now() - 120_000, "/project"],
+  ])("but %s has not", (_, at, folder) => {
+    expect(taken(at, folder).app.chat.current).toBeUndefined();
+  });
+});
+
+describe("a chat that a worker's item has", () => {
+  it("is caught up with as the item's news come", async () => {
+    const item = { item: "files:mend", title: "Mend", state: "processing", sessionId: "s7" };
+    const { say } = { say: chunksOf("s7") };
+    const told = [{ revision: "1", items: [item] }];
+    const answer = () => told.shift() ?? new Promise(() => undefined);
+    const { app, kept, server } = world({ "daiku/work/watch": answer }, "ready");
+    await app.chat.open("s7");
+    kept.push(say("message", { text: "So." }));
+    trees.get("daiku.work")?.look();
+    await settle();
+    expect(app.chat.chunks.map(({ type }) => type)).toEqual(["message"]);
+    expect(server.methods()).toContain("daiku/work/watch");
+  });
+});
+
+describe("what a run taught", () => {
+  it("is shown in its chat as soon as the server tells of it, after the end of the run and its stream", async () => {
+    const answers: ((told: object) => void)[] = [];
+    const { app, kept } = world(
+      {
+        "daiku/playbook/watch": () => new Promise((resolve) => answers.push(resolve)),
+        "daiku/playbook/list": () => ({ bullets: [], resting: [], sections: [] }),
+        "daiku/playbook/deltas": () => ({ deltas: [] }),
+      },
+      "ready",
+    );
+    const say = chunksOf("s1");
+    await app.chat.open("s1");
+    await app.chat.send("Run the tests.", []);
+    await settle();
+    kept.push(say("bullet", { bulletId: "r1", change: "proposed", content: "Use make check." }));
+    expect(app.chat.chunks).toEqual([]);
+    answers.at(-1)?.({ revision: "1", active: 0, waiting: 1, repository: true });
+    await settle();
+    expect(app.chat.chunks.map(({ type }) => type)).toEqual(["bullet"]);
+  });
+});
 
 describe("in a workspace without trust", () => {
   beforeEach(() => trust(false));
@@ -72,7 +133,7 @@ describe("in a workspace without trust", () => {
       await provider.getChildren();
     }
     await settle();
-    expect([trees.size, server.starts.count]).toEqual([3, 0]);
+    expect([trees.size, server.starts.count]).toEqual([5, 0]);
   });
 
   it("a server that runs already is asked by a panel that opens", async () => {

@@ -14,8 +14,7 @@ from daiku.agents.known import Agents
 from daiku.agents.prompts import prompts_of
 from daiku.core.guard.redact import redactor
 from daiku.core.ports import Editor, Guard, LanguageModelBridge, Remembers, Router, Terminals, Workspace
-from daiku.dataclass import dataclass, field
-from daiku.domain.errors import DaikuError
+from daiku.dataclass import dataclass, field, replace
 from daiku.domain.tools import ToolSpec
 from daiku.guardrails.configured import configured_guardrails
 from daiku.llm.families import Model
@@ -24,7 +23,10 @@ from daiku.plugins.plugged import Plugged
 from daiku.prompts import prompts_folder
 from daiku.routing.configured import configured_router
 from daiku.runs import Runs, RunServices
+from daiku.runs.environment import starts_in
 from daiku.runs.ports.policy import run_policy
+from daiku.runs.recorded.afterwards import with_learning
+from daiku.runs.services import given_first
 from daiku.settings import secrets_of
 from daiku.settings.config import Config
 from daiku.texts.text import NO_TEXT, Text, text
@@ -33,7 +35,6 @@ from daiku.tools.mcp import McpContext, McpServers
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.tool import Tool
 from daiku.trace.consent import ConsentStore
-from daiku.trace.evaluations import EvaluationStore
 from daiku.trace.grants import GrantStore
 from daiku.trace.journal import Journal
 from daiku.trace.stores import Stores, open_stores
@@ -43,13 +44,12 @@ from daiku.workspace.outputs import Outputs
 
 if TYPE_CHECKING:
     from daiku.core.guardrails.fingerprints import Fingerprints
+    from daiku.core.ports import Advises
     from daiku.guardrails.references import WorkspaceReferences
     from daiku.memory.memory import Memory
     from daiku.runs.review.decisions import Reviews
     from daiku.tools.documents.desk import DocumentDesk, Evaluations, References
     from daiku.trace.telemetry.logger import TraceLogger
-
-DATABASE = "daiku.db"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +73,8 @@ class Given:
     builtin: bool = True
     folder: Path | None = None
     """Where MCP servers start when no folder is open; None: in the person's home."""
+    allowed_in: tuple[Path, ...] = ()
+    """The folders for which the person allowed things for always, and where MCP servers start; (): the workspace's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,6 @@ class App:
     memory: Memory | None = None
     """The one that it has opened, as the settings say."""
     evaluations: Evaluations | None = None
-    """How texts were judged."""
 
     @property
     def reviews(self) -> Reviews:
@@ -149,16 +150,15 @@ def build(
 ) -> App:
     """Wire everything up; touches the disk, not the network. `own`: the workspace's texts are known to be
     the person's own, not a stranger's. `locale` is the person's, such as `ja`. Raises UsageError, OSError."""
-    _sweep(home / "worktrees")
-    config, plugged = _plug_in(config, given)
-    agents = Agents({**plugged.agents, **given.agents.own})
+    config, plugged, agents = _plug_in(config, given)
     redact = redactor(secrets_of(config, given.environ))
-    stores = given.stores or open_stores(home / DATABASE, redact, home / "traces")
-    checkpoints = _checkpoints(home, workspace, stores)
-    documents = _documents(config, workspace, home, redact, seen := SeenTexts())
-    registry = _registry(home, given, plugged, agents, terminals, documents, redact, editor=bool(editor))
+    stores = given.stores or open_stores(config.storage.place(home), redact, home / "traces")
+    kept = CheckpointStore(home / "checkpoints", workspace, open_sessions=stores.journal.unfinished_sessions)
+    documents = _documents(config, workspace, home, redact, seen := SeenTexts(), stores.evaluations)
+    playbooks = _playbooks(config, workspace, stores, trusted=trusted)
+    registry = _registry(home, given, plugged, agents, terminals, documents, redact, playbooks, editor)
     llm = _models(config, workspace, bridge, locale)
-    mcp = McpContext(workspace.roots, _key_of(workspace), home, stores.consents, given.folder)
+    mcp = McpContext(given.allowed_in or workspace.roots, home, stores.consents, given.folder)
     servers = McpServers(config.mcp_servers, registry, mcp, denied=_why_no_servers(config, trusted))
     memory = _open_memory(config, workspace, home, redact)
     services = RunServices(
@@ -166,10 +166,10 @@ def build(
         journal=stores.journal,
         registry=registry,
         workspace=workspace,
-        checkpoints=checkpoints,
+        checkpoints=kept,
         grants=stores.grants,
-        model=partial(_given_first, given.model, llm.resolve),
-        policy=partial(run_policy, config, workspace, stores.grants, trusted, own),
+        model=partial(given_first, given.model, llm.resolve),
+        policy=partial(run_policy, config, workspace, stores.grants, mcp.key, trusted, own),
         editor=editor,
         trace=_trace(config, stores, given),
         worktrees=home / "worktrees",
@@ -182,27 +182,18 @@ def build(
         guardrails=_guardrails(config, workspace, given),
         router=given.router if given.router is not None else configured_router(config.router),
         memory=given.memory if given.memory is not None else memory,
+        playbooks=playbooks,
     )
-    return _app(services, llm, stores, checkpoints, servers, plugged, memory, given, documents)
+    return _app(services, home, llm, stores, kept, servers, plugged, memory, given, documents)
 
 
-def _sweep(worktrees: Path) -> None:
-    if worktrees.is_dir():
-        from daiku.runs.nested.worktrees import sweep  # when used
-
-        sweep(worktrees)
-
-
-def _plug_in(config: Config, given: Given) -> tuple[Config, Plugged]:
+def _plug_in(config: Config, given: Given) -> tuple[Config, Plugged, Agents]:
     if not given.plugins:
-        return config, Plugged()
+        return config, Plugged(), given.agents
     from daiku.plugins.kinds import plug_in  # when used
 
-    return plug_in(config, given.environ)
-
-
-def _checkpoints(home: Path, workspace: Workspace, stores: Stores) -> CheckpointStore:
-    return CheckpointStore(home / "checkpoints", workspace, open_sessions=stores.journal.unfinished_sessions)
+    config, plugged = plug_in(config, given.environ)
+    return config, plugged, Agents({**plugged.agents, **given.agents.own})
 
 
 def _guardrails(config: Config, workspace: Workspace, given: Given) -> tuple[Guard, ...]:
@@ -219,8 +210,8 @@ def _registry(
     terminals: Terminals | None,
     documents: DocumentDesk,
     redact: Callable[[str], str],
-    *,
-    editor: bool,
+    playbooks: Advises | None,
+    editor: Editor | None,
 ) -> ToolRegistry:
     if not given.builtin:
         return ToolRegistry((*plugged.tools, *given.tools), redact=redact)
@@ -229,17 +220,20 @@ def _registry(
 
     tools = builtin_tools(
         home,
-        editor=editor,
+        editor=bool(editor),
         seen=documents.seen,
         agents=delegates(agents.own),
         documents=documents,
         terminals=terminals,
+        playbooks=playbooks,
+        redact=redact,
     )
     return ToolRegistry((*tools, *plugged.tools, *given.tools), redact=redact)
 
 
 def _app(
     services: RunServices,
+    home: Path,
     llm: Models,
     stores: Stores,
     checkpoints: CheckpointStore,
@@ -249,7 +243,14 @@ def _app(
     given: Given,
     documents: DocumentDesk,
 ) -> App:
-    runs = Runs(services)
+    if (home / "worktrees").is_dir() or (home / "trials").is_dir():
+        from daiku.runs.nested.worktrees import sweep_copies  # when used
+
+        sweep_copies(home)
+    redact, lasting = documents.redact, stores.lasting and services.trusted
+    starts = starts_in(home, services.config, redact, lasting=lasting)
+    learning = with_learning(services, stores, redact, outside=lambda: servers.any_allowed)
+    runs = Runs(replace(learning, starts=starts))
 
     @cache
     def reviews() -> Reviews:
@@ -278,15 +279,19 @@ def _app(
 
 
 def _documents(
-    config: Config, workspace: Workspace, home: Path, redact: Callable[[str], str], seen: SeenTexts
+    config: Config,
+    workspace: Workspace,
+    home: Path,
+    redact: Callable[[str], str],
+    seen: SeenTexts,
+    evaluations: Evaluations,
 ) -> DocumentDesk:
     from daiku.tools.documents.desk import DocumentDesk  # when used
 
     def references() -> References:
-        # SQLite, embeddings and search are loaded only where references are searched.
-        from daiku.memory.opening import open_references
+        from daiku.memory.opening import open_references  # when used
 
-        return open_references(config, _key_of(workspace), home)
+        return open_references(config, _key_of(workspace.roots), home)
 
     @cache
     def files() -> WorkspaceReferences:
@@ -299,7 +304,16 @@ def _documents(
 
         return {**corpus(), **files().read()}
 
-    return DocumentDesk(redact, EvaluationStore(home / DATABASE), references, known, seen)
+    return DocumentDesk(redact, evaluations, references, known, seen)
+
+
+def _playbooks(config: Config, workspace: Workspace, stores: Stores, *, trusted: bool) -> Advises | None:
+    """What runs are told of playbooks; a database that is in memory begins with none."""
+    if not config.playbook.enabled or not stores.lasting:
+        return None
+    from daiku.playbook.playbooks import playbooks_in  # when used
+
+    return playbooks_in(stores.database, workspace.roots, config, trusted=trusted)
 
 
 def _models(config: Config, workspace: Workspace, bridge: LanguageModelBridge | None, locale: str) -> Models:
@@ -313,22 +327,9 @@ def _open_memory(
     """The memory that the settings ask for."""
     if not config.memory.enabled:
         return None
-    # SQLite, embeddings and search are loaded only where a memory is wanted.
-    from daiku.memory.opening import open_memory
+    from daiku.memory.opening import open_memory  # when used: it loads embeddings and search
 
-    return open_memory(config, _key_of(workspace), home, redact)
-
-
-def _given_first(model: Model | None, resolve: Callable[[str], Model], name: str) -> Model:
-    """The model that was given, unless another one is named that can be asked."""
-    if model is None:
-        return resolve(name)
-    if name in ("", model.name):
-        return model
-    try:
-        return resolve(name)
-    except DaikuError:  # as a run recorded it that another model began
-        return model
+    return open_memory(config, _key_of(workspace.roots), home, redact)
 
 
 def _trace(config: Config, stores: Stores, given: Given) -> TraceLogger | None:
@@ -341,6 +342,6 @@ def _why_no_servers(config: Config, trusted: bool) -> Text:
     return denied if trusted else text("guard.untrusted")
 
 
-def _key_of(workspace: Workspace) -> str:
-    """The name under which grants and consents of this workspace are kept."""
-    return str(workspace.roots[0]) if workspace.roots else ""
+def _key_of(roots: tuple[Path, ...]) -> str:
+    """The name under which what belongs to these folders is kept."""
+    return str(roots[0]) if roots else ""

@@ -16,7 +16,9 @@ from daiku.api import DoctorFinding
 from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.servers import ServerReport
 from daiku.plugins.entries import Plugin
+from daiku.sdk.forges import Forge, forges_of
 from daiku.sdk.fronts import App
+from daiku.sdk.work_items import items_of
 from daiku.settings import home, user_file, workspace_file
 from daiku.store.sqlite import SQLITE, SQLITE_NEEDED
 from daiku.texts.text import NO_TEXT, Text, joined, text
@@ -106,8 +108,41 @@ async def inside(app: App) -> list[DoctorFinding]:
     servers = [_server(report) for report in app.servers.reports()]
     tools = DoctorFinding(area="tools", state="good", what=text("doctor.tools", count=len(app.tools())))
     plugins = [_plugin(plugin) for plugin in app.plugged.plugins]
-    kept = [await _memory(app), await asyncio.to_thread(_trace, app)]
-    return [_sandbox(app), *await _models(app), *servers, *plugins, tools, *kept]
+    kept = [_conversations(app), await _memory(app), await asyncio.to_thread(_trace, app)]
+    return [_sandbox(app), *await _models(app), *servers, *plugins, tools, *kept, *await _work(app)]
+
+
+async def _work(app: App) -> list[DoctorFinding]:
+    """What `daiku worker` needs: the forges that the settings name, and a sandbox for commands."""
+    found = [_forge(each) for each in await forges_of(app.config, os.environ)]
+    if not found:
+        what, mend = text("doctor.work_files_only"), text("doctor.work_name_some")
+        found = [DoctorFinding(area="work", state="good", what=what, mend=mend)]
+        if not items_of(app).list():
+            return found
+    if sandbox_state(app.config.sandbox) != "on":
+        what, mend = text("doctor.work_no_commands"), text("doctor.work_needs_sandbox")
+        found.append(DoctorFinding(area="work", state="note", what=what, mend=mend))
+    return found
+
+
+def _forge(forge: Forge) -> DoctorFinding:
+    """Whether a forge answers, with the token that is there; of the token itself nothing is told."""
+    told = {"forge": forge.name, "address": forge.address, "names": ", ".join(forge.repositories)}
+    if isinstance(forge.found, Failure):
+        what = text("doctor.work_forge_not", **told, why=forge.found.message)
+        return DoctorFinding(area="work", state="note", what=what, mend=forge.found.hint)
+    return DoctorFinding(area="work", state="good", what=text("doctor.work_forge", **told, count=forge.found))
+
+
+def _conversations(app: App) -> DoctorFinding:
+    """Which database keeps the conversations, and whether it answers; asked for, not only read."""
+    try:
+        app.journal.unfinished_sessions()
+    except DaikuError as wrong:
+        return broken("daiku", wrong.failure)
+    what = text("doctor.conversations", store=_store_name(app.config.storage.database_url))
+    return DoctorFinding(area="daiku", state="good", what=what)
 
 
 async def _memory(app: App) -> DoctorFinding:

@@ -9,6 +9,7 @@ import shutil
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -72,31 +73,44 @@ class DailyFile(logging.Handler):
             lock = _open_private(self._lock_path, os.O_RDWR)
             try:
                 take_lock(lock)
-                self._turn_over()
+                now = self._now()
+                with suppress(
+                    OSError
+                ):  # a day that cannot be packed stays where it is, and so does this line
+                    self._turn_over(now)
                 with os.fdopen(_open_private(self.path, os.O_WRONLY | os.O_APPEND), "ab", 0) as file:
                     file.write(line)
+                os.utime(self.path, (now, now))  # a file server may have another day
             finally:
                 os.close(lock)  # which lets go of the lock
         except Exception:  # noqa: BLE001  # a log that cannot be written must not end what is logged
             self.handleError(record)
 
-    def _turn_over(self) -> None:
+    def _turn_over(self, now: float) -> None:
         """Compress what is of an earlier day, added to what is there of it, and drop what is too old."""
         try:
             last = _day(self.path.stat().st_mtime)
         except FileNotFoundError:
             return
-        today = _day(self._now())
-        if last >= today:
+        if last >= _day(now):
             return
-        archive = _open_private(self.path.with_name(f"{self.path.name}.{last}.gz"), os.O_WRONLY | os.O_APPEND)
-        with self.path.open("rb") as plain, os.fdopen(archive, "ab") as raw, gzip.open(raw, "wb") as packed:
-            shutil.copyfileobj(plain, packed)
-        self.path.unlink()
-        oldest = _day(self._now() - KEPT_DAYS * 86_400)
+        self._pack(self.path.with_name(f"{self.path.name}.{last}.gz"))
+        oldest = _day(now - KEPT_DAYS * 86_400)
         for kept in self.path.parent.glob(f"{self.path.name}.*.gz"):
             if kept.name.removeprefix(f"{self.path.name}.").removesuffix(".gz") < oldest:
                 kept.unlink(missing_ok=True)
+
+    def _pack(self, archive: Path) -> None:
+        # The archive is whole at every moment: whoever is killed here leaves the plain file, or both.
+        part = archive.with_suffix(".part")
+        with os.fdopen(_open_private(part, os.O_WRONLY | os.O_TRUNC), "wb") as raw:
+            if archive.exists():
+                with archive.open("rb") as before:
+                    shutil.copyfileobj(before, raw)
+            with self.path.open("rb") as plain, gzip.open(raw, "wb") as packed:
+                shutil.copyfileobj(plain, packed)
+        part.replace(archive)
+        self.path.unlink()
 
 
 def _open_private(path: Path, flags: int) -> int:

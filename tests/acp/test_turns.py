@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,8 @@ from acp import (
     text_block,
 )
 
+from daiku.domain.events import ApprovalGiven
+from daiku.trace.journal import Journal
 from tests.acp.pair import Editor, connected
 from tests.lsp import conftest as lsp
 
@@ -121,8 +124,13 @@ async def test_a_client_that_cannot_ask_is_told_so_and_nothing_is_changed(
     (workspace / "a.py").write_text("old\n")
     script({"calls": [EDIT]}, {"text": "ok"})
     async with connected(Editor(refuses=frozenset({"request_permission"}))) as pair:
-        assert (await pair.prompt(await pair.new(workspace), "edit")).stop_reason == "end_turn"
+        session = await pair.new(workspace)
+        assert (await pair.prompt(session, "edit")).stop_reason == "end_turn"
     assert (workspace / "a.py").read_text() == "old\n"
+    journal = Journal(Path(os.environ["DAIKU_HOME"]) / "daiku.db")
+    (given,) = [c.event for c in journal.chunks(session) if isinstance(c.event, ApprovalGiven)]
+    journal.close()
+    assert given.unattended, "it is no person's word: nothing is learnt from it"
 
 
 async def test_a_turn_is_cancelled_while_it_streams(workspace: Path, script: Script) -> None:

@@ -32,18 +32,21 @@ def retrieval(*, quick: bool) -> list[Row]:
         return asyncio.run(_retrieval(Path(folder), 10_000 if quick else 100_000, 5 if quick else 11))
 
 
-def _texts() -> Callable[[], str]:
-    """Gives short texts whose words are as frequent as those of a language."""
+def short_texts(seed: int = 7) -> Callable[[], str]:
+    """Gives short texts whose words are as frequent as those of a language; another `seed` gives others of the same
+    words."""
     chance = random.Random(7)
     words = [
         "".join(chance.choices("abcdefghijklmnopqrstuvwxyz", k=chance.randint(3, 10))) for _ in range(WORDS)
     ]
     weights = list(accumulate(1 / (place + 3) for place in range(WORDS)))
+    if seed != 7:
+        chance = random.Random(seed)
     return lambda: " ".join(chance.choices(words, cum_weights=weights, k=chance.randint(6, 20)))
 
 
 async def _retrieval(folder: Path, size: int, rounds: int) -> list[Row]:
-    text = _texts()
+    text = short_texts()
     store = SqliteMemories(folder / "memory.db", plain=True)
     texts = [text() for _ in range(size)]
     vectors = [hashed_vector(said) for said in texts]

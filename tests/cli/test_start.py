@@ -10,14 +10,18 @@ from typing import get_args
 
 import pytest
 
+from daiku.cli.commands.playbook.looks import TAUGHT
 from daiku.cli.display.evaluations import HEADS
 from daiku.cli.main import COMMANDS
 from daiku.domain.events import ApprovalKind
-from daiku.domain.runs import ApprovalMode, RunStatus
+from daiku.domain.playbook import DeltaStatus, DeltaType, Doubt, GateVerdict, Origin, Verdict, Why
+from daiku.domain.runs import ClientApprovals, RunStatus
 from daiku.domain.servers import ServerStatus
 from daiku.domain.work.patches import FileKind
 from daiku.eval.compare import Used
 from daiku.eval.results import Outcome
+from daiku.runs.recorded.normalised import Kept
+from daiku.sdk.adapting.report import Ending, Result, WhyNotTried
 from daiku.texts.catalogue import sentences
 from tests.conftest import ROOT
 
@@ -69,12 +73,27 @@ def test_every_text_that_is_said_is_there_and_every_text_is_said() -> None:
     )
     said = set(re.findall(r"""say\(\s*["']([\w.]+)["']""", source))
     made = {f"help.{name}" for name in COMMANDS} | {f"approve.{kind}" for kind in get_args(ApprovalKind)}
-    made |= {f"no_approval.{mode}" for mode in get_args(ApprovalMode) if mode != "ask"}
+    made |= {f"no_approval.{mode}" for mode in get_args(ClientApprovals) if mode != "ask"}
     made |= {f"mcp.{status}" for status in get_args(ServerStatus)}
     made |= {f"change.{kind}" for kind in get_args(FileKind) if kind != "edit"}
     made |= {f"eval.outcome.{outcome}" for outcome in get_args(Outcome)}
     made |= {f"eval.ended.{status}" for status in get_args(RunStatus)}
     made |= {f"eval.used.{what}" for what in get_args(Used)} | {f"eval.head.{name}" for name in HEADS}
+    made |= {f"lessons.{what}{one}" for what in ("told", "used") for one in ("", "_one")}
+    made |= {f"playbook.type.{kind}" for kind in get_args(DeltaType)}
+    made |= {f"playbook.status.{status}" for status in get_args(DeltaStatus)}
+    made |= {f"playbook.decided.{status}" for status in ("applied", "rejected")}
+    made |= {f"playbook.verdict.{verdict}" for verdict in get_args(Verdict)}
+    made |= {f"playbook.origin.{origin}" for origin in get_args(Origin)}
+    made |= {f"playbook.taught.{why}" for why in TAUGHT}
+    made |= {f"playbook.because.{why}" for why in get_args(Why)}
+    made |= {f"playbook.doubt.{doubt}" for doubt in get_args(Doubt)}
+    made |= {f"playbook.import.{notice}" for notice in ("of_anybody", "of_repository", "doubtful")}
+    made |= {f"replay.{kept}" for kept in get_args(Kept)}
+    made |= {f"adapt.why_not.{why}" for why in get_args(WhyNotTried) if why != "not_reached"}
+    made |= {f"adapt.ended.{ending}" for ending in get_args(Ending) if ending != "done"}
+    made |= {f"adapt.result.{result}" for result in get_args(Result)}
+    made |= {f"adapt.verdict.{verdict}" for verdict in get_args(GateVerdict)}
     assert said | made == {
         key.removeprefix("terminal.") for key in sentences("en") if key.startswith("terminal.")
     }

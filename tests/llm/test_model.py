@@ -527,6 +527,7 @@ async def test_inference_is_a_prompt_in_and_a_text_out(model_server: ModelServer
 
 
 async def test_three_methods_keep_a_conversation(model_server: ModelServer) -> None:
+    """R2.59–R2.62, R2.65"""
     models = Models(LLMSettings(lmstudio=settings(base_url=model_server.url + "/v1")))
     client = LMStudioClient("local", models)
     model_server.answer(CHAT, saying("first"), saying("second"))

@@ -3,7 +3,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from time import process_time
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +11,7 @@ from daiku.domain.messages import AssistantMessage, Image, ModelRequest, ToolMes
 from daiku.domain.tools import ToolCall, ToolSpec
 from daiku.llm.tokens import PER_IMAGE, estimate, estimate_message, estimate_request
 from daiku.texts.text import Text
+from tests.timing import cpu_seconds
 
 
 def test_plain_english_is_about_a_token_a_word() -> None:
@@ -65,9 +65,7 @@ def test_lone_surrogates_are_counted_not_refused() -> None:
 
 def test_time_grows_with_the_text_only() -> None:
     def seconds(text: str) -> float:
-        began = process_time()
-        estimate(text)
-        return process_time() - began
+        return cpu_seconds(lambda: estimate(text))
 
     unit = "x = foo(bar)  \n    日本語 " * 4000
     seconds(unit)

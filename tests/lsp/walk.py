@@ -16,6 +16,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from daiku.runs.recorded.afterwards import Afterwards
 from tests.conftest import ROOT
 from tests.lsp.conftest import connected, write_script
 from tests.lsp.pair import Client
@@ -52,11 +53,19 @@ async def one_request(workspace: Path) -> list[str]:
     async with connected(workspace) as server:
         file.write_text("one\n", encoding="utf-8")
         await _chat(server.client, model, "first")
+        await _all_learnt()
         file.write_text("one\n", encoding="utf-8")
         with recorded() as order:
             await _chat(server.client, model, "second")
     assert file.read_text(encoding="utf-8") == "two\n"
     return order
+
+
+async def _all_learnt() -> None:
+    """Wait until the server has learnt from the request before: whether it is at it still is chance."""
+    learning = {each.__qualname__ for each in (Afterwards._work, Afterwards._look_at)}
+    while any(getattr(task.get_coro(), "__qualname__", "") in learning for task in asyncio.all_tasks()):
+        await asyncio.sleep(0)
 
 
 async def _chat(client: Client, model: str, token: str) -> None:

@@ -71,8 +71,11 @@ class Copy:
             self._write(path, whole)
 
     def _write(self, path: Path, text: str) -> None:
-        """Each writing has a time of its own: by it Python tells whether what it compiled is out of date."""
+        """Each writing has a time of its own: by it Python tells whether what it compiled is out of date. What a process that
+        was still reading has compiled meanwhile is gone, too."""
         path.write_text(text, "utf-8")
+        for compiled in (path.parent / "__pycache__").glob(f"{path.stem}.*"):
+            compiled.unlink(missing_ok=True)
         moment = next(self.clock)
         os.utime(path, (moment, moment))
 

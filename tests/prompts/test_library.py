@@ -248,6 +248,7 @@ KINDS: dict[Any, Any] = {
     bool: True,
     tuple[str, ...]: ("‹one›",),
     tuple[tuple[str, str], ...]: (("‹source›", "‹passage›"),),
+    tuple[tuple[str, str, str], ...]: (("‹id›", "‹section›", "‹lesson›"),),
     tuple[Criterion, ...]: (Criterion(id="clear", text="‹criterion›"),),
 }
 """A value of each kind that variables have."""

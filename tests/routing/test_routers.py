@@ -11,7 +11,7 @@ import pytest
 
 from daiku.core.ports import Router
 from daiku.domain.errors import Failure, LLMRequestError, UsageError
-from daiku.domain.routing import Route
+from daiku.domain.runs import Route
 from daiku.routing.model import LLMRouter
 from daiku.routing.rules import RuleRouter
 from daiku.testing import FakeLLM

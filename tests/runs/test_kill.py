@@ -21,6 +21,7 @@ from daiku.domain.events import EPHEMERAL
 from daiku.domain.runs import RunResult
 from daiku.llm.table import LLMSettings
 from daiku.runs import RunRequest
+from daiku.runs.recorded.replay import replay
 from daiku.settings.config import Config
 from daiku.workspace.disk import DiskWorkspace
 
@@ -92,6 +93,7 @@ class World:
         result = await app.runs.resume(run, shown.append, approvals="all")
         again = await app.runs.resume(run, shown.append, approvals="all")
         assert again.status == result.status
+        assert (await replay(app.journal.chunks(session.session_id))).difference is None
         await app.aclose()
         return result
 

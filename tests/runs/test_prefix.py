@@ -13,12 +13,13 @@ from typing import Any
 import pytest
 
 from daiku.app import build
-from daiku.domain.events import ToolCallEvent
+from daiku.domain.events import RunStarted, ToolCallEvent
 from daiku.domain.runs import Mode, RunLimits
 from daiku.llm.tokens import estimate
 from daiku.runs.runs import RunRequest
 from daiku.settings import load
 from daiku.workspace.disk import DiskWorkspace
+from tests.playbook.told import learn
 from tests.runs.playing import Watch
 from tests.services.models import PROTOCOLS, Protocol, Said, serving
 
@@ -116,8 +117,8 @@ def is_asked(body: Mapping[str, Any]) -> bool:
 @pytest.mark.slow
 @pytest.mark.parametrize("protocol", ["anthropic", "openai-responses", "openai-chat", "gemini"])
 async def test_nearly_all_of_thirty_turns_was_sent_before(tmp_path: Path, protocol: Protocol) -> None:
-    """Three runs in one session, in act, plan and act mode, with tools that had to be found, a todo list and an
-    explorer; nothing is condensed."""
+    """Three runs in one session, in act, plan and act mode, with tools that had to be found, a todo list, an explorer, and
+    lessons of which one is new and one has changed before each run; nothing is condensed."""
     project = tmp_path / "project"
     project.mkdir()
     for n in range(LONG):
@@ -140,7 +141,10 @@ async def test_nearly_all_of_thirty_turns_was_sent_before(tmp_path: Path, protoc
         config = load(workspace=project, trusted=True, environ=environ).config
         app = build(config, workspace=DiskWorkspace((project,)), home=tmp_path / "home")
         session = None
-        for mode in MODES:
+        lesson = learn(app, "Values are made by compute().")
+        for number, mode in enumerate(MODES):
+            learn(app, f"Values are made by compute(), {number} by hand.", type="update", bullet_id=lesson)
+            learn(app, f"Part {number} is read last.")
             request = RunRequest(ASKED, approvals="all", mode=mode, session=session)
             result = await app.runs.run(request, watch)
             assert result.status == "completed", result
@@ -148,6 +152,8 @@ async def test_nearly_all_of_thirty_turns_was_sent_before(tmp_path: Path, protoc
         await app.aclose()
     called = [c.event.tool for c in watch.chunks if isinstance(c.event, ToolCallEvent)]
     assert {"search/symbols", "git/status", "files/move", "agent/explore", "todo/write"} <= set(called)
+    starts = [c.event for c in watch.chunks if isinstance(c.event, RunStarted) and c.parent is None]
+    assert [len(start.lessons) for start in starts] == [2, 3, 4]
     assert (project / "g1.txt").is_file()
     assert not {"compacted", "pruned"} & set(watch.types())
     bodies = [r["body"] for r in service.requests if is_asked(r["body"])]

@@ -34,9 +34,7 @@ async def test_an_allowed_server_is_called_from_another_thread_and_keeps_its_ses
 
     def servers() -> tuple[McpServers, ToolRegistry]:
         registry = ToolRegistry(())
-        place = McpContext(
-            (project,), str(project), tmp_path / "home", ConsentStore(tmp_path / "home" / "daiku.db")
-        )
+        place = McpContext((project,), tmp_path / "home", ConsentStore(tmp_path / "home" / "daiku.db"))
         return McpServers((wild("plain"),), registry, place), registry
 
     with MCPToolClient(servers, context) as client:

@@ -33,7 +33,7 @@ def used(client: MCPToolClient) -> None:
 def test_its_thread_and_its_loop_end_with_it_also_after_an_error(tmp_path: Path) -> None:
     registry = ToolRegistry([Tool("a/where", "none", Nothing, where)])
     consents = ConsentStore(tmp_path / "daiku.db")
-    servers = McpServers((), registry, McpContext((tmp_path,), "key", tmp_path, consents))
+    servers = McpServers((), registry, McpContext((tmp_path,), tmp_path, consents))
 
     def context(call: str) -> ToolContext:
         nothing = cast(Any, None)

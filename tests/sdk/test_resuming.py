@@ -106,8 +106,8 @@ async def test_a_store_is_a_path_or_its_url(tmp_path: Path) -> None:
         second = await runner.run(agent, "And?", session=first.session_id)
     assert second.session_id == first.session_id
     assert (tmp_path / "a.db").is_file()
-    with pytest.raises(ValueError, match="`store` cannot be a postgresql database yet"):
-        Runner(store="postgresql://localhost/daiku")
+    with pytest.raises(ValueError, match="`store` cannot be a mysql database"):
+        Runner(store="mysql://localhost/daiku")
     with pytest.raises(ValueError, match="`store` is a folder"):
         Runner(store=tmp_path)
 

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 from daiku import Agent, Result, Runner, tool
-from daiku.sdk import stream
-from daiku.sdk.stream import LoopThread
 from daiku.testing import FakeLLM
+from daiku.tools import threads
+from daiku.tools.threads import LoopThread
 
 PATIENCE = 20.0
 """Seconds after which a run that is waited for counts as one that never ends."""
@@ -127,11 +127,11 @@ def test_a_loop_stands_still_before_what_it_waits_for_begins(monkeypatch: pytest
     submit = asyncio.run_coroutine_threadsafe
 
     def noted(work: Coroutine[Any, Any, Any], loop: asyncio.AbstractEventLoop) -> Future[Any]:
-        here: LoopThread | None = getattr(stream._HERE, "thread", None)
+        here: LoopThread | None = getattr(threads._HERE, "thread", None)
         asked.append(here is None or here.stands_still)
         return submit(work, loop)
 
-    monkeypatch.setattr(stream.asyncio, "run_coroutine_threadsafe", noted)
+    monkeypatch.setattr(threads.asyncio, "run_coroutine_threadsafe", noted)
     with closing(Runner(model=FakeLLM(call("first"), "2", "1"))) as runner:
 
         @tool

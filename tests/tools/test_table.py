@@ -5,9 +5,12 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
+from typing import Never
 
 from daiku.domain.base import JsonObject
 from daiku.memory.memory import Memory
+from daiku.playbook.playbooks import Playbooks
+from daiku.settings.config import PlaybookSettings
 from daiku.tools.face import Face, subject_of
 from daiku.tools.mcp import resources
 from daiku.tools.memory import memory_tools
@@ -16,8 +19,14 @@ from daiku.tools.tool import Tool
 from tests.cases import for_each
 from tests.conftest import ROOT
 
-TOOLS = (*builtin_tools(editor=True), *memory_tools(Memory()))
-"""Those of a memory are there only where one is."""
+
+def unread() -> Never:
+    raise AssertionError("no tool is called here")
+
+
+PLAYBOOKS = Playbooks(PlaybookSettings(), unread, unread)
+TOOLS = (*builtin_tools(editor=True, playbooks=PLAYBOOKS), *memory_tools(Memory()))
+"""Those of a memory and of playbooks are there only where one is."""
 COMPUTED = {"lines", "files", "agents"}
 """Fields of a subject that are worked out from several arguments."""
 

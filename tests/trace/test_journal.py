@@ -27,18 +27,16 @@ from daiku.domain.messages import Usage
 from daiku.domain.runs import TerminalStatus
 from daiku.store.lock import SessionLock
 from daiku.texts.text import Text
-from daiku.trace.journal import BLOCK, Journal, SessionWriter
+from daiku.trace.journal import Journal
 from daiku.trace.rows import _RUNNING
-
-
-@pytest.fixture
-def journal(tmp_path: Path) -> Journal:
-    return Journal(tmp_path / "home" / "daiku.db")
+from daiku.trace.writer import BLOCK, SessionWriter
+from tests.trace.begun import begun
+from tests.trace.conftest import OpenJournal
 
 
 def test_numbers_rise_by_one_and_deltas_are_shown_but_not_stored(journal: Journal) -> None:
     """R1.72, R1.73: numbers rise by one, and a reader gets what came behind the last that it saw."""
-    session = journal.new_session().session_id
+    session = begun(journal)
     writer = journal.writer(session)
     shown = writer.write("run_1", None, "coordinator", [RunStarted(prompt="x")])
     for word in ("a", "b", "c"):
@@ -56,31 +54,35 @@ def test_numbers_rise_by_one_and_deltas_are_shown_but_not_stored(journal: Journa
     assert [c.seq for c in journal.chunks(session, after_seq=1)] == [5, 6]
 
 
-def test_a_number_is_never_given_twice_also_when_the_process_dies(tmp_path: Path) -> None:
-    first = Journal(tmp_path / "daiku.db")
-    session = first.new_session().session_id
+def test_a_number_is_never_given_twice_also_when_the_process_dies(open_journal: OpenJournal) -> None:
+    first = open_journal()
+    lock = first.lock(session := first.add_session())
     seen = [
         c.seq
         for c in first.writer(session).write("r", None, "a", [Delta(text=str(i)) for i in range(BLOCK + 3)])
     ]
-    again = Journal(tmp_path / "daiku.db")  # the first was never closed: its numbers are lost, not reused
+    again = open_journal()  # the first was never closed: its numbers are lost, not reused
+    lock.release()
+    again.lock(session)
     seen += [c.seq for c in again.writer(session).write("r", None, "a", [Delta(text="x")])]
     assert len(set(seen)) == len(seen)
     assert seen == sorted(seen)
 
 
-def test_numbers_go_on_without_a_gap_after_a_clean_close(tmp_path: Path) -> None:
-    first = Journal(tmp_path / "daiku.db")
-    session = first.new_session().session_id
+def test_numbers_go_on_without_a_gap_after_a_clean_close(open_journal: OpenJournal) -> None:
+    first = open_journal()
+    lock = first.lock(session := first.add_session())
     first.writer(session).write("r", None, "a", [Notice(level="info", text=Text("1"))])
+    lock.release()
     first.close()
-    again = Journal(tmp_path / "daiku.db")
+    again = open_journal()
+    again.lock(session)
     assert again.writer(session).write("r", None, "a", [Notice(level="info", text=Text("2"))])[0].seq == 2
 
 
-def test_two_servers_share_one_file(tmp_path: Path) -> None:
-    one, two = Journal(tmp_path / "daiku.db"), Journal(tmp_path / "daiku.db")
-    a, b = one.new_session("a").session_id, two.new_session("b").session_id
+def test_two_servers_share_one_database(open_journal: OpenJournal) -> None:
+    one, two = open_journal(), open_journal()
+    a, b = begun(one, "a"), begun(two, "b")
     for _ in range(50):
         one.writer(a).write("ra", None, "x", [Notice(level="info", text=Text("1"))])
         two.writer(b).write("rb", None, "x", [Notice(level="info", text=Text("2"))])
@@ -88,13 +90,20 @@ def test_two_servers_share_one_file(tmp_path: Path) -> None:
     assert len(one.chunks(b)) == len(two.chunks(a)) == 50
 
 
-def test_a_process_that_ends_gives_no_number_back_that_another_one_has_taken(tmp_path: Path) -> None:
-    one, two = Journal(tmp_path / "daiku.db"), Journal(tmp_path / "daiku.db")
-    session = one.new_session("a").session_id
+def test_a_process_that_ends_gives_no_number_back_that_another_one_has_taken(
+    open_journal: OpenJournal,
+) -> None:
+    one, two = open_journal(), open_journal()
+    session = one.add_session("", "a")
     note = [Notice(level="info", text=Text("1"))]
-    numbers = [j.writer(session).write("r", None, "x", note)[0].seq for j in (one, two)]
+    numbers: list[int] = []
+    for journal in (one, two):
+        lock = journal.lock(session)
+        numbers += [journal.writer(session).write("r", None, "x", note)[0].seq]
+        lock.release()
     one.close()
-    three = Journal(tmp_path / "daiku.db")
+    three = open_journal()
+    three.lock(session)
     numbers += [three.writer(session).write("r", None, "x", note)[0].seq for _ in range(300)]
     two.close()
     assert numbers == sorted(set(numbers))
@@ -120,6 +129,8 @@ def test_a_secret_reaches_neither_the_file_nor_the_view(tmp_path: Path) -> None:
     shown = journal.writer(session).write(
         "r", None, "a", [MessageEvent(role="user", text=Text("it is hunter2"))]
     )
+    journal.note_status(session, "completed", title="it is hunter2")
+    assert journal.get_session(session).title == "it is [secret]"
     assert "hunter2" not in shown[0].json()
     assert isinstance(shown[0].event, MessageEvent)
     assert shown[0].event.text == "it is [secret]"
@@ -161,7 +172,7 @@ time.sleep(60)
 
 
 def test_a_fork_holds_the_past_up_to_a_point_under_new_ids(journal: Journal) -> None:
-    session = journal.new_session("colours").session_id
+    session = begun(journal, "colours")
     writer = journal.writer(session)
     writer.write("run_1", None, "c", [RunStarted(prompt="x"), RunFinished(status="completed")])
     writer.write("run_2", None, "c", [RunStarted(prompt="y")])
@@ -174,7 +185,7 @@ def test_a_fork_holds_the_past_up_to_a_point_under_new_ids(journal: Journal) -> 
 
 
 def test_sessions_are_found_by_what_was_said(journal: Journal) -> None:
-    one = journal.new_session("first").session_id
+    one = begun(journal, "first")
     journal.new_session("second")
     journal.writer(one).write("r", None, "c", [RunStarted(prompt="rename 50% of the colours")])
     assert [s.title for s in journal.list_sessions("50% of")] == ["first"]
@@ -183,8 +194,9 @@ def test_sessions_are_found_by_what_was_said(journal: Journal) -> None:
 
 
 def test_what_is_deleted_is_gone_and_unknown_names_are_told(journal: Journal) -> None:
-    session = journal.new_session().session_id
+    lock = journal.lock(session := journal.add_session())
     journal.writer(session).write("r", None, "c", [Notice(level="info", text=Text("x"))])
+    lock.release()
     journal.delete_session(session)
     with pytest.raises(UsageError, match="no session"):
         journal.chunks(session)
@@ -322,7 +334,7 @@ def test_what_is_about_to_be_done_is_on_the_disk_before_it_is_done(
 
 @pytest.mark.parametrize("status", ["completed", "failed", "limit", "cancelled"])
 def test_a_fork_at_the_last_answer_has_ended_as_the_run_did(journal: Journal, status: TerminalStatus) -> None:
-    session = journal.new_session().session_id
+    session = begun(journal)
     writer = journal.writer(session)
     writer.write(
         "r", None, "c", [RunStarted(prompt="x"), MessageEvent(role="assistant", text=Text("Half of it."))]
@@ -343,7 +355,8 @@ def test_a_fork_at_the_last_answer_has_ended_as_the_run_did(journal: Journal, st
     assert journal.fork_session(session, answer + 4).status == "interrupted"
 
 
-def test_what_cannot_be_stored_is_told_and_leaves_nothing_half_done(journal: Journal) -> None:
+def test_what_cannot_be_stored_is_told_and_leaves_nothing_half_done(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "daiku.db")
     session = journal.new_session().session_id
     writer = journal.writer(session)
     writer.write("run_1", None, "coordinator", [RunStarted(prompt="x")])
@@ -358,7 +371,7 @@ def test_what_cannot_be_stored_is_told_and_leaves_nothing_half_done(journal: Jou
 
 
 def test_a_name_that_is_no_text_can_be_recorded(journal: Journal) -> None:
-    session = journal.new_session().session_id
+    session = begun(journal)
     answer = ToolResponse(
         id="c", tool="files/list", ok=True, result="a\udcff.txt", data={"\udcfe": ["日\ud800本"]}
     )
@@ -380,13 +393,14 @@ def test_a_run_under_way_is_found_behind_many_that_were_killed(journal: Journal)
     assert journal.running_titles("/p", beside="", most=4) == []
 
 
-def test_runs_under_way_are_found_by_an_index_that_holds_nothing_else(journal: Journal) -> None:
+def test_runs_under_way_are_found_by_an_index_that_holds_nothing_else(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "daiku.db")
     plan = journal._db.query(f"EXPLAIN QUERY PLAN {_RUNNING}", ("/p", 4, 0))
     assert ["sessions_under_way" in row[3] for row in plan] == [True]
 
 
 def test_the_last_number_is_known_without_reading_a_session(journal: Journal) -> None:
-    session = journal.add_session()
+    session = begun(journal)
     assert journal.last_seq(session) == 0
     journal.writer(session).write("r", None, "c", [RunStarted(prompt="x"), Delta(text="y")])
     assert journal.last_seq(session) == journal.get_session(session).last_seq == 1

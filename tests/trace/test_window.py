@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import groupby
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -25,11 +24,12 @@ from daiku.domain.tools import ToolCall
 from daiku.texts.text import Text
 from daiku.trace.journal import Journal
 from tests.cases import examples
+from tests.trace.begun import begun
 
 
 def told(journal: Journal, turns: list[int], session: str = "") -> str:
     """A session (or more of one) of a run for each of `turns`, with so many calls; every third run hands over."""
-    session = session or journal.new_session().session_id
+    session = session or begun(journal)
     writer = journal.writer(session)
     for number, calls in enumerate(turns):
         run = f"run_{number}"
@@ -53,11 +53,6 @@ def told(journal: Journal, turns: list[int], session: str = "") -> str:
         for (one, parent), together in groupby(events, key=lambda e: e[:2]):
             writer.write(one, parent, "coordinator", [event for _, _, event in together])
     return session
-
-
-@pytest.fixture
-def journal(tmp_path: Path) -> Journal:
-    return Journal(tmp_path / "daiku.db")
 
 
 def pieces(journal: Journal, session: str, last: int) -> list[tuple[list[Chunk], int, Usage]]:

@@ -7,7 +7,8 @@ import { type Pending, pendingApprovals } from "../pure/chat/pending";
 import type { ActiveRun, ActiveRuns } from "./activeRuns";
 import { type Conversation, type Conversations, sessionStub } from "./conversations";
 
-const SESSION = "daiku.session";
+/** Under which a window remembers it. */
+export const SESSION = "daiku.session";
 const CHANGES_WAITING = new Set<Chunk["type"]>(["approval_asked", "approval_given", "run_finished"]);
 
 interface Needs {

@@ -76,6 +76,7 @@ const HANDLERS: Handlers = {
   openDiff: ({ chat, openDiff }, { path, diff }) => openDiff(path, diff, diffsOf(chat.chunks)),
   openFile: (_, { path, line }) => openFile(path, line),
   openLink: (_, { href }) => openLink(href),
+  openLesson: (_, { id }) => vscode.commands.executeCommand("daiku.playbook.show", id),
   copy: (_, { text }) => vscode.env.clipboard.writeText(text),
   insert: (_, { text }) => insert(text),
   setMode: ({ setMode }, { mode }) => setMode(mode),

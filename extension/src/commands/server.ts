@@ -26,15 +26,10 @@ export function serverCommands({ server, log, secrets }: ServerParts): CommandTa
     "daiku.openSettings": () => vscode.commands.executeCommand("workbench.action.openSettings", "@ext:daiku.daiku"),
     "daiku.doctor": () => showDoctor(server),
     "daiku.grants": () => showGrants(server),
-    // No server has these methods yet; a command that does nothing would say less.
-    "daiku.playbook": () => tell(t("Daiku keeps no playbook yet.")),
-    "daiku.workItems": () => tell(t("Daiku takes no work items from a tracker yet.")),
     "daiku.menu": () => showMenu(server),
     [`${VIEW}.open`]: () => vscode.commands.executeCommand("daiku.openChat"),
   };
 }
-
-const tell = (words: string) => void vscode.window.showInformationMessage(words);
 
 async function showMenu(server: Pick<Server, "state">): Promise<void> {
   const entries: [icon: string, label: string, command: string][] = [

@@ -122,6 +122,7 @@ const words = (bad: number): DoctorWords => ({
     tools: t("Tools"),
     memory: t("Memory"),
     trace: t("Traces"),
+    work: t("Work items"),
   },
   states: { good: t("Good"), note: t("Note"), bad: t("To be mended") },
   acts: {

@@ -111,6 +111,12 @@ describe("links in an answer", () => {
     expect(seen.opened).toHaveLength(opened ? 1 : 0);
   });
 
+  it("show a lesson in the playbook", async () => {
+    chatWorld().panel({ type: "openLesson", id: "com-00001" });
+    await settle();
+    expect(seen.commands.at(-1)).toEqual({ name: "daiku.playbook.show", args: ["com-00001"] });
+  });
+
   it("run no command but those of the panel", async () => {
     for (const command of ["workbench.action.terminal.new", "daiku.approve"])
       chatWorld().panel({ type: "command", command } as unknown as FromPanel);

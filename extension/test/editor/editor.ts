@@ -81,6 +81,7 @@ export function contextOf(folder: string): vscode.ExtensionContext {
   const context: Context = {
     subscriptions: [],
     ...{ workspaceState: memento() as Context["workspaceState"], secrets: secretStore() },
+    globalState: { ...memento(), setKeysForSync: () => undefined },
     ...{ extensionUri: Uri.file("/extension"), globalStorageUri: Uri.file(folder), logUri: Uri.file(folder) },
   };
   return context as vscode.ExtensionContext;

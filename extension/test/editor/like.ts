@@ -14,5 +14,5 @@ type Answer<R> = R extends Thenable<infer V> ? Thenable<Like<V> | undefined> : R
 /** What an extension is given at its activation, as far as ours uses it. */
 export type Context = Pick<
   vscode.ExtensionContext,
-  "subscriptions" | "workspaceState" | "secrets" | "extensionUri" | "globalStorageUri" | "logUri"
+  "subscriptions" | "workspaceState" | "globalState" | "secrets" | "extensionUri" | "globalStorageUri" | "logUri"
 >;

@@ -10,6 +10,8 @@ export const seen = {
   terminals: [] as { text: string; run: boolean }[],
   /** The lists to choose from, as their labels. */
   lists: [] as string[][],
+  /** The rows that a tree was made to show. */
+  revealed: [] as unknown[],
   context: new Map<string, unknown>(),
 };
 
@@ -27,8 +29,8 @@ const IDLE: Person = { picks: () => undefined, chooses: () => undefined, writes:
 export const person: Person = { ...IDLE };
 
 export function resetPerson(): void {
-  const { messages, status, opened, copied, commands, terminals, lists } = seen;
-  for (const list of [messages, status, opened, copied, commands, terminals, lists]) list.length = 0;
+  const { messages, status, opened, copied, commands, terminals, lists, revealed } = seen;
+  for (const list of [messages, status, opened, copied, commands, terminals, lists, revealed]) list.length = 0;
   seen.context.clear();
   Object.assign(person, IDLE);
 }

@@ -144,6 +144,9 @@ export class MarkdownString implements Like<vscode.MarkdownString> {
     this.value += text;
     return this as unknown as vscode.MarkdownString;
   }
+  appendText(text: string): vscode.MarkdownString {
+    return this.appendMarkdown(text);
+  }
   appendCodeblock(text: string, language = ""): vscode.MarkdownString {
     return this.appendMarkdown(`\n\`\`\`${language}\n${text}\n\`\`\`\n`);
   }

@@ -7,8 +7,8 @@ import { Disposable, EventEmitter } from "./values";
 
 /** The pages that were opened beside the texts. */
 export const webviews: { html: string; sent: unknown[]; press(message: unknown): void; close(): void }[] = [];
-/** The trees of the side bar, by the ids of their views; `look`: the person brings one into sight. */
-export const trees = new Map<string, { provider: vscode.TreeDataProvider<unknown>; look(): void }>();
+/** The trees of the side bar, by the ids of their views; `look`: the person brings one into sight, or out of it. */
+export const trees = new Map<string, { provider: vscode.TreeDataProvider<unknown>; look(visible?: boolean): void }>();
 /** Who draws the panel. */
 export const views = new Map<string, vscode.WebviewViewProvider>();
 /** What the extension's log holds. */
@@ -107,10 +107,11 @@ function createInputBox() {
 
 function createTreeView(id: string, { treeDataProvider }: vscode.TreeViewOptions<unknown>) {
   const visible = new EventEmitter<vscode.TreeViewVisibilityChangeEvent>();
-  trees.set(id, { provider: treeDataProvider, look: () => visible.fire({ visible: true }) });
+  trees.set(id, { provider: treeDataProvider, look: (now = true) => visible.fire({ visible: now }) });
   return {
     ...{ selection: [] as readonly unknown[], description: "", message: "", badge: undefined },
-    ...{ onDidChangeVisibility: visible.event, reveal: async () => undefined, dispose: nothing },
+    ...{ onDidChangeVisibility: visible.event, dispose: nothing },
+    reveal: async (node: unknown) => void seen.revealed.push(treeDataProvider.getTreeItem(node)),
   };
 }
 

@@ -2,11 +2,14 @@
 
 import { registerCommands } from "../../src/commands/register";
 import { createChanges } from "../../src/review/changes";
+import { createLessonDiffs } from "../../src/review/lessonDiff";
 import { createOriginals } from "../../src/review/originals";
 import { createChangesTree } from "../../src/trees/changes";
 import { createPlanTree } from "../../src/trees/plan";
+import { createPlaybookTree } from "../../src/trees/playbook";
 import { createSessionsTree } from "../../src/trees/sessions";
-import { commands, quietLog as log, secretStore } from "../editor/editor";
+import { createWorkTree } from "../../src/trees/work";
+import { commands, quietLog as log, memento, secretStore, Uri } from "../editor/editor";
 import { chatWorld } from "./chat";
 import type { Answers } from "./server";
 
@@ -17,6 +20,7 @@ export function commandWorld(answers: Answers = {}, failure?: { kind: "terminal"
   const changes = createChanges(chat, server, log);
   const calls: string[] = [];
   const secrets = secretStore();
+  const everywhere = memento();
   registerCommands({
     ...{ chat, server, log: { ...log, error: (line) => void calls.push(String(line)) }, changes, secrets },
     models: { chosen: "lab/one", select: async () => void calls.push("select") },
@@ -26,8 +30,10 @@ export function commandWorld(answers: Answers = {}, failure?: { kind: "terminal"
     plans: createPlanTree(chat, () => undefined),
     sessions: createSessionsTree(chat, server),
     changesTree: createChangesTree(changes),
+    ...{ playbook: createPlaybookTree(server), lessonDiffs: createLessonDiffs() },
+    ...{ work: createWorkTree(server), everywhere, place: Uri.file("/extension") },
   });
   const run = (name: string, ...args: unknown[]) => commands.executeCommand(`daiku.${name}`, ...args);
   const asked = (method: string) => server.asked.filter((one) => one.method === method).map(({ params }) => params);
-  return { ...world, changes, calls, secrets, run, asked };
+  return { ...world, changes, calls, secrets, everywhere, run, asked };
 }

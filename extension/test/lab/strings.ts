@@ -2,7 +2,7 @@
 
 import { readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
-import { AGENT_LABELS, EVENT_LINES, TOOL_FACES } from "../../src/pure/view/tables.gen";
+import { AGENT_LABELS, EVENT_LINES, type Line, TOOL_FACES } from "../../src/pure/view/tables.gen";
 
 export const EXTENSION = path.resolve(import.meta.dirname, "..", "..");
 const CALL = /\bt\(\s*("(?:[^"\\\n]|\\.)*")/g;
@@ -16,8 +16,10 @@ function sources(folder: string): string[] {
 /** Those of the tables that come from the server. */
 export function generated(): string[] {
   const faces = Object.values(TOOL_FACES).map((face) => face.title);
-  const lines = Object.values(EVENT_LINES).map((line) => line?.text ?? []);
-  return [...faces, ...Object.values(AGENT_LABELS), ...lines.flat()];
+  const lines = Object.values<Line | null>(EVENT_LINES).flatMap((line) =>
+    line ? [line.text, ...(line.cases ?? []).map(({ text }) => text)] : [],
+  );
+  return [...faces, ...Object.values(AGENT_LABELS), ...lines];
 }
 
 /** The texts, sorted. */

@@ -111,6 +111,22 @@ describe("a reply", () => {
   });
 });
 
+describe("what was learnt", () => {
+  it("is told as learnt only where it holds, and else that it waits for the person", () => {
+    const say = session();
+    const lesson = { bulletId: "r1", content: "Use `make check`.", why: "command_replaced" };
+    const view = foldAll(EMPTY, [
+      say("run_started", { prompt: "Hi" }),
+      say("bullet", { ...lesson, change: "proposed" }),
+      say("bullet", { ...lesson, change: "add" }),
+    ]);
+    expect(view.items.filter(({ kind }) => kind === "line")).toMatchObject([
+      { text: "Waits for your review in the view Playbook: {content}", fields: { content: "Use `make check`." } },
+      { text: "Learnt: {content}" },
+    ]);
+  });
+});
+
 describe("a tool call", () => {
   it("shows its output while it runs, and then what came of it", () => {
     const say = session();

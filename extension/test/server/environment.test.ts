@@ -24,7 +24,7 @@ const PROGRAM = `#!/bin/sh
 echo "$0 $@" >> "$CALLS"
 case "$*" in
   *version_info*) echo "3 12" ;;
-  *venv*) [ -n "$FAILS" ] && case "$0" in *$FAILS*) echo "error: Connection refused (os error 111)" >&2; exit 2 ;; esac
+  *venv*) [ -n "$FAILS" ] && case "$0" in */$FAILS) echo "error: Connection refused (os error 111)" >&2; exit 2 ;; esac
     for last; do :; done; mkdir -p "$last/bin"; cp "$0" "$last/bin/python" ;;
 esac
 `;

@@ -56,6 +56,25 @@ describe("the todo list in the panel", () => {
   });
 });
 
+describe("the lessons that a run was told", () => {
+  const say = chunksOf();
+  const lessons = [
+    { id: "com-00001", version: 1, text: "Keep prices in cents." },
+    { id: "com-00002", version: 1, text: "Run make." },
+  ];
+
+  it("are one line, which opens to them, and each leads to the playbook", async () => {
+    await show([say("run_started", { lessons }), say("run_finished", { usedBullets: ["com-00001"] })]);
+    const head = find(".lessons .thought-head");
+    expect(head.textContent).toBe("2 lessons from the playbook · used 1 lesson");
+    expect(head.getAttribute("aria-expanded")).toBe("false");
+    await click(head);
+    expect(texts(".lessons li")).toEqual(["com-00001 Keep prices in cents.", "com-00002 Run make."]);
+    await click(find(".lessons li:last-child button"));
+    expect(posted.at(-1)).toEqual({ type: "openLesson", id: "com-00002" });
+  });
+});
+
 describe("a plan in the panel", () => {
   const shown = () => {
     const say = chunksOf();

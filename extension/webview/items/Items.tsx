@@ -1,17 +1,20 @@
 // One item of the conversation, each kind as a component of its own.
 
+import type { ComponentChild } from "preact";
 import { memo } from "preact/compat";
+import type { Chunk, ChunkType } from "../../src/contract.gen";
 import { fillFields } from "../../src/pure/text/words";
+import type { ShownAsItCame } from "../../src/pure/view/folds";
 import type { Item } from "../../src/pure/view/items";
 import { Icon } from "../base/parts";
 import { t } from "../base/words";
 import { PlanCard } from "../plan/Plan";
-import { Answer, Thought } from "./Answers";
+import { Answer, Compacted, Pruned, Thought } from "./Answers";
 import { Approval } from "./Approval";
-import { RestoredCard } from "./Decisions";
+import { RestoredCard, ReviewLine } from "./Decisions";
 import { End, Trouble } from "./Ends";
 import { Handoff } from "./Handoff";
-import { Look } from "./Looks";
+import { Lessons } from "./Lessons";
 import { Question } from "./Question";
 import type { Surroundings } from "./surroundings";
 import { Todo } from "./Todo";
@@ -57,6 +60,8 @@ function Inner({ item, undone, redo, focus, again, session, around }: Props) {
       return around ? <PlanCard plan={item.plan} proofs={around.proofs} working={around.working} /> : null;
     case "todo":
       return <Todo items={item.todo} />;
+    case "lessons":
+      return <Lessons item={item} />;
     case "handoff":
       return around ? <Handoff item={item} around={around} /> : null;
     case "restored":
@@ -85,6 +90,15 @@ function Inner({ item, undone, redo, focus, again, session, around }: Props) {
       return ((_unknown: never) => null)(item);
   }
 }
+
+/** Events that are shown as they came, each in a look of its own. */
+type Looks<T extends ChunkType> = { [K in T]: (data: Extract<Chunk, { type: K }>["data"]) => ComponentChild };
+const LOOKS: Looks<ShownAsItCame> = {
+  compacted: (data) => <Compacted {...data} />,
+  pruned: (data) => <Pruned {...data} />,
+  review: (data) => <ReviewLine review={data} />,
+};
+const Look = ({ event }: { event: Chunk }) => (LOOKS as Looks<ChunkType>)[event.type](event.data as never);
 
 /** Calls that have a card of their own. */
 const SHOWN_OTHERWISE = new Set([

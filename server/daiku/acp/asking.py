@@ -100,7 +100,8 @@ class Questions:
             case Chosen(option=option):
                 allowed: dict[str, ApprovalDecision] = {kind: kind for kind, _ in kinds}
                 decision = allowed.get(option, "reject_once")
-        await self._hand_on(self._runs.approve(run, asked.approval_id, decision, feedback))
+        nobody = chosen == "unable"
+        await self._hand_on(self._runs.approve(run, asked.approval_id, decision, feedback, unattended=nobody))
 
     async def _answer(self, run: str, asked: InputAsked) -> None:
         if not asked.choices:

@@ -13,7 +13,7 @@ from daiku.domain.chunks import Chunk
 from daiku.domain.errors import Failure
 from daiku.domain.events import ApprovalAsked, ApprovalDecision
 from daiku.domain.messages import Usage
-from daiku.domain.runs import ApprovalMode, RunLimits, RunStatus
+from daiku.domain.runs import ClientApprovals, RunLimits, RunStatus
 from daiku.llm.families import Model
 from daiku.texts.text import Text
 
@@ -45,7 +45,7 @@ class RunnerOptions(TypedDict, total=False):
     model: str | Model
     workspace: str | PathLike[str] | None
     store: str | PathLike[str] | None
-    approvals: ApprovalMode | Approves
+    approvals: ClientApprovals | Approves
     guardrails: Sequence[Guard]
     router: Any
     memory: Remembers | None

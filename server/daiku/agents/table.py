@@ -21,6 +21,8 @@ from daiku.agents.drafting.guardian import GUARD
 from daiku.agents.drafting.reference import REFERENCE
 from daiku.agents.drafting.reflection import LESSONS, REFLECTION
 from daiku.agents.drafting.style import STYLE
+from daiku.agents.learning.curator import CURATOR
+from daiku.agents.learning.reflector import REFLECTOR
 from daiku.agents.part import Part
 from daiku.domain.errors import Failure, UsageError
 from daiku.domain.labels import Label
@@ -45,6 +47,15 @@ COMMITTER = Agent(
         label=Label("Committer", "コミッター"), description="writes the message of a commit", delegate=False
     ),
 )
+GENERATOR = Agent(
+    "generator",
+    Prompt("agents/generator"),
+    part=Part(
+        label=Label("Generator", "ジェネレーター"),
+        description="answers a task with what the playbook knows of it",
+        delegate=False,
+    ),
+)
 
 DRAFTING = (DOCUMENT, SECTIONS, DRAFT, STYLE, REFERENCE, GUARD, EVAL, REFLECTION, LESSONS)
 """The agents that revise prose: who leads, the stages, and who learns from what they came to."""
@@ -53,7 +64,7 @@ AGENTS: Mapping[str, Agent] = MappingProxyType(
         agent.name: agent
         for agent in (COORDINATOR, PLANNER, RESEARCHER, EXPLORER, CODER, RUNNER, REPORTER, COMMITTER, TEAM)
     }
-    | {agent.name: agent for agent in DRAFTING}
+    | {agent.name: agent for agent in (GENERATOR, *DRAFTING, REFLECTOR, CURATOR)}
 )
 INNER: Mapping[str, Agent] = MappingProxyType(
     {agent.name: agent for agent in (TASKS, TASK_LOOP, TASK_REPORT, BRINGER)}

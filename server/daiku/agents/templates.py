@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from daiku.agents.agent import Prompt
 from daiku.agents.coding.coder import CodeVariables
+from daiku.agents.coding.item_request import ItemVariables
 from daiku.agents.coding.planner import PlanVariables
 from daiku.agents.coding.reporter import ReportVariables
 from daiku.agents.coding.researcher import ResearchVariables
@@ -19,6 +20,8 @@ from daiku.agents.drafting.draft import SectionsVariables
 from daiku.agents.drafting.evaluator import EvaluationVariables
 from daiku.agents.drafting.part_request import PartVariables
 from daiku.agents.drafting.reflection import LessonsVariables
+from daiku.agents.learning.curator import CurationVariables
+from daiku.agents.learning.reflector import ReflectionVariables
 from daiku.agents.system_prompt import NoVariables, SystemVariables
 from daiku.agents.table import ALL_AGENTS
 
@@ -31,10 +34,12 @@ TEMPLATES: Mapping[str, type[BaseModel]] = MappingProxyType(
     {
         **_AGENTS,
         "agents/coder_request": CodeVariables,
+        "agents/curator_request": CurationVariables,
         "agents/draft_request": PartVariables,
         "agents/eval_request": EvaluationVariables,
         "agents/lessons_request": LessonsVariables,
         "agents/planner_request": PlanVariables,
+        "agents/reflector_request": ReflectionVariables,
         "agents/reporter_request": ReportVariables,
         "agents/researcher_request": ResearchVariables,
         "agents/runner_repair": RepairVariables,
@@ -47,5 +52,6 @@ TEMPLATES: Mapping[str, type[BaseModel]] = MappingProxyType(
         "parts/manners": SystemVariables,
         "parts/place": SystemVariables,
         "parts/summary": NoVariables,
+        "work/item": ItemVariables,
     }
 )

@@ -71,6 +71,28 @@ from daiku.api.plans import (
     PlanRunResult,
     PlanUpdateParams,
 )
+from daiku.api.playbook import (
+    AcceptedDelta,
+    BulletObservation,
+    PlaybookAddParams,
+    PlaybookChange,
+    PlaybookDeltasParams,
+    PlaybookDeltasResult,
+    PlaybookListParams,
+    PlaybookListResult,
+    PlaybookPlace,
+    PlaybookRef,
+    PlaybookReviewParams,
+    PlaybookReviewResult,
+    PlaybookSearchParams,
+    PlaybookSearchResult,
+    PlaybookShowResult,
+    PlaybookUpdateParams,
+    PlaybookWatchParams,
+    PlaybookWatchResult,
+    RefusedDelta,
+    ShownDelta,
+)
 from daiku.api.runs import (
     AnswerParams,
     ApproveParams,
@@ -81,6 +103,8 @@ from daiku.api.runs import (
     CommandsResult,
     DocumentParams,
     DocumentResult,
+    GenerateParams,
+    GenerateResult,
     PlanParams,
     PlanResult,
     ResearchParams,
@@ -104,6 +128,14 @@ from daiku.api.sessions import (
     SessionRef,
 )
 from daiku.api.traces import TraceResult, TraceSpan
+from daiku.api.work import (
+    WorkItemRef,
+    WorkListParams,
+    WorkListResult,
+    WorkPlace,
+    WorkWatchParams,
+    WorkWatchResult,
+)
 from daiku.domain.base import Wire
 from daiku.domain.work.handovers import CommandOutcome
 

@@ -71,7 +71,9 @@ class DoctorFinding(Localizable):
     """One thing that was looked at. `mend` says what to do about it; a client may offer it as a button: the
     `action` is its own, the `command` is for a terminal, where the person sees it before it runs."""
 
-    area: Literal["daiku", "programs", "settings", "sandbox", "models", "mcp", "tools", "memory", "trace"]
+    area: Literal[
+        "daiku", "programs", "settings", "sandbox", "models", "mcp", "tools", "memory", "trace", "work"
+    ]
     state: Literal["good", "note", "bad"]
     what: Text
     mend: Text = NO_TEXT

@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from daiku.api.base import Id, Token
 from daiku.domain.base import Wire
 from daiku.domain.events import ApprovalDecision
 from daiku.domain.messages import Image
-from daiku.domain.runs import ApprovalMode, ContextItem, Cursor, EditGrant, Mode, Range, RunLimits, RunResult
+from daiku.domain.runs import (
+    ClientApprovals,
+    ContextItem,
+    Cursor,
+    EditGrant,
+    Mode,
+    Range,
+    RunLimits,
+    RunResult,
+)
 from daiku.domain.work.documents import Depth
 from daiku.domain.work.handovers import CommandOutcome
 from daiku.domain.work.patches import FileStat, PatchJSON, RangeEdit
@@ -21,7 +32,7 @@ class RunStart(Wire):
     """Absent: a new session is made."""
     model: str | None = None
     """`name` or `provider/name`; absent: as the settings say."""
-    approvals: ApprovalMode | None = None
+    approvals: ClientApprovals | None = None
     """Absent: `ask`."""
     limits: RunLimits | None = None
     work_done_token: Token | None = None
@@ -106,9 +117,29 @@ class DocumentResult(RunResult):
     edits: tuple[RangeEdit, ...] = ()
 
 
+class GenerateParams(RunStart):
+    """A task, and the name of the prompt template that it is put into."""
+
+    query: str
+    dataset: str
+
+
+class GenerateResult(Wire):
+    """How a task was answered with the playbook's help: the Trajectory of its Generator."""
+
+    query: str
+    dataset: str
+    generated_answer: str
+    reasoning_steps: tuple[str, ...]
+    used_bullet_ids: tuple[str, ...]
+    status: Literal["success", "failure"]
+    error_message: str | None
+    created_at: str
+
+
 class ResumeParams(Wire):
     run_id: Id
-    approvals: ApprovalMode | None = None
+    approvals: ClientApprovals | None = None
     work_done_token: Token | None = None
     partial_result_token: Token | None = None
 

@@ -47,8 +47,6 @@ def tell_notices(loaded: Loaded) -> None:
     hint = f" ({say('config.ignored')})" if loaded.ignored else ""
     for notice in loaded.notices:
         people.write(people.paint(f"! {safe(localize(notice))}{hint}", "yellow") + "\n")
-    for line in loaded.without_effect:
-        people.write(people.paint(f"! {safe(localize(line))}", "yellow") + "\n")
 
 
 @asynccontextmanager

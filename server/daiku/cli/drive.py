@@ -18,8 +18,9 @@ from daiku.cli.main import CANCELLED, FAILED, USAGE, complain, silence_broken_pi
 from daiku.dataclass import dataclass
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError
-from daiku.domain.events import ApprovalAsked, InputAsked, RunStarted
-from daiku.domain.runs import ApprovalMode, RunResult
+from daiku.domain.events import ApprovalAsked, InputAsked, Notice, RunStarted
+from daiku.domain.held import Bullet
+from daiku.domain.runs import ClientApprovals, RunResult
 from daiku.sdk.fronts import App, Listener
 from daiku.texts.terminal import locale_of, localize, say
 
@@ -46,7 +47,7 @@ class RunMode:
     read. With `steer`, lines typed meanwhile are told to the model. `drafts`: a plan that was only
     drafted is work that is left."""
 
-    approvals: ApprovalMode
+    approvals: ClientApprovals
     attended: bool
     as_json: bool = False
     steer: bool = False
@@ -90,7 +91,17 @@ async def drive(app: App, start: Start, how: RunMode) -> tuple[int, RunResult]:
     if seen.run and not how.as_json:  # what a finished run used is not used again
         _costs(result, people, time.monotonic() - began)
     _conclude(result, code, how)
+    await app.runs.afterwards.settle(looks=not app.runs.afterwards.holds_looks)
+    if not how.as_json:
+        _tell_learnt(app, result, show, language)
     return code, result
+
+
+def _tell_learnt(app: App, result: RunResult, show: Show, language: str) -> None:
+    """Show what the run taught; the person has its answer already."""
+    later = app.journal.chunks(result.session_id, result.last_seq)
+    for chunk in (each for each in later if isinstance(each.event, Bullet | Notice)):
+        show(chunk.in_language(language))
 
 
 def exit_code(result: RunResult, how: RunMode) -> int:

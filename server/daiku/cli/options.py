@@ -12,7 +12,7 @@ from daiku.cli.display.term import person_present
 from daiku.cli.main import usage
 from daiku.dataclass import dataclass
 from daiku.domain.base import JsonObject
-from daiku.domain.runs import ApprovalMode, Mode
+from daiku.domain.runs import ClientApprovals, Mode
 from daiku.texts.terminal import say
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -26,7 +26,7 @@ class RunOptions:
     folder: str | None
     model: str
     mode: Mode
-    approve: ApprovalMode | None
+    approve: ClientApprovals | None
     as_json: bool
     session: str | None
     last: bool
@@ -35,7 +35,7 @@ class RunOptions:
     max_rounds: int | None
     max_seconds: int | None
 
-    def approvals(self) -> ApprovalMode:
+    def approvals(self) -> ClientApprovals:
         """What is granted beforehand; what it does not grant is asked of the person at the terminal,
         and refused where nobody is there. Raises UsageError."""
         there = self.attended

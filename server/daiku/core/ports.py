@@ -10,8 +10,8 @@ from typing import Any, Literal, Protocol
 from daiku.dataclass import dataclass
 from daiku.domain.base import JsonObject
 from daiku.domain.guardrails import GuardrailAnswer
-from daiku.domain.routing import Route
-from daiku.domain.runs import Position, Range
+from daiku.domain.held import Lesson
+from daiku.domain.runs import Position, Range, Route
 from daiku.domain.servers import Consent
 from daiku.domain.work.patches import FileStat, Patch
 
@@ -84,6 +84,10 @@ class Checkpoints(Protocol):
 
     async def settle(self, checkpoint_id: str, patch: Patch) -> None:
         """Record the final result of an edit that the editor changed further (e.g. its formatter)."""
+        ...
+
+    def has(self, checkpoint_id: str) -> bool:
+        """Whether it is there: old ones go, and another machine has its own."""
         ...
 
     async def restore(self, checkpoint_id: str) -> tuple[FileStat, ...]:
@@ -264,4 +268,30 @@ class Remembers(Protocol):
 
     async def forget(self, memory_id: str) -> bool:
         """Remove what has this id; whether there was such a thing."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FoundLesson:
+    """A lesson of the playbook that fits a question, and how well (0 to 1). `resting`: runs that followed it went wrong too
+    often, so that no run is told it."""
+
+    lesson: Lesson
+    section: str
+    score: float
+    resting: bool = False
+
+
+class Advises(Protocol):
+    """The playbooks as runs and tools hold them."""
+
+    async def recall(
+        self, question: str, *, personal: bool = True, window: int = 0, working: bool = False
+    ) -> tuple[Lesson, ...]:
+        """The lessons that a run is told, the best first. `personal`: also those of the person's own playbook. `window`:
+        the model's, in tokens; 0 where it is unknown. `working`: the run may change files."""
+        ...
+
+    async def search(self, question: str, most: int = 0, *, personal: bool = True) -> tuple[FoundLesson, ...]:
+        """What fits `question` best; 0: as many as a run is told at most."""
         ...

@@ -6,25 +6,15 @@ from pydantic import Field, model_validator
 
 from daiku.domain.base import JsonObject, Localizable, Wire
 from daiku.domain.errors import Failure
-from daiku.domain.held import Compacted, Pruned, Recalled, RulesText, Todo
-from daiku.domain.labels import Label, Line
+from daiku.domain.held import Bullet, Compacted, Lesson, Pruned, Recalled, Reflected, RulesText, Todo
+from daiku.domain.labels import Aside, LineEvent
 from daiku.domain.messages import Image, Usage
 from daiku.domain.runs import ContextItem, EnvironmentFact, Mode, RunLimits, TerminalStatus
 from daiku.domain.tools import Outcome, ToolCall, ToolImage, with_outcome
 from daiku.domain.work.handovers import Brief, Handover, NestedEvidence
-from daiku.domain.work.patches import FileStat, Irrevocable, ReviewDecision
+from daiku.domain.work.patches import FileStat, Restored, Review
 from daiku.domain.work.plans import Plan, PlanStanding
 from daiku.texts.text import Said, Text, renderings
-
-
-class Aside(Wire):
-    """An event that only tells: it changes nothing of what a run knows and does."""
-
-
-class LineEvent(Aside):
-    """An event that is shown to people as one line if it has a `line`, and otherwise not at all."""
-
-    line: ClassVar[Line | None] = None
 
 
 class RunStarted(Wire):
@@ -32,7 +22,8 @@ class RunStarted(Wire):
     run carries these out, one by one, and asks no model. `driven`: its replies are worked out, and limits of a model's
     rounds do not bound them. `told` is what the agent reads in place of the prompt, made from `brief`; `tainted`: text
     from outside is in it. `rounds_before`: so many of `limits.max_rounds` the runs around it had used. `environment` is
-    what holds around it, all of it: the model is told what it was not told before; so it is with what was `recalled`."""
+    what holds around it, all of it: the model is told what it was not told before; so it is with what was `recalled`, and with the
+    `lessons` of the playbook that fit its request, each of whose versions is told once in a session."""
 
     type: ClassVar[str] = "run_started"
     prompt: str
@@ -49,6 +40,7 @@ class RunStarted(Wire):
     rounds_before: int = Field(default=0, ge=0)
     environment: tuple[EnvironmentFact, ...] = ()
     recalled: tuple[Recalled, ...] = ()
+    lessons: tuple[Lesson, ...] = ()
 
 
 class RunFinished(Localizable):
@@ -58,6 +50,8 @@ class RunFinished(Localizable):
     usage: Usage = Usage()
     plan: PlanStanding | None = None
     """The plan that the run worked or changed, as it stands now."""
+    used_bullets: tuple[str, ...] = ()
+    """The lessons that its model, or that of a nested run, cited by their ids, of those that it was told."""
 
 
 class AgentStart(LineEvent):
@@ -89,8 +83,8 @@ class HandoffStart(Wire):
 
 class HandoffEnd(Localizable):
     """A nested run came back: how it ended, its words, what it hands over (None: nothing of a kind, or
-    nothing that could be used), what it did (with the plans that it changed) and what it used,
-    and how much of what it wanted a person rejected. `problem` says why it is of no use."""
+    nothing that could be used), what it did (with the plans that it changed) and what it used (also of the lessons that
+    it was told), and how much of what it wanted a person rejected. `problem` says why it is of no use."""
 
     type: ClassVar[str] = "handoff_end"
     source: str = Field(alias="from")
@@ -109,6 +103,7 @@ class HandoffEnd(Localizable):
     rejected: int = 0
     tainted: bool = False
     unattended: bool = False
+    used_bullets: tuple[str, ...] = ()
 
 
 Reminder = Literal["objection", "errors", "rounds", "last_word", "unfinished"]
@@ -258,27 +253,6 @@ class CheckpointEvent(Wire):
     files: tuple[str, ...]
 
 
-class Review(Wire):
-    """The person accepted or rejected changes of one file: `hunks` of them, 0 where there are none to
-    count. `checkpoint_id` holds how the review stood after it, and the files as they were before."""
-
-    type: ClassVar[str] = "review"
-    decision: ReviewDecision
-    path: str
-    hunks: int
-    checkpoint_id: str | None = None
-
-
-class Restored(Wire):
-    """Files were brought back to `checkpoint_id`; `redo` is the checkpoint that was taken before it."""
-
-    type: ClassVar[str] = "restored"
-    checkpoint_id: str
-    files: tuple[FileStat, ...]
-    cannot_undo: tuple[Irrevocable, ...] = ()
-    redo: str | None = None
-
-
 class Notice(Localizable):
     """A message to the person. The model is told of `rules`, which stay until the session ends, and of what has changed in
     `environment`. `attempt`: so many calls of a model failed in a row and it is called again; the last notice counts."""
@@ -289,17 +263,6 @@ class Notice(Localizable):
     attempt: int = 0
     rules: tuple[RulesText, ...] = ()
     environment: tuple[EnvironmentFact, ...] = ()
-
-
-class Bullet(LineEvent):
-    """An entry of the playbook was added, changed or removed; the playbook tells of it (issue 12)."""
-
-    type: ClassVar[str] = "bullet"
-    line: ClassVar[Line | None] = Line("lightbulb", Label("Learnt: {content}", "学習しました: {content}"))
-    bullet_id: str
-    change: str
-    content: str
-    why: str
 
 
 Event: TypeAlias = (
@@ -331,6 +294,7 @@ Event: TypeAlias = (
     | Pruned
     | Todo
     | Bullet
+    | Reflected
 )
 
 EVENTS: dict[str, type[Event]] = {cls.type: cls for cls in get_args(Event)}

@@ -149,6 +149,8 @@ class ModelRequest:
     session: str = ""
     options: tuple[tuple[str, JsonValue], ...] = ()
     """What is passed on to the service besides, by its names: the temperature, …"""
+    in_words: bool = False
+    """The reply is to be words: no call in it would be carried out."""
 
     @property
     def callable_tools(self) -> tuple[ToolSpec, ...]:

@@ -1,9 +1,10 @@
-"""A run: what was asked, its limits, how it ended."""
+"""A run: who it is for, what was asked, its limits, how it ended."""
 
 from typing import Literal
 
 from pydantic import Field
 
+from daiku.dataclass import dataclass
 from daiku.domain.base import Localizable, Wire
 from daiku.domain.errors import Failure
 from daiku.domain.messages import Usage
@@ -13,8 +14,11 @@ from daiku.texts.text import Text
 Mode = Literal["ask", "plan", "act"]
 RunStatus = Literal["completed", "cancelled", "failed", "limit", "paused"]
 TerminalStatus = Literal["completed", "cancelled", "failed", "limit"]
-ApprovalMode = Literal["ask", "edits", "all", "none"]
+ClientApprovals = Literal["ask", "edits", "all", "none"]
 """`ask` every question, `edits` are granted, `all` is granted, `none`: nobody is there to ask."""
+ApprovalMode = Literal["ask", "edits", "all", "none", "work"]
+"""What clients may ask for, and `work`, which only the worker does: a work item is worked in its own copy, and no
+person watches (`core/guard/unwatched.py` says what that allows)."""
 
 
 class RunLimits(Wire):
@@ -25,6 +29,8 @@ class RunLimits(Wire):
     max_cost: float = Field(default=0.0, ge=0, allow_inf_nan=False)
     max_seconds: int = Field(default=0, ge=0)
     max_tool_errors: int = Field(default=8, ge=0)
+    max_equal_errors: int = Field(default=0, ge=0)
+    """How many calls of one tool in a row may fail with the same words before the run ends (B2.3)."""
     max_repeats: int = Field(default=3, ge=0)
     """How often the same thing may come again, with nothing new, before the run ends."""
     max_actions: int = Field(default=50, ge=0)
@@ -100,3 +106,13 @@ class RunResult(Localizable):
     """The plan that the run worked or changed, as it stood at the end."""
     unattended: bool = False
     """Something needed a person, and nobody was there to be asked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A router's answer: whom a request is for, in this order; nobody in particular where `agents` is empty. `by` says
+    what decided it, `usage` what a model used for that."""
+
+    agents: tuple[str, ...] = ()
+    by: Literal["rule", "model", "default"] = "default"
+    usage: Usage | None = None

@@ -13,7 +13,6 @@ from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.messages import Usage
 from daiku.domain.runs import RunLimits, RunResult
-from daiku.eval.commands import Where, run_line
 from daiku.eval.copies import ANSWER, Snapshot, changed_since, make_copy, restore, snapshot, write_answer
 from daiku.eval.results import Attempt, CheckResult, Outcome
 from daiku.eval.task import Task
@@ -22,6 +21,7 @@ from daiku.settings.config import Config
 from daiku.texts.text import NO_TEXT, Text, joined, text
 from daiku.tools.sandbox import own_scratch, sandbox_state
 from daiku.tools.shell.background import ending_with_the_block
+from daiku.tools.shell.lines import Where, run_line
 from daiku.workspace.disk import DiskWorkspace
 
 PROJECT = "project"

@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Literal
 
+from daiku.core.statistics import mean_ratio, paired_difference, sign_test, wilson
 from daiku.domain.messages import Usage
 from daiku.eval.results import COUNTED, Attempt, Comparison, Evaluation, Ratio, Totals
-from daiku.eval.statistics import mean_ratio, paired_difference, sign_test, wilson
 
 CERTAIN = 0.05
 Used = Literal["calls", "prompt_tokens", "completion_tokens", "cost", "seconds"]

@@ -6,17 +6,16 @@ import asyncio
 import os
 import shutil
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 from pathspec import GitIgnoreSpec
 
 from daiku.dataclass import dataclass
-from daiku.eval.commands import CommandEnd, Where, run_argv, run_line
 from daiku.eval.task import CHECK_FILES, FILES, GitSource, Task
-from daiku.store.lock import SessionLock
+from daiku.store.yard import put_file
 from daiku.texts.text import NO_TEXT, Text, text
 from daiku.tools.git.worktrees import IDENTITY
+from daiku.tools.shell.lines import CommandEnd, Where, run_argv, run_line
 from daiku.workspace.ignores import IgnoreFiles
 
 GIT_SECONDS, SETUP_SECONDS = 600, 1200
@@ -115,32 +114,16 @@ def restore(folder: Path, patterns: Sequence[str], before: Snapshot, task: Task)
         if (old := before.files.get(name)) is None:
             (folder / name).unlink(missing_ok=True)
         else:
-            _put(folder, name, *old)
+            put_file(folder, name, *old)
     own = task.folder / CHECK_FILES
     for path in sorted(own.rglob("*")) if own.is_dir() else ():
         if path.is_file():
-            _put(folder, path.relative_to(own).as_posix(), path.read_bytes(), path.stat().st_mode & 0o777)
+            put_file(folder, path.relative_to(own).as_posix(), path.read_bytes(), path.stat().st_mode & 0o777)
 
 
 def write_answer(folder: Path, answer: str) -> None:
     """Leave the model's last answer for the checks. Raises OSError."""
-    _put(folder, ANSWER, answer.encode("utf-8", "replace"), 0o644)
-
-
-def _put(folder: Path, name: str, content: bytes, mode: int) -> None:
-    """Write a file inside `folder`, never through a link that the run left there."""
-    path, here = folder / name, folder
-    for part in Path(name).parts[:-1]:
-        here = here / part
-        if here.is_symlink() or (here.exists() and not here.is_dir()):
-            here.unlink()
-        here.mkdir(exist_ok=True)
-    if path.is_symlink() or path.is_file():
-        path.unlink()
-    elif path.is_dir():
-        shutil.rmtree(path)
-    path.write_bytes(content)
-    path.chmod(mode)
+    put_file(folder, ANSWER, answer.encode("utf-8", "replace"), 0o644)
 
 
 def _matching(folder: Path, patterns: Sequence[str]) -> list[str]:
@@ -152,41 +135,3 @@ def _matching(folder: Path, patterns: Sequence[str]) -> list[str]:
         names = ((Path(base) / name).relative_to(folder).as_posix() for name in files)
         found += [name for name in names if spec.match_file(name) and (folder / name).is_file()]
     return sorted(found)
-
-
-# ---- the folders of all copies
-
-
-@dataclass(frozen=True, slots=True)
-class Yard:
-    """The folder of one evaluation's copies, held by a lock while it goes on."""
-
-    folder: Path
-    lock: SessionLock
-
-
-def open_yard(home: Path, name: str) -> Yard:
-    """A new folder for copies below Daiku's home; those of evaluations whose process is gone are taken away.
-    Raises OSError."""
-    above = home / "evals"
-    above.mkdir(parents=True, exist_ok=True, mode=0o700)
-    for left in above.glob("*.lock"):
-        lock = SessionLock(left)
-        if lock.acquire():
-            shutil.rmtree(left.with_suffix(""), ignore_errors=True)
-            lock.release()
-            left.unlink(missing_ok=True)
-    lock = SessionLock(above / f"{name}.lock")
-    lock.acquire()
-    folder = above / name
-    folder.mkdir(mode=0o700)
-    return Yard(folder, lock)
-
-
-def close_yard(yard: Yard, *, keep: bool) -> None:
-    """Take the copies away, or leave them to the person for good."""
-    if not keep:
-        shutil.rmtree(yard.folder, ignore_errors=True)
-    with suppress(OSError):
-        yard.folder.with_suffix(".lock").unlink()
-    yard.lock.release()

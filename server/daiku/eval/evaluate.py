@@ -12,10 +12,10 @@ from daiku.domain.base import new_id
 from daiku.domain.errors import Failure, UsageError
 from daiku.eval.attempt import Job, Setting, attempt, check_model, not_made, why_not_safe
 from daiku.eval.compare import compare, totals_of
-from daiku.eval.copies import close_yard, open_yard
 from daiku.eval.pot import Pot, draw, settle
 from daiku.eval.results import Attempt, Evaluation, SettingInfo
 from daiku.eval.task import Task
+from daiku.store.yard import close_yard, open_yard
 from daiku.texts.text import Text, text
 
 log = logging.getLogger(__name__)
@@ -64,7 +64,7 @@ async def evaluate(wanted: Wanted, tell: Told, stopped: asyncio.Event) -> Evalua
         raise UsageError(Failure(kind="usage", message=why, hint=text("eval.no_sandbox.hint")))
     for setting in wanted.settings:
         await check_model(setting, wanted.home)
-    yard = await asyncio.to_thread(open_yard, wanted.home, new_id("ev"))
+    yard = await asyncio.to_thread(open_yard, wanted.home / "evals", new_id("ev"))
     jobs = [
         (task, setting, repeat)
         for repeat in range(1, wanted.repeat + 1)

@@ -8,7 +8,7 @@ from pydantic import Field, field_validator
 
 from daiku.domain.base import Wire
 from daiku.domain.events import ApprovalDecision
-from daiku.domain.runs import ApprovalMode, ContextItem, Mode, RunLimits
+from daiku.domain.runs import ClientApprovals, ContextItem, Mode, RunLimits
 
 MAX_SEQ = 2**53 - 1
 """The largest number that every JSON reader knows exactly (C1.10)."""
@@ -43,7 +43,7 @@ class RunStart(Wire):
     mode: Mode = "act"
     model: str | None = None
     context: tuple[ContextItem, ...] = ()
-    approvals: ApprovalMode = "ask"
+    approvals: ClientApprovals = "ask"
     limits: RunLimits | None = None
 
     @field_validator("text")
@@ -63,7 +63,7 @@ class RunRef(Wire):
 class RunResume(RunRef):
     """`POST /v1/runs/{id}/resume`."""
 
-    approvals: ApprovalMode = "ask"
+    approvals: ClientApprovals = "ask"
     model: str = ""
 
 

@@ -44,6 +44,9 @@ class RetryPolicy:
     longest_delay: float = 30.0
     longest_retry_after: float = 120.0
     """A service that asks for a longer wait than this is given up at once."""
+    unreadable: int = 1
+    strict: bool = False
+    """How often a reply is asked for again that does not hold to its text protocol; `strict`: words alone do not."""
 
 
 def is_transient(error: LLMError) -> bool:
@@ -60,8 +63,7 @@ def retry_delay(attempt: int, error: LLMError, policy: RetryPolicy, chance: floa
     """
     if attempt > policy.retries or not is_transient(error):
         return None
-    asked = error.retry_after or 0.0
-    if asked > policy.longest_retry_after:
+    if (asked := error.retry_after or 0.0) > policy.longest_retry_after:
         return None
     backoff = min(policy.longest_delay, policy.first_delay * 2.0 ** (attempt - 1))
     return max(asked, backoff * (0.5 + chance / 2))
@@ -206,7 +208,8 @@ class LLMAdapter:
             protocol == "native" and not self.entry.writes_calls(self.settings.base_url)
         ):
             return filter_reply(self.provider.stream(request))
-        return TextCallStream(self.provider, protocol).stream(request)
+        again, strict = self.policy.unreadable, self.policy.strict
+        return TextCallStream(self.provider, protocol, again, strict).stream(request)
 
     def _with_price(self, reply: Reply, request: ModelRequest) -> Reply:
         usage = reply.usage

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
 from urllib.parse import quote
 
 from pydantic import JsonValue
 
-from daiku.core.retrieval.hashed import DIMENSION, NAME, UNRELATED, hashed_vector
 from daiku.core.retrieval.vectors import Vector, whole_vector
 from daiku.dataclass import dataclass, field
 from daiku.domain.base import JsonObject
@@ -17,6 +15,7 @@ from daiku.domain.config import ProviderSettings
 from daiku.domain.errors import Failure, LLMError, UsageError
 from daiku.llm.adapter import Clock, RetryPolicy, retry_delay
 from daiku.llm.choice import Probe, missing_requirement
+from daiku.llm.embedder import Embedder, HashedWords
 from daiku.llm.table import PROVIDERS, LLMSettings
 from daiku.llm.transport.failures import unreadable_error
 from daiku.llm.transport.service import Service
@@ -28,49 +27,6 @@ BATCH = 64
 """Texts of one request."""
 LEAST_ALIKE = 0.3
 """Texts that a model finds less alike than this have nothing to do with one another."""
-
-
-class Embedder(Protocol):
-    """Makes vectors from texts. Vectors of two embedders, or of two dimensions, are never compared."""
-
-    @property
-    def name(self) -> str:
-        """Its name, which is kept with each vector."""
-        ...
-
-    @property
-    def unrelated(self) -> float:
-        """The cosine below which two texts have nothing in common."""
-        ...
-
-    @property
-    def describe(self) -> Text:
-        """What it matches, in a sentence for a person."""
-        ...
-
-    async def embed(self, texts: Sequence[str]) -> list[Vector]:
-        """A vector for each text, all of one dimension. Raises LLMError."""
-        ...
-
-    async def aclose(self) -> None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class HashedWords:
-    """The embedder that needs no model and no download: it matches words and their pieces, not meanings."""
-
-    name: str = f"{NAME}/{DIMENSION}"
-    unrelated: float = UNRELATED
-
-    @property
-    def describe(self) -> Text:
-        return text("memory.matches_words")
-
-    async def embed(self, texts: Sequence[str]) -> list[Vector]:
-        return [hashed_vector(each) for each in texts]
-
-    async def aclose(self) -> None:
-        """Nothing is open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,3 +210,12 @@ def open_embedder(name: str, llm: LLMSettings, clock: Clock | None = None) -> Em
     settings = llm.of(provider)
     service = PROVIDERS[provider].service(settings)
     return ServiceEmbedder(model, service, settings, _PROTOCOLS[provider], clock=clock or Clock())
+
+
+def embedder_of(name: str, llm: LLMSettings) -> Embedder:
+    """The embedder of the settings. A missing key is no reason not to start: until it is there words are searched.
+    Raises UsageError for a name that means no embedder."""
+    try:
+        return open_embedder(name, llm)
+    except LLMError as wrong:
+        return Unusable(name, wrong)

@@ -53,7 +53,7 @@ class Models:
     ) -> None:
         self._llm = llm
         self._deps = ProviderDeps(bridge, tuple(script_folders), demo, locale)
-        self._policy, self._clock = policy, clock
+        self.policy, self._clock = policy, clock
         self._probe = Probe(self._first_model, has_editor=bridge is not None)
         self._open: dict[str, Provider] = {}
         self._learned: dict[tuple[str, str], ModelInfo] = {}
@@ -76,7 +76,7 @@ class Models:
             entry=self._llm.entries[choice.provider],
             settings=self._llm.of(choice.provider),
             fallback=fallback,
-            policy=self._policy or RetryPolicy(),
+            policy=self.policy or RetryPolicy(),
             clock=self._clock or Clock(),
             learned=lambda: self._learned.get((choice.provider, choice.model)),
             used=self._use,

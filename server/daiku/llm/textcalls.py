@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncGenerator
 
 from daiku.core.textcalls.codecs import FormatProblem, decode, encode
@@ -25,17 +26,19 @@ from daiku.llm.provider import Provider
 from daiku.llm.reply_filter import ReplyFilter
 from daiku.texts.text import joined, text
 
-TRIES = 2
-"""A reply that cannot be read is asked for once more: each costs as much as the first."""
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class TextCallStream:
-    """One reply whose text may hold calls. One that cannot be read goes back to the model, once, with
-    what is wrong with it; natively what is still not read then is an answer."""
+    """One reply whose text may hold calls. One that cannot be read goes back to the model, `retries` times, with
+    what is wrong with it; natively once, and what is still not read then is an answer. `strict`: words alone are no
+    reply of a text protocol, unless the request asks for words."""
 
     provider: Provider
     protocol: ToolProtocol
+    retries: int = 1
+    strict: bool = False
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         """Stream the reply like `Provider.stream`, with tool calls taken out of the text."""
@@ -43,7 +46,8 @@ class TextCallStream:
         written = request if self.protocol == "native" else encode(request, self.protocol)
         offered = OfferedTools(request.callable_tools)
         usage = Usage()
-        for attempt in range(1, TRIES + 1):
+        tries = 1 + (1 if self.protocol == "native" else self.retries)
+        for attempt in range(1, tries + 1):
             reply: Reply | None = None
             reply_filter = ReplyFilter(lambda: HumanText(offered, own=own))
             pieces = self.provider.stream(written)
@@ -61,14 +65,15 @@ class TextCallStream:
                 await pieces.aclose()
             assert reply is not None, "a stream ends with a Reply or raises"
             usage = usage.plus(reply.usage)
-            read = self._read(reply, request, last=attempt == TRIES)
+            read = self._read(reply, request, last=attempt == tries)
             if isinstance(read, AssistantMessage):
                 prose = None if reply.message.text.id else reply_filter.prose  # our own words come whole
                 if prose and (left := prose.unshown_text(read.text)):
                     yield TextDelta(left)
                 yield _final_reply(reply, read, usage)
                 return
-            if attempt < TRIES:
+            logger.info("reply %d of %d of %s was not read: %s", attempt, tries, request.model, read.problem)
+            if attempt < tries:
                 unreadable = text("llm.reply_unreadable", what=read.problem)
                 yield Restarted(joined("sentences", [unreadable, text("llm.asking_again")]), attempt, 0.0)
                 written = _with_correction(written, reply, read)
@@ -76,7 +81,7 @@ class TextCallStream:
             Failure(
                 kind="format",
                 message=text(
-                    "llm.not_the_protocol", model=request.model, protocol=self.protocol, count=TRIES
+                    "llm.not_the_protocol", model=request.model, protocol=self.protocol, count=tries
                 ),
                 hint=text("llm.choose_tool_protocol"),
             )
@@ -87,7 +92,12 @@ class TextCallStream:
         if reply.message.text.id or (self.protocol == "native" and whole):
             return reply.message
         read = decode(
-            reply.message, self.protocol, finish=reply.finish, tools=request.callable_tools, again=last
+            reply.message,
+            self.protocol,
+            finish=reply.finish,
+            tools=request.callable_tools,
+            again=last,
+            strict=self.strict and not request.in_words,
         )
         given_up = isinstance(read, FormatProblem) and self.protocol == "native"
         return reply.message if given_up and (last or reply.finish == "length") else read

@@ -77,7 +77,7 @@ class ClientConnection:
         """Get ready, and say what is wrong with the settings in one line."""
         try:
             await self._fetch_settings()
-            await self.app()
+            await (await self.app()).runs.afterwards.make_up()
         except DaikuError as error:
             self.show(ERROR, joined("sentences", [error.failure.message, error.failure.hint]))
 
@@ -126,8 +126,6 @@ class ClientConnection:
         way = " (daiku config trust)" if loaded.ignored and self.offer.trusted is None else ""
         for notice in loaded.notices:
             self.show(WARNING, notice, way)
-        for line in loaded.without_effect:
-            self.show(WARNING, line)
         return build(
             loaded.config,
             workspace=self.workspace,

@@ -14,7 +14,7 @@ from daiku.core.retrieval.terms import VERSION, terms
 from daiku.core.retrieval.vectors import Vector
 from daiku.domain.errors import DaikuError
 from daiku.memory.store import Embedded, Entry, Scope, Waiting
-from daiku.store.postgres import PostgresDatabase
+from daiku.store.async_postgres import AsyncPostgres
 
 LOCK = 0x6461696B75
 """Held while the tables are made: several processes may start at once."""
@@ -53,7 +53,7 @@ class PostgresMemories:
     even where it is there."""
 
     def __init__(self, url: str, *, plain: bool = False) -> None:
-        self._db = PostgresDatabase(url)
+        self._db = AsyncPostgres(url)
         self._plain = plain
         self._prepared = False
         self._preparing = asyncio.Lock()

@@ -8,9 +8,8 @@ from daiku.domain.errors import Failure, UsageError
 from daiku.memory.postgres_store import PostgresMemories
 from daiku.memory.sqlite_store import SqliteMemories
 from daiku.memory.store import MemoryStore
+from daiku.store.opening import SERVER
 from daiku.texts.text import text
-
-POSTGRES = ("postgresql", "postgres")
 
 
 def open_store(place: str | Path | None) -> MemoryStore:
@@ -21,7 +20,7 @@ def open_store(place: str | Path | None) -> MemoryStore:
     scheme, is_url, rest = str(place).partition("://")
     if isinstance(place, Path) or not is_url:
         return SqliteMemories(Path(place))
-    if scheme in POSTGRES:
+    if scheme in SERVER:
         return PostgresMemories(str(place))
     if scheme == "sqlite" and len(rest) > 1 and rest.startswith("/"):
         return SqliteMemories(Path(rest[1:]))

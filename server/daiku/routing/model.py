@@ -10,7 +10,7 @@ from typing import Any
 from daiku.core.replies.parse import json_values
 from daiku.domain.errors import DaikuError, UsageError
 from daiku.domain.messages import ModelRequest, Reply, Usage, UserMessage
-from daiku.domain.routing import Route
+from daiku.domain.runs import Route
 from daiku.llm.families import Model
 from daiku.routing.rules import Rule, RuleRouter, names_of
 

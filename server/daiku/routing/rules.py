@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TypeAlias, cast
 
-from daiku.domain.routing import Route
+from daiku.domain.runs import Route
 from daiku.llm.families import Model
 
 Rule: TypeAlias = tuple[str, Sequence[Any]]

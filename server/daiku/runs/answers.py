@@ -61,4 +61,4 @@ def _grant_key(log: RunLog, policy: Policy, approval_id: str) -> str:
     asked = next(a for a in state.questions.approvals.values() if a.approval_id == approval_id)
     call = next((c for c in state.calls.pending if c.id == asked.call_id), None)
     spec = log.services.registry.spec(call.tool) if call is not None else None
-    return "" if call is None or spec is None else verdict(call, spec, policy).key
+    return "" if call is None or spec is None or not asked.remember else verdict(call, spec, policy).key

@@ -1,21 +1,28 @@
-"""Run the loop until a run ends, and record the end where it is cancelled, timed out or failed."""
+"""Run the loop until a run ends, record the end where it is cancelled, timed out or failed; how a nested one comes back."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
+from typing import NamedTuple
 
+from daiku.agents.agent import Agent
+from daiku.core.proof.evidence import to_handover
+from daiku.core.replies.parse import Unreadable
 from daiku.core.run import loop
 from daiku.core.run.plan_outcome import ending
+from daiku.core.state.lessons import used_bullets
 from daiku.core.state.state import State
 from daiku.domain.errors import DaikuError, Failure
-from daiku.domain.events import Event, ToolResponse
+from daiku.domain.events import Event, HandoffEnd, ToolResponse
 from daiku.domain.runs import TerminalStatus
+from daiku.domain.tools import ToolCall
+from daiku.domain.work.handovers import Handover, NestedEvidence
 from daiku.runs.live import LiveRun
 from daiku.runs.ports.run_ports import RunPorts
 from daiku.runs.run_log import RunLog, prompt_notices
 from daiku.runs.waiting import Paused
-from daiku.texts.text import text
+from daiku.texts.text import NO_TEXT, Text, text
 
 log = logging.getLogger(__name__)
 
@@ -69,19 +76,22 @@ def end(log: RunLog, status: TerminalStatus, failure: Failure | None) -> None:
     if state.finished is not None:
         return
     open_calls = [c for c in state.calls.pending if c.id in state.calls.started]
-    closing: list[Event] = [
-        ToolResponse(
-            id=c.id,
-            tool=c.tool,
-            ok=False,
-            outcome="cancelled" if status == "cancelled" else "interrupted",
-            result=CANCELLED if status == "cancelled" else CUT_SHORT,
-        )
-        for c in open_calls
-    ]
+    closing: list[Event] = [cut_short(c, status) for c in open_calls]
     if failure is not None:
         closing.append(failure)
     log.record(*closing, *ending(state, status))
+
+
+def cut_short(call: ToolCall, status: TerminalStatus) -> ToolResponse:
+    """The response of a call that was under way when its run was ended from outside."""
+    by_person = status == "cancelled"
+    return ToolResponse(
+        id=call.id,
+        tool=call.tool,
+        ok=False,
+        outcome="cancelled" if by_person else "interrupted",
+        result=CANCELLED if by_person else CUT_SHORT,
+    )
 
 
 def time_limit_failure(seconds: int) -> Failure:
@@ -94,3 +104,66 @@ def time_limit_failure(seconds: int) -> Failure:
 
 def unexpected() -> Failure:
     return Failure(kind="internal", message=text("runs.unexpected"), hint=text("runs.see_log"))
+
+
+class Between(NamedTuple):
+    """Who takes the nested run `run` back, and for which call. `elsewhere`: it worked in a copy of the project, so that
+    its edits are none of its parent's; `followed`: its parent has its plans already, and newer ones."""
+
+    source: str
+    run: str
+    call: str
+    elsewhere: bool
+    followed: bool
+
+
+def handed_back(agent: Agent, state: State, between: Between) -> HandoffEnd:
+    """How a finished nested run of `agent` comes back, worked out from its state alone."""
+    handover, problem = _handed(agent, state)
+    if state.failure is not None:
+        problem = state.failure.message
+    finished = state.finished
+    return HandoffEnd.model_validate(
+        {
+            "from": between.source,
+            "to": agent.name,
+            "result": _returned(agent, (finished.text if finished is not None else NO_TEXT) or problem),
+            "run": between.run,
+            "call_id": between.call,
+            "status": finished.status if finished is not None else "failed",
+            "handover": handover,
+            "problem": problem,
+            "error": state.failure,
+            "deeds": NestedEvidence(commands=state.done.commands)
+            if between.elsewhere
+            else to_handover(state.done),
+            "plans": state.plans.all if state.plans.last and not between.followed else (),
+            "usage": state.spending.usage,
+            "rounds": state.spending.rounds + state.nested.rounds,
+            "rejected": _rejected(state),
+            "tainted": state.tainted,
+            "unattended": state.unattended,
+            "used_bullets": used_bullets(state),
+        }
+    )
+
+
+def _rejected(state: State) -> int:
+    own = sum(
+        given.decision in ("reject_once", "reject_always") for given in state.questions.decisions.values()
+    )
+    return own + sum(back.rejected for back in state.nested.returned)
+
+
+def _handed(agent: Agent, state: State) -> tuple[Handover | None, Text]:
+    """What the run hands over, or why that is of no use."""
+    found = None if agent.stage is None else agent.stage.hand_back(state)
+    return (None, found.problem) if isinstance(found, Unreadable) else (found, Text(""))
+
+
+def _returned(agent: Agent, answer: Text) -> Text:
+    """What the agent's own function makes of its answer. Raises what that raises, TypeError where it is no text."""
+    made: object = agent.on_handoff_return(answer)
+    if not isinstance(made, str):  # pyright: ignore[reportUnnecessaryIsInstance]  # untyped programs
+        raise TypeError(f"on_handoff_return of the agent {agent.name!r} gave {type(made).__name__}, not text")
+    return Text(made)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from daiku.agents.agent import Agent
 from daiku.core.run.reminders import reserves_final_round
@@ -16,6 +16,7 @@ from daiku.domain.events import ApprovalGiven, InputGiven
 from daiku.domain.runs import ApprovalMode
 from daiku.domain.tools import ToolResult
 from daiku.runs.answers import record_answer
+from daiku.runs.environment import Beginning
 from daiku.runs.run_budget import RunBudget
 from daiku.runs.run_log import RunLog, open_log
 from daiku.runs.services import RunServices
@@ -45,6 +46,15 @@ class RunTree:
     attended: bool
     under_way: dict[str, LiveRun]
     nested: NestedWork
+    beginning: Beginning = field(default_factory=Beginning)
+    """The look at how the project stands as they begin."""
+
+
+class ModelTold(NamedTuple):
+    """What a run's model is told besides the conversation, and how many tokens it takes (0: not known)."""
+
+    system: str
+    context: int
 
 
 @dataclass(eq=False, slots=True)
@@ -63,6 +73,8 @@ class LiveRun:
     cancelled: bool = False
     task: asyncio.Task[State] | None = field(default=None, init=False)
     """What works for it; None until it has begun."""
+    told: ModelTold | None = field(default=None, init=False)
+    """None until it is known, and where no model is asked."""
     waits: PersonWaits = field(init=False)
 
     def __post_init__(self) -> None:
@@ -99,6 +111,13 @@ class LiveRun:
             depth=self.depth + 1,
             kept_rounds=self.kept_rounds + reserves_final_round(self.record.state),
         )
+
+    @property
+    def is_pausing(self) -> bool:
+        """Whether it is to stop at the next boundary, itself or a run around it: a nested run may begin while the one
+        around it is paused."""
+        around = self.tree.under_way.get(self.log.parent or "")
+        return self.pausing or (around is not None and around.is_pausing)
 
     def pause(self) -> None:
         """Stop at the next boundary, nested runs too; waits for a person end at once."""

@@ -1,4 +1,4 @@
-"""Memory in a run (R1.93): what is recalled when it begins, and the tools of agents that have a memory."""
+"""What a run is told of earlier ones as it begins: memories (R1.93) and lessons of the playbook; the tools of a memory."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from daiku.agents.agent import Agent
 from daiku.core.ports import Remembers
 from daiku.domain.errors import DaikuError
 from daiku.domain.events import Notice
-from daiku.domain.held import Recalled
+from daiku.domain.held import Lesson, Recalled
+from daiku.domain.runs import ApprovalMode, Mode
 from daiku.runs.request import RunRequest
 from daiku.runs.services import RunServices
 from daiku.texts.text import Text, joined, text
 
 RECALL_SECONDS = 5.0
-"""How long a run waits for its memory before it begins without it."""
+"""How long a run waits for its memory, or its playbooks, before it begins without them."""
 SHOWN = 80
 """Characters of a memory that the person is shown."""
 
@@ -25,9 +26,9 @@ async def recall(
     services: RunServices, agent: Agent, request: RunRequest, session: str
 ) -> tuple[tuple[Recalled, ...], tuple[Notice, ...]]:
     """What the memory of a run holds for its request, and what the person is told of it. A memory that fails or does
-    not answer stops no run."""
+    not answer stops no run. A run on a work item is told nothing: its words are read by others."""
     memory = memory_of(services, agent)
-    if memory is None:
+    if memory is None or request.approvals == "work":
         return (), ()
     try:
         async with asyncio.timeout(RECALL_SECONDS):
@@ -38,6 +39,28 @@ async def recall(
         return (), (_without(wrong.failure.message),)
     recalled = tuple(Recalled(id=each.id, text=each.text, score=each.score) for each in found)
     return recalled, (_told(recalled),) if recalled else ()
+
+
+async def recall_lessons(
+    services: RunServices, question: str, approvals: ApprovalMode, mode: Mode, window: int = 0
+) -> tuple[tuple[Lesson, ...], tuple[Notice, ...]]:
+    """What the playbooks say of a run's request, and what the person is told where they cannot be asked: that stops no
+    run. A run on a work item is told nothing of the person's own playbook: its words are read by others; one that only
+    answers nothing of how to build and to test, unless it was asked about that. `window`: what the model can be sent, in
+    tokens; 0 where it is unknown."""
+    if services.playbooks is None:
+        return (), ()
+    try:
+        async with asyncio.timeout(RECALL_SECONDS):
+            personal, working = approvals != "work", mode != "ask"
+            told = services.playbooks.recall(question, personal=personal, window=window, working=working)
+            return await told, ()
+    except TimeoutError:
+        return (), (_untaught(text("memory.no_answer", seconds=f"{RECALL_SECONDS:g}")),)
+    except DaikuError as wrong:
+        return (), (_untaught(wrong.failure.message),)
+    except OSError as wrong:
+        return (), (_untaught(Text(str(wrong))),)
 
 
 def memory_of(services: RunServices, agent: Agent) -> Remembers | None:
@@ -65,6 +88,10 @@ _COPIES: WeakKeyDictionary[Agent, tuple[Remembers, Agent]] = WeakKeyDictionary()
 
 def _without(why: Text) -> Notice:
     return Notice(level="warning", text=text("memory.not_asked", why=why))
+
+
+def _untaught(why: Text) -> Notice:
+    return Notice(level="warning", text=text("playbook.not_asked", why=why))
 
 
 def _told(recalled: Sequence[Recalled]) -> Notice:

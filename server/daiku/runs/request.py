@@ -20,6 +20,7 @@ from daiku.domain.tools import ToolCall
 
 if TYPE_CHECKING:
     from daiku.core.changes.scope import EditPlace
+    from daiku.domain.held import Lesson
     from daiku.domain.work.handovers import Brief
 
 GO_ON = (
@@ -53,6 +54,10 @@ class RunRequest:
     """The edit that was asked for by pointing; a resumed run asks about it again."""
     cursor: Cursor | None = None
     """Where the person works in the editor."""
+    lessons: tuple[Lesson, ...] | None = None
+    """The lessons of the playbook that `told` holds; None: those that fit `text` are looked for."""
+    tainted: bool = False
+    """`text` holds words of strangers: nothing counts as asked for by a person, from the first call on."""
 
 
 async def locate_grant(grant: EditGrant | None, workspace: Workspace) -> EditPlace | None:
@@ -115,6 +120,7 @@ def continue_request(own: Sequence[Chunk], state: State) -> RunRequest | None:
         calls=calls,
         told=again,
         brief=None if start.driven and plan is None else brief,
+        tainted=start.tainted,
     )
 
 

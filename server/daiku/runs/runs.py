@@ -18,7 +18,6 @@ from daiku.domain.events import (
     Event,
     InputGiven,
     MessageEvent,
-    Notice,
     PlanEvent,
     RunFinished,
 )
@@ -26,18 +25,20 @@ from daiku.domain.runs import ApprovalMode, RunResult
 from daiku.domain.work.plans import Plan
 from daiku.runs.answers import asks, check_answer, record_answer
 from daiku.runs.ending import run_to_end
-from daiku.runs.live import LiveRun, RunTree
+from daiku.runs.environment import Beginning, begin_with
+from daiku.runs.live import LiveRun, ModelTold, RunTree
 from daiku.runs.nested.by_calls import NESTED
 from daiku.runs.ports.guards import let_in
 from daiku.runs.ports.routed import prepared
 from daiku.runs.recalling import remembering
-from daiku.runs.recorded.history import events_of, last_start, starts_of, state_of
-from daiku.runs.recorded.stored_run import add_to_record, end_on_record, from_record, reopen
+from daiku.runs.recorded.afterwards import Afterwards
+from daiku.runs.recorded.history import events_of, last_start, state_of
+from daiku.runs.recorded.stored_run import end_on_record, from_record, reopen
 from daiku.runs.request import RunRequest, continue_request, locate_grant
 from daiku.runs.run_budget import RunBudget
 from daiku.runs.run_log import Listener, RunLog, open_log
 from daiku.runs.services import RunServices
-from daiku.runs.starting import left_budget, news_of_resumed, opening_events, others_here
+from daiku.runs.starting import left_budget, lost_on_the_way, news_of_resumed, opening_events, others_here
 from daiku.texts.text import NO_TEXT, Text, text
 from daiku.trace.journal import UNDER_WAY
 
@@ -65,6 +66,7 @@ class Runs:
         self._tasks: dict[str, asyncio.Task[State]] = {}
         """Of the runs at the top; the nested ones are part of them."""
         self._past: dict[str, _Past] = {}
+        self.afterwards = Afterwards(services, self._live)
 
     async def run(self, request: RunRequest, listen: Listener) -> RunResult:
         """Do what `request` asks to its end, showing every chunk. Cancelling the caller cancels
@@ -76,24 +78,25 @@ class Runs:
         if request.session is not None:
             services.journal.get_session(request.session)
         session = request.session or services.journal.add_session(services.workspace_key)
-        lock = services.journal.lock(session)
+        lock, beginning = services.journal.lock(session), Beginning()
         try:
             state = self._close_open_run(session, listen) if request.session else State()
-            limits = request.limits or services.config.limits
-            place = await locate_grant(request.grant, services.workspace)
             log = open_log(services, agent, long_id("run"), session, state, listen)
-            tree = self._tree(Budget(limits), request.approvals, attended=request.attended)
-            live = LiveRun(log, tree, place=place)
             title = request.text.strip().split("\n", 1)[0][:TITLE_LIMIT]
             services.journal.note_status(session, "running", model.name if model else "", title)
             first = await opening_events(services, agent, begin, state, session, model)
+            limits = request.limits or services.config.limits
+            beginning = begin_with(services, request, session, log.run, first=not state.request.begun)
+            tree = self._tree(Budget(limits), request.approvals, request.attended, beginning)
+            live = LiveRun(log, tree, place=await locate_grant(request.grant, services.workspace))
             return await self._drive(live, (*first, *others_here(services, session)))
         finally:
+            await beginning.end()
             lock.release()
 
-    def _tree(self, budget: Budget, approvals: ApprovalMode, *, attended: bool) -> RunTree:
-        present = attended and approvals != "none"
-        return RunTree(RunBudget(budget), approvals, present, self._live, NESTED)
+    def _tree(self, budget: Budget, approvals: ApprovalMode, attended: bool, beginning: Beginning) -> RunTree:
+        attended = attended and approvals != "none"
+        return RunTree(RunBudget(budget), approvals, attended, self._live, NESTED, beginning)
 
     async def resume(
         self,
@@ -132,16 +135,17 @@ class Runs:
         log = open_log(services, agent, run, session, state, listen)
         services = log.services
         lock = services.journal.lock(session)
+        if services.journal.chunks(session, chunks[-1].seq):  # its process wrote on until it lost the lock
+            lock.release()
+            return await self.resume(run, listen, approvals, attended=attended, model=model, agent=agent)
         if services.trace is not None:
             services.trace.resume(run, chunks)
-        cut = services.journal.get_session(session).status in UNDER_WAY  # as its process left it
+        lost = lost_on_the_way(services, session, state, own)
         try:
             services.journal.note_status(session, "running")
             news = await news_of_resumed(services, agent, state, approvals, attended=attended)
-            if cut and state.request.asks_model and not (state.calls.pending or state.conversation.draft):
-                news = (Notice(level="info", text=text("runs.unwritten")), *news)
-            tree = self._tree(left_budget(state), approvals, attended=attended)
-            return await self._drive(LiveRun(log, tree), news, again=True)
+            tree = self._tree(left_budget(state), approvals, attended, Beginning())
+            return await self._drive(LiveRun(log, tree), (*lost, *news), again=True)
         finally:
             lock.release()
 
@@ -154,6 +158,7 @@ class Runs:
         except BaseException:
             del self._live[live.run]
             raise
+        self.afterwards.begins(live.run, live.log.session)
         task = self._tasks[live.run] = asyncio.create_task(run_to_end(live, again=again))
         try:
             await asyncio.wait({task})
@@ -164,16 +169,17 @@ class Runs:
         finally:
             del self._live[live.run], self._tasks[live.run]
             self._note_result(live.log, abandoned=live.abandoned)
-        broken = None if task.cancelled() else task.exception()
-        if isinstance(broken, DaikuError):  # not even its end could be recorded: it can be resumed
+            if live.record.state.finished is not None:
+                self.afterwards.learn(live.log.session, live.run)
+        if not task.cancelled() and isinstance(broken := task.exception(), DaikuError):  # it can be resumed
             return live.log.result().model_copy(update={"status": "failed", "error": broken.failure})
         return live.log.result()
 
     def _note_result(self, log: RunLog, *, abandoned: bool = False) -> None:
         """Keep how the run stands: for lists of conversations, for the next run of its session."""
-        result, services = log.result(), self.services
+        result = log.result()
         try:
-            services.journal.note_status(log.session, "running" if abandoned else result.status)
+            self.services.journal.note_status(log.session, "running" if abandoned else result.status)
         except DaikuError:
             logger.exception("how run %s stands was not recorded", log.run)
         self._past[log.session] = _Past(result.last_seq, log.record.state)
@@ -186,11 +192,9 @@ class Runs:
         past = self._past.get(session)
         tail = journal.chunks(session, past.seq if past else 0)
         state = fold(events_of(tail), past.state if past else None)
-        starts = starts_of(tail)
         if state.request.begun and state.finished is None:
-            last = starts[-1] if starts else last_start(journal.chunks(session))
             chunks = journal.chunks(session)
-            log = from_record(self.services, chunks, last.run, state, listen)
+            log = from_record(self.services, chunks, last_start(chunks).run, state, listen)
             end_on_record(log, chunks, listen)
             state = log.record.state
         return state
@@ -198,6 +202,10 @@ class Runs:
     def knows(self, run: str) -> bool:
         """Whether the run is under way here, nested ones included."""
         return run in self._live
+
+    def told(self, run: str) -> ModelTold | None:
+        """What the model of a run is told besides the conversation; None where it is not under way here."""
+        return live.told if (live := self._live.get(run)) is not None else None
 
     def begin_pause(self, run: str) -> LiveRun:
         """Have the run, and the one around it, stop at the next boundary. Raises as `pause`."""
@@ -261,11 +269,14 @@ class Runs:
         decision: ApprovalDecision,
         feedback: str | None = None,
         hunks: tuple[int, ...] | None = None,
+        unattended: bool = False,
     ) -> None:
-        """Answer an approval; a run that is not under way will find the answer. Raises GuardrailViolation."""
+        """Answer an approval, also of a run that is not under way; `unattended`: no person did. Raises GuardrailViolation."""
         if feedback:
             await let_in(self.services, self._who_asks(run, approval_id), feedback)
-        given = ApprovalGiven(approval_id=approval_id, decision=decision, feedback=feedback, hunks=hunks)
+        given = ApprovalGiven(
+            approval_id=approval_id, decision=decision, feedback=feedback, hunks=hunks, unattended=unattended
+        )
         self._answer(run, approval_id, given)
 
     async def answer(self, run: str, input_id: str, text: str) -> None:
@@ -285,8 +296,7 @@ class Runs:
             return
         with reopen(self.services, run, question) as log:
             check_answer(log.record.state, event)
-            mode = log.record.state.request.mode
-            record_answer(log, self.services.policy(mode, "ask", True), event)
+            record_answer(log, self.services.policy(log.record.state.request.mode, "ask", True), event)
 
     async def change_plan(self, plan: Plan) -> Plan:
         """Record the person's change of a plan; a run under way sees it. Raises UsageError."""
@@ -296,19 +306,12 @@ class Runs:
 
     def last_run(self, session: str) -> str:
         """The session's last run that the person started. Raises UsageError where there is none."""
-        starts = starts_of(self.services.journal.chunks(session))
-        if not starts:
-            raise _usage(text("runs.nothing_done"), kind="not_found")
-        return starts[-1].run
+        return self.afterwards.last_run(session)
 
     async def record_action(self, session: str, *events: Event, run: str = "") -> None:
         """Record an action of the person that is not a message; a run in progress sees it. `run`: the run that it
         belongs to if none is in progress. Raises UsageError: a run is in progress in another process."""
-        live = next((each for each in self._live.values() if each.log.session == session), None)
-        if live is not None:
-            live.record(*events)
-        else:
-            add_to_record(self.services, session, run or self.last_run(session), *events)
+        self.afterwards.record(session, events, run)
 
     async def keep_plan(self, plan: Plan, session: str | None) -> Plan:
         """Record a plan from elsewhere, in a new session without one. Raises UsageError."""
@@ -317,9 +320,8 @@ class Runs:
             session = journal.add_session(self.services.workspace_key)
             journal.note_status(session, "completed", title=plan.name[:TITLE_LIMIT])
         chunks = journal.chunks(session)
-        await self.record_action(
-            session, PlanEvent(plan=plan), run=chunks[-1].run if chunks else long_id("run")
-        )
+        run = chunks[-1].run if chunks else long_id("run")
+        await self.record_action(session, PlanEvent(plan=plan), run=run)
         return plan
 
     def running(self) -> tuple[str, ...]:
@@ -333,10 +335,10 @@ class Runs:
             live.cancel()
         if tasks := tuple(self._tasks.values()):
             await asyncio.wait(tasks)
+        await self.afterwards.stop()
 
     def _need(self, run: str) -> LiveRun:
-        live = self._live.get(run)
-        if live is not None:
+        if (live := self._live.get(run)) is not None:
             return live
         session = self.services.journal.session_of_run(run)
         if self.services.journal.get_session(session).status in UNDER_WAY:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from daiku.agents.agent import HANDOFF, Agent
 from daiku.agents.known import Agents
 from daiku.dataclass import dataclass, field, replace
 from daiku.domain.errors import DaikuError
+from daiku.domain.held import Bullet
 from daiku.domain.runs import ApprovalMode, Mode
 from daiku.llm.families import Model
 from daiku.prompts import Prompts
@@ -24,9 +25,26 @@ from daiku.workspace.outputs import Outputs
 
 if TYPE_CHECKING:
     from daiku.core.guard.policy import Policy
-    from daiku.core.ports import Checkpoints, Editor, Grants, Guard, Remembers, Router, Workspace
+    from daiku.core.ports import Advises, Checkpoints, Editor, Grants, Guard, Remembers, Router, Workspace
     from daiku.tools.mcp import McpServers
+    from daiku.trace.starts import Starts
     from daiku.trace.telemetry.logger import TraceLogger
+
+
+class NotesUnlearnt(Protocol):
+    """The runs of one folder that began and were not learnt from yet. Its methods raise DaikuError."""
+
+    def begins(self, run: str, session: str) -> None:
+        """A run begins, or goes on."""
+        ...
+
+    def learnt(self, session: str, besides: Collection[str] = ()) -> None:
+        """All runs of a session were learnt from, but for those in `besides`."""
+        ...
+
+    def sessions(self) -> tuple[str, ...]:
+        """The sessions that have such runs, the newest first."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +80,17 @@ class RunServices:
     """Says who works on a request that is not for anybody in particular."""
     memory: Remembers | None = None
     """The memory of every agent that has none of its own."""
+    playbooks: Advises | None = None
+    """What earlier work taught, of this repository and of its person; None: nothing is read."""
+    learning: Callable[[str], Sequence[Bullet]] | None = None
+    """Learns from a session whose run has ended, or whose changes a person judged, and says what is new; called in a
+    thread of its own. None: nothing is learnt."""
+    unlearnt: NotesUnlearnt | None = None
+    """The runs that were not learnt from yet, where there is learning."""
+    redact: Callable[[str], str] = str
+    """Takes secrets out of what a model says of a run; what is journaled goes without them anyway."""
+    starts: Starts | None = None
+    """Where it is kept how the project stood when a run began; None: it is not."""
     looks: Looks = field(default_factory=Looks)
     """Looks at the folder that runs share."""
     prompts: Prompts = field(default_factory=Prompts)
@@ -113,6 +142,18 @@ class RunServices:
 def _known_first(model: Model, others: Callable[[str], Model], name: str) -> Model:
     """`model` by its name, else what the name means otherwise."""
     return model if name == model.name else others(name)
+
+
+def given_first(model: Model | None, resolve: Callable[[str], Model], name: str) -> Model:
+    """The model that was given, unless another one is named that can be asked."""
+    if model is None:
+        return resolve(name)
+    if name in ("", model.name):
+        return model
+    try:
+        return resolve(name)
+    except DaikuError:  # as a run recorded it that another model began
+        return model
 
 
 def own_handoff(agent: Agent) -> tuple[Tool, ...]:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from daiku.agents.agent import Agent
 from daiku.core.calls.needed import needed_tools
 from daiku.core.calls.toolsets import CALL
 from daiku.core.run.budget import Budget, open_budget
 from daiku.core.state.environment import changed_facts
 from daiku.core.state.state import State
-from daiku.domain.events import AgentStart, Event, Notice, RunStarted
+from daiku.domain.chunks import Chunk
+from daiku.domain.events import AgentStart, CheckpointEvent, Event, Notice, RunStarted
 from daiku.domain.messages import AssistantMessage
 from daiku.domain.runs import ApprovalMode
 from daiku.llm.families import Model
@@ -17,11 +20,12 @@ from daiku.runs.environment import look_around
 from daiku.runs.nested.briefing import brief_request
 from daiku.runs.ports.routed import Prepared
 from daiku.runs.ports.token_guards import count_routing
-from daiku.runs.recalling import recall
+from daiku.runs.recalling import recall, recall_lessons
 from daiku.runs.request import RunRequest, with_paths
 from daiku.runs.run_log import prompt_notices
 from daiku.runs.services import RunServices
 from daiku.texts.text import text
+from daiku.trace.journal import UNDER_WAY
 from daiku.workspace.walk import is_large_project
 
 
@@ -43,6 +47,7 @@ async def opening_events(
         mode=request.mode,
         model=model.name if model is not None else "",
         limits=request.limits or services.config.limits,
+        tainted=request.tainted,
     )
     return (start, AgentStart(), *prepared.said)
 
@@ -76,6 +81,9 @@ async def _start_events(
         )
     )
     recalled, notices = await recall(services, agent, request, session) if model is not None else ((), ())
+    lessons, problems = request.lessons or (), ()
+    if model is not None and agent.machine is None and request.lessons is None:
+        lessons, problems = await recall_lessons(services, request.text, approvals, mode, model.context)
     started = RunStarted(
         prompt=request.text,
         told=told,
@@ -86,11 +94,13 @@ async def _start_events(
         images=request.images,
         calls=request.calls,
         brief=brief,
+        tainted=request.tainted,
         driven=bool(request.calls) or agent.machine is not None,
         environment=around,
         recalled=recalled,
+        lessons=lessons,
     )
-    return started, AgentStart(model=started.model), *notices
+    return started, AgentStart(model=started.model), *notices, *problems
 
 
 def left_budget(state: State) -> Budget:
@@ -113,6 +123,21 @@ def others_here(services: RunServices, session: str) -> tuple[Notice, ...]:
     names = ", ".join(f"“{title}”" for title in others[:NAMED_OTHERS])
     more = ", …" if len(others) > NAMED_OTHERS else ""
     return (Notice(level="warning", text=text("runs.another_here", names=names + more)),)
+
+
+def lost_on_the_way(
+    services: RunServices, session: str, state: State, own: Sequence[Chunk]
+) -> tuple[Notice, ...]:
+    """What the process before did not leave to us, before the status of its session is changed: what the model was
+    writing as it was ended, and its checkpoints where it ran in another home."""
+    lost: list[Notice] = []
+    cut = services.journal.get_session(session).status in UNDER_WAY  # as its process left it
+    if cut and state.request.asks_model and not (state.calls.pending or state.conversation.draft):
+        lost.append(Notice(level="info", text=text("runs.unwritten")))
+    taken = [chunk.event.checkpoint_id for chunk in own if isinstance(chunk.event, CheckpointEvent)]
+    if taken and not any(map(services.checkpoints.has, taken)):
+        lost.append(Notice(level="warning", text=text("runs.checkpoints_elsewhere")))
+    return tuple(lost)
 
 
 async def news_of_resumed(

@@ -28,9 +28,12 @@ class Waits(Generic[T]):
     """Questions by their ids, each with its answer to come."""
 
     _open: dict[str, asyncio.Future[T]] = field(default_factory=dict[str, "asyncio.Future[T]"])
+    _paused: bool = False
 
     async def answer(self, key: str) -> T:
-        """The answer to question `key`. Raises Paused."""
+        """The answer to question `key`. Raises Paused, also where the pause came before the question."""
+        if self._paused:
+            raise Paused
         future = self._open[key] = asyncio.get_running_loop().create_future()
         try:
             return await future
@@ -50,6 +53,7 @@ class Waits(Generic[T]):
 
     def pause(self) -> None:
         """End every wait."""
+        self._paused = True
         for future in self._open.values():
             if not future.done():
                 future.set_exception(Paused())

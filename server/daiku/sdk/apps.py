@@ -15,7 +15,7 @@ from daiku.dataclass import dataclass, field
 from daiku.domain.errors import UsageError
 from daiku.runs import Runs
 from daiku.sdk.opening import Opening, names_a_model, said, uses_builtin_tools
-from daiku.sdk.stream import LoopThread
+from daiku.tools.threads import LoopThread
 
 Place: TypeAlias = tuple[asyncio.AbstractEventLoop | None, bool, bool]
 """The loop on which an App works, whether it has the keys of providers, and whether the tools of Daiku itself."""

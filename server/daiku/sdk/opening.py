@@ -25,7 +25,8 @@ from daiku.domain.errors import DaikuError, UsageError
 from daiku.domain.runs import ContextItem, RunLimits
 from daiku.llm.families import Model
 from daiku.settings import from_mapping, secrets_of
-from daiku.settings.config import Config
+from daiku.settings.config import Config, StorageSettings
+from daiku.store.opening import SERVER
 from daiku.trace.stores import Stores, open_stores
 from daiku.workspace.disk import DiskWorkspace
 
@@ -48,7 +49,7 @@ class Opening:
 
     model: str | Model
     workspace: Path | None
-    store: Path | None
+    store: Path | str | None
     guardrails: tuple[Guard, ...]
     memory: Remembers | None
     limits: RunLimits | None
@@ -63,7 +64,7 @@ class Opening:
     _stores: Stores | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        kept = Path(f"{self.store}-files") if self.store is not None else None
+        kept = Path(f"{self.store}-files") if isinstance(self.store, Path) else None
         self.scratch = kept or Path(tempfile.gettempdir()) / f"daiku-{os.getpid()}-{id(self):x}"
 
     def build(self, *, named: bool, builtin: bool) -> App:
@@ -101,6 +102,8 @@ class Opening:
             config = from_mapping(self.settings, environ)
         except UsageError as wrong:
             raise ValueError(f"Runner: `settings`: {said(wrong)}") from None
+        if isinstance(self.store, str):  # so that its password is known wherever secrets are looked for
+            config = config.model_copy(update={"storage": StorageSettings(database_url=self.store)})
         if isinstance(self.model, str) and self.model:
             llm = config.llm.model_copy(update={"provider": "", "model": self.model})
             config = config.model_copy(update={"llm": llm})
@@ -125,7 +128,7 @@ class Opening:
             self._stores.close()
         if self.trace is not None and self.keeps_trace:
             self.trace.close()
-        if self.store is None and self.scratch.exists():
+        if not isinstance(self.store, Path) and self.scratch.exists():
             shutil.rmtree(self.scratch, ignore_errors=True)
 
 
@@ -166,17 +169,19 @@ def _folder(workspace: object) -> Path | None:
     return folder.resolve()
 
 
-def _store(store: object) -> Path | None:
-    """The file of a store; None keeps it in memory."""
+def _store(store: object) -> Path | str | None:
+    """The file of a store, or the address of its server; None keeps it in memory."""
     if store is None:
         return None
     if not isinstance(store, str | os.PathLike):
         raise TypeError(f"Runner: `store` is a path, a database URL or None, not {type(store).__name__}.")
     named = os.fspath(cast("str | os.PathLike[str]", store))
     url = _URL.fullmatch(named)
+    if url is not None and url[1].lower() in SERVER:
+        return f"{url[1].lower()}://{url[2]}"
     if url is not None and url[1].lower() != "sqlite":
         raise ValueError(
-            f"Runner: `store` cannot be a {url[1]} database yet; give a path or sqlite:///path, or None for memory."
+            f"Runner: `store` cannot be a {url[1]} database; give a path, sqlite:///path, postgresql://…, or None for memory."
         )
     path = url[2].removeprefix("/") if url is not None else named
     if not path or path == ":memory:":

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from daiku.runs.recorded.replay import replay
+from daiku.runs.recorded.replay import Replayed, replay
 
-__all__ = ["replay"]
+__all__ = ["Replayed", "replay"]

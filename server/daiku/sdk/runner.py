@@ -27,7 +27,7 @@ from daiku.domain.events import (
     RunFinished,
 )
 from daiku.domain.messages import Usage
-from daiku.domain.runs import ApprovalMode, ContextItem, RunLimits, RunResult
+from daiku.domain.runs import ClientApprovals, ContextItem, RunLimits, RunResult
 from daiku.llm.families import Model
 from daiku.runs import RunRequest
 from daiku.sdk.apps import Apps, at_once
@@ -44,7 +44,7 @@ log = logging.getLogger(__name__)
 NOBODY = text("run.nobody_answers")
 MOST_KEPT = 1000
 """Open questions, and runs that may be gone on with, that a Runner remembers; the oldest go first."""
-MODES = get_args(ApprovalMode)
+MODES = get_args(ClientApprovals)
 DECISIONS = get_args(ApprovalDecision)
 
 
@@ -53,7 +53,7 @@ class Runner:
 
     `model` is asked by every agent that names none: a name, "" for the first usable provider, or what answers in its
     place. `workspace` is the folder that built-in tools work in. `store` keeps conversations: None in memory, else a
-    path or `sqlite:///path`. `approvals` is `ask`, `edits`, `all`, `none`, or an async function of the
+    path, `sqlite:///path` or `postgresql://…`. `approvals` is `ask`, `edits`, `all`, `none`, or an async function of the
     `approval_asked` event that returns a decision. `guardrails` and `memory` are those of every agent, `router`
     says which agent a request is for, `limits` bound every run. `settings` has the shape of the settings file. `trace` is a TraceLogger, or where one writes. Environment variables are read only for providers'
     keys and addresses, where a model is named by text. Raises TypeError or ValueError that names the argument.
@@ -65,7 +65,7 @@ class Runner:
         model: str | Model = "",
         workspace: str | PathLike[str] | None = None,
         store: str | PathLike[str] | None = None,
-        approvals: ApprovalMode | Approves = "none",
+        approvals: ClientApprovals | Approves = "none",
         guardrails: Sequence[Guard] = (),
         router: Router | None = None,
         memory: Remembers | None = None,
@@ -238,8 +238,8 @@ class Runner:
     # -- what runs tell -------------------------------------------------------------------
 
     @property
-    def _mode(self) -> ApprovalMode:
-        return cast("ApprovalMode", self._approvals) if isinstance(self._approvals, str) else "ask"
+    def _mode(self) -> ClientApprovals:
+        return cast("ClientApprovals", self._approvals) if isinstance(self._approvals, str) else "ask"
 
     @property
     def _attended(self) -> bool:
@@ -325,14 +325,14 @@ def _check_session(app: App, session: str | None) -> None:
         raise ValueError(f"Runner.run: `session`: {said(wrong)}") from None
 
 
-def _checked_approvals(approvals: object) -> ApprovalMode | Approves:
+def _checked_approvals(approvals: object) -> ClientApprovals | Approves:
     if callable(approvals) and not isinstance(approvals, type):
         return cast("Approves", approvals)
     if approvals not in MODES:
         raise ValueError(
             f"Runner: `approvals` is one of {', '.join(MODES)} or an async function, not {approvals!r:.80}."
         )
-    return cast("ApprovalMode", approvals)
+    return cast("ClientApprovals", approvals)
 
 
 def _checked_agent(agent: object) -> Agent:

@@ -1,17 +1,15 @@
-"""A run whose chunks are read as they come, and the event loop on a thread of its own for code that waits."""
+"""A run whose chunks are read as they come, also by code that waits for each."""
 
 from __future__ import annotations
 
 import asyncio
-import threading
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
-from contextlib import suppress
-from typing import Any, Self, TypeVar
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from typing import Self
 
 from daiku.agents.running import Result
 from daiku.domain.chunks import Chunk
+from daiku.tools.threads import LoopThread
 
-T = TypeVar("T")
 Listener = Callable[[Chunk], None]
 
 
@@ -117,50 +115,3 @@ class _Reading:
 
     def __del__(self) -> None:
         self._stream.leave()
-
-
-class LoopThread:
-    """An event loop on a thread of its own, for callers that wait: they may have a loop themselves."""
-
-    def __init__(self) -> None:
-        self.loop = asyncio.new_event_loop()
-        self.stands_still = False
-        """Something that runs on this loop waits, for a run on another thread: until then nothing else happens here."""
-        self._thread = threading.Thread(target=self._run, name="daiku", daemon=True)
-        self._thread.start()
-
-    def _run(self) -> None:
-        _HERE.thread = self
-        ended = False
-        while not ended:
-            with suppress(
-                KeyboardInterrupt, SystemExit
-            ):  # of a task: whoever waits for it is told by its future
-                self.loop.run_forever()
-                ended = True
-
-    def wait(self, work: Coroutine[Any, Any, T]) -> T:
-        """The result of `work`, once it is done there; interrupted, it is cancelled."""
-        here: LoopThread | None = getattr(_HERE, "thread", None)
-        if here is not None:
-            # Before the work begins: what that waits for must not be given to this loop.
-            here.stands_still = True
-        future = asyncio.run_coroutine_threadsafe(work, self.loop)
-        try:
-            return future.result()
-        except BaseException:
-            future.cancel()
-            raise
-        finally:
-            if here is not None:
-                here.stands_still = False
-
-    def close(self) -> None:
-        """End the thread; what is under way there ends with it."""
-        self.loop.call_soon_threadsafe(self.loop.stop)
-        self._thread.join()
-        self.loop.close()
-
-
-_HERE = threading.local()
-"""`thread`: the LoopThread that this code runs on."""

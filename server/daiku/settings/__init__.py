@@ -21,7 +21,6 @@ from daiku.texts.text import Text, joined, text
 __all__ = [
     "Loaded",
     "from_mapping",
-    "has_no_effect_yet",
     "home",
     "load",
     "private_file",
@@ -33,10 +32,6 @@ __all__ = [
 MAX_FILE = 1_000_000
 MOST_TOLD = 4
 """Problems that are told one by one; of the others the count."""
-NOT_READ_YET = ("playbook", "work", "github", "gitlab")
-"""Settings, or tables of them, whose part of Daiku is not built yet."""
-OF_OTHER_PROGRAMS = ("GITHUB_", "GITLAB_")
-"""How the variables begin that a CI system sets for everybody."""
 FOLDERS = ("logs", "traces", "checkpoints", "contexts")
 
 
@@ -50,8 +45,6 @@ class Loaded:
     notices: tuple[Text, ...] = ()
     ignored: tuple[str, ...] = ()
     """Keys of the workspace's file that were left out because it is not trusted."""
-    without_effect: tuple[Text, ...] = ()
-    """What somebody set and nothing reads yet, each as a line for the person."""
 
 
 def load(
@@ -102,7 +95,7 @@ def load(
     config, keys = with_keys(Config.model_validate(merged), environ)
     origins.update({key: _variable(name) for key, name in keys.items()})
     _check_together(config, origins)
-    return Loaded(config, origins, tuple(notices), ignored, _without_effect(config, origins, environ))
+    return Loaded(config, origins, tuple(notices), ignored)
 
 
 def from_mapping(given: JsonObject, environ: Mapping[str, str]) -> Config:
@@ -270,52 +263,11 @@ def _check_together(config: Config, origins: Mapping[str, str]) -> None:
         where = origins.get(key) or origins.get("guardrails.similarity_block") or text("settings.defaults")
         other = f"guardrails.similarity_block ({rails.similarity_block})"
         raise _usage_error([text("settings.not_above", where=where, name=key, other=other)])
-
-
-def _without_effect(
-    config: Config, origins: Mapping[str, str], environ: Mapping[str, str]
-) -> tuple[Text, ...]:
-    """What somebody set and nothing reads yet: said at once, so that nobody relies on it."""
-    found: list[Text] = []
-    if config.storage.database_url:
-        found.append(text("settings.database_memory", where=_checked_database(config, origins)))
-    theirs = {_variable(name) for name in environ if name.startswith(OF_OTHER_PROGRAMS)}
-    for key, where in origins.items():
-        if (
-            not has_no_effect_yet(key)
-            or where in theirs
-            or _value_at(config, key) == _value_at(Config(), key)
-        ):
-            continue
-        found.append(text("settings.no_effect", where=where, key=key))
-    return tuple(found)
-
-
-DATABASES = ("postgresql", "postgres", "sqlite")
-
-
-def _checked_database(config: Config, origins: Mapping[str, str]) -> str:
-    """Where the address of the database was set. Raises UsageError where nothing would be kept in it: a person
-    would look there for their data."""
-    where = origins.get("storage.database_url", text("settings.defaults"))
-    scheme, is_url, _ = config.storage.database_url.partition("://")
-    if not is_url or scheme not in DATABASES:
-        raise _usage_error([text("settings.database", where=where)])
-    if not config.memory.enabled:
-        raise _usage_error([text("settings.database_unused", where=where)])
-    return where
-
-
-def has_no_effect_yet(key: str) -> bool:
-    """Whether a setting (dotted) is checked, and read by nothing."""
-    return any(key == name or key.startswith(f"{name}.") for name in NOT_READ_YET)
-
-
-def _value_at(config: Config, key: str) -> object:
-    here: object = config
-    for part in key.split("."):
-        here = getattr(here, part)
-    return here
+    try:
+        config.storage.place(Path())
+    except UsageError:  # the address itself is not shown: it may hold a password
+        where = origins.get("storage.database_url", text("settings.defaults"))
+        raise _usage_error([text("settings.database", where=where)]) from None
 
 
 def _usage_error(problems: list[Text]) -> UsageError:

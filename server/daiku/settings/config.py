@@ -1,5 +1,6 @@
 """All settings as one frozen type, with their defaults (PROTOCOL 2)."""
 
+from pathlib import Path
 from typing import Literal
 
 from pydantic import Field
@@ -32,11 +33,14 @@ class AgentsSettings(Section):
     runner: AgentSettings = AgentSettings()
     reporter: AgentSettings = AgentSettings()
     committer: AgentSettings = AgentSettings()
+    generator: AgentSettings = AgentSettings()
     sections: AgentSettings = AgentSettings()
     draft: AgentSettings = AgentSettings()
     style: AgentSettings = AgentSettings()
     eval: AgentSettings = AgentSettings()
     lessons: AgentSettings = AgentSettings()
+    reflector: AgentSettings = AgentSettings()
+    curator: AgentSettings = AgentSettings()
 
     def model_of(self, agent: str) -> str:
         """The name of the model that is set for the agent called `agent`; empty where none is."""
@@ -64,6 +68,14 @@ class PlaybookSettings(Section):
     alpha: float = Field(default=0.5, ge=0, le=1)
     min_confidence: float = Field(default=0.3, ge=0, le=1)
     token_budget: int = Field(default=4000, ge=0)
+    reflections: int = Field(default=1, ge=0, le=5)
+    """How often a model looks at a run that has ended, each time with what it said before; 0: lessons come by rule alone."""
+    reflection_cost: float = Field(default=0.1, ge=0, allow_inf_nan=False)
+    """Dollars that this may cost after one run, apart from the run's own limits; 0: no limit."""
+    reflection_tokens: int = Field(default=50_000, ge=0)
+    """Tokens that it may use; 0: no limit."""
+    reflection_seconds: int = Field(default=30, ge=1, le=300)
+    """How long it may take; a command on the terminal ends no later than that."""
 
 
 class MemorySettings(Section):
@@ -86,6 +98,20 @@ class TraceSettings(Section):
 class StorageSettings(Section):
     database_url: str = ""
 
+    def place(self, home: Path) -> Path | str:
+        """Where conversations and a person's answers are kept: a file, or the address of a server. Raises UsageError."""
+        from daiku.store.opening import place_of  # when used
+
+        return place_of(self.database_url, home / "daiku.db")
+
+    def memory(self, home: Path) -> Path | str:
+        """Where memories are kept: on the same server, or in a file beside that of the conversations, which must not be
+        opened with two SQLite libraries."""
+        place = self.place(home)
+        if isinstance(place, str):
+            return place
+        return home / "memory.db" if not self.database_url else place.with_name(f"{place.stem}-memory.db")
+
 
 class WorkLabels(Section):
     todo: str = "coding agent"
@@ -97,7 +123,25 @@ class WorkLabels(Section):
 
 
 class WorkSettings(Section):
+    """How work items are worked while no person watches. No workspace's own file sets any of it but the labels."""
+
     labels: WorkLabels = WorkLabels()
+    network: tuple[str, ...] = ()
+    """Hosts by name that a run on an item may reach, each only by its whole name."""
+    max_rounds: int = Field(default=1000, ge=0)
+    max_cost: float = Field(default=0.0, ge=0, allow_inf_nan=False)
+    """Dollars that one item may cost; 0: no limit."""
+    parse_retries: int = Field(default=5, ge=0)
+    """How often a reply in which nothing can be read is asked for again (R2.54)."""
+    verifications: int = Field(default=2, ge=0)
+    """Rounds of work on what the last look at everything finds (S2P.10); 0: it is only told."""
+    review_rounds: int = Field(default=5, ge=0)
+    """Rounds of work on what reviews and red checks of its request say of an item; 0: people mend it."""
+    poll_seconds: int = Field(default=60, ge=1)
+    """Between two looks for new items, and at one that is under way."""
+    git_name: str = "Daiku"
+    git_email: str = "daiku@localhost"
+    """Whose commits those of items are."""
 
 
 class GitHubSettings(Section):
@@ -105,6 +149,11 @@ class GitHubSettings(Section):
     token_env: str = "GITHUB_TOKEN"  # noqa: S105  # the name of a variable, not a secret
     repositories: tuple[str, ...] = ()
     bot: str = ""
+    app_id: int = 0
+    """A GitHub App instead of a token; its private key, or the path of it, is in the variable `app_key_env`."""
+    app_key_env: str = "GITHUB_APP_KEY"
+    installation_id: int = 0
+    """0: the one that the repository belongs to."""
 
 
 class GitLabSettings(Section):

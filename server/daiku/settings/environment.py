@@ -94,7 +94,11 @@ def secrets_of(config: Config, environ: Mapping[str, str]) -> tuple[str, ...]:
     tokens = [environ.get(n, "") for n in names if n]
     others = [v for n, v in environ.items() if SECRET_NAME.search(n)]
     others += _secret_parts(config.storage.database_url)
-    for value in (environ.get(name, "") for name in config.sandbox.environment):
+    if config.storage.database_url:
+        from daiku.store.postgres_faults import passwords_of  # when used
+
+        others += passwords_of(config.storage.database_url)
+    for value in (environ.get(name, "") for name in (*config.sandbox.environment, config.github.app_key_env)):
         others += _secret_parts(value)
     headers = [
         value

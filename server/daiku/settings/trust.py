@@ -56,15 +56,20 @@ HARMLESS_OF_PROVIDERS = (
     "idle_seconds",
 )
 
-NEVER = ("plugins.allow", "sandbox.environment")
-"""What no workspace sets, trusted or not: which strangers' code is loaded into the server itself, and which
-of the person's own variables its commands get."""
+NEVER = ("plugins.allow", "sandbox.environment", "storage.database_url", "github.app_key_env")
+"""What no workspace sets, trusted or not: which strangers' code is loaded into the server itself, which of the person's
+own variables its commands get, where conversations go, and which variable (or the file that it names) is taken for the
+key of a GitHub App."""
+WORK, WORK_LABELS = "work.", "work.labels."
+"""Nor does a workspace say what a run on a work item may do where no person watches; only what its labels are called,
+where it is trusted."""
 
 
 def restrict_layer(layer: JsonObject, below: Config, *, trusted: bool) -> tuple[JsonObject, tuple[str, ...]]:
     """What of a workspace's (valid) file counts, given the settings `below` it, and the keys left out.
 
-    Trusted files may set everything but keys, plug-ins and the variables of commands. Whatever is not known to be harmless or stricter is
+    Trusted files may set everything but keys, plug-ins, the variables of commands, the database, the App's key and what a
+    run on a work item may do. Whatever is not known to be harmless or stricter is
     left out, so a new setting is safe until somebody says otherwise.
     """
     taken: JsonObject = {}
@@ -73,7 +78,7 @@ def restrict_layer(layer: JsonObject, below: Config, *, trusted: bool) -> tuple[
         name = dotted(key)
         if (
             key[-1] == "api_key"
-            or name in NEVER
+            or _belongs_to_person(name)
             or (not trusted and not _is_allowed(name, key, value, below))
         ):
             ignored.append(name)
@@ -84,6 +89,10 @@ def restrict_layer(layer: JsonObject, below: Config, *, trusted: bool) -> tuple[
         else:
             set_value(taken, key, value)
     return taken, tuple(ignored)
+
+
+def _belongs_to_person(name: str) -> bool:
+    return name in NEVER or (name.startswith(WORK) and not name.startswith(WORK_LABELS))
 
 
 def _is_allowed(name: str, key: Key, value: JsonValue, below: Config) -> bool:

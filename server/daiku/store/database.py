@@ -11,8 +11,16 @@ Values: TypeAlias = tuple[str | int | float | bytes | None, ...]
 
 
 class Database(Protocol):
-    """One connection in autocommit mode. Every method raises DaikuError where the database fails: a full disk, a
+    """One connection in autocommit mode, for all threads of the process. Every method raises DaikuError where the database fails: a full disk, a
     damaged page, a file that another program holds."""
+
+    def prepare(self, schema: str) -> None:
+        """Make the tables and indexes of `schema` that are missing; other processes may do the same at this moment."""
+        ...
+
+    def has(self, table: str) -> bool:
+        """Whether the table is there: who only reads need not make it."""
+        ...
 
     def query(self, sql: str, values: Values = ()) -> list[Any]:
         """All rows that a statement gives."""
@@ -31,12 +39,13 @@ class Database(Protocol):
         ...
 
     def transaction(self) -> AbstractContextManager[None]:
-        """All that is written inside, or nothing of it."""
+        """All that is written inside, or nothing of it; one within another falls and stands with it. On a server others
+        write meanwhile: what is read and then changed is changed by one `UPDATE … RETURNING`."""
         ...
 
     def durable(self) -> AbstractContextManager[None]:
         """What is written inside survives a power cut, and so does all that was written before it. The rest survives
-        the end of the process."""
+        the end of the process. Within a transaction it does nothing: it goes around one."""
         ...
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""A lock file that the operating system lets go of when its process ends, however it ends."""
+"""The right to run in a session: held in memory, or by a file that the operating system lets go of with its process."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import os
 import sys
 from pathlib import Path
 from typing import Protocol
+
+from daiku.domain.errors import DaikuError, Failure
+from daiku.texts.text import text
 
 if sys.platform == "win32":
     import msvcrt
@@ -41,6 +44,30 @@ class Lock(Protocol):
         ...
 
 
+class Locks(Protocol):
+    """The locks of the sessions in one database."""
+
+    def of(self, session: str) -> Lock: ...
+
+    def holds(self, session: str) -> bool:
+        """Whether the lock is ours, for whoever wants to know it without asking the system."""
+        ...
+
+    def number(self, session: str) -> int | None:
+        """The number under which a lease was given: as long as it stands in the database, the session is ours. None
+        where no number is needed, as the lock goes with its process. Raises LockLost."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class LockLost(DaikuError):
+    """Another process has the session now: nothing more may be written to it from here."""
+
+    def __init__(self) -> None:
+        super().__init__(Failure(kind="busy", message=text("store.lock_lost"), hint=text("store.taken_over")))
+
+
 class MemoryLock:
     """The right to run in one session that only this process knows. `held` are the sessions that are taken."""
 
@@ -66,6 +93,23 @@ class MemoryLock:
         if self._ours:
             self._held.discard(self._session)
             self._ours = False
+
+
+class MemoryLocks:
+    """The locks of sessions that are in memory."""
+
+    def __init__(self) -> None:
+        self._held: set[str] = set()
+
+    def of(self, session: str) -> Lock:
+        return MemoryLock(session, self._held)
+
+    def holds(self, session: str) -> bool:
+        return session in self._held
+
+    def number(self, session: str) -> None: ...
+
+    def close(self) -> None: ...
 
 
 class SessionLock:
@@ -109,3 +153,14 @@ class SessionLock:
             self._held.discard(self._path.stem)
             os.close(self._fd)
             self._fd = None
+
+
+class FileLocks(MemoryLocks):
+    """The locks of sessions in a file: for the processes of one machine."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__()
+        self._folder = folder
+
+    def of(self, session: str) -> Lock:
+        return SessionLock(self._folder / f"{session}.lock", self._held)

@@ -5,9 +5,11 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
+import threading
 from collections.abc import Generator, Iterable
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from types import TracebackType
 from typing import Any, Literal
 
 from daiku.domain.errors import DaikuError, Failure, UsageError
@@ -30,52 +32,110 @@ class SqliteDatabase:
         self._connection = connection
         self._errors = errors
         self._execute = connection.execute  # bound once: every step of a run writes
+        self._alone = threading.RLock()
+
+    def prepare(self, schema: str) -> None:
+        with self._alone:
+            try:
+                self._connection.executescript(schema)
+            except self._errors as wrong:
+                raise DatabaseFault(fault_of(wrong)) from wrong
+
+    def has(self, table: str) -> bool:
+        return (
+            self.first("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)) is not None
+        )
 
     def query(self, sql: str, values: Values = ()) -> list[Any]:
-        try:
-            return self._execute(sql, values).fetchall()
-        except self._errors as wrong:
-            raise DatabaseFault(fault_of(wrong)) from wrong
+        with self._alone:
+            try:
+                return self._execute(sql, values).fetchall()
+            except self._errors as wrong:
+                raise DatabaseFault(fault_of(wrong)) from wrong
 
     def first(self, sql: str, values: Values = ()) -> Any:
-        try:
-            return self._execute(sql, values).fetchone()
-        except self._errors as wrong:
-            raise DatabaseFault(fault_of(wrong)) from wrong
+        with self._alone:
+            try:
+                return self._execute(sql, values).fetchone()
+            except self._errors as wrong:
+                raise DatabaseFault(fault_of(wrong)) from wrong
 
     def write(self, sql: str, values: Values = ()) -> None:
-        try:
-            self._execute(sql, values)
-        except self._errors as wrong:
-            raise DatabaseFault(fault_of(wrong)) from wrong
+        with self._alone:
+            try:
+                self._execute(sql, values)
+            except self._errors as wrong:
+                raise DatabaseFault(fault_of(wrong)) from wrong
 
     def write_all(self, sql: str, rows: Iterable[Values]) -> None:
-        try:
-            self._connection.executemany(sql, rows)
-        except self._errors as wrong:
-            raise DatabaseFault(fault_of(wrong)) from wrong
+        with self._alone:
+            try:
+                self._connection.executemany(sql, rows)
+            except self._errors as wrong:
+                raise DatabaseFault(fault_of(wrong)) from wrong
 
-    @contextmanager
-    def transaction(self) -> Generator[None]:
-        self.write("BEGIN IMMEDIATE")
-        try:
-            yield
-            self.write("COMMIT")
-        except BaseException:
-            if self._connection.in_transaction:
-                self.write("ROLLBACK")
-            raise
+    def transaction(self) -> AbstractContextManager[None]:
+        return _Transaction(self, self._connection, self._alone)
 
     @contextmanager
     def durable(self) -> Generator[None]:
-        self.write("PRAGMA synchronous=FULL")
-        try:
-            yield
-        finally:
-            self.write("PRAGMA synchronous=NORMAL")
+        with self._alone:
+            if self._connection.in_transaction:  # how it ends was said as it began
+                yield
+                return
+            self.write("PRAGMA synchronous=FULL")
+            try:
+                yield
+            finally:
+                self.write("PRAGMA synchronous=NORMAL")
 
     def close(self) -> None:
-        self._connection.close()
+        with self._alone:
+            self._connection.close()
+
+
+class _Transaction:
+    """A class and no generator: every step of a run and every change of a playbook begins and ends one."""
+
+    __slots__ = ("_alone", "_connection", "_database", "_end", "_undo")
+
+    def __init__(
+        self, database: SqliteDatabase, connection: sqlite3.Connection, alone: threading.RLock
+    ) -> None:
+        self._database, self._connection, self._alone = database, connection, alone
+
+    def __enter__(self) -> None:
+        self._alone.acquire()
+        try:
+            begin, self._end, self._undo = _WITHIN if self._connection.in_transaction else _OUTER
+            self._database.write(begin)
+        except BaseException:
+            self._alone.release()
+            raise
+
+    def __exit__(
+        self, kind: type[BaseException] | None, wrong: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            if kind is None:
+                try:
+                    self._database.write(self._end)
+                except BaseException:
+                    self._take_back()
+                    raise
+            else:
+                self._take_back()
+        finally:
+            self._alone.release()
+
+    def _take_back(self) -> None:
+        if self._connection.in_transaction:  # some failures have ended it already
+            for statement in self._undo:
+                self._database.write(statement)
+
+
+_OUTER = ("BEGIN IMMEDIATE", "COMMIT", ("ROLLBACK",))
+_WITHIN = ("SAVEPOINT inner", "RELEASE inner", ("ROLLBACK TO inner", "RELEASE inner"))
 
 
 Fault = Literal["damaged", "held", "full", "forbidden", "unreachable", "broken"]
@@ -104,8 +164,9 @@ def connect(path: Path | None, schema: str) -> SqliteDatabase:
     cannot be used."""
     if path is None:
         connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        connection.executescript(schema)
-        return SqliteDatabase(connection)
+        database = SqliteDatabase(connection)
+        database.prepare(schema)
+        return database
     try:
         return _open(path, schema)
     except DatabaseFault as wrong:
@@ -164,14 +225,15 @@ def _open(path: Path, schema: str) -> SqliteDatabase:
         connection = sqlite3.connect(
             path, isolation_level=None, timeout=BUSY_SECONDS, check_same_thread=False
         )
-        try:
-            connection.executescript(f"PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; {schema}")
-        except BaseException:
-            connection.close()
-            raise
     except sqlite3.Error as wrong:
         raise DatabaseFault(fault_of(wrong)) from wrong
-    return SqliteDatabase(connection)
+    database = SqliteDatabase(connection)
+    try:
+        database.prepare(f"PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; {schema}")
+    except BaseException:
+        database.close()
+        raise
+    return database
 
 
 def _was_emptied(path: Path) -> bool:

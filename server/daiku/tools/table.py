@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
-from daiku.core.ports import Terminals
+from daiku.core.ports import Advises, Terminals
 from daiku.tools.ask import ASK_TOOLS
 from daiku.tools.documents.desk import DocumentDesk
 from daiku.tools.documents.offered import document_tools
@@ -17,9 +17,11 @@ from daiku.tools.files.changing import file_tools
 from daiku.tools.files.search import SEARCH_TOOLS
 from daiku.tools.files.seen import SeenTexts
 from daiku.tools.find import FIND_TOOLS
+from daiku.tools.git.committing import COMMIT
 from daiku.tools.git.git import GIT_TOOLS
 from daiku.tools.mcp.resources import FACES
 from daiku.tools.memory import MEMORY_FACES
+from daiku.tools.playbook import PLAYBOOK_FACES, playbook_tools
 from daiku.tools.shell import shell_tools
 from daiku.tools.tool import Tool
 from daiku.tools.web import Web, web_tools
@@ -39,19 +41,23 @@ def builtin_tools(
     agents: Mapping[str, str] | None = None,
     terminals: Terminals | None = None,
     documents: DocumentDesk | None = None,
+    playbooks: Advises | None = None,
+    redact: Callable[[str], str] = str,
 ) -> tuple[Tool, ...]:
     """Every tool of this package, in the order in which models are told of them. What was fetched is
     kept for a while below `home`, without one in memory only; so is what commands made of protected files.
     `editor`: one is connected. `seen`: what models saw of files, also by other ways than these tools.
     `agents`: who can be handed a request, and what they do. `documents`: what the drafting agents share. `terminals`:
-    those of the editor."""
-    web = Web(cache=Cache(home / "web" if home else None))
+    those of the editor. `playbooks`: what is searched in them, where they are read. `redact` takes secrets
+    out of what is kept below `home`."""
+    web = Web(cache=Cache(home / "web" if home else None, redact=redact))
     return (
         *file_tools(seen),
         *SEARCH_TOOLS,
         *(EDITOR_TOOLS if editor else ()),
         *shell_tools(home, terminals),
         *GIT_TOOLS,
+        COMMIT,
         *web_tools(web),
         *TODO_TOOLS,
         *PLAN_TOOLS,
@@ -59,6 +65,7 @@ def builtin_tools(
         *handoff_tools(agents or {}),
         *EXPLORE_TOOLS,
         *document_tools(documents or DocumentDesk()),
+        *playbook_tools(playbooks),
         *ASK_TOOLS,
         *FIND_TOOLS,
     )
@@ -68,4 +75,4 @@ def builtin_tools(
 def faces() -> Mapping[str, Face]:
     """What people see of our tools, by name; a tool of others is shown by its own name."""
     ours = {tool.name: tool.face for tool in builtin_tools(editor=True) if tool.face is not None}
-    return MappingProxyType({**ours, **FACES, **MEMORY_FACES})
+    return MappingProxyType({**ours, **FACES, **MEMORY_FACES, **PLAYBOOK_FACES})

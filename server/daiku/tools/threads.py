@@ -1,4 +1,4 @@
-"""Threads for people's synchronous functions: a bounded number, and one that never ends is let go."""
+"""Threads for people's synchronous functions: a bounded number, and one that never ends is let go; event loops on threads."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import asyncio
 import contextvars
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
@@ -128,3 +128,50 @@ class Threads:
 
 TOOL_THREADS = Threads()
 """The threads of every tool that is a synchronous function, whichever run calls it."""
+
+
+class LoopThread:
+    """An event loop on a thread of its own, for callers that wait: they may have a loop themselves."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.new_event_loop()
+        self.stands_still = False
+        """Something that runs on this loop waits, for a run on another thread: until then nothing else happens here."""
+        self._thread = threading.Thread(target=self._run, name="daiku", daemon=True)
+        self._thread.start()
+
+    def _run(self) -> None:
+        _HERE.thread = self
+        ended = False
+        while not ended:
+            with suppress(
+                KeyboardInterrupt, SystemExit
+            ):  # of a task: whoever waits for it is told by its future
+                self.loop.run_forever()
+                ended = True
+
+    def wait(self, work: Coroutine[Any, Any, T]) -> T:
+        """The result of `work`, once it is done there; interrupted, it is cancelled."""
+        here: LoopThread | None = getattr(_HERE, "thread", None)
+        if here is not None:
+            # Before the work begins: what that waits for must not be given to this loop.
+            here.stands_still = True
+        future = asyncio.run_coroutine_threadsafe(work, self.loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+        finally:
+            if here is not None:
+                here.stands_still = False
+
+    def close(self) -> None:
+        """End the thread; what is under way there ends with it."""
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self._thread.join()
+        self.loop.close()
+
+
+_HERE = threading.local()
+"""`thread`: the LoopThread that this code runs on."""

@@ -118,8 +118,12 @@ class ToolContext:
     """What the model was sent, and what it can find."""
     outputs: Outputs | None = None
     """Where whole outputs of commands are kept; None: they are not."""
+    may_reach: Callable[[str], bool] | None = None
+    """The hosts that a page may lead on to; None: as the settings say."""
     document: Document | None = None
     """The document, or the part of one, that the run works on."""
+    personal: bool = True
+    """Whether it may tell what a person keeps for themselves; others read the words of a work item's run."""
 
 
 @dataclass(frozen=True, slots=True)

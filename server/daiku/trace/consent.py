@@ -1,16 +1,13 @@
-"""What a person agreed to of each MCP server, per workspace, in SQLite beside the journal."""
+"""What a person agreed to of each MCP server, per workspace, beside the journal."""
 
 from __future__ import annotations
 
 import json
-from contextlib import AbstractContextManager, closing, nullcontext
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from daiku.store.database import Database
-from daiku.store.sqlite import connect
+from daiku.store.opening import Place, rare_tables
 
 if TYPE_CHECKING:
     from daiku.domain.servers import Consent
@@ -23,15 +20,17 @@ CREATE TABLE IF NOT EXISTS mcp_consents (
     PRIMARY KEY (workspace, server)
 ) WITHOUT ROWID
 """
+_KEEP = (
+    "INSERT INTO mcp_consents VALUES (?, ?, ?)"
+    " ON CONFLICT (workspace, server) DO UPDATE SET consent = excluded.consent"
+)
 
 
 class ConsentStore:
-    """The `Consents` port. A connection a question: they are rare, and two servers share the file. Without a file
-    they are kept as long as the store."""
+    """The `Consents` port. Asked seldom; in memory they are kept as long as the store."""
 
-    def __init__(self, path: Path | None) -> None:
-        self._path = path
-        self._memory = connect(None, _SCHEMA) if path is None else None
+    def __init__(self, place: Place) -> None:
+        self._connected = rare_tables(place, _SCHEMA)
 
     def lookup(self, workspace: str, server: str) -> Consent | None:
         """Return the stored consent for a server; None if there is none. Raises DaikuError."""
@@ -48,7 +47,7 @@ class ConsentStore:
     def remember(self, workspace: str, server: str, consent: Consent) -> None:
         """Keep `consent` in place of an earlier one. Raises DaikuError."""
         text = json.dumps(consent.model_dump(), sort_keys=True)
-        self._write("INSERT OR REPLACE INTO mcp_consents VALUES (?, ?, ?)", workspace, server, text)
+        self._write(_KEEP, workspace, server, text)
 
     def all(self, workspace: str) -> tuple[tuple[str, Consent], ...]:
         """Every (server, what was said) of `workspace`, by name. Raises DaikuError."""
@@ -67,6 +66,3 @@ class ConsentStore:
     def _write(self, sql: str, *values: str) -> None:
         with self._connected() as db, db.durable():
             db.write(sql, values)
-
-    def _connected(self) -> AbstractContextManager[Database]:
-        return closing(connect(self._path, _SCHEMA)) if self._memory is None else nullcontext(self._memory)

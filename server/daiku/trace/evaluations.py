@@ -1,16 +1,13 @@
-"""Judgements of texts by rubric, by the hash of what was judged (R1.66), in SQLite beside the journal."""
+"""Judgements of texts by rubric, by the hash of what was judged (R1.66), beside the journal."""
 
 from __future__ import annotations
 
-from contextlib import closing
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
-from daiku.store.database import Database
-from daiku.store.sqlite import connect
+from daiku.store.opening import Place, rare_tables
 
 if TYPE_CHECKING:
     from daiku.domain.work.documents import Evaluated, KeptEvaluation
@@ -25,17 +22,21 @@ CREATE TABLE IF NOT EXISTS evaluations (
     made TEXT NOT NULL
 ) WITHOUT ROWID
 """
+_KEEP = (
+    "INSERT INTO evaluations VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE SET workspace = excluded.workspace,"
+    " session = excluded.session, path = excluded.path, evaluation = excluded.evaluation, made = excluded.made"
+)
 
 
 class EvaluationStore:
     """What was judged already. A connection a question: they are rare, and two servers share the file."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, place: Place) -> None:
+        self._connected = rare_tables(place, _SCHEMA)
 
     def lookup(self, key: str) -> Evaluated | None:
         """The judgement that is kept under `key`; None where there is none. Raises DaikuError."""
-        with closing(self._connect()) as db:
+        with self._connected() as db:
             rows = db.query("SELECT evaluation FROM evaluations WHERE key = ?", (key,))
         return _read(rows[0][0]) if rows else None
 
@@ -43,23 +44,20 @@ class EvaluationStore:
         """Keep a judgement in place of an earlier one under `key`. Raises DaikuError."""
         made = datetime.now(UTC).isoformat(timespec="milliseconds")
         row = (key, workspace, session, path, found.model_dump_json(), made)
-        with closing(self._connect()) as db, db.durable():
-            db.write("INSERT OR REPLACE INTO evaluations VALUES (?, ?, ?, ?, ?, ?)", row)
+        with self._connected() as db, db.durable():
+            db.write(_KEEP, row)
 
     def all(self, workspace: str) -> tuple[KeptEvaluation, ...]:
         """Every judgement of `workspace`, the oldest first. Raises DaikuError."""
         from daiku.domain.work.documents import KeptEvaluation  # when used
 
-        with closing(self._connect()) as db:
+        with self._connected() as db:
             rows = db.query(
                 "SELECT session, path, evaluation FROM evaluations WHERE workspace = ? ORDER BY made, key",
                 (workspace,),
             )
         found = ((session, path, _read(text)) for session, path, text in rows)
         return tuple(KeptEvaluation(session=s, path=p, evaluation=e) for s, p, e in found if e is not None)
-
-    def _connect(self) -> Database:
-        return connect(self._path, _SCHEMA)
 
 
 def _read(text: str) -> Evaluated | None:

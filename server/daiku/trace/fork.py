@@ -10,6 +10,7 @@ from daiku.domain.chunks import Chunk
 from daiku.domain.events import RunFinished
 from daiku.domain.sessions import SessionStatus
 from daiku.store.database import Database
+from daiku.trace.copies import record_copies
 from daiku.trace.rows import INSERT, READ, Read, Row, chunk_of, event_of
 
 Copies = Callable[[str, Sequence[Chunk]], Mapping[str, str]]
@@ -39,6 +40,7 @@ def copy_chunks(db: Database, old: str, new: str, at_seq: int, copies: Copies | 
     ]
     with db.transaction():
         db.write_all(INSERT, renamed)
+        record_copies(db, new, {run: names[run] for run in dict.fromkeys(row[2] for row in rows)})
         db.write(
             "UPDATE sessions SET reserved = ?, status = ?, model = (SELECT model FROM sessions WHERE id = ?)"
             " WHERE id = ?",

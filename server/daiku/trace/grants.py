@@ -1,12 +1,11 @@
-"""What a person allowed or rejected for always, per workspace, in SQLite beside the journal."""
+"""What a person allowed or rejected for always, per workspace, beside the journal."""
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Literal
 
 from daiku.store.database import Database
-from daiku.store.sqlite import connect
+from daiku.store.opening import Place, open_tables
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS grants (
@@ -17,14 +16,17 @@ CREATE TABLE IF NOT EXISTS grants (
 ) WITHOUT ROWID
 """
 _ANSWER = "SELECT answer FROM grants WHERE workspace = ? AND key = ?"
+_KEEP = (
+    "INSERT INTO grants VALUES (?, ?, ?) ON CONFLICT (workspace, key) DO UPDATE SET answer = excluded.answer"
+)
 _ALL = "SELECT key, answer FROM grants WHERE workspace = ? ORDER BY key"
 
 
 class GrantStore:
-    """The `Grants` port. Asked anew at every call of a tool: two servers share the file."""
+    """The `Grants` port. Asked anew at every call of a tool: two servers share the place."""
 
-    def __init__(self, path: Path | None) -> None:
-        self._path = path
+    def __init__(self, place: Place) -> None:
+        self._place = place
         self._db: Database | None = None
 
     def lookup(self, workspace: str, key: str) -> Literal["allow", "reject"] | None:
@@ -40,7 +42,7 @@ class GrantStore:
 
     def remember(self, workspace: str, key: str, answer: Literal["allow", "reject"]) -> None:
         """Keep `answer`, in place of an earlier one. Raises DaikuError."""
-        self._write("INSERT OR REPLACE INTO grants VALUES (?, ?, ?)", workspace, key, answer)
+        self._write(_KEEP, workspace, key, answer)
 
     def revoke(self, workspace: str, key: str) -> None:
         """Forget the answer to `key`; the next call asks again. Raises DaikuError."""
@@ -53,7 +55,7 @@ class GrantStore:
 
     def _opened(self) -> Database:
         if self._db is None:
-            self._db = connect(self._path, _SCHEMA)
+            self._db = open_tables(self._place, _SCHEMA)
         return self._db
 
     def _write(self, sql: str, *values: str) -> None:
@@ -62,7 +64,7 @@ class GrantStore:
             db.write(sql, values)
 
     def close(self) -> None:
-        """Let go of the file; the next question opens it again."""
-        if self._db is not None:
+        """Let go of a file; the next question opens it again."""
+        if self._db is not None and self._db is not self._place:
             self._db.close()
-            self._db = None
+        self._db = None

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from itertools import count
 from typing import TypeAlias
 
 from pydantic import ValidationError
 
 from daiku.domain.chunks import Chunk, decode_event
-from daiku.domain.errors import DaikuError, Failure
+from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.domain.events import Event
 from daiku.store.database import Database
+from daiku.store.lock import LockLost
 from daiku.texts.text import text
 
 SCHEMA = """
@@ -31,10 +33,23 @@ DROP INDEX IF EXISTS changes;
 CREATE INDEX IF NOT EXISTS runs ON chunks(run) WHERE type IN ('run_started', 'agent_start');
 CREATE INDEX IF NOT EXISTS file_changes ON chunks(session, seq)
   WHERE type = 'checkpoint' OR type = 'edit' OR type = 'review' OR type = 'restored';
+CREATE TABLE IF NOT EXISTS copied_runs(
+  run TEXT PRIMARY KEY, original TEXT NOT NULL, session TEXT NOT NULL) STRICT, WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS copied_runs_of ON copied_runs(original);
+CREATE INDEX IF NOT EXISTS copied_runs_in ON copied_runs(session);
 """
-"""The journal's tables; the indexes hold only what their questions look for, so that other events cost nothing."""
+"""The journal's tables; the indexes hold only what their questions look for, so that other events cost nothing. Of a run
+that a fork copied, `original` is the one that did the work, also where a copy was copied; `session` holds the copy."""
 
+ALL = (1 << 63) - 1
+"""More rows than there are, for a LIMIT."""
 INSERT = "INSERT INTO chunks VALUES(?,?,?,?,?,?,?,?)"
+INSERT_AS_HOLDER = (
+    "INSERT INTO chunks SELECT ?,?,?,?,?,?,?,? FROM leases WHERE session = ? AND number = ? FOR SHARE"
+    " RETURNING seq"
+)
+"""INSERT as long as the session's lease is ours. Whoever takes it over waits for what is being written, and finds it."""
+_HELD = "SELECT 1 FROM leases WHERE session = ? AND number = ? FOR SHARE"
 READ = "SELECT seq, time, run, parent, agent, type, data FROM chunks"
 
 Row: TypeAlias = tuple[str, int, str, str, str | None, str, str, str]
@@ -71,10 +86,20 @@ _OF = (
     " AND (type = 'checkpoint' OR type = 'edit' OR type = 'review' OR type = 'restored') ORDER BY seq"
 )
 _IN = (
-    "SELECT s.id, (SELECT MAX(seq) FROM chunks INDEXED BY file_changes WHERE session = s.id"
-    " AND (type = 'checkpoint' OR type = 'edit' OR type = 'review' OR type = 'restored')) AS last"
-    " FROM sessions s WHERE s.workspace = ? AND last IS NOT NULL ORDER BY s.updated_at DESC, s.id"
+    "SELECT id, last FROM (SELECT s.id, s.updated_at, (SELECT MAX(seq) FROM chunks INDEXED BY file_changes"
+    " WHERE session = s.id AND (type = 'checkpoint' OR type = 'edit' OR type = 'review' OR type = 'restored')) AS last"
+    " FROM sessions s WHERE s.workspace = ?) AS found WHERE last IS NOT NULL ORDER BY updated_at DESC, id"
 )
+
+
+@contextmanager
+def fenced(db: Database, number: int | None, session: str) -> Generator[None]:
+    """A transaction that is carried out only as long as the session's lease has this number; with None it is one like
+    others. Raises LockLost."""
+    with db.transaction():
+        if number is not None and db.first(_HELD, (session, number)) is None:
+            raise LockLost
+        yield
 
 
 _RUNNING = (
@@ -104,3 +129,10 @@ def sessions_with_changes(db: Database, workspace: str) -> dict[str, int]:
     """The sessions of a workspace in which files changed, the last one first, with the number of the last
     event that tells of it."""
     return dict(db.query(_IN, (workspace,)))
+
+
+def unknown(key: str, name: str) -> UsageError:
+    """There is no session, run or plan of this name."""
+    return UsageError(
+        Failure(kind="not_found", message=text(key, name=repr(name)), hint=text("journal.list_sessions"))
+    )

@@ -6,7 +6,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 from daiku.dataclass import dataclass
+from daiku.store.database import Database
+from daiku.store.opening import opened_place
 from daiku.trace.consent import ConsentStore
+from daiku.trace.evaluations import EvaluationStore
 from daiku.trace.grants import GrantStore
 from daiku.trace.journal import Journal
 
@@ -18,14 +21,30 @@ class Stores:
     journal: Journal
     grants: GrantStore
     consents: ConsentStore
+    evaluations: EvaluationStore
+    database: Database
+    """The connection of the conversations, for tables that belong to them; closed with the stores."""
     traces: Path | None = None
+    lasting: bool = True
+    """Whether what is kept is still there after this process."""
 
     def close(self) -> None:
-        """Let go of the files."""
+        """Let go of files and connections."""
         self.journal.close()
         self.grants.close()
 
 
-def open_stores(file: Path | None, redact: Callable[[str], str], traces: Path | None = None) -> Stores:
-    """The stores in one SQLite file; None keeps them in memory. Raises UsageError where it cannot be used."""
-    return Stores(Journal(file, redact), GrantStore(file), ConsentStore(file), traces)
+def open_stores(place: Path | str | None, redact: Callable[[str], str], traces: Path | None = None) -> Stores:
+    """The stores in one SQLite file, or on the PostgreSQL server that an address names; None keeps them in memory.
+    Raises UsageError where it cannot be used."""
+    kept = opened_place(place)
+    journal = Journal(kept, redact)
+    return Stores(
+        journal,
+        GrantStore(kept),
+        ConsentStore(kept),
+        EvaluationStore(kept),
+        journal.database,
+        traces,
+        place is not None,
+    )

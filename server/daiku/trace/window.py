@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from daiku.domain.messages import Usage
 from daiku.store.database import Database
@@ -29,7 +29,7 @@ def read_window(db: Database, session: str, *, before_seq: int, last: int) -> Wi
     )
     before = _needed(db, session, first_seq, rows)
     earlier, prompt, completion, cached, cost, model = db.first(
-        f"SELECT COUNT(*), {_sum('promptTokens')}, {_sum('completionTokens')}, {_sum('cachedTokens')}, {_sum('cost')},"  # noqa: S608  # constants
+        f"SELECT COUNT(*), {_sum('promptTokens')}, {_sum('completionTokens')}, {_sum('cachedTokens')}, {_sum('cost', 'REAL')},"  # noqa: S608  # constants
         " MAX(json_extract(data, '$.model')) FILTER (WHERE type = 'usage') FROM chunks WHERE session = ? AND seq < ?",
         (session, first_seq),
     )
@@ -43,8 +43,10 @@ def read_window(db: Database, session: str, *, before_seq: int, last: int) -> Wi
     return Window([*before, *rows], first_seq, earlier, usage)
 
 
-def _sum(field: str) -> str:
-    return f"SUM(json_extract(data, '$.{field}')) FILTER (WHERE type = 'usage')"
+def _sum(field: str, kind: Literal["INTEGER", "REAL"] = "INTEGER") -> str:
+    return (
+        f"CAST(SUM(CAST(json_extract(data, '$.{field}') AS {kind})) FILTER (WHERE type = 'usage') AS {kind})"
+    )
 
 
 def _first(db: Database, session: str, below: int, last: int) -> int:

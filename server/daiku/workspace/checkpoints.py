@@ -11,7 +11,7 @@ from daiku.core.ports import Workspace
 from daiku.domain.base import long_id
 from daiku.domain.errors import DaikuError
 from daiku.domain.work.patches import FileChange, FileStat, Patch
-from daiku.texts.text import NO_TEXT, text
+from daiku.texts.text import text
 from daiku.workspace.contents import (
     Checkpoint,
     CheckpointKind,
@@ -106,13 +106,9 @@ class CheckpointStore:
         """Store a checkpoint before a review decision: `files` before and after, and their review states
         (`stances`)."""
         async with self._lock:
+            name_of = self._contents.name_of
             kept = tuple(
-                KeptFile(
-                    path=path,
-                    content=self._contents.name_of(before),
-                    after=self._contents.name_of(after),
-                    known=True,
-                )
+                KeptFile(path=path, content=name_of(before), after=name_of(after), known=True)
                 for path, (before, after) in files.items()
             )
             stood = tuple(keep_review(self._contents, path, review) for path, review in stances.items())
@@ -132,6 +128,9 @@ class CheckpointStore:
     def get(self, checkpoint_id: str) -> Checkpoint | None:
         """The checkpoint; None where it is not there (any more)."""
         return self._records.get(checkpoint_id)
+
+    def has(self, checkpoint_id: str) -> bool:
+        return self.get(checkpoint_id) is not None
 
     def require(self, checkpoint_id: str) -> Checkpoint:
         """The checkpoint. Raises UsageError (not_found)."""
@@ -256,7 +255,9 @@ class CheckpointStore:
         and it is the run before it. Raises UsageError where nothing is left to undo."""
         standing = [c for c in self.list(session) if not c.restored and c.kind == "edit"]
         if not standing:
-            raise unusable_checkpoint("not_found", text("checkpoints.nothing_to_undo"), NO_TEXT)
+            raise unusable_checkpoint(
+                "not_found", text("checkpoints.nothing_to_undo"), text("checkpoints.on_their_machine")
+            )
         return next(c.id for c in standing if c.run == standing[-1].run)
 
     async def undo(self, session: str) -> tuple[FileStat, ...]:

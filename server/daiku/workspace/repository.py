@@ -12,6 +12,8 @@ from daiku.dataclass import dataclass
 from daiku.workspace.paths import homes, within
 
 MOST_ALTERNATES = 20
+MIRROR_MARK = "daiku-mirror"
+"""The file that marks a bare repository as one that several items' work trees share: no command writes there."""
 _LARGEST = 200_000
 _INCLUDE = re.compile(
     r"^[ \t]*\[[ \t]*include(?:if)?\b(?P<body>[^\[]*(?:\[(?![ \t]*\w)[^\[]*)*)", re.IGNORECASE | re.MULTILINE
@@ -32,6 +34,11 @@ class GitPlaces:
         """The git folders that lie outside the roots."""
         found = (place for place in (self.common, self.folder) if not _inside(place, roots))
         return tuple(dict.fromkeys(place for place in found))
+
+    @property
+    def shared(self) -> bool:
+        """Whether other items' work stands on the same repository: commands may read it and never write there."""
+        return (self.common / MIRROR_MARK).is_file()
 
 
 def git_places(root: Path, roots: tuple[Path, ...], *, objects: bool = True) -> GitPlaces | str | None:

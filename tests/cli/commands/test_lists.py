@@ -76,7 +76,19 @@ def test_a_session_is_exported_in_three_forms(daiku: Daiku, session: str) -> Non
 def test_a_replay_finds_no_difference(daiku: Daiku, session: str) -> None:
     done = daiku("sessions", "replay", session)
     assert (done.code, "no difference" in done.out) == (0, True)
-    assert json.loads(daiku("sessions", "replay", session, "--json").out)["difference"] is None
+    found = json.loads(daiku("sessions", "replay", session, "--json").out)
+    assert (found["difference"], found["runs"]) == (None, 1)
+
+
+def test_a_replay_says_what_it_does_not_compare(
+    daiku: Daiku, session: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named = json.loads(daiku("sessions", "replay", session, "--json").out)["normalised"]
+    assert {"told", "model", "requests"} <= {each["name"] for each in named}
+    shown = daiku("sessions", "replay", session).out
+    assert all(f"{each['what']} (in {each['events']} events)" in shown for each in named)
+    monkeypatch.setenv("LC_ALL", "ja_JP.UTF-8")
+    assert "比較しないもの:" in daiku("sessions", "replay", session).out
 
 
 def test_a_deleted_session_is_gone_with_its_trace(daiku: Daiku, session: str, daiku_home: Path) -> None:

@@ -18,12 +18,13 @@ from daiku.domain.events import (
     HandoffStart,
     MessageEvent,
     PlanEvent,
+    RunFinished,
     RunStarted,
     ToolCallEvent,
     ToolOutput,
     ToolResponse,
 )
-from daiku.domain.held import Todo, TodoItem
+from daiku.domain.held import Lesson, Todo, TodoItem
 from daiku.domain.messages import Usage
 from daiku.domain.tools import Outcome
 from daiku.domain.work.patches import FileStat
@@ -219,4 +220,23 @@ def test_a_todo_list_is_shown_whole_once_and_then_what_has_changed_of_it() -> No
         *("Todo list (0 of 2 done)", "  ▶ Read a.py", "  ☐ Mend it"),
         *("Todo list (1 of 2 done)", "  ☑ Read a.py"),
         *("Todo list (1 of 3 done)", "  ☑ Read a.py", "  ☐ Mend it", "  ☐ Run the tests"),
+    ]
+
+
+def test_a_run_says_how_many_lessons_it_was_told_and_how_many_it_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    one = Lesson(id="bat-00001", version=1, text="make check")
+    two = Lesson(id="mypc-00004", version=1, text="tabs")
+    start = RunStarted(prompt="x", model="m", lessons=(one, two))
+    end = RunFinished(status="completed", used_bullets=("bat-00001",))
+    assert seen(start, end)[1:] == [
+        "2 lessons from the playbook: bat-00001, mypc-00004",
+        "used 1 lesson: bat-00001",
+    ]
+    assert seen(RunStarted(prompt="x", model="m"), RunFinished(status="completed")) == ["m · act"]
+    monkeypatch.setenv("LC_ALL", "ja_JP.UTF-8")
+    assert seen(start, end)[1:] == [
+        "プレイブックの教訓 2 件: bat-00001, mypc-00004",
+        "使った教訓 1 件: bat-00001",
     ]

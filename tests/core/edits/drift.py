@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from itertools import takewhile
 from random import Random
 from typing import Literal
 
@@ -58,7 +59,7 @@ def patch_cases(texts: Sequence[str], random: Random) -> Iterator[Case]:
 
 def _usable(texts: Iterable[str], characters: int, lines: int) -> Iterator[str]:
     for text in texts:
-        start = text[:characters]
+        start = text if len(text) <= characters else text[:characters].rstrip(" \t")
         if "\r" not in start and "=====" not in start and "<<<<" not in start and start.count("\n") >= lines:
             yield start
 
@@ -152,11 +153,14 @@ def _patch_case(text: str, random: Random) -> Case | None:
     new = _edited(lines, random)
     if new == lines:
         return None
-    hunks = [_hunk(lines, new, group, random) for group in _groups(lines, new, random.choice((1, 2, 3)))]
+    groups = list(_groups(lines, new, random.choice((1, 2, 3))))
+    hunks = [_hunk(lines, new, group, random) for group in groups]
     name = random.choice(tuple(_PATCH_DRIFTS))
     drifted = [[hunk[0], *_PATCH_DRIFTS[name](hunk[1:], random)] for hunk in hunks]
     if len(drifted) == 1 and all(line.startswith("+") for line in drifted[0][1:]):
         return None  # nothing but added lines means the end of the file
+    if any(_means_another(lines, *each) for each in zip(groups, hunks, drifted, strict=True)):
+        return None  # without the line that told places apart it says another one as much as the one that is meant
     body = "".join(f"{line}\n" for hunk in drifted for line in hunk)
     edit = f"*** Begin Patch\n*** Update File: {FILE}\n{body}*** End Patch\n"
     end = "\n" if text.endswith("\n") else ""
@@ -190,9 +194,10 @@ def _groups(old: Sequence[str], new: Sequence[str], context: int) -> Iterator[Gr
 
 
 def _hunk(old: Sequence[str], new: Sequence[str], group: Group, random: Random) -> list[str]:
-    above = (line for line in reversed(old[: group[0][1]]) if _HEAD.match(line.strip()))
-    anchor = next(above, None) if random.random() < 0.6 else None
-    body = [f"@@ {anchor.strip()}" if anchor else "@@"]
+    start, end = group[0][1], group[-1][2]
+    head = next((at for at in reversed(range(start)) if _HEAD.match(old[at].strip())), None)
+    anchored = random.random() < 0.6 and head is not None and not _stands_in_block(old, head, start, end)
+    body = [f"@@ {old[head].strip()}" if anchored and head is not None else "@@"]
     for tag, i, j, k, m in group:
         if tag == "equal":
             body += (f" {line}" for line in old[i:j])
@@ -200,6 +205,20 @@ def _hunk(old: Sequence[str], new: Sequence[str], group: Group, random: Random) 
             body += (f"-{line}" for line in old[i:j])
             body += (f"+{line}" for line in new[k:m])
     return body
+
+
+def _stands_in_block(old: Sequence[str], head: int, start: int, end: int) -> bool:
+    """Whether the block below the line `head` has the same lines as the passage, and ends above it: who names that
+    line means the block's."""
+    depth = len(_indent(old[head]))
+    inside = takewhile(
+        lambda line: not line.strip() or len(_indent(line)) > depth or line.strip()[0] in "})]{",
+        old[head + 1 : start],
+    )
+    block, passage = [old[head], *inside], list(old[start:end])
+    if head + len(block) == start:
+        return False
+    return any(block[at : at + len(passage)] == passage for at in range(len(block)))
 
 
 def _nothing(hunk: Sequence[str], _: Random) -> list[str]:
@@ -227,9 +246,32 @@ def _smart(hunk: Sequence[str], _: Random) -> list[str]:
 
 
 def _missing_context(hunk: Sequence[str], random: Random) -> list[str]:
-    context = [index for index, line in enumerate(hunk) if line[0] == " "]
+    context = [index for index, line in enumerate(hunk) if line[0] == " " and not _is_one_of_two(hunk, index)]
     left_out = random.choice(context) if context else -1
     return [line for index, line in enumerate(hunk) if index != left_out]
+
+
+def _is_one_of_two(hunk: Sequence[str], index: int) -> bool:
+    """Whether a line is the same as the one before or after it in the file: which of them is left out, nobody sees."""
+    old = [at for at, line in enumerate(hunk) if line[0] in " -"]
+    number = old.index(index)
+    beside = (*old[max(0, number - 1) : number], *old[number + 1 : number + 2])
+    return any(hunk[at][1:] == hunk[index][1:] for at in beside)
+
+
+def _means_another(lines: Sequence[str], group: Group, hunk: Sequence[str], drifted: Sequence[str]) -> bool:
+    """Whether what the drifted hunk finds, its context and what it takes away, stands word for word in another place:
+    in that one alone, or in both where the hunk itself stands in one."""
+    places, start = _places(lines, drifted), group[0][1]
+    if len(places) == 1:
+        return places[0] not in (start, start + 1)  # the first line may be the one that is left out
+    return len(places) > 1 and len(_places(lines, hunk)) == 1
+
+
+def _places(lines: Sequence[str], hunk: Sequence[str]) -> list[int]:
+    """Where what a hunk finds stands word for word."""
+    old = [line[1:] for line in hunk[1:] if line[:1] in (" ", "-")]
+    return [at for at in range(len(lines) - len(old) + 1) if lines[at : at + len(old)] == old]
 
 
 _PATCH_DRIFTS: dict[str, Callable[[Sequence[str], Random], list[str]]] = {

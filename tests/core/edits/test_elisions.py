@@ -314,6 +314,23 @@ def test_added_lines_that_leave_code_out_are_filled_in_from_those_removed_or_ref
     assert stub == OLD.replace("VERSION = 1\n", "VERSION = 1\n\ndef f(a):\n    ...\n")
 
 
+def test_dots_that_a_hunk_keeps_bring_back_nothing_that_it_takes_out() -> None:
+    before = [
+        (" ", "class Keeps(Protocol):"),
+        (" ", "    def a(self) -> int:"),
+        (" ", '        """One."""'),
+        ("-", "        ..."),
+        ("+", "        ...  # a"),
+        (" ", ""),
+        (" ", "    def b(self) -> int:"),
+        ("-", '        """Two."""'),
+        (" ", "        ..."),
+    ]
+    old, new = ("".join(f"{line}\n" for tag, line in before if tag != other) for other in "+-")
+    hunk = "".join(f"{tag}{line}\n" for tag, line in before)
+    assert patch(f"--- a/f.py\n+++ b/f.py\n@@ -1,8 +1,7 @@\n{hunk}", old=old) == new
+
+
 def test_a_whole_file_over_one_that_is_there_is_filled_in_or_refused() -> None:
     new = "import os\n\nVERSION = 2\n\n\ndef first(a):\n# ... existing code ...\n"
     text = f"File: `f.py`:\n```py\n{new}```\n"

@@ -445,12 +445,43 @@ def test_a_line_that_a_hunk_leaves_out_between_old_lines_is_kept() -> None:
     assert "not in the file" in refuse(UPDATE.format(beside), a_py=body)
 
 
+def test_a_line_that_may_be_left_out_beside_the_added_ones_of_another_place_leaves_the_place_in_doubt() -> (
+    None
+):
+    first, second = "class A:\n    # A\n\n    uri: str\n    at: int\n\n\n", "class B:\n    uri: str\n\n"
+    hunk = UPDATE.format("@@\n \n     uri: str\n+    new: str\n \n")
+    assert "not in the file" in refuse(hunk, a_py=first + second)
+    found = apply(hunk, a_py="import c\n\n" + second)
+    assert found == {"a.py": "import c\n\nclass B:\n    uri: str\n    new: str\n\n"}
+
+
+def test_a_blank_line_that_is_marked_as_context_is_looked_for() -> None:
+    body = "a = 1\nb = 2\nc = 3\n"
+    assert "not in the file" in refuse(UPDATE.format("@@\n \n b = 2\n+x = 1\n c = 3\n"), a_py=body)
+    found = apply(UPDATE.format("@@\n\n b = 2\n+x = 1\n c = 3\n"), a_py=body)
+    assert found == {"a.py": body.replace("b = 2\n", "b = 2\nx = 1\n")}
+
+
+def test_brackets_alone_are_not_found_at_another_depth() -> None:
+    body = "f {\n      {\n        g\n      }\n    }\n  }\n"
+    end = "  return 1;\n}\n"
+    hunk = UPDATE.format("@@\n     }\n   }\n-}\n+} // end\n")
+    assert apply(hunk, a_py=body + end) == {"a.py": body + end.replace("}", "} // end")}
+    assert "not in the file" in refuse(hunk, a_py=body)
+
+
 def test_added_lines_of_a_hunk_that_lost_its_indentation_have_it_or_are_refused() -> None:
     body = "def f():\n    a = 1\n    b = 2\n\n\ndef g():\n    c = 3\n"
     hunk = "@@\n def f():\n a = 1\n+x = 1\n b = 2\n"
     assert apply(UPDATE.format(hunk), a_py=body) == {"a.py": body.replace("    b", "    x = 1\n    b")}
     doubt = "@@\n a = 1\n b = 2\n+x = 1\n \n \n def g():\n"
     assert "indentation" in refuse(UPDATE.format(doubt), a_py=body)
+
+
+def test_an_added_line_that_shares_only_signs_with_a_removed_one_does_not_take_its_indentation() -> None:
+    body = "def f():\n    pass\n\n\nif ready:\n    main()\n"
+    hunk = "@@\n \n \n-if ready:\n-main()\n+added()\n+if ready: # now\n"
+    assert "indentation" in refuse(UPDATE.format(hunk), a_py=body)
 
 
 def test_a_hunk_that_names_blank_lines_only_is_refused() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.proof.evidence import proof_of, unproven_checks
+from daiku.core.proof.evidence import merge_evidence, proof_of, unproven_checks
 from daiku.core.proof.placeholders import is_unfinished, new_leftovers
 from daiku.core.state.fold import apply, fold
 from daiku.core.state.state import State
@@ -224,3 +224,21 @@ def test_a_check_is_proven_exactly_where_its_last_run_after_the_last_edit_passed
     missing = {check for check, _ in unproven_checks(["make", "lint"], fold(events).done)}
     for command in ("make", "lint"):
         assert (command not in missing) == passed.get(command, False)
+
+
+@given(STEPS, st.integers(0, 12))
+def test_two_runs_together_did_what_one_would_have_done_and_have_shown_no_more(
+    steps: list[tuple[str, str, int]], cut: int
+) -> None:
+    events = [
+        ran(c, n, str(i)) if kind.endswith("run") else (edited(),) for i, (kind, c, n) in enumerate(steps)
+    ]
+    one = fold(event for each in events for event in each).done
+    first, second = (
+        fold(event for each in part for event in each).done for part in (events[:cut], events[cut:])
+    )
+    both = merge_evidence(first, second)
+    assert (both.files, both.commands, both.leftovers) == (one.files, one.commands, one.leftovers)
+    assert both.red == one.red
+    shown = {check for check, _ in unproven_checks(["make", "lint"], both)}
+    assert shown >= {check for check, _ in unproven_checks(["make", "lint"], one)}

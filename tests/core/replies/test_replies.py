@@ -117,6 +117,7 @@ def test_a_wrong_action_list_says_where(reply: str, problem: str) -> None:
 
 
 def test_the_outer_comment_wins() -> None:
+    """C2.2"""
     found = read_command(
         '{"command": {"comment": "inner", "tool": "git/status", "args": {}}, "comment": "outer"}'
     )
@@ -125,6 +126,7 @@ def test_the_outer_comment_wins() -> None:
 
 
 def test_the_end_is_said_with_done() -> None:
+    """R2.50, R2.51"""
     found = read_command('{"done": true, "comment": "All good"}')
     assert not isinstance(found, Unreadable)
     assert (found.done, found.comment) == (True, "All good")

@@ -62,6 +62,20 @@ def test_over_several_blocks_and_with_rows_added_later(dimension: int) -> None:
     assert index.search(question, 20) == one_by_one(question, vectors, 20)
 
 
+@given(st.data(), st.integers(1, 6), st.integers(1, 5))
+def test_what_is_hidden_is_not_among_the_nearest(data: st.DataObject, dimension: int, most: int) -> None:
+    """R3.45: hidden rows are left out, and do not keep others from being found."""
+    vector = st.lists(st.sampled_from([-3.0, -1.0, 0.0, 1.0, 3.0]), min_size=dimension, max_size=dimension)
+    drawn = data.draw(st.lists(vector, min_size=1, max_size=30))
+    vectors = {n: whole_vector(v) for n, v in enumerate(drawn)}  # all of one length, but for those of none
+    question = whole_vector(data.draw(vector))
+    hidden = frozenset(each.number for each in one_by_one(question, vectors, data.draw(st.integers(0, 30))))
+    index = Nearest(dimension)
+    index.add(row(n, v) for n, v in vectors.items())
+    shown = {n: v for n, v in vectors.items() if n not in hidden}
+    assert index.search(question, most, hidden) == one_by_one(question, shown, most)
+
+
 def test_the_largest_vectors_do_not_run_over_into_their_neighbours() -> None:
     """The worst case of the sums: all dimensions, all components as large as they can be."""
     same = whole_vector([1.0] * MOST_DIMENSIONS)

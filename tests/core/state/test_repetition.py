@@ -9,7 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daiku.core.state.fold import fold
-from daiku.core.state.repetition import Repetition, repetition, repetition_failure, repetition_note
+from daiku.core.state.repetition import (
+    Repetition,
+    equal_errors,
+    repetition,
+    repetition_failure,
+    repetition_note,
+)
 from daiku.core.state.state import State
 from daiku.domain.base import JsonObject
 from daiku.domain.events import Edit, Event, MessageEvent, RunStarted, ToolCallEvent, ToolResponse
@@ -196,6 +202,22 @@ def test_a_word_from_the_person_begins_anew() -> None:
     same = [turn(read("a.py"))] * 3
     assert repetition_failure(after([*same, "look once more", *same], speaker="user").health.trail, 3) is None
     assert repetition_failure(after([*same, "the check fails", *same]).health.trail, 3) is not None
+
+
+@for_each(
+    ("steps", "count"),
+    [
+        ([], 0),
+        ([turn(failing_edit("a.py", "x"))] * 2, 2),
+        ([turn(failing_edit("a.py", "x"), failing_edit("a.py", "x"))], 2),
+        ([turn(failing_edit("a.py", "x")), turn(read("a.py")), turn(failing_edit("a.py", "x"))], 1),
+        ([turn(failing_edit("a.py", "x")), turn(read("a.py"))], 0),
+        ([turn(TESTS_FAIL)] * 3, 0),
+    ],
+)
+def test_calls_that_fail_in_the_same_way_are_counted_up_to_the_last(steps: list[Step], count: int) -> None:
+    """B2.3: tests that ran and failed are an outcome, not an error of a tool."""
+    assert equal_errors(after(steps).health.trail) == count
 
 
 def test_no_limit_lets_everything_repeat() -> None:

@@ -45,6 +45,7 @@ def refused(reply: str, protocol: TextProtocol = "action_list", **options: Any) 
 
 @for_each("protocol", ["action_list", "command"])
 def test_tools_stand_in_the_system_text(protocol: TextProtocol) -> None:
+    """R2.70–R2.73: the rules of the protocol, and the language by the extensions of files."""
     encoded = encode(asked(UserMessage(text="hi")), protocol)
     assert encoded.tools == ()
     assert encoded.system.startswith("Be good.\n\n")
@@ -96,6 +97,7 @@ def test_action_lists_carry_the_calls_and_one_message_their_results() -> None:
 
 
 def test_commands_come_one_by_one() -> None:
+    """R2.56, R2.66, R2.67, C2.7: the last command and its output stand in the next message."""
     messages = encode(asked(*HISTORY), "command").messages
     spoken = [json.loads(m.text) for m in messages if isinstance(m, AssistantMessage)]
     assert spoken == [
@@ -162,6 +164,7 @@ def test_an_empty_list_and_plain_prose_only_answer() -> None:
 
 
 def test_a_command_is_one_call_and_done_is_none() -> None:
+    """R2.36, R2.47–R2.50, R2.55: tool, args and comment; nothing more is called when all is done."""
     message = said(
         '{"command": {"tool": "shell/run", "args": {"command": "ls"}, "comment": "Look."}}', "command"
     )
@@ -187,6 +190,7 @@ def test_thinking_and_what_belongs_to_the_provider_stay() -> None:
     ],
 )
 def test_a_reply_outside_the_protocol_is_told_precisely(reply: str, protocol: TextProtocol, why: str) -> None:
+    """R2.53"""
     message = refused(reply, protocol)
     assert why in message
     assert ('"actions"' if protocol == "action_list" else '"command"') in message
@@ -254,6 +258,7 @@ def test_a_reference_to_no_earlier_action_stays_one_and_is_refused_when_it_is_it
     ],
 )
 def test_only_what_is_for_a_person_is_shown(reply: str, shown: str) -> None:
+    """R2.35, R2.51, C2.2"""
     for size in (1, 3, 1000):
         text = HumanText()
         pieces = [text.feed(reply[i : i + size]) for i in range(0, len(reply), size)]

@@ -46,8 +46,7 @@ export class Workbench {
     for (;;) {
       await this.page.keyboard.press("F1");
       try {
-        await input.waitFor({ state: "visible", timeout: 1500 });
-        await input.fill(typed);
+        await input.fill(typed, { timeout: 1500 }); // it may still fade away from its use before
         await row.waitFor({ timeout: 1500 });
         return row;
       } catch (error) {

@@ -14,8 +14,10 @@ from daiku.domain.events import HandoffEnd, HandoffStart, RunFinished, RunStarte
 from daiku.domain.messages import Usage
 from daiku.domain.runs import Mode, RunLimits
 from daiku.runs import RunRequest
+from daiku.runs.nested import briefing
 from daiku.runs.nested.explore import MAX_ROUNDS, MAX_WORDS
 from daiku.runs.recorded.replay import replay
+from daiku.runs.services import RunServices
 from tests.agents.acting import app_with, in_protocol
 from tests.cases import for_each
 from tests.conftest import ROOT
@@ -116,6 +118,25 @@ async def test_several_questions_are_worked_on_at_once_and_answered_in_order(fol
     assert max(begun) < min(ended), "both were under way at the same time"
     starts = [c.event for c in watch.chunks if isinstance(c.event, HandoffStart)]
     assert [(s.to, s.request) for s in starts] == [("explorer", PRICE), ("explorer", TOTAL)]
+
+
+async def test_questions_begin_in_their_order_also_where_the_lessons_of_the_first_come_last(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    second = asyncio.Event()
+
+    async def recall(services: RunServices, question: str, *more: Any) -> tuple[tuple[()], tuple[()]]:
+        if question == PRICE:
+            await second.wait()
+        else:
+            second.set()
+        return (), ()
+
+    monkeypatch.setattr(briefing, "recall_lessons", recall)
+    app = make_app(folder, ask(PRICE, TOTAL), answer("In shop.py:1.", PRICE), answer("Nobody does.", TOTAL))
+    _, watch = await run(app)
+    starts = [c.event for c in watch.chunks if isinstance(c.event, HandoffStart)]
+    assert [s.request for s in starts] == [PRICE, TOTAL]
 
 
 async def test_one_that_fails_is_told_and_the_others_stand(folder: Path) -> None:

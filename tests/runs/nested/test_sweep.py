@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -28,3 +29,21 @@ def test_a_copy_of_which_a_part_stays_is_noted_until_it_is_gone(tmp_path: Path, 
     assert sorted(p.name for p in folder.iterdir()) == sorted([stays, "wt_1.of", "wt_1.lock"])
     sweep(folder)
     assert list(folder.iterdir()) == []
+
+
+def test_a_copy_is_discarded_while_git_takes_the_list_of_copies_away(tmp_path: Path) -> None:
+    """Git removes `.git/worktrees` with the last copy, which may happen just when another one is looked up there."""
+    listed = tmp_path / ".git" / "worktrees"
+    listed.mkdir(parents=True)
+    (tmp_path / "copy").mkdir()
+    look = os.listdir
+
+    def look_late(path: str | Path = ".") -> list[str]:
+        if Path(path) == listed:
+            listed.rmdir()
+        return look(path)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(os, "listdir", look_late)
+        assert git_worktrees.discard(tmp_path / "copy", tmp_path)
+    assert not listed.exists()

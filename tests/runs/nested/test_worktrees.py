@@ -122,6 +122,7 @@ class World:
         session = app.journal.list_sessions()[0]
         run = app.journal.chunks(session.session_id)[0].run
         result = await app.runs.resume(run, self.seen.append, approvals="all")
+        assert (await replay(app.journal.chunks(session.session_id))).difference is None
         await app.aclose()
         return result
 

@@ -11,17 +11,8 @@ import pytest
 
 from daiku.domain.config import SandboxSettings
 from daiku.settings.config import Config
-from daiku.tools.git.git import (
-    CommitArgs,
-    DiffArgs,
-    LogArgs,
-    StatusArgs,
-    commit,
-    diff,
-    log,
-    preview_commit,
-    status,
-)
+from daiku.tools.git.committing import CommitArgs, commit, preview_commit
+from daiku.tools.git.git import DiffArgs, LogArgs, StatusArgs, diff, log, status
 from daiku.tools.shell import RunArgs, run
 from daiku.tools.shell.background import Jobs
 from daiku.tools.tool import Preview, ToolContext
@@ -264,3 +255,48 @@ async def test_git_of_the_workspace_is_never_run(
     result: Any = await status(StatusArgs(), context)
     assert result.ok
     assert not (repository / "CANARY").exists()
+
+
+@pytest.mark.parametrize("how", ["all", "named", "folder", "nothing"])
+async def test_a_commit_runs_no_program_of_a_repository_within_the_repository(
+    repository: Path, context: ToolContext, how: str
+) -> None:
+    """Its settings are not the ones that are looked at; git would go through its files to say whether they changed."""
+    inner, canary = repository / "sub", repository.parent / "canary"
+    inner.mkdir()
+    git(inner, "init", "-q", "-b", "main")
+    (inner / "f").write_text("one\n")
+    git(inner, "add", ".")
+    git(inner, "commit", "-q", "-m", "inner")
+    (repository / ".gitmodules").write_text('[submodule "sub"]\n\tpath = sub\n\turl = ./x\n\tignore = none\n')
+    git(repository, "add", ".")
+    git(repository, "commit", "-q", "-m", "with it")
+    git(inner, "config", "filter.evil.clean", f"sh -c 'touch {canary}; cat'")
+    (inner / ".git/info/attributes").write_text("* filter=evil\n")
+    (inner / "f").write_text("two\n")
+    if how != "nothing":
+        (repository / "a.txt").write_text("two\n")
+    asked = {
+        "all": CommitArgs(message="m", all=True),
+        "named": CommitArgs(message="m", paths=("a.txt", "sub")),
+        "folder": CommitArgs(message="m", paths=(".",)),
+        "nothing": CommitArgs(message="m"),
+    }[how]
+    done = await commit(asked, context)
+    assert not canary.exists()
+    assert done.ok == (how != "nothing")
+    assert how == "nothing" or git(repository, "show", "HEAD:a.txt") == "two\n"
+
+
+async def test_the_commit_of_a_repository_within_the_repository_is_committed(
+    repository: Path, context: ToolContext
+) -> None:
+    inner = repository / "sub"
+    inner.mkdir()
+    git(inner, "init", "-q", "-b", "main")
+    git(inner, "commit", "-q", "--allow-empty", "-m", "one")
+    git(repository, "add", ".")
+    git(repository, "commit", "-q", "-m", "with it")
+    git(inner, "commit", "-q", "--allow-empty", "-m", "two")
+    assert (await commit(CommitArgs(message="m", all=True), context)).ok
+    assert git(repository, "rev-parse", "HEAD:sub") == git(inner, "rev-parse", "HEAD")

@@ -29,17 +29,19 @@ def node() -> str:
     pytest.skip("there is no Node.js 22 or later")
 
 
+def npm() -> str:
+    """The npm on PATH; the test is skipped where there is none."""
+    return shutil.which("npm") or pytest.skip("there is no npm")
+
+
 def from_npm(*packages: str) -> Path:
     """The node_modules with `packages` (name@version); the test is skipped where they cannot be had."""
-    npm = shutil.which("npm")
-    if npm is None:
-        pytest.skip("there is no npm")
     folder = CACHE / "mcp" / re.sub(r"[^\w.-]+", "_", "+".join(packages))[:120]
     done = folder / "installed"
     if not done.exists():
         folder.mkdir(parents=True, exist_ok=True)
         (folder / "package.json").write_text('{"private": true}')
-        _run([npm, "install", "--no-audit", "--no-fund", *packages], folder)
+        _run([npm(), "install", "--no-audit", "--no-fund", *packages], folder)
         done.touch()
     return folder / "node_modules"
 

@@ -45,7 +45,7 @@ class Played:
         project = folder / "project"
         project.mkdir(exist_ok=True)
         store = ConsentStore(folder / "home" / "daiku.db")
-        place = McpContext((project,), str(project), folder / "home", store)
+        place = McpContext((project,), folder / "home", store)
         self.servers = McpServers(settings, self.registry, place, **more)
         self.project = project
 

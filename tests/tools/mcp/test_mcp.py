@@ -165,6 +165,7 @@ async def test_the_server_gets_no_keys_of_ours_but_what_its_settings_name(
 
 
 async def test_the_settings_prompt_and_what_the_server_says_are_merged_and_marked(tmp_path: Path) -> None:
+    """R2.69"""
     async with playing(tmp_path, demo(system_prompt="Use the demo for demos.")) as played:
         assert played.servers.prompt() == ""
         await played.allow()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from dataclasses import replace
-from threading import Event
+from threading import Event, Thread, current_thread
 
 import pytest
 
@@ -76,6 +76,42 @@ def test_what_a_collector_refuses_is_dropped_counted_and_told_once(caplog: pytes
         f"spans do not reach {collected.address}/v1/traces",
         f"{len(SPANS)} spans did not reach {collected.address}/v1/traces, 0 did",
     ]
+
+
+def test_spans_that_are_refused_while_the_end_is_counted_are_counted_once() -> None:
+    """The thread is still at its last request when the end has waited long enough."""
+    ended, threads = Event(), list[Thread]()
+
+    class Slow(logging.Handler):
+        def createLock(self) -> None:  # noqa: N802  # as logging spells it
+            self.lock = None  # else who counts at the end would wait for the thread
+
+        def emit(self, record: logging.LogRecord) -> None:
+            if record.getMessage().startswith("spans do not reach"):
+                threads.append(current_thread())
+                ended.wait(10)
+
+    def reach(_: Endpoint) -> Send:
+        def send(body: bytes, seconds: float) -> None:
+            raise NotSent("refused", lasting=True)
+
+        return send
+
+    slow, logger = Slow(), logging.getLogger("daiku.trace.telemetry.sender")
+    logger.addHandler(slow)
+    try:
+        sender = SpanSender(parse_endpoint("http://127.0.0.1:9"), version="1", reach=reach)
+        sender.offer(SPANS)
+        sender.close()
+        assert not ended.is_set()
+        ended.set()
+        for thread in threads:
+            thread.join(10)
+        assert threads
+    finally:
+        ended.set()
+        logger.removeHandler(slow)
+    assert (sender.sent, sender.dropped) == (0, len(SPANS))
 
 
 def test_a_dead_or_silent_collector_costs_nothing_at_the_end() -> None:

@@ -82,3 +82,12 @@ export function forkPointsOf(chunks: readonly Chunk[]): readonly ForkPoint[] {
     return [{ atSeq: chunk.seq, who: "daiku", text: chunk.data.text }];
   });
 }
+
+/** Where the item begins that a chunk belongs to: the result of a call stands with the call. */
+export function placeOf(chunks: readonly Chunk[], seq: number): { seq: number; callId: string } {
+  const here = chunks.find((chunk) => chunk.seq === seq);
+  if (here?.type !== "tool_call" && here?.type !== "tool_response") return { seq, callId: "" };
+  const { id } = here.data;
+  const call = chunks.findLast((chunk) => chunk.type === "tool_call" && chunk.data.id === id && chunk.seq <= seq);
+  return { seq: call?.seq ?? seq, callId: id };
+}

@@ -103,6 +103,8 @@ export type FromPanel =
   | { type: "openDiff"; path: string; diff: string }
   | { type: "openFile"; path: string; line?: number }
   | { type: "openLink"; href: string }
+  /** A lesson, by its id, in the view of the playbook. */
+  | { type: "openLesson"; id: string }
   | { type: "copy"; text: string }
   | { type: "insert"; text: string }
   | { type: "setMode"; mode: Mode }

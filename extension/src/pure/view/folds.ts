@@ -1,14 +1,14 @@
 // What each chunk changes in the view, one entry a type.
 
-import { CHUNK_TYPES, type Chunk, type ChunkType } from "../../contract.gen";
+import { CHUNK_TYPES, type Chunk, type ChunkType, type JsonObject } from "../../contract.gen";
 import { isBringingBack } from "../chat/undoState";
 import { addCall, addEdit, addOutput, closeCall } from "./calls";
 import { change, common, type Draft, findLast, push } from "./draft";
-import type { ApprovalItem, Item, NoticeItem, QuestionItem } from "./items";
+import type { ApprovalItem, Item, LessonsItem, NoticeItem, QuestionItem } from "./items";
 import { changesOf, closeHandoff, describeNested, teamWords } from "./nested";
 import { addText, closeOpen, closeText, isOpenText, isReply, repliesBefore } from "./replies";
 import { addUsage } from "./sums";
-import { EVENT_LINES } from "./tables.gen";
+import { EVENT_LINES, type Line } from "./tables.gen";
 
 type Fold<T extends ChunkType> = (draft: Draft, chunk: Extract<Chunk, { type: T }>) => void;
 
@@ -16,11 +16,18 @@ type Fold<T extends ChunkType> = (draft: Draft, chunk: Extract<Chunk, { type: T 
 export function foldChunk(draft: Draft, chunk: Chunk): void {
   const { type } = chunk;
   if (isLine(type)) {
-    const line = EVENT_LINES[type];
-    if (line) push(draft, { ...common(draft, chunk), kind: "line", ...line, fields: { ...chunk.data } });
+    const line: Line | null = EVENT_LINES[type];
+    if (line) {
+      const fields = { ...chunk.data };
+      push(draft, { ...common(draft, chunk), kind: "line", icon: line.icon, text: lineText(line, fields), fields });
+    }
   } else if (isFolded(type)) (FOLDS[type] as Fold<ChunkType>)(draft, chunk);
   else if (CHUNK_TYPES.has(type)) push(draft, { ...common(draft, chunk), kind: "event", event: chunk });
 }
+
+/** What a line says of an event with these fields. */
+const lineText = ({ text, cases = [] }: Line, fields: JsonObject): string =>
+  cases.find(({ field, value }) => fields[field] === value)?.text ?? text;
 
 type LineType = keyof typeof EVENT_LINES;
 type FoldedType = keyof typeof FOLDS;
@@ -85,21 +92,42 @@ function startRun(draft: Draft, chunk: Extract<Chunk, { type: "run_started" }>):
   const { data } = chunk;
   if (chunk.parent) {
     describeNested(draft, chunk.run, data);
+    addLessons(draft, chunk);
     return;
   }
   const repeatable = chunk.agent === "coordinator" && !data.driven;
   draft.run = { id: chunk.run, status: "open", mode: data.mode, model: data.model, started: chunk.time, repeatable };
   const { prompt: text, context, images } = data;
   push(draft, { ...common(draft, chunk), kind: "user", text, context, images: images.length, steering: false });
+  addLessons(draft, chunk);
+}
+
+function addLessons(draft: Draft, chunk: Extract<Chunk, { type: "run_started" }>): void {
+  const { lessons } = chunk.data;
+  if (lessons.length) push(draft, { ...common(draft, chunk), kind: "lessons", lessons });
 }
 
 function finishRun(draft: Draft, chunk: Extract<Chunk, { type: "run_finished" }>): void {
   closeRun(draft, chunk.run);
+  noteUse(draft, chunk);
   if (chunk.parent || draft.run?.id !== chunk.run) return;
   const { status, usage } = chunk.data;
   const seconds = Math.max(0, (Date.parse(chunk.time) - Date.parse(draft.run.started)) / 1000);
   draft.run = { ...draft.run, status };
   push(draft, { ...common(draft, chunk), kind: "end", status, usage, seconds, changed: changesOf(draft) });
+}
+
+/** Which lessons a run cited: beside those that it was told, or, where only its nested runs were told any, by themselves. */
+function noteUse(draft: Draft, chunk: Extract<Chunk, { type: "run_finished" }>): void {
+  const used = chunk.data.usedBullets;
+  const isTold = (item: Item): item is LessonsItem => item.kind === "lessons";
+  const own = (item: Item): item is LessonsItem => isTold(item) && item.run === chunk.run;
+  if (draft.items.some(own)) change(draft, own, (item) => ({ ...item, used }));
+  else if (!chunk.parent && used.length) {
+    const told = new Map(draft.items.filter(isTold).flatMap(({ lessons }) => lessons.map((each) => [each.id, each])));
+    const lessons = used.flatMap((id) => told.get(id) ?? []);
+    push(draft, { ...common(draft, chunk), kind: "lessons", lessons, used });
+  }
 }
 
 /** Nothing of an ended run waits any longer. */

@@ -9,6 +9,7 @@ import type {
   Failure,
   InputAsked,
   JsonObject,
+  Lesson,
   Plan,
   Report,
   Restored,
@@ -105,6 +106,13 @@ interface TodoListItem extends Common {
   todo: readonly TodoItem[];
 }
 
+/** What the playbook says of a run's request; `used` are the ids that it cited, once it has ended. */
+export interface LessonsItem extends Common {
+  kind: "lessons";
+  lessons: readonly Lesson[];
+  used?: readonly string[];
+}
+
 /** A nested run, with what it handed back once it has. */
 export interface HandoffItem extends Common {
   kind: "handoff";
@@ -172,6 +180,7 @@ export type Item =
   | EditItem
   | PlanItem
   | TodoListItem
+  | LessonsItem
   | HandoffItem
   | NoticeItem
   | ErrorItem

@@ -9,11 +9,13 @@ interface Face {
   subject: string;
 }
 
-interface Line {
+export interface Line {
   /** A codicon. */
   icon: string;
   /** To be translated; `{name}` is a field of the event. */
   text: string;
+  /** Another text where a field of the event has this value. */
+  cases?: readonly { field: string; value: string; text: string }[];
 }
 
 /** Tools by name. */
@@ -65,6 +67,7 @@ export const TOOL_FACES: Readonly<Record<string, Face>> = {
   "memory/remember": { icon: "bookmark", title: "Remember", subject: "{text}" },
   "memory/search": { icon: "history", title: "Search memory", subject: "{query}" },
   "memory/forget": { icon: "trash", title: "Forget", subject: "{id}" },
+  "playbook/search": { icon: "lightbulb", title: "Search playbook", subject: "{query}" },
 };
 
 /** Agents by name; to be translated. */
@@ -78,6 +81,7 @@ export const AGENT_LABELS: Readonly<Record<string, string>> = {
   reporter: "Reporter",
   committer: "Committer",
   team: "Team",
+  generator: "Generator",
   document: "Document",
   sections: "Section picker",
   draft: "Draft",
@@ -87,6 +91,8 @@ export const AGENT_LABELS: Readonly<Record<string, string>> = {
   eval: "Eval",
   reflection: "Reflection",
   lessons: "Lessons",
+  reflector: "Reflector",
+  curator: "Curator",
   tasks: "Task planner",
   task_loop: "Task runner",
   task_report: "Reporter",
@@ -97,5 +103,8 @@ export const AGENT_LABELS: Readonly<Record<string, string>> = {
 export const EVENT_LINES = {
   agent_start: null,
   agent_end: null,
-  bullet: { icon: "lightbulb", text: "Learnt: {content}" },
+  bullet: { icon: "lightbulb", text: "Learnt: {content}", cases: [
+      { field: "change", value: "proposed", text: "Waits for your review in the view Playbook: {content}" },
+    ] },
+  reflected: null,
 } satisfies Record<string, Line | null>;

@@ -31,6 +31,26 @@ from daiku.domain.work.plans import Task
 from daiku.prompts import render
 from daiku.texts.text import Text, text
 
+
+def _tasks_of(state: State) -> TasksMade | Unreadable:
+    try:
+        return TasksMade.model_validate(_told(state))
+    except ValidationError:
+        return Unreadable(text("roles.no_tasks"))
+
+
+def _report_of(state: State) -> TasksReported | Unreadable:
+    try:
+        return TasksReported.model_validate(_told(state))
+    except ValidationError:
+        return Unreadable(text("roles.no_report"))
+
+
+def _told(state: State) -> object:
+    last = state.conversation.messages[-1] if state.conversation.messages else None
+    return last.opaque.get("daiku") if isinstance(last, AssistantMessage) else None
+
+
 TASKS = Agent(
     "tasks",
     Prompt("agents/tasks"),
@@ -39,6 +59,7 @@ TASKS = Agent(
         label=Label("Task planner", "タスクプランナー"),
         description="makes the tasks of a step",
         delegate=False,
+        stage=Stage(_tasks_of),
     ),
 )
 TASK_LOOP = Agent(
@@ -54,7 +75,12 @@ TASK_LOOP = Agent(
 TASK_REPORT = Agent(
     "task_report",
     Prompt("agents/task_loop"),
-    part=Part(label=Label("Reporter", "レポーター"), description="reports on tasks", delegate=False),
+    part=Part(
+        label=Label("Reporter", "レポーター"),
+        description="reports on tasks",
+        delegate=False,
+        stage=Stage(_report_of),
+    ),
 )
 BRINGER = Agent(
     "worktree",
@@ -180,7 +206,7 @@ def task_maker(resolve: Callable[[str], str | None], check: Check) -> Agent:
             return tasks
         return _telling(message, _listed(tasks), TasksMade(tasks=tasks))
 
-    return _answering(TASKS, _role(TASKS_TOOL, read), Stage(_tasks_of))
+    return _answering(TASKS, _role(TASKS_TOOL, read))
 
 
 def _listed(tasks: tuple[Task, ...]) -> str:
@@ -204,12 +230,12 @@ def task_reporter(facts: TaskReport) -> Agent:
         words = (report.summary, report.cause, report.next_action)
         return _telling(message, "\n\n".join(w for w in words if w), TasksReported(report=report))
 
-    return _answering(TASK_REPORT, _role(REPORT_TOOL, read), Stage(_report_of))
+    return _answering(TASK_REPORT, _role(REPORT_TOOL, read))
 
 
-def _answering(agent: Agent, role: Role, stage: Stage) -> Agent:
+def _answering(agent: Agent, role: Role) -> Agent:
     assert agent.part is not None, "an agent of ours"
-    return agent.with_(part=replace(agent.part, role=role, stage=stage))
+    return agent.with_(part=replace(agent.part, role=role))
 
 
 def _role(tool: ToolSpec, read: Read) -> Role:
@@ -225,22 +251,3 @@ def _never(_messages: tuple[Message, ...]) -> AssistantMessage | None:
 def _telling(message: AssistantMessage, said: str, told: TasksMade | TasksReported) -> AssistantMessage:
     handed = cast("JsonObject", told.model_dump(mode="json"))
     return AssistantMessage(text=Text(said), thinking=message.thinking, opaque={"daiku": handed})
-
-
-def _tasks_of(state: State) -> TasksMade | Unreadable:
-    try:
-        return TasksMade.model_validate(_told(state))
-    except ValidationError:
-        return Unreadable(text("roles.no_tasks"))
-
-
-def _report_of(state: State) -> TasksReported | Unreadable:
-    try:
-        return TasksReported.model_validate(_told(state))
-    except ValidationError:
-        return Unreadable(text("roles.no_report"))
-
-
-def _told(state: State) -> object:
-    last = state.conversation.messages[-1] if state.conversation.messages else None
-    return last.opaque.get("daiku") if isinstance(last, AssistantMessage) else None

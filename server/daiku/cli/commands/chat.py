@@ -21,7 +21,7 @@ from daiku.cli.main import fail, usage
 from daiku.cli.options import RunOptions, run_options
 from daiku.dataclass import dataclass, field, replace
 from daiku.domain.errors import DaikuError
-from daiku.domain.runs import ApprovalMode, Mode, RunResult
+from daiku.domain.runs import ClientApprovals, Mode, RunResult
 from daiku.sdk.fronts import App, Listener, RunRequest
 from daiku.settings import home, private_file
 from daiku.texts.terminal import localize, say
@@ -41,7 +41,7 @@ class ChatState:
     session: str | None
     model: str
     mode: Mode
-    approvals: ApprovalMode
+    approvals: ClientApprovals
     attended: bool = True
     over: bool = False
     code: int = field(default=0)
@@ -73,6 +73,7 @@ def _begin(app: App, options: RunOptions) -> ChatState:
 def _talk(runner: asyncio.Runner, app: App, talk: ChatState, *, as_json: bool) -> int:
     people = human_stream()
     model = _model_name(app, talk.model)
+    app.runs.afterwards.holds_looks = True  # while somebody types nothing else goes on
     people.write(say("chat.welcome", model=safe(model), folder=workspace_key(app)) + "\n")
     while not talk.over:
         text = (
@@ -89,6 +90,7 @@ def _talk(runner: asyncio.Runner, app: App, talk: ChatState, *, as_json: bool) -
             code = fail(wrong)
             talk = talk if talk.attended else replace(talk, code=code)
     people.write(say("chat.bye") + "\n")
+    runner.run(app.runs.afterwards.settle())
     return talk.code
 
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel, SecretStr
 from daiku.cli.app_setup import folder_of, settings_for, tell_notices
 from daiku.cli.display.term import safe, terminal
 from daiku.domain.base import JsonObject
-from daiku.settings import Loaded, every_key, has_no_effect_yet, home
+from daiku.settings import Loaded, every_key, home
 from daiku.settings.trust import set_trusted
 from daiku.texts.terminal import say
 
@@ -49,8 +49,6 @@ def show(folder: str | None, as_json: bool) -> None:  # click's flag
             if table:
                 click.echo(out.paint(f"[{table}]", "bold"))
         source = loaded.origins.get(key, "")
-        if source and has_no_effect_yet(key):
-            source = f"{source}; {say('config.nothing_yet')}"
         text = f"{name} = {safe(json.dumps(_value(loaded, key), ensure_ascii=False))}"
         if source:
             click.echo(f"{text}  {out.paint('# ' + safe(source), 'green')}")

@@ -33,11 +33,16 @@ from daiku.domain.events import (
     ToolCallEvent,
     ToolResponse,
 )
+from daiku.domain.labels import LineEvent
 from daiku.domain.sessions import Session
+from daiku.sdk.replaying import Replayed
 from daiku.sdk.replaying import replay as replayed
 from daiku.settings import home, secrets_of
+from daiku.store.opening import opened_place
 from daiku.texts.terminal import locale_of, say
+from daiku.texts.text import render
 from daiku.trace.journal import Journal
+from daiku.trace.starts import Starts
 from daiku.trace.telemetry.files import TraceFiles
 from daiku.trace.transcript import export
 from daiku.workspace.checkpoints import CheckpointStore
@@ -84,7 +89,7 @@ def show(session: str) -> None:
     with _journal() as journal:
         click.echo(session_line(journal.get_session(session), out))
         for chunk in journal.chunks(session):
-            for line in _shown(chunk.in_language(locale_of(os.environ)), out):
+            for line in chunk_lines(chunk.in_language(locale_of(os.environ)), out):
                 click.echo(line)
 
 
@@ -110,6 +115,7 @@ def delete(session: str) -> None:
     CheckpointStore(home(os.environ) / "checkpoints", DiskWorkspace(())).forget(session)
     TraceFiles(home(os.environ) / "traces").forget(session)
     Outputs(home(os.environ) / "outputs").forget(session)
+    Starts(home(os.environ) / "starts").forget(session)
     click.echo(say("deleted", session=session))
 
 
@@ -126,14 +132,29 @@ def replay(session: str, as_json: bool) -> int:  # click's flag
     found = asyncio.run(replayed(chunks))
     if as_json:
         click.echo(found.model_dump_json())
-    elif found.difference is None:
-        click.echo(say("replay.same", events=found.events))
+    else:
+        _tell_replayed(found)
+    return 0 if found.difference is None else FAILED
+
+
+def _tell_replayed(found: Replayed) -> None:
+    """The first difference, or that there is none; then what was not compared."""
+    if (differs := found.difference) is None:
+        click.echo(say("replay.same", events=found.events, runs=found.runs, nested=found.nested))
     else:
         width = terminal(sys.stdout).width - 12
-        click.echo(say("replay.differs", seq=found.difference.seq))
-        click.echo(f"  {say('recorded')}: {clip(safe(found.difference.recorded), width)}")
-        click.echo(f"  {say('replayed')}: {clip(safe(found.difference.replayed), width)}")
-    return 0 if found.difference is None else FAILED
+        agents = " → ".join((*differs.around, differs.agent))
+        place = {"seq": differs.seq, "step": differs.step, "run": differs.run, "agents": safe(agents)}
+        click.echo(say("replay.differs", **place))
+        click.echo(f"  {say('recorded')}: {clip(safe(differs.recorded), width)}")
+        click.echo(f"  {say('replayed')}: {clip(safe(differs.replayed), width)}")
+    for head, kept in (("replay.left_out", "left_out"), ("replay.taken", "taken")):
+        parts = [part for part in found.normalised if part.kept == kept]
+        if parts:
+            click.echo(say(head))
+        for part in parts:
+            what = render(part.what, locale_of(os.environ))
+            click.echo(f"  {say('replay.part', what=what, events=part.events)}")
 
 
 @click.command("trace", help=say("help.trace"))
@@ -149,7 +170,8 @@ def _journal() -> Generator[Journal]:
     """The journal alone: looking back needs no model and no tools."""
     loaded, state = settings_for(Path.cwd())
     tell_notices(loaded)
-    journal = Journal(state / "daiku.db", redactor(secrets_of(loaded.config, os.environ)))
+    place = opened_place(loaded.config.storage.place(state))
+    journal = Journal(place, redactor(secrets_of(loaded.config, os.environ)))
     try:
         yield journal
     finally:
@@ -170,7 +192,8 @@ def session_line(session: Session, out: Terminal) -> str:
     return f"{session.session_id}  {when}  {status}  {title}".rstrip()
 
 
-def _shown(chunk: Chunk, out: Terminal) -> Iterator[str]:
+def chunk_lines(chunk: Chunk, out: Terminal) -> Iterator[str]:
+    """What happened, as it is shown afterwards; nothing of what nobody reads again."""
     match chunk.event:
         case RunStarted(prompt=prompt) if chunk.parent is None:
             yield ""
@@ -191,6 +214,8 @@ def _shown(chunk: Chunk, out: Terminal) -> Iterator[str]:
             yield from ("  " + line for line in coloured_diff(diff, out))
         case Review() | Restored():
             yield out.paint(safe(decided_text(chunk.event)), "dim")
+        case LineEvent() as event if told := event.line_in(locale_of(os.environ)):
+            yield from (out.paint(safe(line), "dim") for line in told.split("\n"))
         case Failure(message=message, hint=hint):
             yield out.paint(safe(f"{message} {hint}".strip()), "red")
         case RunFinished(status=status, usage=usage):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias, assert_never
 
 from daiku.cli.display.markdown import Markdown
@@ -23,7 +23,6 @@ from daiku.domain.events import (
     HandoffStart,
     InputAsked,
     InputGiven,
-    LineEvent,
     MessageEvent,
     Notice,
     PlanEvent,
@@ -37,6 +36,7 @@ from daiku.domain.events import (
     ToolResponse,
 )
 from daiku.domain.held import Compacted, Pruned, Todo, TodoItem
+from daiku.domain.labels import LineEvent
 from daiku.domain.messages import Usage
 from daiku.domain.work.plans import Plan
 from daiku.texts.terminal import locale_of, say
@@ -72,6 +72,7 @@ class Show:
         self._section: Section = ""
         self._silent = False
         self._plans: dict[str, Plan] = {}
+        self._ways: set[str] = set()
         self._todo_items: tuple[TodoItem, ...] = ()
 
     def __call__(self, chunk: Chunk) -> None:
@@ -79,11 +80,8 @@ class Show:
         indent = "  " if chunk.parent else ""
         event = chunk.event
         match event:
-            case RunStarted(model=model, mode=mode):
-                if not chunk.parent and not self._talking:
-                    script = f" ({say('scripted')})" if _scripted(model) else ""
-                    self.line(self._terminal.paint(f"{safe(model)}{script} · {mode}", "dim"))
-                self.wait(say("waiting"))
+            case RunStarted():
+                self._begin(event, nested=bool(chunk.parent))
             case Delta(text=text):
                 self._stream(text)
             case Thinking():
@@ -113,8 +111,7 @@ class Show:
             case Notice() | Failure() | HandoffStart() | HandoffEnd() | Review() | Restored():
                 self._status_line(event, indent)
             case RunFinished():
-                self.wait("")
-                self._end_stream()
+                self._finish(event, nested=bool(chunk.parent))
             case LineEvent():
                 self._one_line(event, indent)
             case ApprovalAsked() | InputAsked():
@@ -124,6 +121,27 @@ class Show:
                 pass
             case _:
                 assert_never(event)
+
+    def _begin(self, event: RunStarted, *, nested: bool) -> None:
+        if not nested and not self._talking:
+            script = f" ({say('scripted')})" if _scripted(event.model) else ""
+            self.line(self._terminal.paint(f"{safe(event.model)}{script} · {event.mode}", "dim"))
+        if not nested:
+            self._lessons("told", [each.id for each in event.lessons])
+        self.wait(say("waiting"))
+
+    def _finish(self, event: RunFinished, *, nested: bool) -> None:
+        self.wait("")
+        self._end_stream()
+        if not nested:
+            self._lessons("used", event.used_bullets)
+
+    def _lessons(self, what: Literal["told", "used"], ids: Sequence[str]) -> None:
+        """How many lessons of the playbook a run is told, or used, and which: each is looked up by its id."""
+        if ids:
+            key = f"lessons.{what}" if len(ids) > 1 else f"lessons.{what}_one"
+            told = say(key, count=len(ids), ids=", ".join(ids))
+            self.line(self._terminal.paint(clip(safe(told), self._terminal.width - 2), "dim"))
 
     def _status_line(self, event: StatusEvent, indent: str) -> None:
         paint = self._terminal.paint
@@ -142,9 +160,12 @@ class Show:
                 self.line(indent + paint(safe(decided_text(event)), "dim"))
 
     def _one_line(self, event: LineEvent, indent: str) -> None:
-        if event.line is not None:
-            told = event.line.label.text(locale_of(os.environ)).format(**event.model_dump())
-            self.line(indent + self._terminal.paint(clip(safe(told), self._terminal.width - 4), "dim"))
+        """What it says, and below it, once, what can be done."""
+        told, *ways = event.line_in(locale_of(os.environ)).split("\n")
+        new = [way for way in ways if way not in self._ways]
+        self._ways.update(new)
+        for each in filter(None, (told, *new)):
+            self.line(indent + self._terminal.paint(clip(safe(each), self._terminal.width - 4), "dim"))
 
     def line(self, text: str) -> None:
         """Print a line of its own."""

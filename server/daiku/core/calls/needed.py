@@ -45,6 +45,7 @@ _BY_WORDS: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = tuple(
             r"\b(remember(s|ed)?|forget|forgot(ten)?|keep in mind)\b|覚え|記憶|忘れ",
             ("memory/remember", "memory/search", "memory/forget"),
         ),
+        (r"\bplaybook\b|\b(lessons?|conventions?|pitfalls?)\b|プレイブック|教訓|規約", ("playbook/search",)),
     )
 )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from daiku.core.matching.indents import indent_of
 from daiku.core.matching.refusal import Refusal
@@ -38,14 +38,20 @@ def fill_text(new: str, old: str, *, path: str = "", insisted: bool = False) -> 
 
 
 def fill_elisions(
-    new: Sequence[str], old: Sequence[str], *, path: str = "", insisted: bool = False
+    new: Sequence[str],
+    old: Sequence[str],
+    *,
+    path: str = "",
+    insisted: bool = False,
+    kept: Collection[int] = (),
 ) -> list[str] | Refusal:
-    """The lines of `new`, elisions filled in with lines of `old`, which it takes the place of."""
+    """The lines of `new`, elisions filled in with lines of `old`, which it takes the place of. `kept`: the indices of
+    lines of `new` that are known to stand in `old`, so that dots there are what the file says."""
     kinds: dict[int, Kind] = {index: kind for index, line in enumerate(new) if (kind := omission_kind(line))}
     marks: dict[int, Kind] = {
         index: kind
         for index, kind in kinds.items()
-        if not (insisted and _weak(kind, path)) and not _is_text(new, index, old)
+        if index not in kept and not (insisted and _weak(kind, path)) and not _is_text(new, index, old)
     }
     known = {line.strip() for line in old}
     for line in new:

@@ -70,8 +70,9 @@ def _fill_hunk(hunk: Hunk, path: str, *, insisted: bool) -> Hunk | Refusal:
     if not any(line.tag == "+" and may_hold_omission(line.text) for line in hunk.lines):
         return hunk
     old = [line.text for line in hunk.lines if line.tag != "+"]
-    new = [line.text for line in hunk.lines if line.tag != "-"]
-    filled = fill_elisions(new, old, path=path, insisted=insisted)
+    after = [line for line in hunk.lines if line.tag != "-"]
+    new, kept = [line.text for line in after], {at for at, line in enumerate(after) if line.tag == " "}
+    filled = fill_elisions(new, old, path=path, insisted=insisted, kept=kept)
     if isinstance(filled, Refusal) or filled == new:
         return filled if isinstance(filled, Refusal) else hunk
     return replace(hunk, lines=hunk_of(old, filled, [Level.exact] * len(old)).lines)

@@ -10,6 +10,7 @@ from typing import assert_never
 from daiku.core.commands.judge import CommandRules, Judgement, judge, strip_cd
 from daiku.core.guard.policy import Policy, Verdict
 from daiku.core.guard.referenced_paths import is_kept_output, string_arguments, touched_paths
+from daiku.core.guard.unwatched import CONTAINED_TOOLS, UnwatchedCall, by_its_paths, unwatched
 from daiku.core.protected.addresses import parse_url
 from daiku.core.protected.paths import holds_secrets, why_content_matters, why_protected
 from daiku.dataclass import replace
@@ -20,8 +21,6 @@ from daiku.domain.tools import ToolCall, ToolSpec
 from daiku.texts.text import NO_TEXT, Text, joined, text
 
 SHELL = "shell/run"
-_CONTAINED_TOOLS = frozenset({"git/commit"})
-"""Tools that run programs, and can reach nothing but this machine whatever they are told."""
 _READS_OUTPUTS = frozenset({"files/read", "search/text"})
 OUTSIDE = text("guard.outside_text")
 STRANGE = text("guard.strange_folder")
@@ -29,6 +28,43 @@ STRANGE = text("guard.strange_folder")
 
 def verdict(call: ToolCall, spec: ToolSpec, policy: Policy) -> Verdict:
     """The verdict on one call of the tool that `spec` describes."""
+    if policy.approval_mode == "work":
+        return _of_work_item(call, spec, policy)
+    return _of_any_run(call, spec, policy)
+
+
+def _of_work_item(call: ToolCall, spec: ToolSpec, policy: Policy) -> Verdict:
+    """The verdict where an item is worked in a copy of its own and no person watches: what is refused in every run is
+    refused here; of the rest what the copy and the sandbox hold in is allowed."""
+    found = _of_any_run(call, spec, replace(policy, approval_mode="ask", trusted=True))
+    if found.answer == "deny":
+        return found
+    asked = _of_command(call, policy) or by_its_paths(call, spec, policy)
+    consented = spec.effect == "mcp" and policy.granted(found.key) == "allow"
+    return unwatched(call, spec, policy, replace(asked, consented=consented), found)
+
+
+def _of_command(call: ToolCall, policy: Policy) -> UnwatchedCall | None:
+    """What a command line says of its call; None where there is none."""
+    line = call.args.get("command")
+    if call.tool != SHELL or not isinstance(line, str):
+        return None
+    stripped = strip_cd(line)
+    folder = policy.real(stripped.folder) if stripped.folder else ""
+    judged = _judged(stripped.command, folder or "", call, policy)
+    return UnwatchedCall(
+        protected=judged.why if judged.protected else NO_TEXT,
+        reads_secret=judged.secret,
+        network=policy.network or judged.network or call.args.get("network", False) is not False,
+    )
+
+
+def _judged(command: str, folder: str, call: ToolCall, policy: Policy) -> Judgement:
+    stdin = call.args.get("stdin")
+    return judge(command, _rules(policy, folder), stdin if isinstance(stdin, str) else "")
+
+
+def _of_any_run(call: ToolCall, spec: ToolSpec, policy: Policy) -> Verdict:
     if refusal := _refused_by_mode(spec, policy.mode):
         return Verdict("deny", refusal)
     match spec.effect:
@@ -226,8 +262,7 @@ def _command(call: ToolCall, policy: Policy) -> Verdict:
         return Verdict("deny", text("guard.outside_workspace", path=stripped.folder))
     if call.args.get("sandbox") is False:
         policy = replace(policy, sandbox="off" if policy.sandbox == "off" else "missing")
-    stdin = call.args.get("stdin")
-    judged = judge(stripped.command, _rules(policy, folder), stdin if isinstance(stdin, str) else "")
+    judged = _judged(stripped.command, folder, call, policy)
     network = judged.network or call.args.get("network") is True
     # Where a stranger's text may have asked for it, the settings' network is not enough of a yes.
     kind: ApprovalKind = "network" if network and (policy.tainted or not policy.network) else "command"
@@ -243,7 +278,7 @@ def _opaque(call: ToolCall, policy: Policy) -> Verdict:
     setting, why = policy.approvals.command, text("guard.runs", names=call.tool)
     if protected := _touches_protected(call, policy):
         return _settle("command", setting, "", joined("clauses", [why, protected]), policy, sacred=True)
-    contained = call.tool in _CONTAINED_TOOLS
+    contained = call.tool in CONTAINED_TOOLS
     return _settle("command", setting, f"command:{call.tool}", why, policy, contained=contained)
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Literal
 
 from daiku.core.guard.referenced_paths import lexical_path
+from daiku.core.protected.addresses import parse_url
 from daiku.dataclass import dataclass
 from daiku.domain.config import Answer, ApprovalSettings
 from daiku.domain.events import ApprovalKind
@@ -40,6 +41,12 @@ def _nothing_granted(_key: str) -> Literal["allow", "reject"] | None:
     return None
 
 
+def _plain_host(name: str) -> str:
+    """A host's name in ASCII, as an address has it; `name` itself where it is none."""
+    place = parse_url(f"https://{name.strip()}/")
+    return (name if isinstance(place, str) else place.host).rstrip(".")
+
+
 @dataclass(frozen=True, slots=True)
 class Policy:
     """What a verdict depends on besides the call.
@@ -63,6 +70,8 @@ class Policy:
     network: bool = False
     granted: Callable[[str], Literal["allow", "reject"] | None] = _nothing_granted
     pointed_at: bool = False
+    hosts: tuple[str, ...] = ()
+    """The hosts that a run on a work item may reach, each only by its whole name."""
     resolve: Callable[[str], str | None] | None = None
     closed: Callable[[str], bool] = lambda _: False
     """Whether .daikuignore closes a path to the agent."""
@@ -73,6 +82,10 @@ class Policy:
     def is_unattended(self) -> bool:
         """True where no person can be asked."""
         return self.headless or self.approval_mode == "none"
+
+    def may_reach(self, host: str) -> bool:
+        """Whether a run on a work item may reach `host`."""
+        return _plain_host(host) in map(_plain_host, self.hosts)
 
     def real(self, path: str) -> str | None:
         """The real name of `path` relative to its root, None where it lies outside."""

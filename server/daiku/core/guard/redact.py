@@ -14,6 +14,8 @@ from daiku.core.text.patterns import lazy
 MARK = "[redacted]"
 MIN_SECRET = 6
 """Shorter values are words that text has anyway."""
+MOST_LEARNT = 64
+"""So many of the secrets that were made while the program runs are known by value: older ones are not good any more."""
 
 _SHAPES = lazy(
     r"""
@@ -21,7 +23,6 @@ _SHAPES = lazy(
         sk-(?:ant|proj|svcacct|admin|or|lf)-[A-Za-z0-9_-]{16,}
       | (?:sk|gsk|xai|pplx|tvly|rk|lsv2|nvapi|csk|fw|r8|tgp)[-_][A-Za-z0-9_-]{24,}
       | (?:sk|rk|pk|whsec)_(?:live|test)?_?[A-Za-z0-9]{20,}
-      | gl(?:pat|dt|ft|rt|soat|cbt|ptt|agent|imt)-[A-Za-z0-9_.-]{18,}
       | (?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}(?![0-9A-Z])
       | AIza[A-Za-z0-9_-]{30,}
       | ya29\.[A-Za-z0-9_-]{20,}
@@ -38,10 +39,13 @@ _SHAPES = lazy(
   | (?P<within>(?<![A-Za-z0-9])(?:
         gh[oprsu]_(?=[A-Za-z0-9_.-]{30})[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*
       | github_pat_[A-Za-z0-9_]{22,}
+      | gl(?:pat|dt|ft|rt|rtr|soat|oas|cbt|ptt|agent|imt|ffct|wt)-[A-Za-z0-9_.-]{18,}
       | eyJ[A-Za-z0-9_-]{8,600}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}
     ))
   | (?P<header>(?i:(?:proxy-)?authorization|x-api-key|api-key|x-goog-api-key|private-token|x-subscription-token)
         (?:\\?["'])?[ ]?[:=][ ]?(?:\\?["'])?(?i:(?:bearer|basic|token)[ ]+)?)(?P<credential>[A-Za-z0-9._~+/=-]{8,})
+  | (?P<query>[?&](?i:private_token|access_token|refresh_token|job_token|auth_token|token|api_key|apikey|client_secret|sig|signature)=)
+        (?P<given>(?![$\{<\[])[^\s&\#"'<>`|\\]{8,})
   | (?P<bearer>(?<![A-Za-z])(?i:bearer)[ ]+)(?P<token>(?=[A-Za-z._~+/-]{0,200}[0-9])[A-Za-z0-9._~+/=-]{16,})
   | (?P<url>(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s/:@"'<>]{0,400}:)(?P<password>(?![$\{])[^\s/@"'<>]{3,})(?=@)
     """,
@@ -56,10 +60,11 @@ _SECRET_NAME = lazy(r"(?:KEY|SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIALS?|PAT|PWD)=
 _KEY_MARKS = (
     "sk- sk_ xai- xai_ pplx- pplx_ tvly- tvly_ rk- rk_ pk_ whsec_ lsv2- lsv2_ nvapi- nvapi_ fw- fw_ r8- r8_"
     " tgp- tgp_ gho_ ghp_ ghr_ ghs_ ghu_ github_pat_ glpat- gldt- glft- glrt- glsoat- glcbt- glptt- glagent-"
-    " glimt- AKIA ASIA ABIA ACCA AIza ya29. xox xapp- hf_ npm_ pypi- dop_v1_ SG. AGE-SECRET-KEY-1 eyJ BSA"
+    " glimt- glrtr- gloas- glffct- glwt- AKIA ASIA ABIA ACCA AIza ya29. xox xapp- hf_ npm_ pypi- dop_v1_ SG. AGE-SECRET-KEY-1 eyJ BSA"
 )
 _KEYS = tuple(_KEY_MARKS.split())
 _HEADERS = ("authorization", "api-key", "private-token", "x-subscription-token")
+_QUERY = ("token=", "api_key=", "apikey=", "client_secret=", "sig=", "signature=")
 _OF_KEYS = (string.ascii_letters + string.digits + "._~+/=-").encode()
 _LONG = b"x" * 15
 _BY_KIND = bytes(_LONG[0] if byte in _OF_KEYS else 0 for byte in range(256))
@@ -70,13 +75,7 @@ _BEGINS = lazy(r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 def redactor(secrets: Iterable[str]) -> Callable[[str], str]:
     """A function that replaces `secrets` (raw, base64, hex, URL-encoded, reversed, JSON-escaped) and
     whatever is shaped like a key by a mark. Linear in the text; applying it again changes nothing."""
-    forms: set[str] = set()
-    for secret in secrets:
-        value = secret.strip()
-        if len(value) >= MIN_SECRET:
-            forms.update(f for f in _forms(value) if len(f) >= MIN_SECRET)
-    forms = {f for f in forms if f not in MARK}
-    known = re.compile(_alternatives(sorted(forms))) if forms else None
+    known = _pattern_of(secrets)
 
     def redact(text: str) -> str:
         if known is not None:
@@ -90,9 +89,31 @@ def redactor(secrets: Iterable[str]) -> Callable[[str], str]:
     return redact
 
 
+class Redactor:
+    """A redactor that is told of more secrets while it is in use."""
+
+    def __init__(self, secrets: Iterable[str]) -> None:
+        self._redact = redactor(secrets)
+        self._learnt: dict[str, re.Pattern[str]] = {}
+
+    def __call__(self, text: str) -> str:
+        for known in self._learnt.values():
+            text = known.sub(MARK, text)
+        return self._redact(text)
+
+    def learn(self, secret: str) -> None:
+        """From now on `secret` is taken out too."""
+        pattern = _pattern_of((secret,))
+        if pattern is not None:
+            others = [(each, known) for each, known in self._learnt.items() if each != secret]
+            self._learnt = dict([*others[1 - MOST_LEARNT :], (secret, pattern)])
+
+
 def may_contain_secret(text: str) -> bool:
     """Check cheaply whether `text` may contain a secret's pattern; False only if it certainly does not."""
     if "://" in text and "@" in text:
+        return True
+    if ("?" in text or "&" in text) and "=" in text and any(map(text.lower().__contains__, _QUERY)):
         return True
     if (":" in text or "=" in text) and any(map(text.lower().__contains__, _HEADERS)):
         return True
@@ -101,10 +122,23 @@ def may_contain_secret(text: str) -> bool:
     return any(map(text.__contains__, _KEYS)) or "bearer" in text.lower()
 
 
+def _pattern_of(secrets: Iterable[str]) -> re.Pattern[str] | None:
+    """What finds `secrets` in each of their encodings; None where there is nothing to be found."""
+    forms: set[str] = set()
+    for secret in secrets:
+        value = secret.strip()
+        if len(value) >= MIN_SECRET:
+            forms.update(f for f in _forms(value) if len(f) >= MIN_SECRET)
+    forms = {f for f in forms if f not in MARK}
+    return re.compile(_alternatives(sorted(forms))) if forms else None
+
+
 def _mask(found: re.Match[str]) -> str:
     match found.lastgroup:
         case "credential" if MARK not in found["credential"]:
             return found["header"] + MARK
+        case "given" if MARK not in found["given"]:
+            return found["query"] + MARK
         case "token":
             return found["bearer"] + MARK
         case "password":

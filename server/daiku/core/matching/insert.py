@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from itertools import pairwise
 
@@ -12,6 +13,7 @@ from daiku.core.matching.preserve import ALIKE, OldLine, keep_blanks, similarity
 from daiku.core.matching.refusal import Refusal, line_number
 from daiku.dataclass import dataclass, field
 
+_WORD = re.compile(r"\w+")
 Lines = list[tuple[str, str]]
 """Lines, each with its line end."""
 
@@ -87,7 +89,11 @@ class _LineChange:
 
 
 def _version(removed: str, added: str) -> float:
-    return 1.0 if removed and added.startswith(removed) else similarity(removed, added)
+    """How much of a removed line an added one has; signs alone (`f()` and `g()`) say nothing."""
+    if removed and added.startswith(removed):
+        return 1.0
+    shared = set(_WORD.findall(removed)).intersection(_WORD.findall(added))
+    return similarity(removed, added) if shared else 0.0
 
 
 def _old_lines(hunk: Hunk, span: BlockMatch) -> list[OldLine]:

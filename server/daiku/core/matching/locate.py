@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 
 from daiku.core.matching.anchors import Scope, find_scopes
 from daiku.core.matching.hunk import Hunk, HunkLine, Replacement
@@ -14,6 +16,8 @@ from daiku.dataclass import dataclass, replace
 
 _LONGEST_GAPPED = 40
 """Old lines of a hunk in which a left-out line is looked for."""
+
+_WORD = re.compile(r"\w")
 
 _TOP = 4
 """Lines from the first within which a hunk that begins with added lines may mean the first."""
@@ -145,6 +149,8 @@ def _found(hunk: Hunk, window: BlockMatch) -> LocatedHunk | None:
             return None
         levels.append(level)
     span = replace(window, levels=tuple(levels))
+    if span.level >= Level.indent and not any(_WORD.search(line) for line in hunk.old_text()):
+        return None  # a bracket at another depth is another bracket
     if span.level >= Level.indent and learn_indents(old, span.lines, shift=not hunk.block) is None:
         return None
     return LocatedHunk(hunk, span)
@@ -152,35 +158,44 @@ def _found(hunk: Hunk, window: BlockMatch) -> LocatedHunk | None:
 
 def _trimmed(hunk: Hunk) -> Hunk:
     """The hunk without blank context at its edges; one without old lines where there is none. A blank line that
-    is marked as context says where the added lines beside it go: it stays."""
+    is marked as context stays: without it other lines of the file could be found than those that are meant."""
     lines, first, last = hunk.lines, 0, len(hunk.lines)
-    while first < last and _idle(lines[first], lines[first + 1 : last]):
+    while first < last and _idle(lines[first]):
         first += 1
-    while last > first and _idle(lines[last - 1], lines[first : last - 1][::-1]):
+    while last > first and _idle(lines[last - 1]):
         last -= 1
     if (first, last) == (0, len(lines)):
         return replace(hunk, lines=())
     return replace(hunk, lines=lines[first:last], line=None if hunk.line is None else hunk.line + first)
 
 
-def _idle(line: HunkLine, inner: Sequence[HunkLine]) -> bool:
-    blank = line.tag == " " and not line.text.strip() and not line.any_line
-    return blank and (line.bare is None or not inner or inner[0].tag != "+")
+def _idle(line: HunkLine) -> bool:
+    return line.tag == " " and not line.text.strip() and not line.any_line and line.bare is None
 
 
 def _gapped(text: str, hunk: Hunk) -> list[LocatedHunk]:
     """The only place where one line of the file, which the hunk leaves out, stands between its old lines; none
-    where an added line could come before or after that line."""
+    where an added line could come before or after that line, there or in another place."""
     if len(hunk.old()) > _LONGEST_GAPPED:
         return []
+    sure, unsure = _gaps(hunk.lines)
     found: dict[tuple[int, int, str], LocatedHunk] = {}
-    for number in _gaps(hunk.lines):
+    for one in _with_gap(text, hunk, sure):
+        place = replacement_for(text, one.hunk, one.span)
+        if isinstance(place, Replacement):
+            found[place.start, place.end, place.new] = one
+    if len(found) != 1 or any(_with_gap(text, hunk, unsure)):
+        return []
+    return list(found.values())
+
+
+def _with_gap(text: str, hunk: Hunk, gaps: Sequence[int]) -> Iterator[LocatedHunk]:
+    """Where the hunk stands with a line of the file in one of the gaps."""
+    for number in gaps:
         lines = (*hunk.lines[:number], HunkLine(" ", "", any_line=True), *hunk.lines[number:])
         for one in _standing(text, replace(hunk, lines=lines)):
-            place = replacement_for(text, one.hunk, one.span)
-            if one.span.level <= Level.look_alike and isinstance(place, Replacement) and _stands_out(one):
-                found[place.start, place.end, place.new] = one
-    return list(found.values()) if len(found) == 1 else []
+            if one.span.level <= Level.look_alike and _stands_out(one):
+                yield one
 
 
 def _stands_out(found: LocatedHunk) -> bool:
@@ -191,13 +206,12 @@ def _stands_out(found: LocatedHunk) -> bool:
     return bool(left_out) and left_out not in beside
 
 
-def _gaps(lines: Sequence[HunkLine]) -> Iterator[int]:
-    """Where a kept line may have been left out: between two old lines, and not beside added lines, which could
-    come before or after it."""
-    for number in range(1, len(lines)):
-        tags = (lines[number - 1].tag, lines[number].tag)
-        if "+" not in tags:
-            yield number
+def _gaps(lines: Sequence[HunkLine]) -> tuple[list[int], list[int]]:
+    """Where a kept line may have been left out: between two old lines, and beside added lines, which could come
+    before or after it."""
+    old = [number for number, line in enumerate(lines) if line.tag != "+"]
+    sure = [after for before, after in pairwise(old) if after == before + 1]
+    return sure, [after for before, after in pairwise(old) if after > before + 1]
 
 
 def locate_insertion(text: str, hunk: Hunk) -> int | Refusal:

@@ -120,6 +120,21 @@ def after_handoff(done: Evidence, event: HandoffEnd) -> Evidence:
     return now._replace(proofs=_latest((*kept, *theirs)))
 
 
+def merge_evidence(before: Evidence, now: Evidence) -> Evidence:
+    """What two runs did, one after the other. What the earlier one had shown counts only where the later did nothing."""
+    acted = now.checkpoints or now.commands
+    kept = tuple(p for p in before.proofs if not acted or p.kind == "diff")
+    return Evidence(
+        files=merge_stats(before.files, now.files),
+        checkpoints=tuple(dict.fromkeys((*before.checkpoints, *now.checkpoints))),
+        commands=(*before.commands, *now.commands),
+        proofs=_latest((*kept, *now.proofs)),
+        leftovers=merge_leftovers(before.leftovers, now.leftovers),
+        red=before.red | now.red,
+        green=now.green if now.checkpoints else before.green | now.green,
+    )
+
+
 def to_handover(done: Evidence) -> NestedEvidence:
     """Return the summary of `done` that is passed to a parent run."""
     return NestedEvidence(

@@ -4,6 +4,29 @@ from __future__ import annotations
 
 from daiku.texts.text import Text, text
 
+PIPELINE_FOLDERS = (".woodpecker", ".circleci", ".buildkite", ".gitlab")
+"""Folders that say what a server runs by itself; the same with a parent, and single files."""
+PIPELINE_PAIRS = (
+    (".github", "workflows"),
+    (".github", "actions"),
+    (".forgejo", "workflows"),
+    (".gitea", "workflows"),
+)
+PIPELINE_FILES = (
+    ".gitlab-ci.yml",
+    ".gitlab-ci.yaml",
+    "*.gitlab-ci.yml",
+    "jenkinsfile*",
+    "azure-pipelines.y*ml",
+    "bitbucket-pipelines.yml",
+    ".travis.yml",
+    ".drone.y*ml",
+    ".appveyor.yml",
+    "appveyor.yml",
+    ".woodpecker.y*ml",
+    "cloudbuild.y*ml",
+)
+_PIPELINE = text("protected.ci")
 PROTECTED_FOLDERS: dict[str, Text] = {
     ".git": text("protected.git_files"),
     ".hg": text("protected.mercurial_files"),
@@ -36,26 +59,21 @@ PROTECTED_FOLDERS: dict[str, Text] = {
     ".aiassistant": text("protected.agent_settings"),
     ".cline": text("protected.agent_settings"),
     ".mvn": text("protected.build_settings"),
-    ".woodpecker": text("protected.ci"),
-    ".circleci": text("protected.ci"),
-    ".buildkite": text("protected.ci"),
     ".ssh": text("protected.ssh"),
     ".gnupg": text("protected.keys"),
     ".aws": text("protected.credentials"),
     ".azure": text("protected.credentials"),
     ".kube": text("protected.credentials"),
     ".docker": text("protected.credentials"),
+    **dict.fromkeys(PIPELINE_FOLDERS, _PIPELINE),
 }
 # The folder's parent matters: `workflows` alone is a common name.
 PROTECTED_PAIRS: dict[tuple[str, str], Text] = {
-    (".github", "workflows"): text("protected.ci"),
-    (".github", "actions"): text("protected.ci"),
     (".github", "instructions"): text("protected.agent_rules_of_one"),
     (".github", "prompts"): text("protected.agent_prompts"),
     (".github", "agents"): text("protected.agent_rules_of_one"),
     (".github", "chatmodes"): text("protected.agent_rules_of_one"),
     (".github", "hooks"): text("protected.agent_hooks"),
-    (".gitlab", "ci"): text("protected.ci"),
     (".github", "dependabot.yml"): text("protected.bot"),
     (".github", "dependabot.yaml"): text("protected.bot"),
     (".yarn", "releases"): text("protected.bundled_package_manager"),
@@ -82,14 +100,12 @@ PROTECTED_PAIRS: dict[tuple[str, str], Text] = {
     (".vscode-server", "data"): text("protected.editor_programs"),
     (".config", "nvim"): text("protected.editor_start"),
     (".config", "direnv"): text("protected.shell_start"),
-    (".forgejo", "workflows"): text("protected.ci"),
-    (".gitea", "workflows"): text("protected.ci"),
     (".config", "git"): text("protected.git_settings"),
     (".config", "fish"): text("protected.shell_start"),
     (".config", "systemd"): text("protected.services"),
     (".config", "autostart"): text("protected.autostart"),
+    **dict.fromkeys(PIPELINE_PAIRS, _PIPELINE),
 }
-_CI = text("protected.ci")
 _AGENT = text("protected.agent_rules")
 _SHELL = text("protected.shell_start")
 _PACKAGES = text("protected.package_settings")
@@ -123,18 +139,6 @@ PROTECTED_FILES: dict[str, Text] = {
     "mcp_config.json": text("protected.mcp_servers"),
     "cline_mcp_settings.json": text("protected.mcp_servers"),
     ".daikuignore": text("protected.hidden"),
-    ".gitlab-ci.yml": _CI,
-    ".gitlab-ci.yaml": _CI,
-    "*.gitlab-ci.yml": _CI,
-    "jenkinsfile": _CI,
-    "azure-pipelines.y*ml": _CI,
-    "bitbucket-pipelines.yml": _CI,
-    ".travis.yml": _CI,
-    ".drone.y*ml": _CI,
-    ".appveyor.yml": _CI,
-    "appveyor.yml": _CI,
-    ".woodpecker.y*ml": _CI,
-    "cloudbuild.y*ml": _CI,
     ".bashrc": _SHELL,
     ".bash_profile": _SHELL,
     ".bash_login": _SHELL,
@@ -200,6 +204,7 @@ PROTECTED_FILES: dict[str, Text] = {
     ".env.*": text("protected.loaded_settings"),
     ".crontab": text("protected.scheduled"),
     "authorized_keys": text("protected.logins"),
+    **dict.fromkeys(PIPELINE_FILES, _PIPELINE),
 }
 SECRET_FILES = (
     ".env", ".env.*", "*.env", ".envrc", "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", "identity", "*.pem", "*.key",

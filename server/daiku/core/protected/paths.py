@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase, translate
 from functools import lru_cache
 from itertools import pairwise
 from urllib.parse import unquote
 
 from daiku.core.protected.names import (
+    PIPELINE_FILES,
+    PIPELINE_FOLDERS,
+    PIPELINE_PAIRS,
     PROTECTED_FILES,
     PROTECTED_FOLDERS,
     PROTECTED_PAIRS,
@@ -29,6 +32,7 @@ def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
 
 _SECRET, _PUBLIC, _SOURCE = _any_of(SECRET_FILES), _any_of(PUBLIC_FILES), _any_of(SOURCE_FILES)
 _PROTECTED = _any_of(PROTECTED_FILES)
+_PIPELINES = frozenset((*PIPELINE_FOLDERS, *PIPELINE_PAIRS, *PIPELINE_FILES))
 _SINKS = frozenset(["null", "zero", "full", "random", "urandom", "stdin", "stdout", "stderr", "tty"])
 LONGEST_PATH = 4096
 _STREAM = lazy(r":[^/]*$")
@@ -85,23 +89,35 @@ def _parts(path: str) -> tuple[str, ...]:
 
 def why_protected(path: str) -> Text:
     """What makes changing `path` a matter for a person, or an empty string."""
+    return next((why for _, why in _protected(path)), NO_TEXT)
+
+
+def is_pipeline(path: str) -> bool:
+    """Whether `path` is protected as it says what a server runs by itself, and for nothing else."""
+    found = {name for name, _ in _protected(path)}
+    return bool(found) and found <= _PIPELINES
+
+
+def _protected(path: str) -> Iterator[tuple[str | tuple[str, str], Text]]:
+    """What of the tables `path` meets, and why that is protected."""
     for parts in spellings(path):
         for name in parts:
             if name in PROTECTED_FOLDERS:
-                return PROTECTED_FOLDERS[name]
+                yield name, PROTECTED_FOLDERS[name]
         for pair in pairwise(parts):
             if pair in PROTECTED_PAIRS:
-                return PROTECTED_PAIRS[pair]
+                yield pair, PROTECTED_PAIRS[pair]
         if not parts:
             continue
         name = parts[-1]
         if _PUBLIC.match(name):
             continue
         if _PROTECTED.match(name):
-            return next(why for pattern, why in PROTECTED_FILES.items() if fnmatchcase(name, pattern))
-        if parts[:1] in (("proc",), ("sys",), ("dev",)) and path.startswith("/") and not _is_sink(parts):
-            return text("protected.running_system")
-    return NO_TEXT
+            yield from (
+                (pattern, why) for pattern, why in PROTECTED_FILES.items() if fnmatchcase(name, pattern)
+            )
+        elif parts[:1] in (("proc",), ("sys",), ("dev",)) and path.startswith("/") and not _is_sink(parts):
+            yield path, text("protected.running_system")
 
 
 def _is_sink(parts: tuple[str, ...]) -> bool:

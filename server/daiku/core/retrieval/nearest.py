@@ -5,10 +5,11 @@ from __future__ import annotations
 from array import array
 from bisect import insort
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from heapq import nlargest
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from heapq import nlargest, nsmallest
 from math import sqrt
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from daiku.core.retrieval.vectors import SCALE, Vector, score_of, squared_length
 
@@ -38,17 +39,25 @@ def in_order(found: Iterable[Ranked], most: int) -> list[Ranked]:
     return sorted(found, key=lambda each: (-each.score, each.number))[:most]
 
 
-class _Block(NamedTuple):
+class Columns(Protocol):
+    """The components of the vectors of a block by their place: as a tuple, or read when they are asked for."""
+
+    def __getitem__(self, place: int, /) -> int: ...
+
+
+class Block(NamedTuple):
     """Vectors by component: the n-th number holds the n-th component of each, in 16 bits apiece."""
 
-    numbers: tuple[int, ...]
-    squares: tuple[int, ...]
+    numbers: Sequence[int]
+    squares: Sequence[int]
     shortest: int
     longest: int
     """The least and the greatest of the squares."""
-    columns: tuple[int, ...]
+    columns: Columns
     ones: int
     """A one in each lane of 32 bits: for every second row."""
+    empty: AbstractSet[int] = frozenset()
+    """Places that hold no row."""
 
 
 class Nearest:
@@ -57,51 +66,83 @@ class Nearest:
 
     def __init__(self, dimension: int) -> None:
         self.dimension = dimension
-        self._full: list[_Block] = []
+        self._full: list[Block] = []
         self._rows: list[Row] = []
-        self._rest: _Block | None = None
+        self._rest: Block | None = None
 
     def add(self, rows: Iterable[Row]) -> None:
         """Take in further rows."""
         for row in rows:
             self._rows.append(row)
             if len(self._rows) == BLOCK:
-                self._full.append(_block(self._rows, self.dimension))
+                self._full.append(block_of(self._rows, self.dimension))
                 self._rows = []
         self._rest = None
 
-    def search(self, question: Vector, most: int) -> list[Ranked]:
-        """The `most` rows nearest to `question`, equals by their number."""
+    def search(self, question: Vector, most: int, hidden: AbstractSet[int] = frozenset()) -> list[Ranked]:
+        """The `most` rows nearest to `question`, equals by their number; none of the numbers that are `hidden`."""
         if self._rows and self._rest is None:
-            self._rest = _block(self._rows, self.dimension)
-        asked, weights = squared_length(question), _by_weight(question)
+            self._rest = block_of(self._rows, self.dimension)
         blocks = [*self._full, *((self._rest,) if self._rest is not None else ())]
-        summed = [(block, *_products(block, weights)) for block in blocks]
-        # The block with the greatest product first: then few others have to be looked into.
-        ordered = sorted([(max(each[1]), *each) for each in summed], key=_unraised)
-        kept: list[tuple[float, int]] = []
-        for greatest, block, products, raised in ordered:
-            least = (
-                _least(kept, raised, asked, block)
-                if len(kept) == most
-                else _first(products, most, raised, block)
-            )
-            if greatest < least:
-                continue
-            for at in [at for at, product in enumerate(products) if product >= least]:
-                entry = (-score_of(products[at] - raised, asked * block.squares[at]), block.numbers[at])
-                if len(kept) < most or entry < kept[-1]:
-                    insort(kept, entry)
-                    del kept[most:]
-        return [Ranked(number, -low) for low, number in kept]
+        return nearest_in(blocks, question, most, hidden)
 
 
-def _unraised(summed: tuple[int, _Block, array[int], int]) -> int:
+def nearest_in(
+    blocks: Iterable[Block], question: Vector, most: int, hidden: AbstractSet[int] = frozenset()
+) -> list[Ranked]:
+    """The `most` rows of all `blocks` that are nearest to `question`, equals by their number; none that is `hidden`."""
+    asked, weights = squared_length(question), _by_weight(question)
+    if not weights:  # nothing is nearer than anything else
+        return [Ranked(number, 0.0) for number in nsmallest(most, _shown(blocks, hidden))]
+    summed = [(block, *_products(block, weights)) for block in blocks]
+    closed = [_closed(products, block, hidden) for block, products, _ in summed]
+    # The block with the greatest product first: then few others have to be looked into.
+    ordered = sorted(
+        [(max(each[1]), *each, out) for each, out in zip(summed, closed, strict=True)], key=_unraised
+    )
+    kept: list[tuple[float, int]] = []
+    for greatest, block, products, raised, out in ordered:
+        least = (
+            _least(kept, raised, asked, block) if len(kept) == most else _first(products, most, raised, block)
+        )
+        if greatest < least:
+            continue
+        for at in [at for at, product in enumerate(products) if product >= least and at not in out]:
+            entry = (-score_of(products[at] - raised, asked * block.squares[at]), block.numbers[at])
+            if len(kept) < most or entry < kept[-1]:
+                insort(kept, entry)
+                del kept[most:]
+    return [Ranked(number, -low) for low, number in kept]
+
+
+def _shown(blocks: Iterable[Block], hidden: AbstractSet[int]) -> Iterator[int]:
+    """The numbers of all rows that are not hidden."""
+    for block in blocks:
+        for at, number in enumerate(block.numbers):
+            if at not in block.empty and number not in hidden:
+                yield number
+
+
+def _closed(products: array[int], block: Block, hidden: AbstractSet[int]) -> AbstractSet[int]:
+    """The rows of a block that are hidden. Their products become the least there are, so that they bound nothing."""
+    numbers = block.numbers
+    if isinstance(numbers, range) and len(hidden) < len(numbers):
+        out = {numbers.index(number) for number in hidden if number in numbers} | block.empty
+    elif hidden:
+        out = {at for at, number in enumerate(numbers) if number in hidden} | block.empty
+    else:
+        out = block.empty
+    for at in out:
+        products[at] = 0
+    return out
+
+
+def _unraised(summed: tuple[int, Block, array[int], int, AbstractSet[int]]) -> int:
     """The greatest product of a block as it is, negative: the greatest comes first."""
     return summed[3] - summed[0]
 
 
-def _first(products: array[int], most: int, raised: int, block: _Block) -> int:
+def _first(products: array[int], most: int, raised: int, block: Block) -> int:
     """The raised product below which no row of a block is among its best."""
     best = nlargest(most, products)
     if len(best) < most or best[-1] <= raised:
@@ -111,7 +152,7 @@ def _first(products: array[int], most: int, raised: int, block: _Block) -> int:
     )  # the shorter may be nearer
 
 
-def _least(kept: list[tuple[float, int]], raised: int, asked: int, block: _Block) -> int:
+def _least(kept: list[tuple[float, int]], raised: int, asked: int, block: Block) -> int:
     """The raised product below which no row of a block is better than the worst that is kept."""
     worst = -kept[-1][0]
     bound = block.shortest if worst > 0 else block.longest
@@ -127,7 +168,7 @@ def _by_weight(question: Vector) -> Mapping[int, list[int]]:
     return places
 
 
-def _products(block: _Block, weights: Mapping[int, list[int]]) -> tuple[array[int], int]:
+def _products(block: Block, weights: Mapping[int, list[int]]) -> tuple[array[int], int]:
     """The product of the question with each row, all raised by the second number so that none is negative."""
     low = block.ones * 0xFFFF
     plus_even = plus_odd = minus_even = minus_odd = given = taken = 0
@@ -156,14 +197,18 @@ def _products(block: _Block, weights: Mapping[int, list[int]]) -> tuple[array[in
     return products[: len(block.numbers)], SCALE * (given - taken) + 2 * SCALE * taken
 
 
-def _block(rows: list[Row], dimension: int) -> _Block:
+def block_of(rows: Sequence[Row], dimension: int) -> Block:
+    """The rows as one block."""
     data, step = b"".join(row.packed for row in rows), 2 * dimension
-    half = (len(rows) + 1) // 2
     columns: list[int] = []
     for place in range(0, step, 2):
         lanes = bytearray(2 * len(rows))
         lanes[0::2], lanes[1::2] = data[place::step], data[place + 1 :: step]
         columns.append(int.from_bytes(lanes, "little"))
-    ones = int.from_bytes(b"\1\0\0\0" * half, "little")
     numbers, squares = tuple(row.number for row in rows), tuple(row.squared for row in rows)
-    return _Block(numbers, squares, min(squares), max(squares), tuple(columns), ones)
+    return Block(numbers, squares, min(squares), max(squares), tuple(columns), ones_of(len(rows)))
+
+
+def ones_of(rows: int) -> int:
+    """A one in each lane of 32 bits, for so many rows."""
+    return int.from_bytes(b"\1\0\0\0" * ((rows + 1) // 2), "little")

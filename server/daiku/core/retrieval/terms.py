@@ -11,6 +11,8 @@ from daiku.core.text.patterns import lazy
 
 _CJK = "\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
 _RUNS = lazy(rf"(?P<cjk>[{_CJK}]+)|(?P<word>(?:(?![{_CJK}])\w)+)")
+_ASCII = lazy(r"(?P<cjk>(?!))|(?P<word>\w+)")
+"""The same for a text that is ASCII: the other takes milliseconds to be compiled."""
 _PARTS = lazy(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 LONGEST_TERM = 64
 """Characters of a word that count: what is longer is a hash or a key, not a word."""
@@ -31,7 +33,7 @@ def _known_terms(text: str) -> tuple[str, ...]:
 
 
 def _terms(text: str) -> Iterator[str]:
-    for run in _RUNS.finditer(text):
+    for run in (_ASCII if text.isascii() else _RUNS).finditer(text):
         if (cjk := run["cjk"]) is not None:
             yield from (cjk[at : at + 2] for at in range(len(cjk) - 1)) if len(cjk) > 1 else (cjk,)
             continue

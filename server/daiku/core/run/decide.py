@@ -60,6 +60,8 @@ class Rules:
     read: Callable[[ToolCall], ToolCall] = _as_written
     """The call with its arguments as the tool gets them: what is judged, shown and run is the same."""
     compact_at: int = 0
+    keep_messages: int = 0
+    """How many of the newest messages stay where old ones are summarized; 0: as many as there is room for."""
     tokens: Callable[[Sequence[Message]], int] = rough_tokens
     """About how many tokens these messages take."""
     prefix: Callable[[], int] = int
@@ -75,7 +77,8 @@ class Rules:
 
     def window(self) -> Window:
         """What may be sent, and how it is measured."""
-        return Window(self.compact_at, self.prefix, self.tokens, Reading(self.read, self._effect))
+        reading = Reading(self.read, self._effect)
+        return Window(self.compact_at, self.prefix, self.tokens, reading, self.keep_messages)
 
     def _effect(self, tool: str) -> Effect | None:
         spec = self.spec(tool)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from daiku.core.state.lessons import used_bullets
 from daiku.core.state.state import State
 from daiku.domain.errors import Failure
 from daiku.domain.events import AgentEnd, RunFinished
@@ -41,8 +42,14 @@ def plan_standing(state: State) -> PlanStanding | None:
 
 def ending(state: State, status: TerminalStatus) -> tuple[AgentEnd, RunFinished]:
     """Build the last events of a run that ends with `status` in `state`: what its agent used itself, and how the
-    run ended, with what its nested runs used. A guardrail leaves no text of it."""
+    run ended, with what its nested runs used and which lessons were cited. A guardrail leaves no text of it."""
     blocked = state.failure is not None and state.failure.kind == "guardrail"
     spent, said = state.spending, NO_TEXT if blocked else state.conversation.text
-    finished = RunFinished(status=status, text=said, usage=spent.usage, plan=plan_standing(state))
+    finished = RunFinished(
+        status=status,
+        text=said,
+        usage=spent.usage,
+        plan=plan_standing(state),
+        used_bullets=used_bullets(state),
+    )
     return AgentEnd(usage=spent.own), finished

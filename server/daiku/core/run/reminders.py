@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from daiku.core.state.repetition import equal_errors
 from daiku.core.state.state import State
 from daiku.core.text.patterns import lazy
 from daiku.core.text.truncate import truncate_middle
@@ -46,16 +47,22 @@ def limit_reached(state: State, *, before: int = 0) -> Failure | None:
     limits = state.request.limits
     if 0 < limits.max_tool_errors <= state.health.failed_replies:
         what = text("limits.failed_replies", count=state.health.failed_replies)
-        why, over = _cause(state), limit_failure(text("limits.tool_errors"), what, "max_tool_errors")
-        if not why:
-            return over
-        return over.model_copy(update={"message": text("limits.errors_reached", what=what, why=why)})
+        return _too_many_errors(state, what, "max_tool_errors")
+    if 0 < limits.max_equal_errors <= (equal := equal_errors(state.health.trail)):
+        return _too_many_errors(state, text("limits.equal_errors", count=equal), "max_equal_errors")
     used = rounds_of(state)
     if limits.max_rounds and used >= limits.max_rounds - before:
         return limit_failure(
             text("limits.rounds"), text("limits.count_rounds", count=limits.max_rounds), "max_rounds"
         )
     return None
+
+
+def _too_many_errors(state: State, what: Text, setting: str) -> Failure:
+    why, over = _cause(state), limit_failure(text("limits.tool_errors"), what, setting)
+    if not why:
+        return over
+    return over.model_copy(update={"message": text("limits.errors_reached", what=what, why=why)})
 
 
 def _cause(state: State) -> str:

@@ -104,7 +104,10 @@ def _editor(open_files: Sequence[str] | None, cursor: str) -> str:
 
 
 def _sandbox(policy: Policy) -> str:
-    network = "allowed" if policy.network else "only with `network: true`"
+    if policy.approval_mode == "work":
+        network = "refused"
+    else:
+        network = "allowed" if policy.network else "only with `network: true`"
     match policy.sandbox:
         case "on":
             return f"on: commands write only in the project and /tmp; internet {network}"
@@ -118,6 +121,8 @@ def _sandbox(policy: Policy) -> str:
 
 def _approvals(policy: Policy) -> str:
     given = policy.approvals
+    if policy.approval_mode == "work":
+        return _unwatched(policy)
     kinds: tuple[tuple[str, str, Answer], ...] = (
         ("reading", "reading", given.read),
         ("edits", "edits", given.edit),
@@ -132,6 +137,15 @@ def _approvals(policy: Policy) -> str:
     waits = "refused, as nobody can be asked" if policy.is_unattended else "the person is asked first"
     parts = (("allowed", allowed), (waits, asked), ("refused", refused))
     return "; ".join(f"{head}: {', '.join(names)}" for head, names in parts if names)
+
+
+def _unwatched(policy: Policy) -> str:
+    """What a run on a work item may do, where no person watches."""
+    hosts = ", ".join(map(plain_name, policy.hosts)) or "none"
+    return (
+        "allowed: reading, edits, commands in the sandbox; files of continuous integration: a person is asked;"
+        f" refused: other protected files, files of secrets, commands with internet; hosts to read from: {hosts}"
+    )
 
 
 def _answer(policy: Policy, kind: str, setting: Answer) -> Answer:

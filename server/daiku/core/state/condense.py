@@ -40,6 +40,10 @@ MOST_OFF = 1.5
 """A service's count of a reply that was asked for twice holds both: no more than so many times the estimate."""
 NAMES_SHARE = 2_000
 """Characters of the names of files read, and of files changed, that stand beside a summary: the latest."""
+WORK_SHARE = 0.7
+"""Part of its model's window from which on a work item's conversation is condensed (S2C.16, S2C.18)."""
+WORK_KEPT = 5
+"""The newest messages that stay as they are then."""
 MOST_PER_CHARACTER = 1.5
 MOST_PER_MESSAGE = 10
 MOST_PER_IMAGE = 2_500
@@ -48,12 +52,14 @@ MOST_PER_IMAGE = 2_500
 @dataclass(frozen=True, slots=True)
 class Window:
     """How much may be sent: `limit` in tokens (0: not known), what system prompt and tools take of it, how many
-    tokens messages take, and how calls are read."""
+    tokens messages take, and how calls are read. `kept`: so many of the newest messages stay where old ones are
+    summarized; 0: as many as there is room for."""
 
     limit: int
     prefix: Callable[[], int]
     tokens: Callable[[Sequence[Message]], int]
     reading: Reading
+    kept: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +100,8 @@ def plan_condensing(state: State, window: Window, *, refused: bool = False) -> C
     limit = min(window.limit or size, int(size * REFUSED_SHARE)) if refused else window.limit
     room = max(0, limit - prefix)
     free = room * (FREE_SHARE_SMALL if room <= SMALL_ROOM else FREE_SHARE)
+    if not refused and (counted := _by_count(told.messages, window, room)) is not None:
+        return Condensing(None, len(told.messages) - counted, size)
     budget = min(KEPT_TOKENS, int(room * KEPT_SHARE))
     start = keep_start(told.messages, budget, window.tokens)
     gone = superseded(told.messages, start, window.reading)
@@ -111,6 +119,20 @@ def plan_condensing(state: State, window: Window, *, refused: bool = False) -> C
     if saved > (0 if refused else room * LEAST_OLD):
         return Condensing(_pruned((*every, *cut), size, saved), None, size)
     return None
+
+
+def _by_count(messages: Sequence[Message], window: Window, room: int) -> int | None:
+    """From which message on the newest `window.kept` are kept, with the reply whose results they begin with; None where
+    nothing is won by it, or they are too large themselves."""
+    if not window.kept:
+        return None
+    start = max(0, len(messages) - window.kept)
+    while start and isinstance(messages[start], ToolMessage):
+        start -= 1
+    old = [m for m in messages[:start] if not is_rules(m)]
+    if len(old) < 2 or window.tokens(old) < room * LEAST_OLD:
+        return None
+    return start if window.tokens(messages[start:]) <= room * LONGEST_SHARE else None
 
 
 def _size(told: Conversation, window: Window, prefix: int) -> int:

@@ -26,6 +26,7 @@ from daiku.core.state.context import (
     summary_message,
 )
 from daiku.core.state.environment import changed_facts, render_environment, with_environment
+from daiku.core.state.lessons import new_lessons, not_in, retold_lessons, with_citations, with_lessons
 from daiku.core.state.recollections import news_of, retold, with_recalled
 from daiku.core.state.repetition import add_edit
 from daiku.core.state.shorten import put_in_place
@@ -36,7 +37,6 @@ from daiku.domain.errors import Failure
 from daiku.domain.events import (
     ApprovalAsked,
     ApprovalGiven,
-    Aside,
     CheckpointEvent,
     Edit,
     Event,
@@ -55,6 +55,7 @@ from daiku.domain.events import (
     ToolResponse,
 )
 from daiku.domain.held import Compacted, Pruned, Todo
+from daiku.domain.labels import Aside
 from daiku.domain.messages import AssistantMessage, ToolMessage, Usage, UserMessage
 from daiku.domain.work.handovers import PlanMade
 from daiku.domain.work.plans import Plan
@@ -84,7 +85,8 @@ def apply(state: State, event: Event) -> State:
         case Aside():
             return state
         case MessageEvent():
-            return add_message(state._replace(research=gather(state.research, event)), event)
+            research = gather(state.research, event)
+            return add_message(with_citations(state._replace(research=research), event), event)
         case ToolCallEvent():
             calls = state.calls._replace(started=state.calls.started | {event.id})
             return state._replace(calls=calls, done=did_begin(state.done, event))
@@ -143,12 +145,10 @@ def _start(state: State, event: RunStarted) -> State:
     before, plans = _close_calls(state).conversation, state.plans.all
     progress = progress_note(plans)
     text = event.told or event.prompt
-    told = render_prompt(text, event.context)
-    notes = (f"{PROGRESS}{progress}" if progress else "", open_todo(state.todo))
-    asked = UserMessage(text="\n\n".join([told, *(note for note in notes if note)]), images=event.images)
-    asked = with_environment(asked, changed_facts(before.environment, event.environment), before.environment)
+    asked = _asked(event, before, (f"{PROGRESS}{progress}" if progress else "", open_todo(state.todo)))
     recalled = news_of(before.recalled, event.recalled)
-    asked = with_recalled(asked, recalled)
+    learnt = new_lessons(before.lessons, event.lessons)
+    asked = with_lessons(with_recalled(asked, recalled), not_in(text, learnt), before.lessons)
     given = event.brief.plan if event.brief is not None else None
     return State(
         request=Request(
@@ -162,6 +162,7 @@ def _start(state: State, event: RunStarted) -> State:
             asked_limits=event.limits,
             rounds_before=event.rounds_before,
             brief=event.brief,
+            lessons=event.lessons,
         ),
         conversation=Conversation(
             messages=(*before.messages, asked),
@@ -174,12 +175,20 @@ def _start(state: State, event: RunStarted) -> State:
             files_read=before.files_read,
             files_changed=before.files_changed,
             recalled=(*before.recalled, *recalled),
+            lessons=(*before.lessons, *learnt),
         ),
         calls=Calls(preset=event.calls),
         plans=Plans(plans if given is None else _with_plan(plans, given)),
         todo=state.todo,
         tainted=state.tainted or event.tainted,
     )
+
+
+def _asked(event: RunStarted, before: Conversation, notes: tuple[str, ...]) -> UserMessage:
+    """The request with what it points at, the `notes` of earlier runs, and what has changed around it."""
+    told = render_prompt(event.told or event.prompt, event.context)
+    asked = UserMessage(text="\n\n".join([told, *(note for note in notes if note)]), images=event.images)
+    return with_environment(asked, changed_facts(before.environment, event.environment), before.environment)
 
 
 def _add_question(state: State, event: ApprovalAsked | ApprovalGiven | InputAsked | InputGiven) -> State:
@@ -269,7 +278,8 @@ def _compact(state: State, event: Compacted) -> State:
     files = FileNames(event.files_read, event.files_changed)
     summary = summary_message(event.summary, request, state.plans.all, files, state.todo)
     head = with_recalled(with_environment(summary, told.environment), retold(told.recalled, latest))
-    messages = (head, *rules, *latest)
+    again, held = retold_lessons(told.lessons, state.request.lessons, latest)
+    messages = (with_lessons(head, again), *rules, *latest)
     return state._replace(
         conversation=told._replace(
             messages=messages,
@@ -278,6 +288,7 @@ def _compact(state: State, event: Compacted) -> State:
             counted=len(messages),
             files_read=event.files_read,
             files_changed=event.files_changed,
+            lessons=held,
         )
     )
 

@@ -149,6 +149,17 @@ def add_edit(trail: RepetitionHistory, event: Edit) -> RepetitionHistory:
     return trail._replace(changes=MappingProxyType({**others, paths: change}), latest=paths)
 
 
+def equal_errors(trail: RepetitionHistory) -> int:
+    """How many calls in a row, up to the last one, could not be carried out for the same reason."""
+    last, count = None, 0
+    for outcome in (each for turn in reversed(trail.turns) for each in reversed(turn)):
+        failed = (outcome.tool, outcome.result)
+        if outcome.ok or outcome.carried_out or (last is not None and failed != last):
+            break
+        last, count = failed, count + 1
+    return count
+
+
 def repetition(trail: RepetitionHistory) -> Repetition | None:
     """The loop that the run is in now, the most repeated where there are several; None: it gets on."""
     found = [

@@ -19,7 +19,7 @@ from daiku.domain.events import (
     Reminder,
     RunFinished,
 )
-from daiku.domain.held import Recalled, RulesText, TodoItem
+from daiku.domain.held import Lesson, Recalled, RulesText, TodoItem
 from daiku.domain.messages import Message, Usage, UserMessage
 from daiku.domain.runs import EnvironmentFact, Mode, RunLimits
 from daiku.domain.tools import ToolCall
@@ -41,6 +41,7 @@ class Request(NamedTuple):
     `text` is what the model reads of it (`prompt` where that is too long to be kept beside a summary).
     `limits` bound this run, `asked_limits` are what was asked for: nested runs get these. `rounds_before`:
     rounds of its limit that were used before it began. `asks_model` is False where its replies are computed.
+    `lessons` are those of the playbook that fit it.
     """
 
     begun: bool = False
@@ -53,6 +54,7 @@ class Request(NamedTuple):
     asked_limits: RunLimits = RunLimits()
     rounds_before: int = 0
     brief: Brief | None = None
+    lessons: tuple[Lesson, ...] = ()
 
 
 class Conversation(NamedTuple):
@@ -63,7 +65,9 @@ class Conversation(NamedTuple):
     `draft` what was shown of a reply that was cut off. `progress` is what the model was last told of the
     plans, `rules` the rules of folders that it was told, `environment` what it was told of what holds around
     it. `tokens` is what its last request and reply came to, `counted` of the messages are in that. `files_read`
-    and `files_changed` are told beside a summary. `recalled` is what it was told of earlier sessions' memories.
+    and `files_changed` are told beside a summary. `recalled` is what it was told of earlier sessions' memories,
+    `lessons` what it was told of the playbook, and `cited` the ids of those lessons that the model named since
+    the run began.
     """
 
     messages: tuple[Message, ...] = ()
@@ -80,6 +84,8 @@ class Conversation(NamedTuple):
     files_read: tuple[str, ...] = ()
     files_changed: tuple[str, ...] = ()
     recalled: tuple[Recalled, ...] = ()
+    lessons: tuple[Lesson, ...] = ()
+    cited: tuple[str, ...] = ()
 
 
 class Calls(NamedTuple):

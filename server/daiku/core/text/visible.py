@@ -39,6 +39,15 @@ def strip_invisible(text: str) -> str:
     return _INVISIBLE.sub("", text)
 
 
+def drop_hidden(text: str) -> str:
+    """The text without what `show_hidden` spells out."""
+    return (
+        text
+        if text.isascii() and text.isprintable()
+        else "".join(each for each in _escapes(text) if len(each) == 1)
+    )
+
+
 def _escapes(text: str) -> Iterator[str]:
     for at, char in enumerate(text):
         before, after = text[at - 1 : at] if at else "", text[at + 1 : at + 2]

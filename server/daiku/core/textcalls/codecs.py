@@ -13,6 +13,7 @@ from daiku.core.calls.refs import rename_refs
 from daiku.core.calls.stubs import prompt_stub
 from daiku.core.calls.toolnames import spell
 from daiku.core.textcalls.parsed_calls import OfferedTools, UnreadableCall, WrittenCall
+from daiku.core.textcalls.problems import NO_JSON
 from daiku.core.textcalls.reading import DoubtfulCalls, ReplyCalls, ReplyReader
 from daiku.dataclass import dataclass, replace
 from daiku.domain.base import JsonObject, long_id
@@ -93,11 +94,13 @@ def decode(
     finish: FinishReason = "stop",
     tools: Sequence[ToolSpec] = (),
     again: bool = False,
+    strict: bool = False,
 ) -> AssistantMessage | FormatProblem:
     """The reply with its calls, and as text only what is for the person; or what is wrong with it.
 
     `tools` are those on offer, without which every name counts as one. `again` says that the model was asked already: what may be an example
-    is then an answer. A reply that hit its length limit is read, never repaired.
+    is then an answer. `strict`: words alone are none, whatever was asked. A reply that hit its length limit is read,
+    never repaired.
     """
     own = protocol != "native"
     offered = OfferedTools(tools)
@@ -107,6 +110,8 @@ def decode(
             return _problem(problem, protocol)
         case DoubtfulCalls(problem):
             return _problem(problem, protocol)
+        case ReplyCalls(words_only=True) if strict and own:
+            return _problem(NO_JSON, protocol)
         case ReplyCalls(text, written, dropped):
             named = [offered.with_tool_name(call) for call in written]
             found = message.model_copy(update={"text": Text(text), "calls": _calls(named)})

@@ -17,11 +17,13 @@ from daiku.texts.text import NO_TEXT, Text
 
 @dataclass(frozen=True, slots=True)
 class ReplyCalls:
-    """What a reply says and calls. `dropped`: it went on with results that no tool had given."""
+    """What a reply says and calls. `dropped`: it went on with results that no tool had given. `words_only`: nothing in
+    it has the form of a protocol."""
 
     text: str
     calls: tuple[WrittenCall, ...] = ()
     dropped: bool = False
+    words_only: bool = False
 
 
 class DoubtfulCalls(NamedTuple):
@@ -119,7 +121,7 @@ class ReplyReader:
             if self.own and not reply.strip():
                 return UnreadableCall(NO_JSON)
             doubtful = not self.again and self._looks_like_calls(reply, found)
-            return DoubtfulCalls(WITHIN) if doubtful else ReplyCalls(reply)
+            return DoubtfulCalls(WITHIN) if doubtful else ReplyCalls(reply, words_only=True)
         ends = self._nothing(reply[acts[-1].end :])
         first = len(acts) - 1 if ends else len(acts)
         while ends and first and self._nothing(reply[acts[first - 1].end : acts[first].start]):
@@ -129,7 +131,7 @@ class ReplyReader:
             insists = self.again and run and all(act.marked and act.alone for act in (*earlier, *run))
             if not insists:
                 doubtful = not self.again and (earlier or run)
-                return DoubtfulCalls(WITHIN) if doubtful else ReplyCalls(reply)
+                return DoubtfulCalls(WITHIN) if doubtful else ReplyCalls(reply, words_only=True)
         if wrong := next((act.wrong for act in (*earlier, *run) if act.wrong), NO_TEXT):
             return UnreadableCall(CUT if self.cut else wrong)
         if self.cut:

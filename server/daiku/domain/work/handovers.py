@@ -5,6 +5,7 @@ from typing import Annotated, Literal, TypeAlias
 from pydantic import Field
 
 from daiku.domain.base import Localizable, Wire
+from daiku.domain.held import Lesson
 from daiku.domain.work.documents import (
     Document,
     Evaluated,
@@ -198,3 +199,5 @@ class Brief(Wire):
     """The document, or the part of one, that is worked on."""
     files: str = ""
     """The names of the project's files and what they define, where that is told."""
+    lessons: tuple[Lesson, ...] = ()
+    """What the playbook says of this request. On record it is what the run's first event holds."""

@@ -1,7 +1,7 @@
 """Patches: one change of files as data; and decisions on changes, with what an undo cannot bring back."""
 
 from enum import StrEnum
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field
 
@@ -125,3 +125,26 @@ class Irrevocable(Wire):
     exit_code: int | None = None
     """None for calls that have none, and for commands whose end is not known."""
     time: str
+
+
+class Review(Wire):
+    """The person accepted or rejected changes of one file: `hunks` of them, 0 where there are none to
+    count. `checkpoint_id` holds how the review stood after it, and the files as they were before. `lines` are those that
+    a rejection took away (`+`) and brought back (`-`)."""
+
+    type: ClassVar[str] = "review"
+    decision: ReviewDecision
+    path: str
+    hunks: int
+    checkpoint_id: str | None = None
+    lines: str | None = None
+
+
+class Restored(Wire):
+    """Files were brought back to `checkpoint_id`; `redo` is the checkpoint that was taken before it."""
+
+    type: ClassVar[str] = "restored"
+    checkpoint_id: str
+    files: tuple[FileStat, ...]
+    cannot_undo: tuple[Irrevocable, ...] = ()
+    redo: str | None = None

@@ -7,6 +7,7 @@ from pydantic import BaseModel
 from daiku import api
 from daiku.lsp.connection import ClientConnection
 from daiku.sdk.fronts import changed_everywhere, changed_files, restore_result
+from daiku.sdk.work_items import only_here
 
 
 async def changes_list(c: ClientConnection, p: api.ChangesParams) -> BaseModel:
@@ -16,7 +17,9 @@ async def changes_list(c: ClientConnection, p: api.ChangesParams) -> BaseModel:
 
 
 async def changes_decide(c: ClientConnection, p: api.DecideParams) -> BaseModel:
-    reviews = (await c.app()).reviews
+    app = await c.app()
+    only_here(app, p.session_id, c.workspace_key)
+    reviews = app.reviews
     checkpoint = await reviews.decide(p.session_id, p.decision, p.path, p.hunk_ids)
     return await _listed(c, p.session_id, checkpoint if p.decision == "reject" else None)
 
@@ -26,7 +29,9 @@ async def changes_original(c: ClientConnection, p: api.OriginalParams) -> BaseMo
 
 
 async def checkpoint_restore(c: ClientConnection, p: api.CheckpointRef) -> BaseModel:
-    return restore_result(await (await c.app()).reviews.restore(p.checkpoint_id))
+    app = await c.app()
+    only_here(app, app.checkpoints.require(p.checkpoint_id).session, c.workspace_key)
+    return restore_result(await app.reviews.restore(p.checkpoint_id))
 
 
 async def _listed(c: ClientConnection, session: str, checkpoint: str | None = None) -> api.ChangesResult:

@@ -16,7 +16,7 @@ from daiku.doctor import files, inside, machine
 from daiku.domain.base import Localizable, Wire
 from daiku.domain.errors import Failure, UsageError
 from daiku.domain.events import RunStarted
-from daiku.domain.runs import ApprovalMode, ContextItem, Mode, Range, RunResult
+from daiku.domain.runs import ClientApprovals, ContextItem, Mode, Range, RunResult
 from daiku.lsp.connection import INFO, ClientConnection
 from daiku.lsp.initialize import Json
 from daiku.lsp.requests.commitmessage import message_of, message_request
@@ -58,7 +58,7 @@ class CommandArgs(Wire):
     session_id: str | None = None
     run_id: str | None = None
     model: str | None = None
-    approvals: ApprovalMode | None = None
+    approvals: ClientApprovals | None = None
 
     @property
     def said(self) -> str:

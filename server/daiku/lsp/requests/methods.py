@@ -14,6 +14,7 @@ from daiku.dataclass import dataclass
 from daiku.domain.base import Localizable, Wire
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import CheckpointEvent
+from daiku.domain.items.item import WorkItem
 from daiku.domain.runs import RunResult
 from daiku.domain.sessions import Session
 from daiku.domain.work.plans import Plan
@@ -24,12 +25,32 @@ from daiku.lsp.requests.commands import examine
 from daiku.lsp.requests.documents import document
 from daiku.lsp.requests.grants import grants_list, grants_revoke
 from daiku.lsp.requests.plans import plan_export, plan_import, plan_run
-from daiku.lsp.requests.run_requests import chat, code, commands, plan, research, resume
+from daiku.lsp.requests.playbook.bullets import (
+    playbook_add,
+    playbook_list,
+    playbook_remove,
+    playbook_search,
+    playbook_show,
+    playbook_update,
+)
+from daiku.lsp.requests.playbook.changes import playbook_deltas, playbook_review, playbook_watch
+from daiku.lsp.requests.run_requests import chat, code, commands, generate, plan, research, resume
 from daiku.lsp.requests.traces import trace_get
+from daiku.lsp.requests.work import (
+    work_cancel,
+    work_list,
+    work_pause,
+    work_resume,
+    work_retry,
+    work_show,
+    work_take_over,
+    work_watch,
+)
 from daiku.lsp.wire.jsontext import model_json
 from daiku.lsp.wire.protocol import Handler
 from daiku.lsp.wire.refused import invalid
 from daiku.sdk.offers import agents_of, delete_session, models_of, tools_of
+from daiku.sdk.work_items import only_here
 from daiku.trace.transcript import export
 
 
@@ -97,8 +118,9 @@ async def session_delete(c: ClientConnection, p: api.SessionRef) -> None:
 
 
 async def session_fork(c: ClientConnection, p: api.SessionForkParams) -> BaseModel:
-    reviews = (await c.app()).reviews
-    return await reviews.fork(p.session_id, p.at_seq, restore_files=p.restore_files)
+    app = await c.app()
+    only_here(app, p.session_id, c.workspace_key)
+    return await app.reviews.fork(p.session_id, p.at_seq, restore_files=p.restore_files)
 
 
 async def session_export(c: ClientConnection, p: api.SessionExportParams) -> BaseModel:
@@ -172,6 +194,7 @@ METHODS: dict[str, Method] = {
     "daiku/code": Method(api.CodeParams, api.CodeResult, code),
     "daiku/run": Method(api.CommandsParams, api.CommandsResult, commands),
     "daiku/document": Method(api.DocumentParams, api.DocumentResult, document),
+    "daiku/generate": Method(api.GenerateParams, api.GenerateResult, generate),
     "daiku/resume": Method(api.ResumeParams, RunResult, resume),
     "daiku/pause": Method(api.RunRef, RunResult, pause),
     "daiku/cancel": Method(api.RunRef, RunResult, cancel),
@@ -198,6 +221,23 @@ METHODS: dict[str, Method] = {
     "daiku/trace/get": Method(api.SessionRef, api.TraceResult, trace_get),
     "daiku/grants/list": Method(api.Nothing, api.GrantsResult, grants_list),
     "daiku/grants/revoke": Method(api.GrantRef, api.GrantsResult, grants_revoke),
+    "daiku/work/list": Method(api.WorkListParams, api.WorkListResult, work_list),
+    "daiku/work/watch": Method(api.WorkWatchParams, api.WorkWatchResult, work_watch),
+    "daiku/work/show": Method(api.WorkItemRef, WorkItem, work_show),
+    "daiku/work/pause": Method(api.WorkItemRef, WorkItem, work_pause),
+    "daiku/work/resume": Method(api.WorkItemRef, WorkItem, work_resume),
+    "daiku/work/cancel": Method(api.WorkItemRef, WorkItem, work_cancel),
+    "daiku/work/retry": Method(api.WorkItemRef, WorkItem, work_retry),
+    "daiku/work/takeOver": Method(api.WorkItemRef, api.WorkPlace, work_take_over),
+    "daiku/playbook/list": Method(api.PlaybookListParams, api.PlaybookListResult, playbook_list),
+    "daiku/playbook/search": Method(api.PlaybookSearchParams, api.PlaybookSearchResult, playbook_search),
+    "daiku/playbook/show": Method(api.PlaybookRef, api.PlaybookShowResult, playbook_show),
+    "daiku/playbook/add": Method(api.PlaybookAddParams, api.PlaybookChange, playbook_add),
+    "daiku/playbook/update": Method(api.PlaybookUpdateParams, api.PlaybookChange, playbook_update),
+    "daiku/playbook/remove": Method(api.PlaybookRef, api.PlaybookChange, playbook_remove),
+    "daiku/playbook/deltas": Method(api.PlaybookDeltasParams, api.PlaybookDeltasResult, playbook_deltas),
+    "daiku/playbook/review": Method(api.PlaybookReviewParams, api.PlaybookReviewResult, playbook_review),
+    "daiku/playbook/watch": Method(api.PlaybookWatchParams, api.PlaybookWatchResult, playbook_watch),
     "daiku/models": Method(api.Nothing, api.ModelsResult, models),
     "daiku/tools": Method(api.Nothing, api.ToolsResult, tools),
     "daiku/doctor": Method(api.Nothing, api.DoctorResult, doctor),

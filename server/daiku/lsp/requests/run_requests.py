@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from typing import Any
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from daiku import api
 from daiku.core.plans.transitions import find_step
 from daiku.core.web.research import gather
 from daiku.dataclass import dataclass, field, replace
 from daiku.domain.chunks import Chunk
+from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.events import Edit, PlanEvent, ToolCallEvent, ToolResponse
-from daiku.domain.runs import ApprovalMode, RunResult
+from daiku.domain.runs import ClientApprovals, RunResult
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.handovers import Brief
 from daiku.domain.work.patches import FileStat
@@ -23,6 +24,12 @@ from daiku.lsp.requests.asking import MessageBoxes
 from daiku.lsp.requests.stream import ChunkStream, ProgressBar, fan_out
 from daiku.lsp.wire.refused import invalid
 from daiku.sdk.fronts import App, Listener, RunRequest, Runs, brief_from
+from daiku.sdk.work_items import only_here
+from daiku.texts.text import text
+
+if TYPE_CHECKING:
+    from daiku.domain.playbook import Bullet
+    from daiku.sdk.playbook.generator import KeptPlaybooks
 
 RUN_EXACTLY = (
     "Run these commands in this order with shell__run, exactly as they are, and report what came of each:"
@@ -112,6 +119,52 @@ async def commands(c: ClientConnection, p: api.CommandsParams) -> RunResult:
     return api.CommandsResult(**_fields(result), commands=tuple(gathered.commands), not_run=left)
 
 
+async def generate(c: ClientConnection, p: api.GenerateParams) -> str:
+    """The Trajectory, whatever came of it; as JSON, for here what is null is said too."""
+    from daiku.sdk.playbook.generator import generators_of, kept_playbooks  # when used
+
+    app = await c.app()
+    kept = kept_playbooks(app)
+    agent = generators_of(app, kept, c.protocol.language).generator_agent(_GeneratorRun(kept, c, p))
+    made = await agent.arun(p.query, p.dataset)
+    return api.GenerateResult(
+        query=made.query,
+        dataset=made.dataset,
+        generated_answer=made.generated_answer,
+        reasoning_steps=tuple(made.reasoning_steps),
+        used_bullet_ids=tuple(made.used_bullet_ids),
+        status=made.status,
+        error_message=made.error_message,
+        created_at=made.created_at.isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+    ).model_dump_json(by_alias=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _GeneratorRun:
+    """Asks the model by a run of the agent `generator`, which is streamed and can be cancelled as any other."""
+
+    kept: KeptPlaybooks
+    connection: ClientConnection
+    params: api.GenerateParams
+
+    async def invoke(self, prompt: str, retrieved: Sequence[Bullet]) -> str:
+        """What the run said. Raises DaikuError where it did not complete."""
+        request = RunRequest(
+            self.params.query,
+            agent="generator",
+            mode="ask",
+            told=prompt,
+            lessons=self.kept.lessons(retrieved),
+        )
+        result = await start(self.connection, self.params, request)
+        if result.error is not None:
+            raise DaikuError(result.error)
+        if result.status != "completed":
+            message = text("generate.not_completed", status=result.status)
+            raise DaikuError(Failure(kind="limit", message=message))
+        return result.text
+
+
 async def _brief(
     c: ClientConnection, p: api.RunStart, request: str, plan_id: str | None, step_id: str | None = None
 ) -> tuple[Brief, str | None]:
@@ -135,7 +188,9 @@ async def _brief(
 
 
 async def resume(c: ClientConnection, p: api.ResumeParams) -> RunResult:
-    approvals: ApprovalMode = p.approvals or "ask"
+    approvals: ClientApprovals = p.approvals or "ask"
+    app = await c.app()
+    only_here(app, app.journal.session_of_run(p.run_id), c.workspace_key)
     return await show(c, p, lambda runs, listen: runs.resume(p.run_id, listen, approvals))
 
 
@@ -143,6 +198,8 @@ async def start(
     c: ClientConnection, p: api.RunStart, request: RunRequest, hear: Listener | None = None
 ) -> RunResult:
     """Run `request` with what every start may carry, shown as the client wants it."""
+    if p.session_id is not None:
+        only_here(await c.app(), p.session_id, c.workspace_key)
     whole = replace(
         request, session=p.session_id, model=p.model or "", limits=p.limits, approvals=p.approvals or "ask"
     )

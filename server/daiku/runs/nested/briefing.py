@@ -13,11 +13,21 @@ from daiku.core.state.conversation import describe_words, person_words, recorded
 from daiku.core.web.research import gather
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import Failure, UsageError
-from daiku.domain.events import CheckpointEvent, Edit, PlanEvent, RunStarted, ToolCallEvent, ToolResponse
+from daiku.domain.events import (
+    CheckpointEvent,
+    Edit,
+    Notice,
+    PlanEvent,
+    RunStarted,
+    ToolCallEvent,
+    ToolResponse,
+)
+from daiku.domain.runs import ApprovalMode, Mode
 from daiku.domain.work.handovers import Brief, EditsMade, Findings
 from daiku.domain.work.plans import Plan
 from daiku.domain.work.research import Research
 from daiku.runs.nested.projectfiles import See, changed_files, places_of, project_files, shown_files
+from daiku.runs.recalling import recall_lessons
 from daiku.runs.request import RunRequest
 from daiku.runs.run_log import RunLog
 from daiku.runs.services import RunServices
@@ -93,6 +103,14 @@ def make_brief(log: RunLog, agent: Agent, request: str) -> Brief:
         return log.agent.machine.brief(state, agent.name, request)
     plan = next_open(state.plans.all) if agent.machine is not None else None
     return Brief(request=request, plan=plan, said=person_words(state))
+
+
+async def with_lessons(
+    services: RunServices, brief: Brief, approvals: ApprovalMode, mode: Mode, window: int
+) -> tuple[Brief, tuple[Notice, ...]]:
+    """The brief with what the playbooks say of its own request, and what the person is told where they cannot be asked."""
+    lessons, problems = await recall_lessons(services, brief.request, approvals, mode, window)
+    return brief.model_copy(update={"lessons": lessons}) if lessons else brief, problems
 
 
 async def write_request(agent: Agent, brief: Brief, workspace: Workspace, see: See) -> tuple[str, Brief]:

@@ -7,8 +7,7 @@ from daiku.domain.events import HandoffEnd
 from daiku.domain.tools import ToolResult
 from daiku.domain.work.handovers import Brief, SaidInWords
 from daiku.runs.live import LiveRun
-from daiku.runs.nested.handoff import Nested, nest
-from daiku.runs.nested.together import together
+from daiku.runs.nested.handoff import Nested, nest_at_once
 
 MAX_ROUNDS = 25
 """Replies of one explorer; the last of them is for what it has by then."""
@@ -22,10 +21,11 @@ async def explore(parent: LiveRun, call: str, questions: tuple[str, ...]) -> Too
     """Have each of `questions` answered by an explorer of its own, all at once. One that fails is told, the others
     stand. Run again after a restart it goes on where it was. Raises HandoffDepthExceeded, Paused."""
     explorer, most = parent.log.services.agents.find("explorer"), _rounds_each(parent, len(questions))
-    backs = await together(
-        nest(parent, f"{call}:{n}", Nested(explorer, question, Brief(request=question), max_rounds=most))
+    works = {
+        f"{call}:{n}": Nested(explorer, question, Brief(request=question), max_rounds=most)
         for n, question in enumerate(questions)
-    )
+    }
+    backs = await nest_at_once(parent, works)
     answers = [_answer(back) for back in backs]
     parts = [answer or _failure(back) for answer, back in zip(answers, backs, strict=True)]
     if len(questions) > 1:

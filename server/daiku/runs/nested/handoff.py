@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from daiku.agents.agent import Agent
-from daiku.core.proof.evidence import to_handover
-from daiku.core.replies.parse import Unreadable
 from daiku.core.run import loop
 from daiku.core.state.environment import nested_facts
 from daiku.core.state.fold import fold
@@ -18,15 +16,16 @@ from daiku.domain.base import JsonObject, long_id
 from daiku.domain.errors import DaikuError, Failure, HandoffDepthExceeded, UsageError
 from daiku.domain.events import AgentStart, HandoffEnd, HandoffStart, Notice, RunStarted
 from daiku.domain.tools import ToolCall, ToolResult
-from daiku.domain.work.handovers import Brief, Handover, NestedEvidence
-from daiku.runs.ending import end
+from daiku.domain.work.handovers import Brief
+from daiku.runs.ending import Between, end, handed_back
 from daiku.runs.live import LiveRun
-from daiku.runs.nested.briefing import make_brief, write_request
+from daiku.runs.nested.briefing import make_brief, with_lessons, write_request
+from daiku.runs.nested.together import together
 from daiku.runs.ports.guards import guards_of
 from daiku.runs.ports.run_ports import RunPorts
 from daiku.runs.services import RunServices
 from daiku.runs.waiting import Paused
-from daiku.texts.text import Text, text
+from daiku.texts.text import text
 
 MAX_DEPTH = 3
 """Nested handoffs that are allowed; the fourth ends the top run (R1.31, C1.4)."""
@@ -83,23 +82,59 @@ async def nest(parent: LiveRun, call: str, work: Nested) -> HandoffEnd:
 
     Raises HandoffDepthExceeded, Paused.
     """
-    state = parent.record.state
-    back = next((b for b in state.nested.returned if b.call_id == call), None)
-    if back is not None:
-        return _not_too_deep(back)
-    begun = state.nested.open.get(call)
+    return await _carry_out(parent, call, await _ready(parent, call, work))
+
+
+async def nest_at_once(parent: LiveRun, works: Mapping[str, Nested]) -> list[HandoffEnd]:
+    """Run all of `works`, by their calls, at the same time, each as `nest` does. They begin in their order, also where
+    one takes longer to prepare. Raises HandoffDepthExceeded, Paused."""
+    ready = await together(_ready(parent, call, work) for call, work in works.items())
+    return await together(_carry_out(parent, call, each) for call, each in zip(works, ready, strict=True))
+
+
+@dataclass(frozen=True, slots=True)
+class _Ready:
+    """A nested run before it begins: its work as it is asked, and what guardrails say of that."""
+
+    work: Nested
+    said: tuple[Failure | Notice, ...] = ()
+
+
+async def _ready(parent: LiveRun, call: str, work: Nested) -> _Ready:
+    """`work` with what it is told; as it is where it came back already."""
+    if returned(parent, call) is not None:
+        return _Ready(work)
     if work.agent.reads_brief:
         services = work.services or parent.log.services
         see = partial(services.seen.note, parent.log.session)
         told, brief = await write_request(work.agent, work.brief, services.workspace, see)
         work = replace(work, brief=brief, told=told)
+    begun = parent.record.state.nested.open.get(call)
+    return _Ready(work) if begun and _has_started(parent, begun.run) else await _prepared(parent, work)
+
+
+def _has_started(parent: LiveRun, run: str) -> bool:
+    return any(chunk.run == run and isinstance(chunk.event, RunStarted) for chunk in parent.log.past())
+
+
+def returned(parent: LiveRun, call: str) -> HandoffEnd | None:
+    """How the nested run for `call` ended; None where it has not."""
+    return next((back for back in parent.record.state.nested.returned if back.call_id == call), None)
+
+
+async def _carry_out(parent: LiveRun, call: str, ready: _Ready) -> HandoffEnd:
+    """The nested run from its start, or from where it was; nothing is waited for before it has begun."""
+    work = ready.work
+    back = returned(parent, call)
+    if back is not None:
+        return _not_too_deep(back)
+    begun = parent.record.state.nested.open.get(call)
     if begun is None:
-        said = await _judged(parent, work)
-        child = _begin(parent, call, work, said)
+        child = _begin(parent, call, ready)
     else:
         child = _reopen(parent, begun, work)
         if not child.record.state.request.begun:
-            _start(parent, child, work, await _judged(parent, work))
+            _start(parent, child, ready)
     if work.after is not None:
         work.after(child.record.state)
     try:
@@ -124,18 +159,25 @@ def give_up(parent: LiveRun, call: str, work: Nested) -> None:
     """End a nested run that was begun before a restart and cannot be gone on with."""
     child = _reopen(parent, parent.record.state.nested.open[call], work)
     if not child.record.state.request.begun:
-        _start(parent, child, work, ())
+        _start(parent, child, _Ready(work))
     end(child.log, "cancelled", None)
     parent.record(_come_back(parent, child, call, work))
 
 
-async def _judged(parent: LiveRun, work: Nested) -> tuple[Failure | Notice, ...]:
-    """What the agent's own guardrails say of what it is handed."""
+async def _prepared(parent: LiveRun, work: Nested) -> _Ready:
+    """The work with the lessons that fit its own request, and what is to be said before it begins: also by the agent's
+    own guardrails, of what it is handed."""
     services = work.services or parent.log.services
-    return await guards_of(services, work.agent, nested=True).request(work.request)
+    said = await guards_of(services, work.agent, nested=True).request(work.request)
+    if services.playbooks is None or work.calls or work.agent.machine is not None:
+        return _Ready(work, said)
+    window = _window(services, work.agent, _model_of(parent, work.agent))
+    mode = parent.record.state.request.mode
+    brief, problems = await with_lessons(services, work.brief, parent.tree.approvals, mode, window)
+    return _Ready(replace(work, brief=brief), (*said, *problems))
 
 
-def _begin(parent: LiveRun, call: str, work: Nested, said: tuple[Failure | Notice, ...]) -> LiveRun:
+def _begin(parent: LiveRun, call: str, ready: _Ready) -> LiveRun:
     if parent.depth >= MAX_DEPTH:
         raise HandoffDepthExceeded(
             Failure(
@@ -144,19 +186,21 @@ def _begin(parent: LiveRun, call: str, work: Nested, said: tuple[Failure | Notic
                 hint=text("runs.smaller_parts"),
             )
         )
+    work = ready.work
     child = parent.child(work.agent, long_id("run"), State(), work.services, work.after)
     between = {"from": parent.log.agent.name, "to": work.agent.name, "run": child.run, "call_id": call}
     parent.record(HandoffStart.model_validate({**between, "request": work.request}))
-    _start(parent, child, work, said)
+    _start(parent, child, ready)
     return child
 
 
-def _start(parent: LiveRun, child: LiveRun, work: Nested, said: tuple[Failure | Notice, ...]) -> None:
+def _start(parent: LiveRun, child: LiveRun, ready: _Ready) -> None:
     """Record the start of the nested run, and what guardrails say of its request."""
-    state, agent, elsewhere = parent.record.state, work.agent, work.services
+    state, work = parent.record.state, ready.work
+    agent, elsewhere = work.agent, work.services
     folder = str(elsewhere.roots[0]) if elsewhere is not None and elsewhere.roots else ""
     around = nested_facts(state.conversation.environment, state.request.mode, folder)
-    model = parent.log.services.model_below(parent.log.agent, agent, state.request.model)
+    model = _model_of(parent, agent)
     before, limits = parent.tree.budget.budget.rounds + child.kept_rounds, state.request.asked_limits
     if work.max_rounds:
         most = min(limits.max_rounds or before + work.max_rounds, before + work.max_rounds)
@@ -170,14 +214,28 @@ def _start(parent: LiveRun, child: LiveRun, work: Nested, said: tuple[Failure | 
             limits=limits,
             calls=work.calls,
             driven=bool(work.calls) or agent.machine is not None,
-            brief=work.brief,
+            brief=work.brief.model_copy(update={"lessons": ()}),
+            lessons=work.brief.lessons,
             tainted=state.tainted,
             environment=around if agent.uses_builtin_tools else (),
             rounds_before=before,
         ),
         AgentStart(model="" if work.calls else model),
-        *said,
+        *ready.said,
     )
+
+
+def _model_of(parent: LiveRun, agent: Agent) -> str:
+    """The name of the model that a nested run of `agent` asks."""
+    return parent.log.services.model_below(parent.log.agent, agent, parent.record.state.request.model)
+
+
+def _window(services: RunServices, agent: Agent, model: str) -> int:
+    """The model's window in tokens; 0 where it cannot be asked, which is said when it is."""
+    try:
+        return services.model_of(agent, model).context
+    except DaikuError:
+        return 0
 
 
 def _reopen(parent: LiveRun, begun: HandoffStart, work: Nested) -> LiveRun:
@@ -206,54 +264,10 @@ async def _work(parent: LiveRun, child: LiveRun) -> None:
         raise Paused
 
 
-def _returned(agent: Agent, answer: Text) -> Text:
-    """What the agent's own function makes of its answer. Raises what that raises, TypeError where it is no text."""
-    made: object = agent.on_handoff_return(answer)
-    if not isinstance(made, str):  # pyright: ignore[reportUnnecessaryIsInstance]  # untyped programs
-        raise TypeError(f"on_handoff_return of the agent {agent.name!r} gave {type(made).__name__}, not text")
-    return Text(made)
-
-
 def _come_back(parent: LiveRun, child: LiveRun, call: str, work: Nested) -> HandoffEnd:
     """How the nested run ended and what it did, as its parent takes it."""
-    agent, state, outcome = work.agent, child.record.state, child.log.result()
-    handover, problem = _handed(agent, state)
-    if outcome.error is not None:
-        problem = outcome.error.message
-    answer = outcome.text or problem
-    return HandoffEnd.model_validate(
-        {
-            "from": parent.log.agent.name,
-            "to": agent.name,
-            "result": _returned(agent, answer),
-            "run": child.run,
-            "call_id": call,
-            "status": outcome.status,
-            "handover": handover,
-            "problem": problem,
-            "error": outcome.error,
-            "deeds": to_handover(state.done)
-            if work.services is None
-            else NestedEvidence(commands=state.done.commands),
-            # Who follows a run has its plans already, and newer ones.
-            "plans": state.plans.all if state.plans.last and work.after is None else (),
-            "usage": state.spending.usage,
-            "rounds": state.spending.rounds + state.nested.rounds,
-            "rejected": _rejected(state),
-            "tainted": state.tainted,
-            "unattended": state.unattended,
-        }
+    # Who follows a run has its plans already, and newer ones.
+    between = Between(
+        parent.log.agent.name, child.run, call, work.services is not None, work.after is not None
     )
-
-
-def _rejected(state: State) -> int:
-    own = sum(
-        given.decision in ("reject_once", "reject_always") for given in state.questions.decisions.values()
-    )
-    return own + sum(back.rejected for back in state.nested.returned)
-
-
-def _handed(agent: Agent, state: State) -> tuple[Handover | None, Text]:
-    """What the run hands over, or why that is of no use."""
-    found = None if agent.stage is None else agent.stage.hand_back(state)
-    return (None, found.problem) if isinstance(found, Unreadable) else (found, Text(""))
+    return handed_back(work.agent, child.record.state, between)

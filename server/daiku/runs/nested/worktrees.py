@@ -18,10 +18,11 @@ from daiku.domain.events import HandoffEnd, Notice
 from daiku.domain.runs import ApprovalMode, Mode
 from daiku.domain.tools import ToolCall
 from daiku.runs.live import LiveRun
-from daiku.runs.nested.handoff import Nested, give_up, nest
+from daiku.runs.nested.handoff import Nested, give_up, nest, returned
 from daiku.runs.nested.together import together
 from daiku.runs.services import RunServices
 from daiku.store.lock import SessionLock
+from daiku.store.yard import sweep_yards
 from daiku.texts.text import NO_TEXT, Text, text
 from daiku.tools.git.worktrees import (
     Base,
@@ -92,18 +93,14 @@ async def side_by_side(
 
 
 def _known(parent: LiveRun, key: str) -> bool:
-    return key in parent.record.state.nested.open or _returned(parent, key) is not None
-
-
-def _returned(parent: LiveRun, key: str) -> HandoffEnd | None:
-    return next((back for back in parent.record.state.nested.returned if back.call_id == key), None)
+    return key in parent.record.state.nested.open or returned(parent, key) is not None
 
 
 def _left(parent: LiveRun, key: str, work: Nested) -> _Done:
     """What is left of a piece after a restart: its copy is gone."""
     if key in parent.record.state.nested.open:
         give_up(parent, key, replace(work, services=parent.log.services))  # what it did there is not here
-    return _Done(None, problem=LOST if _returned(parent, key) is not None else Text(""))
+    return _Done(None, problem=LOST if returned(parent, key) is not None else Text(""))
 
 
 async def _base(parent: LiveRun, works: Sequence[Nested]) -> Base | Text:
@@ -151,7 +148,7 @@ async def _apart(
         except (WorktreeError, OSError) as error:
             return _Done(None, problem=text("runs.copy_unusable", detail=str(error)))
         finally:
-            await asyncio.shield(_away(tree, lock))
+            await asyncio.shield(_away(tree, lock, adding))
 
 
 def _of_no_use(back: HandoffEnd) -> Text:
@@ -162,7 +159,7 @@ def _of_no_use(back: HandoffEnd) -> Text:
 
 async def _home(parent: LiveRun, key: str, work: Nested, done: _Done) -> Piece:
     """The piece's patch put in here; done again here where that does not work."""
-    first, problem = done.back or _returned(parent, key), done.problem
+    first, problem = done.back or returned(parent, key), done.problem
     if done.found.unfit:
         problem = text("runs.no_text_changed", names=", ".join(done.found.unfit))
     if _known(parent, key + BACK) or (not problem and done.found.diff):
@@ -232,9 +229,12 @@ def _note(place: Path) -> Path:
     return place.with_suffix(".of")
 
 
-async def _away(tree: Worktree, lock: SessionLock) -> None:
-    await remove(tree)
-    await asyncio.to_thread(_forget, tree.place, tree.base.top, lock)
+async def _away(tree: Worktree, lock: SessionLock, adding: asyncio.Lock) -> None:
+    async with (
+        adding
+    ):  # git takes the folder that lists copies away with the last one, also from below a new one
+        await remove(tree)
+        await asyncio.to_thread(_forget, tree.place, tree.base.top, lock)
 
 
 def _forget(place: Path, top: Path, lock: SessionLock, settle: float = 0.0) -> None:
@@ -260,6 +260,12 @@ def sweep(folder: Path) -> None:
         with suppress(OSError, ValueError):
             _forget(note.with_suffix(""), Path(note.read_text("utf-8")), lock, SETTLE)
         lock.release()
+
+
+def sweep_copies(home: Path) -> None:
+    """Take away all copies of projects below Daiku's home whose process is gone: those of work side by side, and of trials."""
+    sweep(home / "worktrees")
+    sweep_yards(home / "trials")
 
 
 def _taken(lock: SessionLock) -> bool:

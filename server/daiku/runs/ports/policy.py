@@ -17,13 +17,15 @@ def run_policy(
     config: Config,
     workspace: Workspace,
     grants: Grants,
+    key: str,
     trusted: bool,
     own: bool,
     mode: Mode,
     approvals: ApprovalMode,
     attended: bool,
 ) -> Policy:
-    """What the guard goes by in a run of this mode; `attended`: a person is there."""
+    """What the guard goes by in a run of this mode; `attended`: a person is there. `key` is the name under which the
+    workspace's grants are kept."""
     return Policy(
         approvals=config.approvals,
         mode=mode,
@@ -33,12 +35,20 @@ def run_policy(
         headless=not attended,
         sandbox=_sandbox(config, workspace),
         network=config.sandbox.network,
-        granted=partial(grants.lookup, str(workspace.roots[0]) if workspace.roots else ""),
+        hosts=config.work.network,
+        granted=partial(grants.lookup, key),
         resolve=_resolver(workspace),
         closed=partial(is_closed, workspace),
         roots=tuple(str(root) for root in workspace.roots),
         home=os.path.expanduser("~"),  # noqa: PTH111  # a tenth of what a Path costs, for every run
     )
+
+
+def as_unwatched(config: Config) -> Config:
+    """The settings as the tools of a run on a work item have them: commands get nothing that the person passes on to
+    their own, no variable, no folder and no network."""
+    held_in = {"environment": (), "write": (), "network": False}
+    return config.model_copy(update={"sandbox": config.sandbox.model_copy(update=held_in)})
 
 
 def _sandbox(config: Config, workspace: Workspace) -> SandboxState:

@@ -17,6 +17,7 @@ from daiku.domain.messages import Message, ModelEvent, ModelRequest, Reply, Usag
 from daiku.domain.tools import ToolSpec
 from daiku.llm.families import ANY_MODEL
 from daiku.llm.tokens import estimate, estimate_messages, estimate_tools
+from daiku.runs.live import ModelTold
 from daiku.runs.ports.mcp_consent import McpConsent
 from daiku.runs.run_budget import Metered
 from daiku.runs.run_log import RunLog
@@ -43,11 +44,13 @@ LONGEST_WORDS = 1500
 @dataclass(slots=True)
 class Replies:
     """The replies of one run, and the tools whose calls may be carried out. `model` is None where no model is
-    asked; `consent` starts the MCP servers whose tools are to be offered."""
+    asked; `consent` starts the MCP servers whose tools are to be offered. `share`: the part of the model's window that
+    may be full before old messages are condensed."""
 
     log: RunLog
     model: Metered | None
     consent: McpConsent | None
+    share: float = COMPACT_SHARE
     tools: Mapping[str, ToolSpec] = field(init=False)
     _set: ToolSet = field(init=False)
     _system: str = field(init=False)
@@ -91,7 +94,7 @@ class Replies:
         model costs more; 0: never."""
         if self.model is None:
             return 0
-        limits = (self.model.context * COMPACT_SHARE, self.model.price_step * PRICE_SHARE)
+        limits = (self.model.context * self.share, self.model.price_step * PRICE_SHARE)
         return min((int(limit) for limit in limits if limit), default=0)
 
     async def reply(self, state: State) -> AsyncIterator[ModelEvent]:
@@ -108,6 +111,7 @@ class Replies:
             tools=self._set.offered,
             deferred=self._set.deferred,
             session=self.log.session,
+            in_words="last_word" in state.health.reminders,
         )
         self._note_divergence(request)
         role = self.log.agent.role
@@ -144,6 +148,11 @@ class Replies:
         meant = (unwrap_call(call) for call in calls)
         named = tuple(call.model_copy(update={"tool": resolve(call.tool) or call.tool}) for call in meant)
         return replace(reply, message=reply.message.model_copy(update={"calls": named}))
+
+    @property
+    def told(self) -> ModelTold:
+        """What the model is told besides the conversation."""
+        return ModelTold(self._system, self.model.context if self.model is not None else 0)
 
     def toolset(self) -> ToolSet:
         """The tools that the model is sent, and those that it can find."""

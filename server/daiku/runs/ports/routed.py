@@ -10,7 +10,7 @@ from daiku.domain.base import long_id
 from daiku.domain.errors import Failure
 from daiku.domain.events import Event, MessageEvent, Notice
 from daiku.domain.messages import AssistantMessage, Usage, mark_own
-from daiku.domain.routing import Route
+from daiku.domain.runs import Route
 from daiku.domain.tools import ToolCall
 from daiku.runs.ports.guards import RunGuards, guards_of
 from daiku.runs.request import RunRequest

@@ -10,6 +10,7 @@ from daiku.core.guard.grant_words import grant_in_words
 from daiku.core.replies.parse import Unreadable
 from daiku.core.run.decide import Rules, never_unfinished
 from daiku.core.run.ports import ApprovalPreview, approval_preview
+from daiku.core.state.condense import WORK_KEPT, WORK_SHARE
 from daiku.core.state.machine import Move, next_preset_call
 from daiku.core.state.recorder import Recorder
 from daiku.core.state.state import State
@@ -21,7 +22,8 @@ from daiku.domain.messages import Message, ModelEvent, Usage
 from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
 from daiku.runs.live import LiveRun
 from daiku.runs.ports.guards import guarded, guards_of
-from daiku.runs.ports.replies import Replies
+from daiku.runs.ports.policy import as_unwatched
+from daiku.runs.ports.replies import COMPACT_SHARE, Replies
 from daiku.runs.ports.token_guards import token_meter
 from daiku.runs.run_budget import Counting, Metered, uncounted
 from daiku.texts.text import NO_TEXT, Text
@@ -41,6 +43,9 @@ class RunPorts:
         log, request = live.log, live.record.state.request
         self._live = live
         self._services = log.services
+        self._unwatched = live.tree.approvals == "work"
+        """No person is at hand: whoever answers sees one question, from afar, and later."""
+        self._config = as_unwatched(log.services.config) if self._unwatched else log.services.config
         self._policy = live.policy()
         self._at_place: set[str] = set()
         """Calls whose edit stays where the person pointed."""
@@ -52,7 +57,10 @@ class RunPorts:
             log,
             None if model is None else Metered(model, live.tree.budget, self._warn, self._counted()),
             self._consent() if request.asks_model else None,
+            WORK_SHARE if live.tree.approvals == "work" else COMPACT_SHARE,
         )
+        if model is not None:
+            live.told = self._replies.told
         self.agent = log.agent.name
         self.rules = self._rules()
 
@@ -67,6 +75,7 @@ class RunPorts:
             verdict=self._verdict,
             read=self._services.registry.read,
             compact_at=self._replies.compact_at,
+            keep_messages=WORK_KEPT if self._live.tree.approvals == "work" else 0,
             tokens=self._replies.tokens,
             prefix=self._replies.prefix,
             objection=self._objection,
@@ -87,7 +96,9 @@ class RunPorts:
         if not servers or not wants_servers(servers, live.log.agent):
             return None
         asks = live.record.state.request.mode == "act"
-        return McpConsent(servers, live.record, self.approval, live.tree.attended, asks)
+        # A stranger's repository must not put the question to people who only see it from afar.
+        there = live.tree.attended and not self._unwatched
+        return McpConsent(servers, live.record, self.approval, there, asks)
 
     def _objection(self, state: State) -> Text:
         """Why what a stage of work hands back cannot be passed on."""
@@ -110,7 +121,7 @@ class RunPorts:
         return verdict(call, self._replies.tools[call.tool], policy)
 
     def paused(self) -> bool:
-        return self._live.pausing
+        return self._live.is_pausing
 
     def reply(self, state: State) -> AsyncIterator[ModelEvent]:
         pieces = self._replies.reply(state)
@@ -131,7 +142,7 @@ class RunPorts:
             call_id=call.id,
             workspace=services.workspace,
             checkpoints=services.checkpoints,
-            config=services.config,
+            config=self._config,
             emit=record,
             editor=services.editor,
             may_cd=live.log.agent.may_cd,
@@ -141,13 +152,15 @@ class RunPorts:
             asked=state.request.prompt,
             replans=lambda: None if state.request.brief is None else state.request.brief.plan,
             outputs=services.outputs,
+            may_reach=self._policy.may_reach if self._unwatched else None,
             document=None if state.request.brief is None else state.request.brief.document,
             place=live.place if call.id in self._at_place else None,
             wanted=chosen_hunks_of(state.questions.approvals.get(call.id), state.questions.decisions),
-            ask=partial(self._ask, call) if live.tree.attended else None,
+            ask=partial(self._ask, call) if live.tree.attended and not self._unwatched else None,
             hand_over=partial(live.tree.nested.hand_over, live, call.id),
             tasks=live.tree.nested.tasks(live, call.id),
             toolset=self._replies.toolset,
+            personal=not self._unwatched,
         )
 
     async def call(self, call: ToolCall, record: Recorder) -> ToolResult:
@@ -160,6 +173,9 @@ class RunPorts:
             return blocked
         if (over := await self._meter.tool(call)) is not None:
             return over
+        called = registry.spec(call.tool)
+        if called is None or called.effect not in ("none", "read"):
+            await self._live.tree.beginning.known()
         result = await registry.call(call, self._context(call, record))
         await self._meter.result(result)
         if call.tool in self._replies.tools and self._verdict(call, record.state.tainted).outside:
@@ -173,14 +189,11 @@ class RunPorts:
         preview = await self._services.registry.preview(call, self._context(call, record))
         if isinstance(preview, ToolResult):
             return preview
-        if preview is None:
-            return approval_preview(
-                call, ToolCall.model_dump_json(call, include={"tool", "args"}, indent=1), ""
-            )
-        if self._stays_at_place(call, preview):
+        if preview is not None and self._stays_at_place(call, preview):
             return None
+        shown = preview or Preview(ToolCall.model_dump_json(call, include={"tool", "args"}, indent=1))
         key = self._verdict(call, record.state.tainted).key
-        return approval_preview(call, preview.text, (preview.remember or grant_in_words(key)) if key else "")
+        return approval_preview(call, shown.text, (shown.remember or grant_in_words(key)) if key else "")
 
     def _stays_at_place(self, call: ToolCall, preview: Preview) -> bool:
         """True where the edit is the one that was asked for by pointing, and the guard allows it for that."""

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import posixpath
+from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
+from itertools import pairwise
 
+from daiku.core.proof.evidence import Evidence, merge_evidence
 from daiku.core.state.fold import fold
 from daiku.core.state.state import State
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import (
     ApprovalAsked,
+    ApprovalGiven,
     CheckpointEvent,
     Edit,
     Event,
@@ -17,7 +22,11 @@ from daiku.domain.events import (
     Review,
     RunFinished,
     RunStarted,
+    ToolCallEvent,
+    ToolResponse,
 )
+from daiku.domain.tools import ToolCall
+from daiku.trace.sessions import KeepsSessions
 from daiku.workspace.checkpoints import CheckpointStore
 
 
@@ -45,6 +54,43 @@ def state_of(chunks: Sequence[Chunk], run: str) -> State:
     if own[0].parent is None:
         return fold(events_of(chunks, until_run=run))
     return fold(c.event for c in own)
+
+
+def states_of_runs(chunks: Sequence[Chunk]) -> Iterator[State]:
+    """The state at the end of each of the person's runs, in their order; every event is folded once."""
+    events, state = events_of(chunks), State()
+    starts = [n for n, event in enumerate(events) if isinstance(event, RunStarted)]
+    for start, end in pairwise((*starts, len(events))):
+        state = fold(events[start:end], state)
+        yield state
+
+
+def evidence_of_session(journal: KeepsSessions, session: str) -> Evidence:
+    """What the runs of a session did together, by the record; nothing of a session that has not begun."""
+    states = states_of_runs(journal.chunks(session)) if session else ()
+    return reduce(merge_evidence, (state.done for state in states), Evidence())
+
+
+def allowed_paths(journal: KeepsSessions, session: str) -> frozenset[str]:
+    """The paths of the calls in a session of which a person said that they may be made."""
+    from daiku.core.guard.referenced_paths import touched_paths  # when used
+
+    events = [chunk.event for chunk in journal.chunks(session)] if session else []
+    given = {e.approval_id for e in events if isinstance(e, ApprovalGiven) and _is_yes(e)}
+    asked = (e for e in events if isinstance(e, ApprovalAsked) and e.approval_id in given)
+    calls = (ToolCall(id=each.call_id, tool=each.tool, args=each.args) for each in asked)
+    return frozenset(posixpath.normpath(path) for call in calls for path in touched_paths(call))
+
+
+def begun_calls(journal: KeepsSessions, session: str) -> frozenset[str]:
+    """The calls of a session that were begun and have no answer."""
+    events = [chunk.event for chunk in journal.chunks(session)] if session else []
+    answered = {event.id for event in events if isinstance(event, ToolResponse)}
+    return frozenset(e.id for e in events if isinstance(e, ToolCallEvent)) - answered
+
+
+def _is_yes(given: ApprovalGiven) -> bool:
+    return given.decision.startswith("allow") and not given.unattended
 
 
 def asked_by(chunks: Sequence[Chunk], question: str) -> str | None:

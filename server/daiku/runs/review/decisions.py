@@ -8,15 +8,7 @@ from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
 
-from daiku.core.changes.review import (
-    Blob,
-    Content,
-    FileReview,
-    ReviewHunk,
-    after_decision,
-    after_typing,
-    hunks_of,
-)
+from daiku.core.changes.review import Blob, Content, FileReview, after_decision, after_typing, hunks_of
 from daiku.dataclass import dataclass
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import Failure, StaleVersionError, UsageError
@@ -31,6 +23,9 @@ from daiku.runs.review.review_state import (
     adopt_interrupted_edit,
     changed_lines,
     follow,
+    place_of,
+    rejected_lines,
+    taken_away,
     unrecorded_edit_files,
 )
 from daiku.runs.runs import Runs
@@ -156,7 +151,13 @@ class Reviews:
         if decision == "reject":
             await self._undo(made)
         events: list[Event] = [
-            Review(decision=decision, path=each.path, hunks=each.hunks, checkpoint_id=checkpoint)
+            Review(
+                decision=decision,
+                path=each.path,
+                hunks=each.hunks,
+                checkpoint_id=checkpoint,
+                lines=rejected_lines(each.before, each.after) if decision == "reject" else None,
+            )
             for each in made
         ]
         await self._runs.record_action(session, *events)
@@ -262,18 +263,6 @@ def _decided(path: str, review: FileReview, decision: ReviewDecision, ids: Seque
     after = after_decision(review, decision == "accept", ids)
     count = len(hunks) if ids is None else sum(hunk.id in ids for hunk in hunks)
     return _Decision(path, review, after, count)
-
-
-def place_of(hunk: ReviewHunk) -> tuple[int, int, tuple[str, ...], tuple[str, ...]]:
-    """Return a key that is equal for the same hunk of a file in different sessions."""
-    return hunk.span.new, hunk.span.new_end, hunk.old, hunk.new
-
-
-def taken_away(
-    before: FileReview, after: FileReview
-) -> set[tuple[int, int, tuple[str, ...], tuple[str, ...]]]:
-    """The places of the hunks that were open before a decision and are not after it."""
-    return {place_of(h) for h in hunks_of(before)} - {place_of(h) for h in hunks_of(after)}
 
 
 def _same(review: FileReview, made: Sequence[_Decision], path: str) -> bool:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from daiku.core.changes.review import Content, FileReview, ReviewHunk, after_edit, after_typing
+from daiku.core.changes.review import Content, FileReview, ReviewHunk, after_edit, after_typing, hunks_of
+from daiku.core.text.truncate import truncate_middle
 from daiku.dataclass import dataclass, field
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError
 from daiku.domain.events import CheckpointEvent, Edit, Restored, Review
 from daiku.workspace.checkpoints import CheckpointStore
 from daiku.workspace.contents import Checkpoint, KeptFile
+
+STORED = 60_000
+"""Characters of rejected lines that are kept on record."""
 
 
 @dataclass(slots=True)
@@ -147,3 +151,22 @@ def changed_lines(hunk: ReviewHunk) -> tuple[str, ...]:
         f"{mark}{line}" if line.endswith("\n") else f"{mark}{line}\n\\ No newline at end of file\n"
         for mark, line in marked
     )
+
+
+def place_of(hunk: ReviewHunk) -> tuple[int, int, tuple[str, ...], tuple[str, ...]]:
+    """Return a key that is equal for the same hunk of a file in different sessions."""
+    return hunk.span.new, hunk.span.new_end, hunk.old, hunk.new
+
+
+def taken_away(
+    before: FileReview, after: FileReview
+) -> set[tuple[int, int, tuple[str, ...], tuple[str, ...]]]:
+    """The places of the hunks that were open before a decision and are not after it."""
+    return {place_of(h) for h in hunks_of(before)} - {place_of(h) for h in hunks_of(after)}
+
+
+def rejected_lines(before: FileReview, after: FileReview) -> str:
+    """The lines of the hunks that a rejection took back, with the marks of a diff."""
+    gone = taken_away(before, after)
+    lines = (line for hunk in hunks_of(before) if place_of(hunk) in gone for line in changed_lines(hunk))
+    return truncate_middle("".join(lines), STORED)

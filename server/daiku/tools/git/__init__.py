@@ -1,1 +1,1 @@
-"""Git as tools, its errors in plain words, and worktrees."""
+"""Git as tools, its errors in plain words, worktrees; copies of remote repositories, fetched and pushed."""

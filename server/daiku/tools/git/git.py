@@ -1,4 +1,4 @@
-"""Git: status, diff, log and commit with typed arguments, and no program of the repository's choosing."""
+"""Git: status, diff and log with typed arguments, and no program of the repository's choosing."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from daiku.tools.shell.gitsettings import (
     git_settings,
     parse_settings,
 )
-from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
+from daiku.tools.tool import Args, Tool, ToolContext, failed
 from daiku.workspace.repository import git_places
 
 # All that is passed on: what is looked for in lower case, and the kind that it is told as.
@@ -91,16 +91,10 @@ class LogArgs(Args):
     patch: bool = Field(default=False, description="with their diffs")
 
 
-class CommitArgs(Args):
-    message: str = Field(min_length=1, description="the commit's message")
-    paths: tuple[str, ...] = Field(default=(), description="staged first")
-    all: bool = Field(default=False, description="stage every change of tracked files")
-
-
 async def status(args: StatusArgs, context: ToolContext) -> ToolResult:
     """The branch and the changed files."""
     wanted = ["status", "--short", "--branch", "--ignore-submodules=dirty", "--untracked-files=all"]
-    return await _answer(wanted, "", args.paths, context, "Nothing has changed.")
+    return await answer(wanted, "", args.paths, context, "Nothing has changed.")
 
 
 async def diff(args: DiffArgs, context: ToolContext) -> ToolResult:
@@ -108,7 +102,7 @@ async def diff(args: DiffArgs, context: ToolContext) -> ToolResult:
     wanted = ["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=dirty"]
     wanted += ["--cached"] if args.staged else []
     wanted += ["--stat"] if args.stat else []
-    return await _answer(wanted, args.ref, args.paths, context, "No differences.", shows_content=True)
+    return await answer(wanted, args.ref, args.paths, context, "No differences.", shows_content=True)
 
 
 async def log(args: LogArgs, context: ToolContext) -> ToolResult:
@@ -122,29 +116,10 @@ async def log(args: LogArgs, context: ToolContext) -> ToolResult:
         "--date=iso-strict",
     ]
     wanted += ["--format=%h %ad %an%d%n    %s", *(["--patch"] if args.patch else [])]
-    return await _answer(wanted, args.ref, args.paths, context, "No commits.", shows_content=args.patch)
+    return await answer(wanted, args.ref, args.paths, context, "No commits.", shows_content=args.patch)
 
 
-async def commit(args: CommitArgs, context: ToolContext) -> ToolResult:
-    """Stage what is named and commit; hooks of the repository are not run, and nothing is signed."""
-    if args.paths:
-        staged = await _answer(["add"], "", args.paths, context, "")
-        if not staged.ok:
-            return staged
-    wanted = ["commit", "--no-gpg-sign", "--no-verify", "--cleanup=strip", *(["--all"] if args.all else [])]
-    # The message goes through standard input: it cannot be taken for an option.
-    return await _answer([*wanted, "--file=-"], "", (), context, "Committed.", stdin=args.message)
-
-
-async def preview_commit(args: CommitArgs, context: ToolContext) -> Preview | ToolResult:
-    """What would be in the commit."""
-    seen = await status(StatusArgs(paths=args.paths), context)
-    if not seen.ok:
-        return seen
-    return Preview(f"{args.message}\n\n{seen.text}")
-
-
-async def _answer(
+async def answer(
     wanted: list[str],
     ref: str,
     paths: tuple[str, ...],
@@ -158,13 +133,10 @@ async def _answer(
     `shows_content`: text of files is in it, and that of files of secrets and of closed ones is left out."""
     if ref and (not _REF.fullmatch(ref) or "::" in ref):
         return failed(f"{ref!r} is no commit, branch or range. Right: main, HEAD~2, v1.0, main...HEAD.")
-    placed = _place(paths, context)
+    placed = await repository_of(paths, context)
     if isinstance(placed, ToolResult):
         return placed
-    root, names = placed
-    found = await repository(root, context.workspace.roots)
-    if isinstance(found, str):
-        return failed(found)
+    found, names = placed
     hidden: tuple[str, ...] = ()
     pathspecs = names
     if shows_content:
@@ -207,7 +179,19 @@ async def _not_to_show(
     return tuple(n for n in changed if n and (holds_secrets(n) or workspace.hidden(top / n)))
 
 
-def _place(paths: tuple[str, ...], context: ToolContext) -> tuple[Path, list[str]] | ToolResult:
+async def repository_of(
+    paths: tuple[str, ...], context: ToolContext
+) -> tuple[Repository, list[str]] | ToolResult:
+    """The repository that a call is about, and `paths` as seen from its folder."""
+    placed = _place_of(paths, context)
+    if isinstance(placed, ToolResult):
+        return placed
+    root, names = placed
+    found = await repository(root, context.workspace.roots)
+    return failed(found) if isinstance(found, str) else (found, names)
+
+
+def _place_of(paths: tuple[str, ...], context: ToolContext) -> tuple[Path, list[str]] | ToolResult:
     """The folder of the workspace that git runs in, and `paths` as seen from it."""
     roots = context.workspace.roots
     if not roots:
@@ -233,6 +217,8 @@ class Repository:
     root: Path
     roots: tuple[Path, ...]
     off: Settings
+    of_items: bool = False
+    """It is a copy on which work items are worked: what the person has set for their own git does not hold there."""
 
     async def run(
         self,
@@ -249,9 +235,9 @@ class Repository:
             part for part in (done.shown(OUTPUT_LIMIT - 1000), _failure(done)) if part
         )
 
-    async def names(self, argv: list[str]) -> tuple[int, str]:
+    async def names(self, argv: list[str], *, literal: bool = True) -> tuple[int, str]:
         """Run git like `run`, for a list of names: the output is not truncated, and a too long one fails."""
-        done = await _run(self, argv, None, None, largest=LARGEST_LIST)
+        done = await _run(self, argv, None, None, literal=literal, largest=LARGEST_LIST)
         return done.code, _failure(done) or done.text
 
 
@@ -266,9 +252,9 @@ async def repository(root: Path, roots: tuple[Path, ...]) -> Repository | str:
         return f"{root.name} is no git repository."
     if isinstance(places, str):
         return f"The repository of {root.name} is not used: {places}."
-    bare = Repository(git, root, roots, ())
+    bare = Repository(git, root, roots, (), places.shared)
     wrong, off = await _look(bare)
-    return wrong or Repository(git, root, roots, off)
+    return wrong or Repository(git, root, roots, off, places.shared)
 
 
 async def _look(found: Repository) -> tuple[str, Settings]:
@@ -308,6 +294,8 @@ async def _run(
     largest: int = 0,
 ) -> ProgramResult:
     env = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+    if found.of_items:
+        env = {"HOME": "/dev/null", "PATH": env.get("PATH", "")}
     env |= {
         "PATH": safe_path(os.environ.get("PATH") or os.defpath, found.roots),
         "LC_ALL": "C.UTF-8",
@@ -339,10 +327,5 @@ GIT_TOOLS = (
         "git/log", "read", LogArgs, log, parallel=True,
         face=Face("history", Label("Git log", "Gitの履歴"), "{paths|ref}", answer="size"),
         description="List commits, the newest first, with their authors and dates.",
-    ),
-    Tool(
-        "git/commit", "command", CommitArgs, commit, preview=preview_commit,
-        face=Face("git-commit", Label("Commit", "コミット"), "{message}"),
-        description="Commit what is staged, or stage and commit. Only when the person asked for a commit.",
     ),
 )  # fmt: skip

@@ -178,13 +178,22 @@ def discard(place: Path, top: Path, *, settle: float = 0.0) -> bool:
             break
         time.sleep(pause)
     notes = _common(top) / "worktrees"
-    for note in notes.iterdir() if notes.is_dir() else ():
+    for note in _entries(notes):
         with suppress(OSError):
             if Path((note / "gitdir").read_text("utf-8").strip()) == place / ".git":
                 shutil.rmtree(note, ignore_errors=True)
     with suppress(OSError):
         notes.rmdir()  # git makes it anew; it stays where somebody else's are
     return not place.exists()
+
+
+def _entries(folder: Path) -> list[Path]:
+    """What lies in `folder`; nothing where it is gone: git takes it away together with the last copy, also while
+    another copy is being discarded."""
+    try:
+        return list(folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
 
 
 def _common(top: Path) -> Path:

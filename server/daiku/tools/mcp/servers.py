@@ -29,14 +29,18 @@ NEWS = 50
 
 @dataclass(frozen=True, slots=True)
 class McpContext:
-    """Where the servers work: the workspace's folders and name, Daiku's home, who keeps consents."""
+    """Where the servers work: the folders for which they were allowed, Daiku's home, who keeps consents."""
 
     roots: tuple[Path, ...]
-    key: str
     home: Path
     consents: Consents
     folder: Path | None = None
     """Where servers start when no folder is open; None: in the person's home."""
+
+    @property
+    def key(self) -> str:
+        """The name under which consents and grants are kept."""
+        return str(self.roots[0]) if self.roots else ""
 
 
 class McpServers:
@@ -130,6 +134,11 @@ class McpServers:
                     hear(text("mcp.still_starting", name=server.name))
         finally:
             self._hear = None
+
+    @property
+    def any_allowed(self) -> bool:
+        """Whether a server may run here: its words on itself and on its tools then stand before the model."""
+        return any(server.agreement.allowed for server in self._servers.values())
 
     def prompt(self) -> str:
         """The settings' `system_prompt` of every allowed server merged (R2.69), and what the servers say

@@ -14,6 +14,8 @@ from daiku.tools.shell.output import TruncatedOutput
 from daiku.tools.shell.process import started
 
 SECONDS = 60
+TOO_LATE = 124
+"""The exit code of what was ended because it took too long."""
 LARGEST_LIST = 16_000_000
 """Bytes of a list of names that is read as a whole."""
 _READ = 65_536
@@ -51,10 +53,17 @@ class ProgramResult:
 
 
 async def run_program(
-    argv: list[str], cwd: Path, env: Mapping[str, str], stdin: str | None, largest: int
+    argv: list[str],
+    cwd: Path,
+    env: Mapping[str, str],
+    stdin: str | None,
+    largest: int,
+    *,
+    seconds: float = SECONDS,
+    inherited: tuple[int, ...] = (),
 ) -> ProgramResult:
-    """Run `argv` to its end, at most SECONDS. `largest`: bytes of output that are kept as a whole;
-    more is a failure. Raises OSError."""
+    """Run `argv` to its end, at most `seconds`; then its code is TOO_LATE. `largest`: bytes of output that are kept
+    as a whole; more is a failure. `inherited`: descriptors that it gets beside its three. Raises OSError."""
     starting = asyncio.create_subprocess_exec(
         *argv,
         cwd=cwd,
@@ -63,15 +72,16 @@ async def run_program(
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
         start_new_session=True,
+        pass_fds=inherited,
     )
     process = await started(starting, _kill)
     assert process.stdout is not None
     assert process.stderr is not None
     done = ProgramResult(0)
     try:
-        async with asyncio.timeout(SECONDS):
+        async with asyncio.timeout(seconds):
             if process.stdin is not None and stdin is not None:
-                process.stdin.write(stdin.encode())
+                process.stdin.write(stdin.encode("utf-8", "surrogateescape"))
                 process.stdin.close()
             errors = asyncio.ensure_future(_errors(process.stderr))
             await done.take(process.stdout, largest)
@@ -80,7 +90,7 @@ async def run_program(
                 done.code = await process.wait()
             errors.cancel()
     except TimeoutError:
-        done.code, done.failure = 124, f"it did not end within {SECONDS} s"
+        done.code, done.failure = TOO_LATE, f"it did not end within {seconds:g} s"
     finally:
         await asyncio.shield(_kill(process))
     return done

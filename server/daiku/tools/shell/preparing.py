@@ -167,8 +167,10 @@ def _with_repository(bounds: Bounds, place: GitPlaces | None, judged: Judgement,
     simples = read_script(command).commands
     if not any(program_name(simple.words) == "git" for simple in simples):
         return replace(bounds, readable=() if judged.read_only else outside)
-    if not judged.read_only:
+    if not judged.read_only and not place.shared:
         return replace(bounds, readable=(place.top,) if above else (), writable=(*bounds.writable, *outside))
+    if not judged.read_only:
+        return replace(bounds, readable=outside)
     whole = (place.top,) if above and all(_stays_with_git(simple) for simple in simples) else ()
     return replace(bounds, attributes=place.common / "info", readable=(*whole, *outside))
 

@@ -25,9 +25,16 @@ class Cache:
     nothing outlives the process. What cannot be written or read counts as not there."""
 
     def __init__(
-        self, folder: Path | None = None, *, seconds: float = SECONDS, clock: Callable[[], float] = time.time
+        self,
+        folder: Path | None = None,
+        *,
+        seconds: float = SECONDS,
+        clock: Callable[[], float] = time.time,
+        redact: Callable[[str], str] = str,
     ) -> None:
+        """`redact` takes secrets out of what is written to files."""
         self._folder = folder
+        self._redact = redact
         self._seconds = seconds
         self._clock = clock
         self._held: OrderedDict[str, tuple[float, JsonObject]] = OrderedDict()
@@ -71,7 +78,7 @@ class Cache:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=folder)  # 0600
         with os.fdopen(handle, "w", encoding="utf-8") as file:
-            json.dump(held, file)
+            file.write(self._redact(json.dumps(held, ensure_ascii=False)))
         Path(temporary).replace(folder / name)
         files = list(folder.iterdir())
         for old in sorted(files, key=_changed)[: max(0, len(files) - ON_DISK)]:

@@ -76,7 +76,7 @@ def web_tools(web: Web) -> tuple[Tool, ...]:
     async def fetch(args: FetchArgs, context: ToolContext) -> ToolResult:
         """One page; another site that it leads to is told, and fetched only when it was asked for."""
         anywhere = context.config.approvals.network == "allow"
-        page = await web.page(args.url, lambda _: anywhere)
+        page = await web.page(args.url, context.may_reach or (lambda _: anywhere))
         if isinstance(page, FetchProblem):
             hint = f" Call web__fetch with {page.moved} if you want that." if page.moved else ""
             return failed(f"{args.url} was not fetched: {page.why}.{hint}")

@@ -6,7 +6,7 @@ import logging
 from collections import deque
 from collections.abc import Callable, Iterable
 from itertools import islice
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 from time import monotonic
 
 from daiku.core.traces.otlp import encode_spans
@@ -59,7 +59,9 @@ class SpanSender:
         for that would cost more than the span does."""
         self._asked_since: float | None = None
         self._began = 0.0
-        self._answers = self._slow = self._told = False
+        self._answers = self._slow = self._told = self._closed = False
+        self._counting = Lock()
+        """Held while spans are counted: the thread may be at its last ones when the end has waited long enough."""
         self._failed_at = float("-inf")
         self._thread: Thread | None = None
 
@@ -103,8 +105,9 @@ class SpanSender:
         began = monotonic()
         while thread.is_alive() and monotonic() - began < self._patience():
             thread.join(0.004)
-        # What is left now is lost.
-        self.dropped += len(self._offered) + len(self._waiting)
+        with self._counting:  # what is left now is lost
+            self.dropped += len(self._offered) + len(self._waiting)
+            self._closed = True
         self._told = True
         if self.dropped:
             logger.warning("%d spans did not reach %s, %d did", self.dropped, self._to.shown, self.sent)
@@ -123,7 +126,7 @@ class SpanSender:
             send, pause, over = self._reach(self._to), FIRST_PAUSE, False
             while not over:
                 over = self._gather()
-                while self._waiting:
+                while self._waiting and not self._closed:
                     if over and monotonic() - self._failed_at < FIRST_PAUSE:
                         return
                     if self._send(send):
@@ -153,8 +156,9 @@ class SpanSender:
         if not over:
             self._some.clear()
             self._enough.clear()
-        while self._offered:
-            self._waiting.append(self._offered.popleft())
+        with self._counting:
+            while self._offered:
+                self._waiting.append(self._offered.popleft())
         return over
 
     def _send(self, send: Send) -> bool:
@@ -171,19 +175,24 @@ class SpanSender:
                 self._told = True
                 logger.warning("spans do not reach %s (%s); they are counted", self._to.shown, error)
             if error.lasting:
-                self._drop(len(batch))
+                self._count(len(batch), sent=False)
             else:
                 self._failed_at = monotonic()
             return error.lasting
         finally:
             self._asked_since = None
         self._answers, self._slow = True, monotonic() - began > SLOW
-        self.sent += len(batch)
-        for _ in batch:
-            self._waiting.popleft()
+        self._count(len(batch), sent=True)
         return True
 
-    def _drop(self, count: int) -> None:
-        self.dropped += count
-        for _ in range(count):
-            self._waiting.popleft()
+    def _count(self, spans: int, *, sent: bool) -> None:
+        """Count the oldest spans as sent or as dropped, unless the end has counted them already."""
+        with self._counting:
+            if self._closed:
+                return
+            if sent:
+                self.sent += spans
+            else:
+                self.dropped += spans
+            for _ in range(spans):
+                self._waiting.popleft()

@@ -1,0 +1,288 @@
+// The tree "Playbook": lessons by section, what waits for a person on top of them, kept as new as the server says.
+
+import * as vscode from "vscode";
+import type { LanguageClient } from "vscode-languageclient/node";
+import type { PlaybookWatchResult, ShownDelta } from "../contract.gen";
+import { t } from "../l10n";
+import { failureOf, request } from "../server/rpc";
+import type { Server } from "../server/server";
+import {
+  factsOf,
+  failedRow,
+  idOf,
+  type Lesson,
+  type NodeOf,
+  type PlaybookNode,
+  rowOf,
+  waitingWords,
+} from "./playbookRows";
+import { sectionKey } from "./playbookWords";
+
+const PLAYBOOK_VIEW = "daiku.playbook";
+/** Of what was decided, the newest. */
+const MOST_PAST = 100;
+
+/** What is known of the playbooks, for the words of an empty view. */
+type Known = "unknown" | "asking" | "known" | "failed";
+
+export interface PlaybookTree extends vscode.Disposable {
+  readonly view: vscode.TreeView<PlaybookNode>;
+  /** The changes that wait for a person, as they are drawn. */
+  readonly waiting: readonly PlaybookNode[];
+  /** What stands first in it. */
+  readonly top: PlaybookNode | undefined;
+  /** The lesson with this id, as it is drawn. */
+  lesson(id: string): PlaybookNode | undefined;
+  /** Brings a node into sight, selected and with the focus; one that is not drawn now stays out of it. */
+  show(node: PlaybookNode | undefined, expand?: boolean): Promise<void>;
+  /** Shows only what is like these words; none: everything. */
+  search(query: string): Promise<void>;
+  /** Asks for everything anew; drawn when it is answered. */
+  refresh(): Promise<void>;
+  /** A run has ended and may have taught something: what waits is counted, also where nobody looks. */
+  expect(): void;
+  /** The server has told what there is now: what runs taught stands in their conversations. */
+  readonly onTold: vscode.Event<void>;
+}
+
+type Served = Pick<Server, "running" | "onState">;
+
+/** Shows the tree of lessons while somebody looks at it. */
+export const createPlaybookTree = (server: Served): PlaybookTree => new ServedPlaybookTree(server);
+
+class ServedPlaybookTree implements PlaybookTree, vscode.TreeDataProvider<PlaybookNode> {
+  readonly view: vscode.TreeView<PlaybookNode>;
+  readonly #changed = new vscode.EventEmitter<undefined>();
+  readonly #told = new vscode.EventEmitter<void>();
+  readonly #server: Served;
+  readonly #followed: vscode.Disposable;
+  #asking: vscode.CancellationTokenSource | undefined;
+  #revision = "";
+  #query = "";
+  #roots: readonly PlaybookNode[] = [];
+  #waiting: NodeOf<"waiting"> = { kind: "waiting", proposals: [] };
+  #known: Known = "unknown";
+  #seen = false;
+
+  constructor(server: Served) {
+    this.#server = server;
+    this.view = vscode.window.createTreeView<PlaybookNode>(PLAYBOOK_VIEW, {
+      treeDataProvider: this,
+      showCollapseAll: true,
+    });
+    this.#followed = vscode.Disposable.from(
+      server.onState(({ phase }) => phase === "ready" && this.#seen && void this.#follow()),
+      this.view.onDidChangeVisibility(({ visible }) => {
+        this.#seen = visible;
+        if (visible) void this.#follow();
+        else this.#asking?.cancel();
+      }),
+    );
+  }
+
+  get waiting() {
+    return this.getLoaded(this.#waiting);
+  }
+  get top() {
+    return this.#roots[0];
+  }
+  get onTold() {
+    return this.#told.event;
+  }
+  get onDidChangeTreeData() {
+    return this.#changed.event;
+  }
+
+  lesson(id: string): PlaybookNode | undefined {
+    const all = this.#roots.flatMap((root) => (root.kind === "lesson" ? [root] : this.getLoaded(root)));
+    return all.find((node) => node.kind === "lesson" && node.lesson.bullet.id === id);
+  }
+
+  async show(node: PlaybookNode | undefined, expand = false): Promise<void> {
+    const top = node && topOf(node);
+    if (!node || !this.#roots.some((root) => top && idOf(root) === idOf(top))) return;
+    await this.view.reveal(node, { select: true, focus: true, expand });
+  }
+
+  async search(query: string): Promise<void> {
+    this.#query = query.trim();
+    void vscode.commands.executeCommand("setContext", "daiku.playbookSearched", this.#query !== "");
+    await this.refresh();
+  }
+
+  async refresh(): Promise<void> {
+    const client = this.#server.running();
+    if (!client) return;
+    try {
+      await this.#take(client, await request(client, "daiku/playbook/watch", { revision: "" }));
+    } catch (error) {
+      return this.#fail(error);
+    }
+    if (this.#seen) void this.#follow();
+  }
+
+  expect(): void {
+    // What there is, and what comes soon.
+    if (!this.#seen) void this.#follow(2);
+  }
+
+  getChildren(node?: PlaybookNode): PlaybookNode[] | Promise<PlaybookNode[]> {
+    if (!node) return [...this.#roots];
+    return node.kind === "lesson" || node.kind === "past" ? this.#askedOf(node) : this.getLoaded(node);
+  }
+
+  /** The children that the server is asked for when somebody unfolds them. */
+  async #askedOf(node: NodeOf<"lesson"> | NodeOf<"past">): Promise<PlaybookNode[]> {
+    const client = this.#server.running();
+    if (!client) return [];
+    try {
+      return await (node.kind === "lesson" ? this.#historyOf(client, node) : this.#pastOf(client, node));
+    } catch (error) {
+      const failure = failureOf(error);
+      return failure ? [failedRow(node, [failure.message, failure.hint].join(" ").trim())] : [];
+    }
+  }
+
+  /** The children that need no asking. */
+  getLoaded(parent: PlaybookNode): PlaybookNode[] {
+    switch (parent.kind) {
+      case "waiting":
+        return parent.proposals.map((shown) => ({ kind: "change", parent, shown }));
+      case "section":
+        return parent.lessons.map((lesson) => ({ kind: "lesson", parent, lesson }));
+      case "change":
+        return factsOf(parent);
+      default:
+        return [];
+    }
+  }
+
+  getParent = ({ parent }: PlaybookNode): PlaybookNode | undefined => parent;
+  getTreeItem = (node: PlaybookNode): vscode.TreeItem => rowOf(node);
+
+  dispose() {
+    this.#asking?.cancel();
+    vscode.Disposable.from(this.view, this.#changed, this.#told, this.#followed).dispose();
+  }
+
+  /** Asks until nobody looks any more: the server answers when there is news. A view alone starts no server. */
+  async #follow(times = Number.POSITIVE_INFINITY): Promise<void> {
+    this.#asking?.cancel();
+    const asking = new vscode.CancellationTokenSource();
+    this.#asking = asking;
+    try {
+      for (let n = 0; n < times; n++) {
+        const client = this.#server.running();
+        if (!client || asking.token.isCancellationRequested) return;
+        if (this.#known === "unknown") this.#tell("asking");
+        const before = this.#known === "known" ? this.#revision : "";
+        const told = await request(client, "daiku/playbook/watch", { revision: before }, asking.token);
+        if (asking.token.isCancellationRequested) return;
+        this.#told.fire();
+        if (told.revision !== before) await this.#take(client, told);
+      }
+    } catch (error) {
+      if (!asking.token.isCancellationRequested) this.#fail(error);
+    } finally {
+      asking.dispose();
+    }
+  }
+
+  /** Asks for what there is at this revision, and draws it. */
+  async #take(client: LanguageClient, { revision, repository }: PlaybookWatchResult): Promise<void> {
+    const query = this.#query;
+    const [lessons, { deltas }] = await Promise.all([
+      query ? found(client, query) : listed(client, repository),
+      request(client, "daiku/playbook/deltas", {}),
+    ]);
+    if (query !== this.#query) return;
+    this.#revision = revision;
+    this.#draw(deltas, lessons);
+  }
+
+  #draw(waiting: readonly ShownDelta[], lessons: readonly Lesson[]): void {
+    this.#waiting = { kind: "waiting", proposals: waiting };
+    this.#roots = this.#query
+      ? lessons.map((lesson) => ({ kind: "lesson", lesson }))
+      : [
+          ...(waiting.length ? [this.#waiting] : []),
+          ...bySection(lessons),
+          ...(lessons.length ? [{ kind: "past" } as const] : []),
+        ];
+    this.view.badge = waiting.length ? { value: waiting.length, tooltip: waitingWords(waiting.length) } : undefined;
+    this.view.message = this.#query
+      ? lessons.length
+        ? t("Lessons like “{0}”", this.#query)
+        : t("No lesson is like “{0}”.", this.#query)
+      : vscode.workspace.isTrusted
+        ? ""
+        : t("This folder is not trusted: only your own lessons are here.");
+    this.#tell("known");
+  }
+
+  #fail(error: unknown): void {
+    const failure = failureOf(error);
+    if (!failure || !this.#server.running()) return;
+    this.view.message = [failure.message, failure.hint].join(" ").trim();
+    this.#tell("failed");
+  }
+
+  #tell(known: Known): void {
+    this.#known = known;
+    void vscode.commands.executeCommand("setContext", "daiku.playbookState", known);
+    this.#changed.fire(undefined);
+  }
+
+  async #historyOf(client: LanguageClient, parent: NodeOf<"lesson">): Promise<PlaybookNode[]> {
+    const { observations, history } = await request(client, "daiku/playbook/show", { id: parent.lesson.bullet.id });
+    return [
+      ...observations.map((observation) => ({ kind: "observation", parent, observation }) as const),
+      ...[...history].reverse().map((shown) => ({ kind: "change", parent, shown }) as const),
+    ];
+  }
+
+  async #pastOf(client: LanguageClient, parent: NodeOf<"past">): Promise<PlaybookNode[]> {
+    const statuses: ShownDelta["status"][] = ["applied", "rejected", "undone"];
+    const { deltas } = await request(client, "daiku/playbook/deltas", { statuses, newest: MOST_PAST });
+    return [...deltas].reverse().map((shown) => ({ kind: "change", parent, shown }));
+  }
+}
+
+const topOf = (node: PlaybookNode): PlaybookNode => (node.parent ? topOf(node.parent) : node);
+
+/** All lessons, also those that are switched off: those of this folder before those of the person. */
+async function listed(client: LanguageClient, repository: boolean): Promise<Lesson[]> {
+  const scopes: Lesson["scope"][] = repository ? ["repository", "user"] : ["user"];
+  const lists = scopes.map(async (scope) => {
+    const { bullets, resting } = await request(client, "daiku/playbook/list", { scope, all: true });
+    const rests = new Set(resting);
+    return bullets.map((bullet) => ({ bullet, scope, resting: rests.has(bullet.id) }));
+  });
+  return (await Promise.all(lists)).flat();
+}
+
+/** The lessons that are like the words, the best first. */
+async function found(client: LanguageClient, query: string): Promise<Lesson[]> {
+  const [{ hits }, { bullets }] = await Promise.all([
+    request(client, "daiku/playbook/search", { query }),
+    request(client, "daiku/playbook/list", { scope: "user", all: true }),
+  ]);
+  const own = new Set(bullets.map(({ id }) => id));
+  return hits.map(({ bullet, resting }) => ({
+    ...{ bullet, resting },
+    scope: own.has(bullet.id) ? "user" : "repository",
+  }));
+}
+
+function bySection(lessons: readonly Lesson[]): PlaybookNode[] {
+  const sections = new Map<string, Lesson[]>();
+  for (const lesson of lessons) {
+    const key = sectionKey(lesson.bullet.section);
+    const members = sections.get(key);
+    if (members) members.push(lesson);
+    else sections.set(key, [lesson]);
+  }
+  return [...sections.values()].map((lessons) => ({
+    ...{ kind: "section", section: lessons[0]?.bullet.section ?? "", lessons },
+  }));
+}

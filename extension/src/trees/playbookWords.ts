@@ -1,0 +1,112 @@
+// What the tree "Playbook" calls things: sections, changes, doubts, verdicts.
+
+import type { BulletObservation, PlaybookDelta as Delta, PlaybookBullet, Tried } from "../contract.gen";
+import { t } from "../l10n";
+
+/** The sections that the server knows; a person may have named others, which stand as they were written. */
+const sections = (): Record<string, string> => ({
+  project_conventions: t("Project conventions"),
+  build_and_test_commands: t("Build and test commands"),
+  tool_usage: t("Tool usage"),
+  code_patterns_and_apis: t("Code patterns and APIs"),
+  common_mistakes: t("Common mistakes"),
+  review_feedback: t("Review feedback"),
+  environment: t("Environment"),
+});
+
+/** However a person spelt it, it is the same section. */
+export const sectionKey = (section: string): string => section.toLowerCase().replaceAll(/[^\p{L}\p{N}]+/gu, "_");
+
+export const sectionWords = (section: string): string =>
+  sections()[sectionKey(section)] ?? section.replaceAll("_", " ");
+
+const kinds = (): Record<Delta["type"], string> => ({
+  add: t("new"),
+  update: t("edited"),
+  merge: t("merged"),
+  tag: t("judged"),
+  remove: t("disabled"),
+  restore: t("enabled"),
+});
+
+/** "new", or "edited: com-00003"; without the id `of`, where all is about that lesson. */
+export function changeWords({ type, tag, bulletId, bulletIds }: Delta, of = ""): string {
+  const words = type === "tag" && tag ? verdictWords()[tag] : kinds()[type];
+  const ids = [bulletId, ...bulletIds].filter((id) => id && id !== of).join(", ");
+  return ids ? `${words}: ${ids}` : words;
+}
+
+export const statusWords = (): Record<Delta["status"], string> => ({
+  proposed: t("waits for you"),
+  applied: "",
+  rejected: t("rejected"),
+  undone: t("undone"),
+});
+
+export const verdictWords = (): Record<BulletObservation["verdict"], string> => ({
+  helpful: t("It helped"),
+  harmful: t("It did harm"),
+  neutral: t("It made no difference"),
+});
+
+export const doubtWords = (): Record<Delta["doubts"][number], string> => ({
+  copied: t("It repeats what a tool showed."),
+  address: t("It names an address."),
+  secret: t("It may hold a secret."),
+  approval: t("It speaks of what may be done without asking."),
+  instruction: t("It speaks to the agent."),
+  tainted: t("It comes from a run that read strangers' words."),
+  untrusted: t("It comes from a folder that is not trusted."),
+  long: t("It is longer than a lesson."),
+  rejected: t("It was rejected before; more runs taught it since."),
+  hidden: t("It holds characters that nobody sees."),
+});
+
+/** What trials showed of a change, in one line. */
+export function triedWords({ verdict, better, worse, same, untried }: Tried): string {
+  const counts = t("{0} better, {1} worse, {2} the same, {3} not possible", better, worse, same, untried);
+  switch (verdict) {
+    case "kept":
+      return t("Trials went better with it: {0}", counts);
+    case "refused":
+      return t("Trials went worse with it: {0}", counts);
+    case "undecided":
+      return t("Trials did not decide: {0}", counts);
+  }
+}
+
+export const countWords = ({ helpful, harmful }: PlaybookBullet): string =>
+  t("Runs that it helped: {0}, that it harmed: {1}", helpful, harmful);
+
+const reasons = (): Record<string, string> => ({
+  not_cited: t("no answer named it"),
+  nothing_shown: t("nothing bears on it"),
+  run_cancelled: t("the run was cancelled"),
+  run_failed: t("the run failed"),
+  run_limited: t("the run reached a limit"),
+  run_looped: t("the run went in circles"),
+  unclear: t("it cannot be told"),
+  command_passed: t("its command passed"),
+  command_failed: t("its command failed"),
+  command_missing: t("there is no such command"),
+  command_replaced: t("another command passed in its place"),
+  command_refused: t("its command was not allowed"),
+  acceptance_met: t("what was to hold does"),
+  checks_passed: t("checks passed"),
+  edits_kept: t("its edits were kept"),
+  edits_accepted: t("its edits were accepted"),
+  edits_refused: t("its edits were not allowed"),
+  edits_rejected: t("its edits were rejected"),
+  edits_restored: t("its edits were taken back"),
+  praised: t("a person said so"),
+  objected: t("a person objected"),
+  model_judged: t("something went wrong with it, and a model held it to be the cause"),
+  command_before: t("another command had to come first"),
+  rejected: t("a person rejected an edit"),
+  corrected: t("a person corrected it"),
+  insight: t("a model's conclusion"),
+  duplicates: t("they say the same"),
+});
+
+/** Why a run showed that, or why a change is proposed: a word of the server's, else somebody's own words. */
+export const reasonWords = (reason: string): string => reasons()[reason] ?? reason;

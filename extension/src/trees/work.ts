@@ -1,0 +1,218 @@
+// The tree "Work": the items that workers work, have worked or are to work, by state, as the server tells of them.
+
+import * as vscode from "vscode";
+import type { WorkItem, WorkWatchResult } from "../contract.gen";
+import { t } from "../l10n";
+import { ago } from "../pure/text/format";
+import { failureOf, request } from "../server/rpc";
+import type { Server } from "../server/server";
+
+const WORK_VIEW = "daiku.work";
+
+type State = WorkItem["state"];
+export type WorkNode = { kind: "state"; state: State } | { kind: "item"; item: WorkItem };
+
+/** What a person is wanted for comes first, what is over last. */
+const ORDER: readonly State[] = ["waiting", "processing", "paused", "queued", "failed", "stopped", "done"];
+const FOLDED = new Set<State>(["stopped", "done"]);
+
+const ICONS: Record<State, [icon: string, color?: string]> = {
+  waiting: ["question", "list.warningForeground"],
+  processing: ["sync~spin", "charts.blue"],
+  paused: ["debug-pause"],
+  queued: ["circle-large-outline"],
+  failed: ["error", "testing.iconFailed"],
+  stopped: ["circle-slash"],
+  done: ["pass-filled", "testing.iconPassed"],
+};
+const stateWords = (): Record<State, string> => ({
+  waiting: t("Waits for an answer"),
+  processing: t("At work"),
+  paused: t("Paused"),
+  queued: t("In the queue"),
+  failed: t("Failed"),
+  stopped: t("Cancelled"),
+  done: t("Done"),
+});
+const wantedWords = (): Record<WorkItem["wanted"], string> => ({
+  "": "",
+  pause: t("pauses at its next step"),
+  cancel: t("is cancelled at its next step"),
+});
+
+export interface WorkTree extends vscode.Disposable {
+  readonly view: vscode.TreeView<WorkNode>;
+  readonly items: readonly WorkItem[];
+  /** The items are others, or one at work has said something. */
+  readonly onItems: vscode.Event<readonly WorkItem[]>;
+  /** Asks for the items anew, if somebody looks at them. */
+  refresh(): void;
+}
+
+type Served = Pick<Server, "running" | "onState">;
+
+/** Shows the tree of work items while somebody looks at it. */
+export const createWorkTree = (server: Served): WorkTree => new ServedWorkTree(server);
+
+class ServedWorkTree implements WorkTree, vscode.TreeDataProvider<WorkNode> {
+  readonly view: vscode.TreeView<WorkNode>;
+  readonly #changed = new vscode.EventEmitter<undefined>();
+  readonly #told = new vscode.EventEmitter<readonly WorkItem[]>();
+  readonly #server: Served;
+  readonly #followed: vscode.Disposable;
+  #asking: vscode.CancellationTokenSource | undefined;
+  #revision = "";
+  #items: readonly WorkItem[] = [];
+  #seen = false;
+
+  constructor(server: Served) {
+    this.#server = server;
+    this.view = vscode.window.createTreeView<WorkNode>(WORK_VIEW, { treeDataProvider: this, showCollapseAll: true });
+    this.#followed = vscode.Disposable.from(
+      server.onState(({ phase }) => phase === "ready" && this.#seen && void this.#follow()),
+      this.view.onDidChangeVisibility(({ visible }) => {
+        this.#seen = visible;
+        if (visible) void this.#follow();
+        else this.#asking?.cancel();
+      }),
+    );
+  }
+
+  get items() {
+    return this.#items;
+  }
+  get onItems() {
+    return this.#told.event;
+  }
+  get onDidChangeTreeData() {
+    return this.#changed.event;
+  }
+
+  refresh() {
+    this.#revision = "";
+    if (this.#seen) void this.#follow();
+  }
+
+  getChildren(node?: WorkNode): WorkNode[] {
+    if (!node)
+      return ORDER.filter((state) => this.#items.some((item) => item.state === state)).map((state) => ({
+        ...{ kind: "state", state },
+      }));
+    if (node.kind === "item") return [];
+    return this.#items.filter(({ state }) => state === node.state).map((item) => ({ kind: "item", item }));
+  }
+
+  getParent(node: WorkNode): WorkNode | undefined {
+    return node.kind === "item" ? { kind: "state", state: node.item.state } : undefined;
+  }
+
+  getTreeItem(node: WorkNode): vscode.TreeItem {
+    if (node.kind === "item") return itemRow(node);
+    return stateRow(node.state, this.#items.filter(({ state }) => state === node.state).length);
+  }
+
+  dispose() {
+    this.#asking?.cancel();
+    vscode.Disposable.from(this.view, this.#changed, this.#told, this.#followed).dispose();
+  }
+
+  /** Asks until nobody looks any more: the server answers when there is news. A view alone starts no server. */
+  async #follow(): Promise<void> {
+    this.#asking?.cancel();
+    const asking = new vscode.CancellationTokenSource();
+    this.#asking = asking;
+    try {
+      for (;;) {
+        const client = this.#server.running();
+        if (!client || asking.token.isCancellationRequested) return;
+        const told = await request(client, "daiku/work/watch", { revision: this.#revision }, asking.token);
+        if (asking.token.isCancellationRequested) return;
+        this.#draw(told);
+      }
+    } catch (error) {
+      const failure = failureOf(error);
+      if (failure && this.#server.running()) this.view.message = [failure.message, failure.hint].join(" ").trim();
+    } finally {
+      asking.dispose();
+    }
+  }
+
+  #draw({ revision, items }: WorkWatchResult): void {
+    const same = JSON.stringify(items) === JSON.stringify(this.#items) && this.#revision !== "";
+    this.#revision = revision;
+    this.#items = items;
+    const waiting = items.filter(({ state }) => state === "waiting").length;
+    this.view.badge = waiting
+      ? { value: waiting, tooltip: t("Work items that wait for an answer: {0}", waiting) }
+      : undefined;
+    this.view.message = "";
+    void vscode.commands.executeCommand("setContext", "daiku.workKnown", true);
+    if (!same) this.#changed.fire(undefined);
+    this.#told.fire(items);
+  }
+}
+
+function stateRow(state: State, count: number): vscode.TreeItem {
+  const { Collapsed, Expanded } = vscode.TreeItemCollapsibleState;
+  const made = new vscode.TreeItem(stateWords()[state], FOLDED.has(state) ? Collapsed : Expanded);
+  made.id = state;
+  made.description = String(count);
+  made.contextValue = "state";
+  made.accessibilityInformation = { label: `${stateWords()[state]}: ${count}` };
+  return made;
+}
+
+function itemRow(node: Extract<WorkNode, { kind: "item" }>): vscode.TreeItem {
+  const { item } = node;
+  const made = new vscode.TreeItem(item.title || item.item);
+  const [icon, color] = ICONS[item.state];
+  const short = [wantedWords()[item.wanted], progressOf(item), item.error.split("\n")[0] ?? "", ...factsOf(item)];
+  const state = stateWords()[item.state];
+  made.id = item.item;
+  made.description = short.filter(Boolean).join(" · ");
+  made.iconPath = new vscode.ThemeIcon(icon, color ? new vscode.ThemeColor(color) : undefined);
+  made.contextValue = contextOf(item);
+  made.tooltip = linesOf(item).filter(Boolean).join("\n");
+  made.accessibilityInformation = { label: [item.title, state, ...short].filter(Boolean).join(", ") };
+  made.command = { command: "daiku.work.open", title: t("Open chat"), arguments: [node] };
+  return made;
+}
+
+/** What can be done with the item, for the menus. */
+const contextOf = ({ state, wanted, sessionId, url, requestUrl }: WorkItem): string =>
+  [wanted ? "work.asked" : `work.${state}`, sessionId && "chat", url && "page", requestUrl && "request"]
+    .filter(Boolean)
+    .join("+");
+
+const progressOf = ({ state, progress }: WorkItem): string =>
+  progress && state !== "done" ? `${progress.done}/${progress.total} ${progress.step}`.trim() : "";
+
+/** `group/name#3`, or the name of a file. */
+const nameOf = ({ item }: WorkItem): string => item.slice(item.indexOf(":") + 1);
+
+/** `#7` on GitHub, `!7` on GitLab: the end of its address. */
+function requestOf({ item, requestUrl }: WorkItem): string {
+  const number = /\/(\d+)\/?$/.exec(requestUrl)?.[1];
+  return number ? t("request {0}", `${item.startsWith("gitlab:") ? "!" : "#"}${number}`) : "";
+}
+
+const factsOf = (item: WorkItem): string[] => [
+  // The branch of a file has its name.
+  item.item.startsWith("files:") && item.branch ? "" : nameOf(item),
+  requestOf(item),
+  item.branch,
+  item.attempts > 1 ? t("attempt {0}", item.attempts) : "",
+];
+
+const linesOf = (item: WorkItem): string[] => [
+  item.title,
+  [stateWords()[item.state], wantedWords()[item.wanted]].filter(Boolean).join(", "),
+  item.error,
+  "",
+  item.item,
+  item.progress ? t("Steps done: {0}", `${item.progress.done}/${item.progress.total}`) : "",
+  item.branch ? t("Branch: {0}", item.branch) : "",
+  item.requestUrl ? t("Request: {0}", item.requestUrl) : "",
+  item.attempts ? t("Attempts: {0}", item.attempts) : "",
+  t("Changed: {0}", ago(item.updatedAt, vscode.env.language, t("now"))),
+];

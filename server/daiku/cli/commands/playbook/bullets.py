@@ -1,0 +1,186 @@
+"""`daiku playbook`: its bullets listed, searched, shown, added, disabled and enabled."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import partial
+
+import click
+
+from daiku.cli.commands.playbook.adapt import adapt
+from daiku.cli.commands.playbook.deltas import deltas, undo
+from daiku.cli.commands.playbook.files import export_, import_
+from daiku.cli.commands.playbook.looks import bullet_line, delta_lines, indented, observation_line
+from daiku.cli.commands.playbook.opening import (
+    as_row,
+    desk_in,
+    place_options,
+    print_json,
+    print_rows,
+    scope_option,
+    tell_redacted,
+)
+from daiku.cli.commands.playbook.reviewing import review
+from daiku.cli.display.term import safe, terminal
+from daiku.cli.options import prompt_text
+from daiku.core.playbook.sections import SECTIONS
+from daiku.core.playbook.textform import by_section
+from daiku.domain.playbook import PlaybookScope
+from daiku.texts.terminal import say
+
+
+@click.group(help=say("help.playbook"), invoke_without_command=True)
+@click.pass_context
+def playbook(ctx: click.Context) -> None:
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+@playbook.command("list", help=say("help.playbook.list"))
+@click.option("--section", default="", metavar="S", help=say("help.playbook.section"))
+@click.option("--all", "everything", is_flag=True, help=say("help.playbook.all"))
+@scope_option()
+@place_options
+def list_(
+    section: str,
+    everything: bool,  # click's flag
+    scope: PlaybookScope | None,
+    folder: str | None,
+    as_json: bool,  # click's flag
+) -> None:
+    with desk_in(folder) as desk:
+        found = desk.list(scope, section, everything=everything)
+    if as_json:
+        print_rows(found.bullets)
+        return
+    out = terminal(sys.stdout)
+    if not found.bullets:
+        click.echo(say("none_yet"))
+    for name, members in by_section(found.bullets):
+        click.echo(out.paint(safe(name), "bold"))
+        for bullet in members:
+            click.echo("  " + bullet_line(bullet, out, resting=bullet.id in found.resting))
+
+
+@playbook.command("search", help=say("help.playbook.search"))
+@click.argument("query")
+@click.option("--top-k", type=click.IntRange(1, 1000), metavar="N", help=say("help.playbook.top_k"))
+@click.option("--section", default="", metavar="S", help=say("help.playbook.section"))
+@scope_option()
+@place_options
+def search(
+    query: str,
+    top_k: int | None,
+    section: str,
+    scope: PlaybookScope | None,
+    folder: str | None,
+    as_json: bool,  # click's flag
+) -> None:
+    with desk_in(folder) as desk:
+        hits = desk.search(query, scope, section, top_k).hits
+    if as_json:
+        print_rows(hits)
+        return
+    out = terminal(sys.stdout)
+    if not hits:
+        click.echo(say("playbook.nothing_fits"))
+    for hit in hits:
+        words, vectors = f"{hit.bm25_score:.2f}", f"{hit.vector_score:.2f}"
+        score = say("playbook.score", score=f"{hit.combined_score:.2f}", words=words, vectors=vectors)
+        click.echo(bullet_line(hit.bullet, out, resting=hit.resting, score=score))
+
+
+@playbook.command("show", help=say("help.playbook.show"))
+@click.argument("bullet")
+@place_options
+def show(bullet: str, folder: str | None, as_json: bool) -> None:  # click's flag
+    with desk_in(folder) as desk:
+        found = desk.show(bullet)
+    if as_json:
+        rows = as_row(found)
+        about = as_row(found.bullet)
+        print_json({**about, "history": rows["history"], "observations": rows["observations"]})
+        return
+    out, shown = terminal(sys.stdout), found.bullet
+    click.echo(f"{out.paint(safe(shown.id), 'bold')}  {safe(shown.section)}")
+    for line in indented(shown.content):
+        click.echo(line)
+    facts = {
+        say("playbook.fact.keywords"): ", ".join(shown.keywords),
+        say("playbook.fact.counts"): say("playbook.counts", helpful=shown.helpful, harmful=shown.harmful),
+        say("playbook.fact.stands"): say("playbook.active") if shown.active else say("playbook.disabled"),
+        say("playbook.fact.origin"): say(f"playbook.origin.{shown.origin}"),
+        say("playbook.fact.updated"): shown.updated_at[:16].replace("T", " "),
+    }
+    for name, value in facts.items():
+        if value:
+            click.echo(f"  {out.paint(name, 'dim')}: {safe(value)}")
+    if found.history:
+        click.echo(out.paint(say("playbook.history"), "bold"))
+    for delta in found.history:
+        for line in delta_lines(delta, out):
+            click.echo("  " + line)
+    if found.observations:
+        click.echo(out.paint(say("playbook.observations"), "bold"))
+    for seen in found.observations:
+        click.echo("  " + observation_line(seen, out))
+
+
+@playbook.command("add", help=say("help.playbook.add"))
+@click.argument("words", nargs=-1, required=True, metavar="TEXT")
+@click.option(
+    "--section", required=True, metavar="S", help=say("help.playbook.into", names=", ".join(SECTIONS))
+)
+@click.option("--keyword", "keywords", multiple=True, metavar="WORD", help=say("help.playbook.keyword"))
+@click.option("--propose", is_flag=True, help=say("help.playbook.propose"))
+@scope_option("repository")
+@place_options
+def add(
+    words: tuple[str, ...],
+    section: str,
+    keywords: tuple[str, ...],
+    propose: bool,  # click's flag
+    scope: PlaybookScope,
+    folder: str | None,
+    as_json: bool,  # click's flag
+) -> None:
+    content = (prompt_text(words) if words == ("-",) else " ".join(words)).strip("\n")
+    with desk_in(folder) as desk:
+        made = desk.add(section, content, scope, keywords, propose=propose)
+    tell_redacted(made.redacted)
+    if as_json:
+        print_json(as_row(made))
+        return
+    (delta,) = made.deltas
+    click.echo(delta.id if made.bullet is None else made.bullet.id)
+
+
+def _switch(active: bool, bullet: str, folder: str | None, as_json: bool) -> None:  # click's flags
+    with desk_in(folder) as desk:
+        made = desk.update(bullet, active=active)
+    if as_json:
+        print_json(as_row(made))
+    elif made.deltas:
+        name = safe(bullet)
+        click.echo(say("playbook.enabled", id=name) if active else say("playbook.switched_off", id=name))
+        click.echo(say("playbook.undo_with", id=made.deltas[0].id))
+    else:
+        name = safe(bullet)
+        click.echo(
+            say("playbook.enabled_already", id=name) if active else say("playbook.off_already", id=name)
+        )
+
+
+def _add(name: str, about: str, *, active: bool) -> None:
+    command: Callable[..., None] = partial(_switch, active)
+    parts = click.command(name, help=about)(place_options(command))
+    parts.params.insert(0, click.Argument(["bullet"]))
+    playbook.add_command(parts)
+
+
+_add("remove", say("help.playbook.remove"), active=False)
+_add("disable", say("help.playbook.disable"), active=False)
+_add("enable", say("help.playbook.enable"), active=True)
+for each in (deltas, review, undo, export_, import_, adapt):
+    playbook.add_command(each)

@@ -1,0 +1,130 @@
+"""`daiku playbook review`: what waits is accepted, edited or rejected, by one key each or by ids."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import click
+
+from daiku import api
+from daiku.cli.ask.review_changes import Answer, ask_about
+from daiku.cli.commands.playbook.looks import delta_lines
+from daiku.cli.commands.playbook.opening import as_row, desk_in, place_options, print_json, tell_redacted
+from daiku.cli.commands.sessions import chunk_lines
+from daiku.cli.display.term import Terminal, human_stream, person_present, safe
+from daiku.cli.main import FAILED, complain, usage
+from daiku.core.playbook.shown import diff_of
+from daiku.sdk.playbook.desk import PlaybookDesk
+from daiku.texts.terminal import localize, say
+
+AROUND = 3
+"""Chunks before and after a place in a session that are shown of it."""
+
+
+class SeveralIds(click.Command):
+    """A command whose options take as many ids as stand behind them, up to the next option."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        return super().parse_args(ctx, spread(args, ("--accept", "--reject")))
+
+
+def spread(args: Sequence[str], names: Sequence[str]) -> list[str]:
+    """`--accept A B` as `--accept A --accept B`; what follows another option is left as it is."""
+    found: list[str] = []
+    current = ""
+    for arg in args:
+        if arg.startswith("-"):
+            name, _, value = arg.partition("=")
+            current = name if name in names else ""
+            if current and not value:
+                continue
+            found.append(arg)
+        elif current:
+            found += [current, arg]
+        else:
+            found.append(arg)
+    return found
+
+
+@click.command("review", cls=SeveralIds, help=say("help.playbook.review"))
+@click.option("--accept", multiple=True, metavar="ID…", help=say("help.playbook.accept"))
+@click.option("--reject", multiple=True, metavar="ID…", help=say("help.playbook.reject"))
+@place_options
+def review(
+    accept: tuple[str, ...], reject: tuple[str, ...], folder: str | None, as_json: bool
+) -> int:  # click's flag
+    with desk_in(folder) as desk:
+        if accept or reject:
+            found = desk.review([api.AcceptedDelta(id=name) for name in accept], reject)
+            return _tell(found, as_json)
+        waiting = desk.deltas(None, ("proposed",))
+        if not waiting:
+            click.echo("[]" if as_json else say("playbook.nothing_waits"))
+            return 0
+        if as_json or not person_present():
+            raise usage(say("playbook.nobody", count=len(waiting)))
+        return asyncio.run(_asked(desk, waiting))
+
+
+def _tell(found: api.PlaybookReviewResult, as_json: bool) -> int:  # click's flag
+    tell_redacted(found.redacted)
+    if as_json:
+        print_json(as_row(found))
+    else:
+        for delta in found.decided:
+            what = say(f"playbook.decided.{delta.status}", id=delta.id, bullet=delta.bullet_id)
+            click.echo(what.rstrip())
+        for refused in found.refused:
+            complain(localize(refused.message), "", FAILED)
+    return FAILED if found.refused else 0
+
+
+async def _asked(desk: PlaybookDesk, waiting: tuple[api.ShownDelta, ...]) -> int:
+    """Ask about one after the other; what was decided stays, however it ends."""
+    people, code = human_stream(), 0
+    for number, shown in enumerate(waiting, 1):
+        answer = await _answer(desk, shown, people, say("pick.title", number=number, count=len(waiting)))
+        if answer.key == "quit":
+            break
+        if answer.key == "accept":
+            found = desk.review([api.AcceptedDelta(id=shown.id, content=answer.content)])
+        elif answer.key == "reject":
+            found = desk.review(reject=(shown.id,))
+        else:
+            continue
+        code = max(code, _tell(found, as_json=False))
+    return code
+
+
+async def _answer(desk: PlaybookDesk, shown: api.ShownDelta, people: Terminal, title: str) -> Answer:
+    content: str | None = None
+    bullets = {each.id: each for each in shown.bullets}
+    while True:
+        now = shown
+        if content is not None:
+            edited = shown.model_copy(update={"content": content})
+            now = edited.model_copy(update={"diff": diff_of(edited, bullets)})
+        people.write("\n" + people.paint(title, "bold", "yellow") + "\n")
+        for line in delta_lines(now, people):
+            people.write(line + "\n")
+        answer = await ask_about(people, now.content, evidence=bool(shown.places))
+        match answer.key:
+            case "edit":
+                content = answer.content or content
+            case "evidence":
+                _show_evidence(desk, shown, people)
+            case _:
+                return Answer(answer.key, content)
+
+
+def _show_evidence(desk: PlaybookDesk, shown: api.ShownDelta, people: Terminal) -> None:
+    """The places in their sessions, with what came before and after; the place itself is marked."""
+    for place in shown.places:
+        command = f"daiku sessions show {safe(place.session_id)}"
+        people.write(people.paint(f"{safe(place.title)}  ({command})", "bold") + "\n")
+        first = max(0, place.seq - AROUND - 1)
+        for chunk in desk.journal.chunks(place.session_id, first, 2 * AROUND + 1) if place.title else ():
+            mark = people.paint("→ ", "yellow") if chunk.seq == place.seq else "  "
+            for line in chunk_lines(chunk, people):
+                people.write(f"{mark}{line}\n")

@@ -1,0 +1,1 @@
+"""Commands on work items: the list of them, and what a person asks of one."""

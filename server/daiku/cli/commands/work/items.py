@@ -1,0 +1,145 @@
+"""`daiku work`: the work items, listed and shown; one is paused, resumed, cancelled or tried again."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from functools import partial
+from typing import get_args
+
+import click
+
+from daiku.cli.app_setup import folder_of, settings_for, tell_notices
+from daiku.cli.display.term import Colour, Terminal, clip, safe, terminal
+from daiku.core.guard.redact import redactor
+from daiku.domain.items.item import ItemState, WorkItem
+from daiku.sdk.work_items import ItemStore, Wanted, open_items
+from daiku.settings import secrets_of
+from daiku.texts.terminal import localize, say
+
+HEARD_SECONDS = 2.0
+"""How long to wait until a pause is heard."""
+STATE_COLOURS: dict[ItemState, Colour] = {
+    "processing": "cyan",
+    "paused": "yellow",
+    "waiting": "yellow",
+    "done": "green",
+    "failed": "red",
+}
+
+
+@click.group(help=say("help.work"), invoke_without_command=True)
+@click.pass_context
+def work(ctx: click.Context) -> None:
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+@work.command("list", help=say("help.work.list"))
+@click.option("--state", type=click.Choice(get_args(ItemState)), help=say("help.work.state"))
+@click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir"))
+@click.option("--json", "as_json", is_flag=True, help=say("help.opt.list_json"))
+def list_(state: ItemState | None, folder: str | None, as_json: bool) -> None:  # click's flag
+    with _items(folder) as items:
+        found = items.list(state)
+    if as_json:
+        click.echo("[" + ",".join(item.model_dump_json(by_alias=True) for item in found) + "]")
+        return
+    out = terminal(sys.stdout)
+    if not found:
+        click.echo(say("none_yet"))
+    width = max((len(item.item) for item in found), default=0)
+    for item in found:
+        click.echo(_line(item, out, width))
+
+
+@work.command("show", help=say("help.work.show"))
+@click.argument("item")
+@click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir"))
+@click.option("--json", "as_json", is_flag=True, help=say("help.opt.list_json"))
+def show(item: str, folder: str | None, as_json: bool) -> None:  # click's flag
+    with _items(folder) as items:
+        found = items.find(item)
+    if as_json:
+        click.echo(found.model_dump_json(by_alias=True))
+        return
+    out = terminal(sys.stdout)
+    click.echo(_line(found, out, len(found.item)))
+    progress = found.progress
+    facts = {
+        say("work.wanted"): found.wanted,
+        say("work.steps"): f"{progress.done}/{progress.total} {progress.step}".rstrip() if progress else "",
+        say("work.session"): found.session_id,
+        say("work.branch"): found.branch,
+        say("work.request"): found.request_url,
+        say("work.url"): found.url,
+        say("work.attempts"): str(found.attempts),
+        say("work.created"): _minute(found.created_at),
+        say("work.updated"): _minute(found.updated_at),
+        say("work.why"): localize(found.error),
+    }
+    for name, value in facts.items():
+        if value:
+            click.echo(f"  {out.paint(name, 'dim')}: {safe(value)}")
+
+
+def _ask(wanted: Wanted, item: str, folder: str | None, as_json: bool) -> None:  # click's flag
+    with _items(folder) as items:
+        found = items.ask(item, wanted)
+        heard = wanted == "pause" and found.state == "processing" and _heard(items, item)
+    if as_json:
+        click.echo(found.model_dump_json(by_alias=True))
+    elif heard:
+        click.echo(say("work.pausing", item=safe(found.item)))
+    elif found.state == "processing":
+        # Whoever works it reads this at its next step; until then it stands as it did.
+        click.echo(say("work.asked", item=safe(found.item), wanted=wanted))
+    else:
+        click.echo(_line(found, terminal(sys.stdout), len(found.item)))
+
+
+def _heard(items: ItemStore, item: str) -> bool:
+    """Whether whoever works the item has heard that it is to pause; it looks several times a second."""
+    until = time.monotonic() + HEARD_SECONDS
+    while not (heard := items.is_pausing(item)) and time.monotonic() < until:
+        time.sleep(0.05)
+    return heard
+
+
+def _add(wanted: Wanted, about: str) -> None:
+    command: Callable[..., None] = partial(_ask, wanted)
+    options = [
+        click.Argument(["item"]),
+        click.Option(["-C", "folder"], metavar="DIR", help=say("help.opt.dir")),
+        click.Option(["--json", "as_json"], is_flag=True, help=say("help.opt.list_json")),
+    ]
+    work.add_command(click.Command(wanted, callback=command, params=list(options), help=about))
+
+
+_add("pause", say("help.work.pause"))
+_add("resume", say("help.work.resume"))
+_add("cancel", say("help.work.cancel"))
+_add("retry", say("help.work.retry"))
+
+
+@contextmanager
+def _items(folder: str | None) -> Generator[ItemStore]:
+    loaded, state = settings_for(folder_of(folder))
+    tell_notices(loaded)
+    redact = redactor(secrets_of(loaded.config, os.environ))
+    with open_items(loaded.config, state, redact) as items:
+        yield items
+
+
+def _line(item: WorkItem, out: Terminal, width: int) -> str:
+    """An item in one line: its name, when it changed, how it stands, its title."""
+    state = out.paint(f"{item.state:<10}", STATE_COLOURS.get(item.state, "dim"))
+    title = clip(safe(item.title), max(20, out.width - width - 30)) if out.live else safe(item.title)
+    return f"{safe(item.item):<{width}}  {_minute(item.updated_at)}  {state}  {title}".rstrip()
+
+
+def _minute(time: str) -> str:
+    return time[:16].replace("T", " ")

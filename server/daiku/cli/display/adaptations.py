@@ -1,0 +1,124 @@
+"""An adaptation as lines: the rule, what is going to be tried and what it costs, each trial, what became of each change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from daiku.cli.display.term import Colour, Terminal, clip, safe
+from daiku.domain.playbook import Tried
+from daiku.sdk.adapting.report import Adaptation, AdaptationPlan, Candidate, Outcome, Result, TrialMade
+from daiku.texts.terminal import localize, say
+
+COLOURS: dict[Result, Colour] = {"applied": "green", "rejected": "red", "waits": "yellow", "not_tried": "dim"}
+TEXT = 100
+
+
+def plan_lines(plan: AdaptationPlan, max_cost: float | None, out: Terminal) -> Iterator[str]:
+    """The rule first, then what there is, and what it will cost."""
+    for cut in plan.cut_off:
+        words = say("adapt.cut_off", when=cut.begun_at[:16].replace("T", " "), cost=_usd(cut.spent))
+        yield out.paint(" ".join((words, say("adapt.cut_off_one") if cut.unknown else "")).rstrip(), "yellow")
+    yield say("adapt.rule", cases=plan.most_cases, rounds=plan.rounds)
+    held_out = sum(each.held_out for each in plan.cases)
+    yield say("adapt.cases", count=len(plan.cases), held_out=held_out)
+    if plan.teaching:
+        yield say("adapt.taught", sessions=plan.teaching, learnt=plan.learnt)
+    if not plan.candidates:
+        yield say("playbook.nothing_waits")
+    for each in plan.candidates:
+        yield from _candidate(each, out)
+    if plan.trials:
+        likely = say("adapt.cost", trials=plan.trials, cost=_usd(plan.estimated_cost))
+        yield likely if max_cost is None else f"{likely} {say('adapt.most', most=_usd(max_cost))}"
+        if not plan.estimated_cost and plan.estimated_tokens:
+            yield say("adapt.no_price", tokens=f"{plan.estimated_tokens:,}")
+
+
+def case_lines(plan: AdaptationPlan, out: Terminal) -> Iterator[str]:
+    """The runs on record that can be done again, those that judge and those that teach."""
+    for each in plan.cases:
+        side = say("adapt.judges") if each.held_out else say("adapt.teaches")
+        about = clip(safe(each.question), TEXT)
+        yield f"  {out.paint(side, 'dim')}  {safe(each.session)}  {_usd(each.cost)}  {about}"
+
+
+def _candidate(found: Candidate, out: Terminal) -> Iterator[str]:
+    delta = found.delta
+    kind = say(f"playbook.type.{delta.type}")
+    content = clip(safe(delta.content or delta.bullet_id), TEXT)
+    yield f"{out.paint(safe(delta.id), 'bold')}  {kind}  {content}"
+    if found.why_not is not None:
+        yield f"  {out.paint(_why_not(found), 'dim')}"
+        return
+    words = say(
+        "adapt.candidate",
+        cases=len(found.runs),
+        trials=found.trials,
+        cost=_usd(found.estimated_cost),
+        bound=_share(found.bound),
+    )
+    yield f"  {words}"
+
+
+def _why_not(found: Candidate) -> str:
+    return say(f"adapt.why_not.{found.why_not}", cases=len(found.runs), least=found.least)
+
+
+def trial_line(made: TrialMade, out: Terminal) -> str:
+    """One trial that is over."""
+    trial = made.trial
+    end, colour = _end(trial.passed)
+    why = clip(safe(localize(trial.why)), TEXT)
+    side = say("adapt.with") if trial.arm == "with" else say("adapt.without")
+    parts = [f"[{made.number}/{made.most}]", made.delta, safe(trial.case), side, out.paint(end, colour)]
+    return " ".join([*parts, _usd(trial.cost), *([out.paint(why, "dim")] if why else [])])
+
+
+def _end(passed: bool | None) -> tuple[str, Colour]:  # as a trial has it
+    if passed is None:
+        return say("adapt.untried"), "yellow"
+    return (say("adapt.passed"), "green") if passed else (say("adapt.failed"), "red")
+
+
+def result_lines(found: Adaptation, out: Terminal) -> Iterator[str]:
+    """What became of each change, and what was spent."""
+    for each in found.outcomes:
+        yield from _outcome(each, out)
+    if found.ended != "done":
+        why = safe(localize(found.why))
+        yield out.paint(" ".join((say(f"adapt.ended.{found.ended}"), why)).rstrip(), "yellow")
+    unknown = f" {say('adapt.unknown_cost')}" if found.unknown_cost else ""
+    yield say("adapt.spent", trials=found.trials, cost=_usd(found.spent)) + unknown
+
+
+def _outcome(found: Outcome, out: Terminal) -> Iterator[str]:
+    if found.why_not is not None and found.why_not != "not_reached":
+        return  # the plan said so
+    word = out.paint(say(f"adapt.result.{found.result}"), COLOURS[found.result])
+    yield f"{out.paint(safe(found.delta), 'bold')}  {word}  {safe(found.bullet)}".rstrip()
+    if found.seen is not None:
+        yield f"  {tried_text(found.seen)}"
+    if found.message:
+        yield f"  {safe(localize(found.message))}"
+
+
+def tried_text(seen: Tried) -> str:
+    """What trials showed of a change, in one line."""
+    counts = say(
+        "adapt.seen",
+        better=seen.better,
+        worse=seen.worse,
+        same=seen.same,
+        untried=seen.untried,
+        chance=_share(seen.chance),
+        bound=_share(seen.bound),
+    )
+    return f"{say(f'adapt.verdict.{seen.verdict}')} {counts}"
+
+
+def _usd(cost: float) -> str:
+    return f"${cost:.4f}"
+
+
+def _share(chance: float) -> str:
+    return f"{chance:.3g}"

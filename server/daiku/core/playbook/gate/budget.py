@@ -1,0 +1,42 @@
+"""What trials may cost: known before, held between them, told after."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from daiku.domain.trials import Case
+
+
+class Purse(NamedTuple):
+    """`most` USD in all (None: nothing bounds them), what is `spent`, and on how many `trials`."""
+
+    most: float | None = None
+    spent: float = 0.0
+    trials: int = 0
+
+    @property
+    def free(self) -> float | None:
+        return None if self.most is None else max(0.0, self.most - self.spent)
+
+    def after(self, cost: float) -> Purse:
+        """The purse after one trial more."""
+        return Purse(self.most, self.spent + cost, self.trials + 1)
+
+
+def allowed(purse: Purse, likely: float) -> float | None:
+    """The most that one more trial may cost, which is all that is left: 0 where nothing bounds it. None: it is not to be
+    begun, for nothing is left, or less than it `likely` costs."""
+    if purse.free is None:
+        return 0.0
+    return purse.free if purse.free > 0 and purse.free >= likely else None
+
+
+def estimated(cases: Sequence[Case], rounds: int) -> float:
+    """What all trials on these cases will likely cost: as much as the runs on record did, twice a round."""
+    return sum(case.cost for case in cases) * rounds * 2
+
+
+def trials_of(cases: Sequence[Case], rounds: int) -> int:
+    """How many trials there are at most."""
+    return len(cases) * rounds * 2

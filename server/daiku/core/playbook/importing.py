@@ -1,0 +1,33 @@
+"""The ids under which bullets of a text come into a playbook: their own, as far as nobody else has them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from daiku.core.playbook.sections import bullet_id, id_parts, slug_of
+from daiku.domain.playbook import Bullet, PlaybookScope
+
+
+def with_ids(
+    bullets: Sequence[Bullet], scope: PlaybookScope, is_taken: Callable[[str], bool]
+) -> tuple[Bullet, ...]:
+    """The bullets with the ids that they are to have: one that is taken, stands a second time, or is no id of this
+    playbook gets a number above all others of its slug in the text, so that it takes none of theirs."""
+    last = Counter[str]()
+    for bullet in bullets:
+        if (parts := id_parts(bullet.id, scope)) is not None:
+            last[parts[0]] = max(last[parts[0]], parts[1])
+    given: set[str] = set()
+    found: list[Bullet] = []
+    for bullet in bullets:
+        parts = id_parts(bullet.id, scope)
+        name = bullet.id
+        if parts is None or name in given or is_taken(name):
+            slug = slug_of(bullet.section, scope) if parts is None else parts[0]
+            last[slug] += 1
+            while is_taken(name := bullet_id(slug, last[slug])):
+                last[slug] += 1
+        given.add(name)
+        found.append(bullet.model_copy(update={"id": name}))
+    return tuple(found)

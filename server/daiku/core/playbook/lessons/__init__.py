@@ -1,0 +1,1 @@
+"""Lessons by rule: what runs taught as proposals, and what becomes of them in a playbook."""

@@ -1,0 +1,169 @@
+"""The comments of a work item: its progress, questions with how to answer, and what came of it (C2.3, C2.4, S2P.13)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Literal
+
+from daiku.core.text.truncate import truncate_middle
+from daiku.core.work.harmless import code, harmless, harmless_line
+from daiku.dataclass import dataclass
+from daiku.domain.messages import Usage
+from daiku.domain.work.plans import Plan, Step
+from daiku.texts.text import Text, joined, render, text
+
+PROGRESS_MARK = "<!-- daiku:progress -->"
+MOST = 60_000
+"""Characters of one comment; GitHub takes 65,536."""
+MOST_STEPS = 100
+Outcome = Literal["done", "failed", "stopped", "limit", "paused"]
+Standing = Literal["queued", "processing", "paused", "waiting", "done", "failed", "stopped"]
+_STANDING: Mapping[Standing, str] = MappingProxyType(
+    {
+        "queued": "comment.queued",
+        "processing": "comment.processing",
+        "paused": "comment.is_paused",
+        "waiting": "comment.waiting",
+        "done": "comment.is_done",
+        "failed": "comment.is_failed",
+        "stopped": "comment.is_stopped",
+    }
+)
+_WORKING: frozenset[Standing] = frozenset({"queued", "processing", "waiting", "paused"})
+_OUTCOMES: Mapping[Outcome, str] = MappingProxyType(
+    {
+        "done": "comment.done",
+        "failed": "comment.failed",
+        "stopped": "comment.stopped",
+        "limit": "comment.limit",
+        "paused": "comment.paused",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far an item is. `original`: the ids of the steps of its first plan; steps beside them came later. `label`: the
+    label whose removal stops the work."""
+
+    standing: Standing
+    plan: Plan | None = None
+    original: tuple[str, ...] = ()
+    usage: Usage = Usage()
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """What came of an item. `words` are the model's own, `why` says what stopped it, `request_url` is what there is to
+    review, `label` the one that has it worked again, `asked_by` the account that is told."""
+
+    outcome: Outcome
+    words: str = ""
+    why: Text = Text("")
+    request_url: str = ""
+    label: str = ""
+    asked_by: str = ""
+
+
+def progress_comment(progress: Progress, language: str) -> str:
+    """The one comment that is edited in place: the plan as a checklist, what is done now, what it cost, how to stop it
+    (S2P.10, S2P.13)."""
+    said = joined("paragraphs", [text("comment.title"), *_plan(progress), *_foot(progress)])
+    return bounded(f"{PROGRESS_MARK}\n{render(said, language)}")
+
+
+def question_comment(question: str, choices: Sequence[str], language: str) -> str:
+    """What only a person can know, with how to answer (X.14)."""
+    numbered = [Text(f"{number}. {harmless_line(choice)}") for number, choice in enumerate(choices, 1)]
+    answer = text("comment.answer_choice") if numbered else text("comment.answer")
+    parts = [text("comment.question"), Text(harmless(question)), joined("lines", numbered), answer]
+    return bounded(render(joined("paragraphs", parts), language))
+
+
+def approval_comment(preview: str, why: Text, language: str) -> str:
+    """What Daiku may not do unasked, exactly as it would be done, with how to allow it."""
+    shown = Text(harmless(f"~~~~~~~~\n{preview.replace('~~~~~~~~', '~ ~')}\n~~~~~~~~"))
+    parts = [text("comment.approval", why=harmless_line(render(why, language))), shown, text("comment.allow")]
+    return bounded(render(joined("paragraphs", parts), language))
+
+
+def final_comment(ending: Ending, language: str) -> str:
+    """What came of the item, and what can be done now; an ending at a limit is never told as done (C2.4)."""
+    why = harmless_line(render(ending.why, language)) if ending.why else ""
+    parts = [
+        text("comment.told", name=ending.asked_by) if is_account(ending.asked_by) else "",
+        text(_OUTCOMES[ending.outcome]),
+        text("comment.why", why=why) if why else "",
+        harmless(ending.words),
+        text("comment.review", url=ending.request_url) if ending.request_url else "",
+        text("comment.again", label=code(ending.label)) if ending.label else "",
+    ]
+    return bounded(render(joined("paragraphs", parts), language))
+
+
+def bounded(comment: str) -> str:
+    """A comment within what a forge takes; the words in it are bounded before, so this is the last resort."""
+    return truncate_middle(comment, MOST - 200)
+
+
+def is_account(name: str) -> bool:
+    """Whether `name` can be the name of an account, and is safe to be mentioned."""
+    return (
+        0 < len(name) <= 255
+        and name.isascii()
+        and name.replace("-", "").replace("_", "").replace(".", "").isalnum()
+    )
+
+
+def _plan(progress: Progress) -> list[Text]:
+    plan = progress.plan
+    if plan is None or not plan.steps:
+        return [text("comment.no_plan")] if progress.standing in _WORKING else []
+    first = [step for step in plan.steps if not progress.original or step.step_id in progress.original]
+    later = [step for step in plan.steps if step not in first]
+    done, total = plan.progress()
+    complete = later and all(step.status == "completed" for step in first)
+    return [
+        text("comment.goal", goal=harmless_line(plan.goal or plan.name, 1000)),
+        text("comment.plan_completed") if complete else text("comment.plan"),
+        _checklist(first),
+        text("comment.additional") if later else Text(""),
+        _checklist(later),
+        text("comment.progress", done=done, total=total, percent=100 * done // total),
+    ]
+
+
+def _checklist(steps: Sequence[Step]) -> Text:
+    more = len(steps) - MOST_STEPS
+    lines: list[str] = [_line(step) for step in steps[:MOST_STEPS]]
+    return joined("lines", [*lines, text("comment.more_steps", count=more) if more > 0 else ""])
+
+
+def _line(step: Step) -> Text:
+    name = harmless_line(step.name)
+    match step.status:
+        case "completed":
+            return Text(f"- [x] {name}")
+        case "failed":
+            return Text(f"- [ ] ❌ {name}")
+        case "in_progress":
+            return text("comment.step_now", name=name)
+        case "pending":
+            return Text(f"- [ ] {name}")
+
+
+def _foot(progress: Progress) -> list[Text]:
+    usage = progress.usage
+    tokens = usage.prompt_tokens + usage.completion_tokens
+    spent = text("comment.tokens", count=f"{tokens:,}")
+    if usage.cost is not None:
+        spent = text("comment.tokens_cost", count=f"{tokens:,}", cost=f"{usage.cost:.2f}")
+    return [
+        text("comment.status", status=text(_STANDING[progress.standing])),
+        spent if tokens else Text(""),
+        text("comment.to_stop", label=code(progress.label))
+        if progress.standing in _WORKING and progress.label
+        else Text(""),
+    ]

@@ -1,0 +1,48 @@
+"""The last look at an item whose run says that it is done: what is unfinished, as the next run is told of it (S2P.8–S2P.10)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from daiku.core.proof.check_strength import is_test_command
+from daiku.core.proof.evidence import Evidence
+from daiku.core.proof.failures import CommandRun, open_failures
+from daiku.core.proof.placeholders import new_leftovers
+from daiku.core.text.truncate import fence_as_data
+from daiku.domain.work.plans import Plan
+
+MOST = 20
+"""Unfinished places that are told at once."""
+
+
+def unfinished(done: Evidence, plan: Plan | None) -> tuple[str, ...]:
+    """What on record says that the work is not whole: lines that say so of themselves, steps that are not completed."""
+    lines = (f"{left.path}: {left.text}" for left in new_leftovers(done.leftovers))
+    steps = (step.name for step in (plan.steps if plan is not None else ()) if step.status != "completed")
+    return (*lines, *steps)[:MOST]
+
+
+def failing_tests(done: Evidence) -> tuple[str, ...]:
+    """Tests that failed when they were run last. Some may have failed before the work began."""
+    ran = (
+        CommandRun(each.command, each.exit_code == 0, "", each.call_id, exit_code=each.exit_code)
+        for each in done.commands
+    )
+    return tuple(each.command for each in open_failures(ran) if is_test_command(each.command))[:MOST]
+
+
+def go_on(left: Sequence[str], tests: Sequence[str]) -> str:
+    """What the next run of the item is asked. The lines are quoted: a stranger's words may stand in them."""
+    parts = ["You said that the work is done. The record of it does not agree: it is not finished."]
+    if left:
+        lines = fence_as_data("\n".join(left))
+        parts.append(f"Unfinished lines that you wrote, and steps of the plan:\n{lines}")
+    if tests:
+        lines = fence_as_data("\n".join(tests))
+        parts.append(f"Tests that failed when they were run last:\n{lines}")
+    parts.append(
+        "Read the files that you changed once more, put right what is left, mark each step of the plan by how it "
+        "stands, and run the tests again. Tests that failed before you began stay as they are. Then say in a few "
+        "sentences what you changed in all, what you ran and how it ended, and what is left."
+    )
+    return "\n\n".join(parts)

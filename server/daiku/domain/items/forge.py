@@ -1,0 +1,101 @@
+"""What a source says of an item: its text as it stood, who is believed, what is new, and why it refused."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from daiku.domain.base import Frozen
+from daiku.domain.items.item import ItemKey
+from daiku.texts.text import NO_TEXT, Text
+
+RefusalKind = Literal[
+    "gone",  # deleted, or never there
+    "locked",
+    "closed",
+    "moved",  # transferred to another repository, or the branch is not where it was
+    "archived",
+    "forbidden",  # the token may not do this
+    "untrusted",  # the label was set by somebody without write access
+    "empty",
+    "too_large",
+    "limited",  # ask again after `retry_after`
+    "unreachable",
+    "exists",
+    "bad",  # what the forge answered cannot be read, or what was sent was refused
+]
+PASSING: frozenset[RefusalKind] = frozenset({"limited", "unreachable"})
+"""Refusals that end by themselves."""
+
+
+class ForgeRefusal(Frozen):
+    """Why a source did not do what was asked; `retry_after` in seconds, 0 where it said nothing."""
+
+    kind: RefusalKind
+    message: Text
+    retry_after: float = 0.0
+
+
+class FoundItem(Frozen):
+    """An item that is to be worked: labelled by somebody who is believed, open, and assigned where that is asked for."""
+
+    key: ItemKey
+    title: str
+    url: str = ""
+    labelled_at: str = ""
+    """When the label was set: a later one is another order."""
+
+
+class Said(Frozen):
+    """A comment or a review. `trusted`: by a person with write access, and as it stood at the claim; what is not is
+    data. `path` and `line`: where a review's comment stands."""
+
+    id: str
+    author: str
+    text: str
+    time: str
+    trusted: bool
+    path: str = ""
+    line: int = 0
+
+
+class ItemText(Frozen):
+    """An item as it stood when it was claimed. `body_trusted`: who wrote it has write access, or who set the label
+    has and it was not changed since. `hidden`: text was left out that a person would not have seen. `base` is the
+    branch that a request goes to, `default` the repository's own; `head` is a request's branch, empty for an issue,
+    and `head_commit` where it stands. `head_repository`: where that branch lies, if elsewhere."""
+
+    key: ItemKey
+    title: str
+    body: str
+    author: str
+    url: str = ""
+    body_trusted: bool
+    comments: tuple[Said, ...] = ()
+    hidden: bool = False
+    clone_url: str = ""
+    default: str = ""
+    base: str = ""
+    head: str = ""
+    head_commit: str = ""
+    head_repository: str = ""
+    claimed_at: str = ""
+
+
+class FailedCheck(Frozen):
+    """A check of a request that is red: its name, and what it says, which is data."""
+
+    name: str
+    text: str
+    url: str = ""
+
+
+class ItemNews(Frozen):
+    """What changed since `after`. `wanted` False: it was closed, its assignment or every label of ours was taken away;
+    `why` says which. `said` are comments and reviews by people, ours left out; `checks` is about the head commit."""
+
+    wanted: bool
+    why: Text = NO_TEXT
+    said: tuple[Said, ...] = ()
+    checks: Literal["none", "pending", "passed", "failed"] = "none"
+    failed: tuple[FailedCheck, ...] = ()
+    merged: bool = False

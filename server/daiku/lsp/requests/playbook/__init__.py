@@ -1,0 +1,1 @@
+"""Wire methods on the playbook, one module a group."""

@@ -1,0 +1,217 @@
+"""What runs taught, put into a playbook: proposed to the person, or applied where nothing speaks against it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Literal, Protocol
+
+from daiku.core.outcome import outcomes_of
+from daiku.core.playbook.doubts.copied import is_tainted, said_in, shown_in, was_shown_anything
+from daiku.core.playbook.doubts.judge import doubted, doubts_of
+from daiku.core.playbook.insights.asked import merges_and_removals
+from daiku.core.playbook.lessons.curate import confirmed, curate, distinct, refine
+from daiku.core.playbook.lessons.proposal import Proposal, redacted
+from daiku.core.playbook.lessons.reflect import reflect
+from daiku.core.playbook.lessons.rejected import is_due, turned_down
+from daiku.core.playbook.likeness import near_duplicates
+from daiku.core.playbook.refused import Refused
+from daiku.core.retrieval.terms import terms
+from daiku.dataclass import replace
+from daiku.domain.chunks import Chunk
+from daiku.domain.events import RunStarted
+from daiku.domain.held import Reflected
+from daiku.domain.playbook import Delta, DeltaStatus, LearntFrom, Playbook
+
+Learning = Literal["off", "review", "auto"]
+FEW = 200
+"""Bullets that are all held against one another when something was learnt; of more, only what was changed against all."""
+WELL_FOUNDED = 2
+"""So many runs more for a bullet than against it: a second run has to show that another text is right."""
+_PERSON_SAID = frozenset({"rejected", "corrected"})
+"""What taught a lesson in a person's own words. Those are no accident: they hold against what runs showed before."""
+_TAKEN_BACK = frozenset({"edits_refused", "edits_rejected", "edits_restored"})
+_PERSONS = frozenset({"person", "import"})
+"""Whose words a rule does not change by itself."""
+
+
+class KeepsLessons(Protocol):
+    """What of a store of a playbook learning needs."""
+
+    def load(self) -> Playbook: ...
+    def propose(self, delta: Delta) -> Delta: ...
+    def apply(self, delta: Delta) -> Delta | Refused: ...
+    def accept(self, delta_id: str) -> Delta | Refused: ...
+    def deltas(self, *statuses: DeltaStatus) -> tuple[Delta, ...]: ...
+    def learnt_again(self, delta_id: str, places: Sequence[LearntFrom]) -> Delta | Refused: ...
+
+
+def learn_from(
+    store: KeepsLessons,
+    chunks: Sequence[Chunk],
+    *,
+    learn: Learning,
+    trusted: bool,
+    redact: Callable[[str], str],
+    insights: Iterable[Proposal] = (),
+    outside: bool = False,
+) -> tuple[Delta, ...]:
+    """Learn from the runs of a session and return the changes that were proposed or applied.
+
+    `chunks` are all of the session as far as it is known, so that what copies an earlier result is seen to. From one
+    place in a session a thing is learnt once, whatever became of it: called again this changes nothing. What a person
+    rejected or took back is proposed once more only when enough further runs taught it. `insights` are a model's: what it
+    read it may have put into other words, so they are applied only where it read nothing. `outside`: what is on no record
+    stood before the model too, such as what MCP servers say about their tools."""
+    if learn == "off" or not trusted or not (taught := (*reflect(chunks), *insights)):
+        return ()
+    changes = store.deltas()
+    known = {(each.why, place) for each in changes for place in each.evidence}
+    alike = near_duplicates()
+    found = [redacted(each, redact) for each in taught if each.evidence]
+    told = distinct(about_what_misled(found, chunks), alike)
+    clean = [each for each in told if (each.why, each.evidence[-1]) not in known]
+    before, decided = store.load(), [each for each in changes if each.status != "applied"]
+    again, due = confirmed(clean, decided, alike), _due(store, clean, before, decided)
+    if not again and not due and not curate(clean, before, alike, decided=decided):
+        return ()
+    shown, said, outside = shown_in(chunks), said_in(chunks), outside or is_tainted(chunks)
+    retold = outside or was_shown_anything(chunks)
+    judged = [
+        doubted(each, shown, said, tainted=retold if each.origin == "model" else outside, trusted=trusted)
+        for each in clean
+    ]
+    made = [_put(store, each, learn) for each in curate(judged, before, alike, decided=decided)]
+    made += [store.propose(_once_more(each, due[at], before)) for at, each in enumerate(judged) if at in due]
+    made += _accepted(store, confirmed([each for each in judged if not each.doubts], again, alike), learn)
+    few = len(before.bullets) <= FEW
+    changed = None if few else {each.bullet_id for each in made if each.status == "applied"}
+    return (*made, *merge_duplicates(store, learn=learn, changed=changed)) if made else ()
+
+
+def about_what_misled(proposals: Sequence[Proposal], chunks: Sequence[Chunk]) -> list[Proposal]:
+    """The proposals; a person's words on what one lesson alone led to, which they took back, are to change that lesson. Beside
+    it they would say the contrary of what runs are still told."""
+    if not any(each.why in _PERSON_SAID for each in proposals):
+        return list(proposals)
+    runs = list(dict.fromkeys(chunk.run for chunk in chunks if chunk.parent is None))
+    texts = {
+        each.id: each.text
+        for chunk in chunks
+        if isinstance(chunk.event, RunStarted)
+        for each in chunk.event.lessons
+    }
+    misled: dict[str, str] = {}
+    for outcome in outcomes_of(chunks) if texts else ():
+        taken_back = [each.bullet for each in outcome.bullets if each.why in _TAKEN_BACK]
+        if len(taken_back) == 1:
+            misled[outcome.run] = taken_back[0]
+
+    def about(proposal: Proposal) -> str:
+        run = proposal.evidence[-1].run_id
+        at = runs.index(run) if run in runs else 0
+        before = misled.get(run) or (misled.get(runs[at - 1], "") if at else "")
+        return before if _share_a_word(proposal.content, texts.get(before, "")) else ""
+
+    return [
+        replace(each, about=about(each)) if each.why in _PERSON_SAID and not each.about else each
+        for each in proposals
+    ]
+
+
+def _share_a_word(one: str, other: str) -> bool:
+    """Whether two texts are about one thing: a word of both that says something."""
+    return any(len(term) > 3 for term in set(terms(one)) & set(terms(other)))
+
+
+def propose_asked(
+    store: KeepsLessons, chunks: Sequence[Chunk], redact: Callable[[str], str]
+) -> tuple[Delta, ...]:
+    """Propose, once, the merges and removals that a model asked for: they wait for a person, with the doubts about their
+    texts."""
+    if not any(isinstance(each.event, Reflected) for each in chunks):
+        return ()
+    asked = merges_and_removals(chunks, store.load(), store.deltas())
+    shown = shown_in(chunks) if asked else []
+    outside = bool(asked) and (is_tainted(chunks) or was_shown_anything(chunks))
+    made: list[Delta] = []
+    for each in asked:
+        content = redact(each.content)
+        doubts = doubts_of(content, shown, tainted=outside) if each.type == "merge" else ()
+        made.append(store.propose(each.model_copy(update={"content": content, "doubts": doubts})))
+    return tuple(made)
+
+
+def merge_duplicates(
+    store: KeepsLessons, *, learn: Learning, changed: Collection[str] | None = None
+) -> tuple[Delta, ...]:
+    """Merge the bullets of a playbook that say the same, or propose it, once. `changed`: only these are held against all."""
+    found = refine(store.load(), near_duplicates(), changed=changed)
+    if not found:
+        return ()
+    decided = {(each.bullet_id, each.bullet_ids) for each in store.deltas("proposed", "rejected", "undone")}
+    return tuple(
+        _put(store, each, learn) for each in found if (each.bullet_id, each.bullet_ids) not in decided
+    )
+
+
+def _put(store: KeepsLessons, delta: Delta, learn: Learning) -> Delta:
+    """Apply a change of clean origin where learning is automatic; what a person wrote is never changed without one. What a
+    run showed of a bullet is counted, as always."""
+    clean = learn == "auto" and not delta.doubts and not _is_well_founded(store, delta)
+    if delta.type == "tag" or (clean and not touches_words_of_a_person(store, delta)):
+        applied = store.apply(delta)
+        if not isinstance(applied, Refused):
+            return applied
+    return store.propose(delta)
+
+
+def _accepted(store: KeepsLessons, waiting: Sequence[Delta], learn: Learning) -> list[Delta]:
+    """Where learning is automatic, changes by rule that wait and that a second run showed too are carried out."""
+    clean = [each for each in waiting if each.origin == "rule" and not each.doubts] if learn == "auto" else []
+    done = [store.accept(each.id) for each in clean if not touches_words_of_a_person(store, each)]
+    return [each for each in done if not isinstance(each, Refused)]
+
+
+def _is_well_founded(store: KeepsLessons, delta: Delta) -> bool:
+    """Whether runs showed much for the bullet whose text `delta` replaces: then one run alone does not outweigh them."""
+    if delta.type != "update" or delta.why in _PERSON_SAID:
+        return False
+    return any(
+        each.id == delta.bullet_id and each.helpful - each.harmful >= WELL_FOUNDED
+        for each in store.load().bullets
+    )
+
+
+def touches_words_of_a_person(store: KeepsLessons, delta: Delta) -> bool:
+    """Whether a person wrote a bullet that `delta` changes, brought it by an import, or changed it since."""
+    touched = {delta.bullet_id, *delta.bullet_ids} - {""}
+    if not touched:
+        return False
+    theirs = {each.id for each in store.load().bullets if each.origin in _PERSONS}
+    theirs.update(each.bullet_id for each in store.deltas("applied") if each.origin in _PERSONS)
+    return not touched.isdisjoint(theirs)
+
+
+def _due(
+    store: KeepsLessons, clean: Sequence[Proposal], before: Playbook, decided: Sequence[Delta]
+) -> dict[int, Delta]:
+    """Which of the lessons a person rejected or took back before, and are to be asked about once more; of the others it is
+    kept that they were learnt again."""
+    alike, found = near_duplicates(), dict[int, Delta]()
+    for at, each in enumerate(clean):
+        earlier = turned_down(each, decided, alike)
+        if earlier is None or set(each.evidence) <= set(earlier.again):
+            continue
+        if all(made.type == "tag" for made in curate([each], before, alike)):
+            continue
+        kept = store.learnt_again(earlier.id, each.evidence)
+        if isinstance(kept, Delta) and is_due(kept):
+            found[at] = kept
+    return found
+
+
+def _once_more(proposal: Proposal, earlier: Delta, before: Playbook) -> Delta:
+    """The change that a lesson comes to which was rejected before, with all the runs that taught it: it always waits."""
+    (made,) = curate([proposal], before, near_duplicates())
+    places = tuple(dict.fromkeys((*earlier.evidence, *earlier.again)))
+    return made.model_copy(update={"evidence": places, "doubts": (*made.doubts, "rejected")})

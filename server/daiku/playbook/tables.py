@@ -1,0 +1,166 @@
+"""The tables of playbooks, and the statements on them that SQLite and PostgreSQL both know."""
+
+from __future__ import annotations
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS playbooks(
+  id INTEGER PRIMARY KEY, scope TEXT NOT NULL, key TEXT NOT NULL, revision INTEGER NOT NULL,
+  created_at TEXT NOT NULL, updated_at TEXT NOT NULL, UNIQUE(scope, key)) STRICT;
+CREATE TABLE IF NOT EXISTS playbook_numbers(
+  playbook INTEGER NOT NULL, slug TEXT NOT NULL, last INTEGER NOT NULL,
+  PRIMARY KEY(playbook, slug)) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS playbook_bullets(
+  playbook INTEGER NOT NULL, id TEXT NOT NULL, added INTEGER NOT NULL,
+  section TEXT NOT NULL, content TEXT NOT NULL, keywords TEXT NOT NULL,
+  helpful INTEGER NOT NULL, harmful INTEGER NOT NULL, active INTEGER NOT NULL, origin TEXT NOT NULL,
+  created_at TEXT NOT NULL, updated_at TEXT NOT NULL,
+  version INTEGER NOT NULL, merged_into TEXT NOT NULL, gone INTEGER NOT NULL,
+  brought_helpful INTEGER NOT NULL, brought_harmful INTEGER NOT NULL, revision INTEGER NOT NULL,
+  PRIMARY KEY(playbook, id)) STRICT, WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS playbook_bullets_changed ON playbook_bullets(playbook, revision);
+CREATE INDEX IF NOT EXISTS playbook_bullets_merged ON playbook_bullets(playbook, merged_into)
+  WHERE merged_into <> '';
+CREATE INDEX IF NOT EXISTS playbook_bullets_general ON playbook_bullets(playbook, active, (harmful - helpful), added)
+  WHERE section IN ('project_conventions', 'build_and_test_commands', 'environment');
+CREATE TABLE IF NOT EXISTS playbook_deltas(
+  playbook INTEGER NOT NULL, number INTEGER NOT NULL, status TEXT NOT NULL, bullet TEXT NOT NULL,
+  applied INTEGER NOT NULL, data TEXT NOT NULL, earlier TEXT NOT NULL,
+  PRIMARY KEY(playbook, number)) STRICT, WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS playbook_deltas_of ON playbook_deltas(playbook, bullet)
+  WHERE bullet <> '';
+CREATE INDEX IF NOT EXISTS playbook_deltas_unapplied ON playbook_deltas(playbook, number)
+  WHERE status <> 'applied';
+CREATE TABLE IF NOT EXISTS playbook_merged(
+  playbook INTEGER NOT NULL, bullet TEXT NOT NULL, number INTEGER NOT NULL,
+  PRIMARY KEY(playbook, bullet, number)) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS playbook_observations(
+  playbook INTEGER NOT NULL, bullet TEXT NOT NULL, run TEXT NOT NULL, verdict TEXT NOT NULL,
+  why TEXT NOT NULL, session TEXT NOT NULL, seq INTEGER NOT NULL,
+  PRIMARY KEY(playbook, bullet, run)) STRICT, WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS playbook_observations_of ON playbook_observations(playbook, run);
+CREATE TABLE IF NOT EXISTS playbook_observed_versions(
+  playbook INTEGER NOT NULL, bullet TEXT NOT NULL, run TEXT NOT NULL, version INTEGER NOT NULL,
+  PRIMARY KEY(playbook, bullet, run)) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS playbook_meanings(
+  playbook INTEGER NOT NULL, bullet TEXT NOT NULL, version INTEGER NOT NULL, meaning INTEGER NOT NULL,
+  PRIMARY KEY(playbook, bullet, version)) STRICT, WITHOUT ROWID;
+"""
+"""`added` and `revision` of a bullet are the revisions of the playbook at its adding and at its last change. A change's
+`number` is the revision at which it came, `applied` that at which it was applied (0: not yet); `playbook_merged` names
+the bullets that merges took in beside the one that they are of. An `add` that did not wait names no bullet: its number
+is when that was `added`. `brought` is what an import brought. `meaning` is the first version of a bullet that says what
+this one says: only what was observed of versions that say the same is counted for it. A version without a row says what
+the first one says, and so does what was observed before there were these two tables."""
+
+FIND = "SELECT id, revision, created_at, updated_at FROM playbooks WHERE scope = ? AND key = ?"
+TAKE_REVISION = (
+    "INSERT INTO playbooks(scope, key, revision, created_at, updated_at) VALUES(?, ?, 1, ?, ?)"
+    " ON CONFLICT(scope, key) DO UPDATE SET revision = playbooks.revision + 1, updated_at = excluded.updated_at"
+    " RETURNING id, revision"
+)
+"""The first statement of every change: whoever else writes to this playbook waits until it ends."""
+TAKE_NUMBER = (
+    "INSERT INTO playbook_numbers VALUES(?, ?, 1)"
+    " ON CONFLICT(playbook, slug) DO UPDATE SET last = playbook_numbers.last + 1 RETURNING last"
+)
+GIVE_NUMBER = (
+    "INSERT INTO playbook_numbers VALUES(?, ?, ?) ON CONFLICT(playbook, slug) DO UPDATE SET last = excluded.last"
+    " WHERE playbook_numbers.last < excluded.last"
+)
+"""Numbers up to this one are not given any more."""
+
+_COLUMNS = (
+    "id, section, content, keywords, helpful, harmful, active, origin, created_at, updated_at, version, merged_into,"
+    " gone"
+)
+BULLETS = f"SELECT {_COLUMNS} FROM playbook_bullets WHERE playbook = ? AND gone = 0 ORDER BY added"  # noqa: S608  # constants
+BULLET = f"SELECT {_COLUMNS} FROM playbook_bullets WHERE playbook = ? AND id = ?"  # noqa: S608  # constants
+CHANGED = f"SELECT {_COLUMNS} FROM playbook_bullets WHERE playbook = ? AND revision > ? ORDER BY added"  # noqa: S608  # constants
+GENERAL = (
+    f"SELECT {_COLUMNS} FROM playbook_bullets INDEXED BY playbook_bullets_general"  # noqa: S608  # constants
+    " WHERE playbook = ? AND active = 1 AND section IN ('project_conventions', 'build_and_test_commands', 'environment')"
+    " AND section IN (?, ?, ?)"
+    " AND CASE WHEN helpful + harmful = 0 THEN 0.5 ELSE helpful * 1.0 / (helpful + harmful) END >= ?"
+    " ORDER BY harmful - helpful, added LIMIT ?"
+)
+"""The index has the sections whose lessons hold whatever is asked (`core/playbook/sections.py`)."""
+ADD_BULLET = "INSERT INTO playbook_bullets VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
+CHANGE_BULLET = (
+    "UPDATE playbook_bullets SET section = ?, content = ?, keywords = ?, active = ?, updated_at = ?, version = ?,"
+    " merged_into = ?, gone = ?, revision = ? WHERE playbook = ? AND id = ?"
+)
+
+ADD_DELTA = "INSERT INTO playbook_deltas VALUES(?,?,?,?,?,?,?)"
+CHANGE_DELTA = (
+    "UPDATE playbook_deltas SET status = ?, bullet = ?, applied = ?, data = ?, earlier = ?"
+    " WHERE playbook = ? AND number = ?"
+)
+ADD_MERGED = "INSERT INTO playbook_merged VALUES(?,?,?) ON CONFLICT(playbook, bullet, number) DO NOTHING"
+DELTA = "SELECT data, earlier, applied FROM playbook_deltas WHERE playbook = ? AND number = ?"
+DELTAS = "SELECT data, status FROM playbook_deltas WHERE playbook = ? ORDER BY number"
+UNAPPLIED = (
+    "SELECT data, status FROM playbook_deltas INDEXED BY playbook_deltas_unapplied"
+    " WHERE playbook = ? AND status <> 'applied' ORDER BY number"
+)
+HISTORY = (
+    "SELECT data, applied FROM playbook_deltas WHERE playbook = ? AND number IN ("
+    "SELECT number FROM playbook_deltas WHERE playbook = ? AND bullet = ? AND bullet <> ''"
+    " UNION SELECT number FROM playbook_merged WHERE playbook = ? AND bullet = ?"
+    " UNION SELECT added FROM playbook_bullets WHERE playbook = ? AND id = ?)"
+    " ORDER BY CASE applied WHEN 0 THEN number ELSE applied END"
+)
+
+OBSERVE = (
+    "INSERT INTO playbook_observations VALUES(?,?,?,?,?,?,?) ON CONFLICT(playbook, bullet, run) DO UPDATE SET"
+    " verdict = excluded.verdict, why = excluded.why, session = excluded.session, seq = excluded.seq"
+)
+OBSERVE_VERSION = (
+    "INSERT INTO playbook_observed_versions VALUES(?,?,?,?) ON CONFLICT(playbook, bullet, run) DO UPDATE SET"
+    " version = excluded.version"
+)
+FORGET = tuple(
+    f"DELETE FROM {table} WHERE playbook = ? AND bullet = ? AND run = ?"  # noqa: S608  # constants
+    for table in ("playbook_observations", "playbook_observed_versions")
+)
+_OBSERVED = (
+    "SELECT o.run, o.bullet, o.verdict, o.why, o.session, o.seq, v.version FROM playbook_observations AS o"
+)
+_WITH_VERSION = (
+    " LEFT JOIN playbook_observed_versions v ON v.playbook = o.playbook AND v.bullet = o.bullet AND v.run = o.run"
+    " WHERE o.playbook = ?"
+)
+OBSERVATION = f"{_OBSERVED}{_WITH_VERSION} AND o.bullet = ? AND o.run = ?"
+OBSERVATIONS = f"{_OBSERVED}{_WITH_VERSION} ORDER BY o.bullet, o.run"
+OBSERVATIONS_OF_RUN = (
+    f"{_OBSERVED} INDEXED BY playbook_observations_of{_WITH_VERSION} AND o.run = ? ORDER BY o.bullet"
+)
+OBSERVATIONS_OF_BULLET = f"{_OBSERVED}{_WITH_VERSION} AND o.bullet = ? ORDER BY o.run"
+MEANING = "SELECT meaning FROM playbook_meanings WHERE playbook = ? AND bullet = ? AND version = ?"
+MEAN = "INSERT INTO playbook_meanings VALUES(?,?,?,?)"
+MERGED = "SELECT merged_into FROM playbook_bullets WHERE playbook = ? AND id = ?"
+COUNTERS = "SELECT helpful, harmful FROM playbook_bullets WHERE playbook = ? AND id = ?"
+_FAMILY = (
+    "WITH RECURSIVE family(id, version) AS (SELECT id, version FROM playbook_bullets WHERE playbook = ? AND id = ?"
+    " UNION SELECT b.id, b.version FROM playbook_bullets b"
+    " INDEXED BY playbook_bullets_merged JOIN family f ON b.merged_into = f.id WHERE b.playbook = ?"
+    " AND b.merged_into <> ''),"
+    " said(id, meaning) AS (SELECT f.id, COALESCE(m.meaning, 1) FROM family f LEFT JOIN playbook_meanings m"
+    " ON m.playbook = ? AND m.bullet = f.id AND m.version = f.version)"
+)
+_BROUGHT = (
+    "COALESCE((SELECT SUM({}) FROM playbook_bullets WHERE playbook = ? AND id IN"
+    " (SELECT id FROM said WHERE meaning = 1)), 0)"
+)
+COUNTS = (
+    f"{_FAMILY} SELECT {_BROUGHT.format('brought_helpful')}, {_BROUGHT.format('brought_harmful')},"  # noqa: S608  # constants
+    " COALESCE(SUM(CASE worst WHEN 1 THEN 1 ELSE 0 END), 0), COALESCE(SUM(CASE worst WHEN 2 THEN 1 ELSE 0 END), 0)"
+    " FROM (SELECT MAX(CASE o.verdict WHEN 'harmful' THEN 2 WHEN 'helpful' THEN 1 ELSE 0 END) AS worst"
+    " FROM said CROSS JOIN playbook_observations o"
+    " LEFT JOIN playbook_observed_versions v ON v.playbook = o.playbook AND v.bullet = o.bullet AND v.run = o.run"
+    " LEFT JOIN playbook_meanings m ON m.playbook = o.playbook AND m.bullet = o.bullet AND m.version = v.version"
+    " WHERE o.playbook = ? AND o.bullet = said.id AND COALESCE(m.meaning, 1) = said.meaning"
+    " GROUP BY o.run) AS runs"
+)
+"""What an import brought and what runs showed of a bullet and of all that was merged into it, as far as it was about
+what they say now: a run counts once, and what it showed of several of them counts as the worst."""
+COUNT = "UPDATE playbook_bullets SET helpful = ?, harmful = ?, revision = ? WHERE playbook = ? AND id = ?"

@@ -1,0 +1,56 @@
+"""Runs that nothing was learnt from yet, noted as they begin: what a killed process did not come to is made up later."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from daiku.dataclass import dataclass
+from daiku.store.database import Database
+
+MOST = 20
+"""Sessions that are made up at a time, the newest first: nobody who looks at a playbook waits for a year of them."""
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS unlearnt_runs(
+  run TEXT PRIMARY KEY, session TEXT NOT NULL, workspace TEXT NOT NULL, number INTEGER NOT NULL) STRICT;
+CREATE INDEX IF NOT EXISTS unlearnt_runs_of ON unlearnt_runs(workspace, number);
+"""
+_NOTE = (
+    "INSERT INTO unlearnt_runs VALUES(?, ?, ?, (SELECT COALESCE(MAX(number), 0) + 1 FROM unlearnt_runs))"
+    " ON CONFLICT(run) DO NOTHING"
+)
+_SESSIONS = (
+    "SELECT session FROM unlearnt_runs WHERE workspace = ? GROUP BY session ORDER BY MAX(number) DESC LIMIT ?"
+)
+_RUNS = "SELECT run FROM unlearnt_runs WHERE workspace = ? AND session = ?"
+_FORGET = "DELETE FROM unlearnt_runs WHERE run = ?"
+
+
+@dataclass(slots=True)
+class Unlearnt:
+    """The runs of one folder that began and were not learnt from yet. Methods raise DaikuError."""
+
+    database: Database
+    workspace: str
+    _prepared: bool = False
+
+    def begins(self, run: str, session: str) -> None:
+        """A run begins, or goes on: whatever becomes of this process, it is to be learnt from."""
+        if not self._prepared:
+            self.database.prepare(_SCHEMA)
+            self._prepared = True
+        self.database.write(_NOTE, (run, session, self.workspace))
+
+    def learnt(self, session: str, besides: Collection[str] = ()) -> None:
+        """All runs of a session were learnt from, but for those that are under way still."""
+        if self._is_there():
+            runs = [row[0] for row in self.database.query(_RUNS, (self.workspace, session))]
+            self.database.write_all(_FORGET, [(run,) for run in runs if run not in besides])
+
+    def sessions(self) -> tuple[str, ...]:
+        """The sessions that have such runs, the newest first, not all of very many."""
+        rows = self.database.query(_SESSIONS, (self.workspace, MOST)) if self._is_there() else []
+        return tuple(row[0] for row in rows)
+
+    def _is_there(self) -> bool:
+        self._prepared = self._prepared or self.database.has("unlearnt_runs")
+        return self._prepared

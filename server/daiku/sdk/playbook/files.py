@@ -1,0 +1,262 @@
+"""Playbooks as files: written in three forms, and read again, with every new id and everything left out told."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from daiku.core.playbook.agentsform import agents_text, read_agents
+from daiku.core.playbook.importing import with_ids
+from daiku.core.playbook.sections import keywords_of
+from daiku.core.playbook.textform import (
+    ReadText,
+    UnreadableText,
+    ace_text,
+    is_ace,
+    json_text,
+    read_ace,
+    read_json,
+    section_name,
+)
+from daiku.core.text.visible import drop_hidden
+from daiku.domain.base import Localizable, Wire
+from daiku.domain.errors import Failure, UsageError
+from daiku.domain.playbook import Bullet, Delta, Doubt, PlaybookScope
+from daiku.sdk.playbook.desk import PlaybookDesk, done
+from daiku.texts.text import NO_TEXT, Text, text
+from daiku.workspace.repository import may_be_repository
+
+PlaybookForm: TypeAlias = Literal["ace", "json", "agents"]
+Vouched: TypeAlias = Literal["whole", "harmless", "none"]
+"""How far a person vouches for a file by naming it: for all that it says; where it lies in a folder that they do not
+trust, for what nothing speaks against; not at all where others may have written it."""
+LARGEST = 64_000_000
+"""Bytes of a file that is read."""
+MOST_COUNTED = 1_000_000_000
+"""What a counter of a file is taken for at most."""
+
+
+class Renumbered(Wire):
+    """A bullet whose id could not be kept."""
+
+    was: str
+    id: str
+
+
+class NotImported(Localizable):
+    """A bullet of the file that could not be one here: which one it is (from 1), and why."""
+
+    number: int
+    message: Text
+
+
+class Imported(Localizable):
+    """What came of a file: the ids of the bullets that are active now, the changes that wait for review, which ids are new,
+    what was not taken, the lines that are part of no bullet, which of the active ones hold characters that nobody sees,
+    and from how many texts secrets were taken out."""
+
+    form: PlaybookForm
+    added: tuple[str, ...] = ()
+    proposed: tuple[str, ...] = ()
+    renumbered: tuple[Renumbered, ...] = ()
+    refused: tuple[NotImported, ...] = ()
+    left_out: tuple[int, ...] = ()
+    hidden: tuple[str, ...] = ()
+    redacted: int = 0
+
+
+def exported(desk: PlaybookDesk, scope: PlaybookScope, form: PlaybookForm) -> str:
+    """The playbook as a text. JSON holds inactive bullets too: the other forms have no word for them."""
+    bullets = desk.store(scope).load().bullets
+    if form == "json":
+        return json_text(bullets)
+    active = tuple(each for each in bullets if each.active)
+    return ace_text(active) if form == "ace" else agents_text(active)
+
+
+def imported(
+    desk: PlaybookDesk, scope: PlaybookScope, said: str, *, propose: bool = False, vouched: Vouched = "whole"
+) -> Imported:
+    """Bring the bullets of a text into the playbook, all of one text or none: active, or waiting for review, as `propose`
+    and `vouched` have it. Raises UsageError where nothing can be read in it, and in a workspace without trust."""
+    from daiku.core.playbook.changes import wrong_text  # when used
+
+    if not desk.trusted:
+        raise _wrong(text("playbook.untrusted"))
+    form, read = _read(said)
+    wrong = {
+        at: found.message for at, each in enumerate(read.bullets, 1) if (found := wrong_text(each.content))
+    }
+    taken = [each for at, each in enumerate(read.bullets, 1) if at not in wrong]
+    kept = [_clean(each, desk) for each in taken]
+    store = desk.store(scope)
+    named = with_ids(kept, scope, lambda name: store.get(name) is not None)
+    judged = propose or vouched != "whole"
+    wanted = [_addition(each, scope, _doubts(each, vouched) if judged else ()) for each in named]
+    with desk.journal.database.transaction():
+        made = [
+            store.propose(each)
+            if propose or _waits(each, vouched)
+            else done(store.apply(each.model_copy(update={"doubts": ()})))
+            for each in wanted
+        ]
+    names = [(was.id, now.bullet_id) for was, now in zip(taken, made, strict=True)]
+    active = [each for each in made if each.status == "applied"]
+    return Imported(
+        form=form,
+        added=tuple(each.bullet_id for each in active),
+        proposed=tuple(each.id for each in made if each.status == "proposed"),
+        renumbered=tuple(Renumbered(was=was, id=now) for was, now in names if was and was != now),
+        refused=tuple(NotImported(number=at, message=why) for at, why in wrong.items()),
+        left_out=read.left_out,
+        hidden=tuple(each.bullet_id for each in active if _hides(each.content)),
+        redacted=sum(_said(was) != _said(now) for was, now in zip(taken, kept, strict=True)),
+    )
+
+
+def _addition(bullet: Bullet, scope: PlaybookScope, doubts: tuple[Doubt, ...]) -> Delta:
+    """The change that brings a bullet in with its id, its counters and its times."""
+    return Delta(
+        id="",
+        type="add",
+        scope=scope,
+        section=bullet.section,
+        content=bullet.content,
+        keywords=bullet.keywords,
+        bullet_id=bullet.id,
+        origin="import",
+        doubts=doubts,
+        after=(bullet,),
+    )
+
+
+def _doubts(bullet: Bullet, vouched: Vouched) -> tuple[Doubt, ...]:
+    """What speaks against a bullet of a file: the same as against what was learnt, in all that it says."""
+    from daiku.core.playbook.doubts.judge import doubts_of_all  # when used
+
+    words = keywords_of(bullet.keywords)
+    return doubts_of_all((bullet.content, *words, bullet.section), trusted=vouched != "none")
+
+
+def _waits(addition: Delta, vouched: Vouched) -> bool:
+    """Whether a person has to look at it first. A lesson of several lines is as good as a short one where all of it was
+    looked through."""
+    from daiku.core.playbook.doubts.judge import LOOKED_AT  # when used
+
+    if vouched == "none":
+        return True
+    doubtful = len(addition.content) > LOOKED_AT or bool(set(addition.doubts) - {"long"})
+    return vouched == "harmless" and doubtful
+
+
+def _hides(content: str) -> bool:
+    return drop_hidden(content) != content
+
+
+def _said(bullet: Bullet) -> tuple[str, tuple[str, ...]]:
+    return bullet.content, bullet.keywords
+
+
+def file_text(path: Path) -> str:
+    """The text of a file. Raises UsageError."""
+    try:
+        if path.exists() and not path.is_file():
+            raise _wrong(text("playbook.file_no_file", path=str(path)))
+        if path.stat().st_size > LARGEST:
+            raise _wrong(text("playbook.file_large", path=str(path), most=LARGEST))
+        return text_of(path.read_bytes(), str(path))
+    except (OSError, ValueError) as wrong:
+        why = wrong.strerror if isinstance(wrong, OSError) else ""
+        raise _wrong(text("playbook.file_unread", path=str(path), why=why or str(wrong))) from None
+
+
+def text_of(data: bytes, name: str) -> str:
+    """What was read of `name`, as text. Raises UsageError."""
+    if len(data) > LARGEST:
+        raise _wrong(text("playbook.file_large", path=name, most=LARGEST))
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError:
+        raise _wrong(text("playbook.file_utf8", path=name)) from None
+
+
+async def vouched_for(file: Path, folder: Path, *, trusted: bool) -> Vouched:
+    """How far a person who names a file for the playbook of `folder` vouches for it; `trusted`: they trust the folder."""
+    places = _places(file)
+    if await _is_of_repository(*places):
+        return "none"
+    top = _top(folder)
+    came_with_it = any(place.is_relative_to(top) for place in places)
+    return "harmless" if came_with_it and not trusted else "whole"
+
+
+def _places(file: Path) -> tuple[Path, Path]:
+    """Where a file is named, and where it is."""
+    return file.absolute(), file.resolve()
+
+
+def _top(folder: Path) -> Path:
+    """The folder of the repository that a folder lies in, else the folder itself."""
+    real = folder.resolve()
+    return next((up for up in (real, *real.parents) if os.path.lexists(up / ".git")), real)
+
+
+async def _is_of_repository(*places: Path) -> bool:
+    """Whether a repository holds a file at one of the places, so that others may have written it: also where git cannot
+    say so."""
+    from daiku.tools.git.ownrun import run_git  # when used
+
+    for place in places:
+        if not may_be_repository(place.parent):
+            continue
+        done = await run_git(["ls-files", "--error-unmatch", "--", f":(literal){place.name}"], place.parent)
+        if done.code != _NOT_HELD:
+            return True
+    return False
+
+
+_NOT_HELD = 1
+"""What git ends with for a file that is none of the repository's; any other end says that it is, or nothing."""
+
+
+def _read(said: str) -> tuple[PlaybookForm, ReadText]:
+    """The form of a text, and what it holds. Raises UsageError."""
+    start = said.removeprefix("\ufeff").lstrip()
+    try:
+        if is_ace(said):
+            form, read = "ace", read_ace(said)
+        elif start.startswith(("[", "{")):
+            form, read = "json", read_json(said)
+        else:
+            form, read = "agents", read_agents(said)
+    except UnreadableText as wrong:
+        raise _wrong(text("playbook.file_json", why=wrong.place)) from None
+    if not read.bullets and start and form != "json":
+        raise _wrong(text("playbook.file_nothing"), text("playbook.file_forms"))
+    return form, read
+
+
+def _clean(bullet: Bullet, desk: PlaybookDesk) -> Bullet:
+    """The bullet without secrets, and with times only where they look like some."""
+    times = {name: value for name in ("created_at", "updated_at") if (value := _time(getattr(bullet, name)))}
+    return bullet.model_copy(
+        update={
+            "created_at": "",
+            "updated_at": "",
+            **times,
+            "helpful": min(bullet.helpful, MOST_COUNTED),
+            "harmful": min(bullet.harmful, MOST_COUNTED),
+            "section": section_name(desk.redact(bullet.section)),
+            "content": desk.redact(bullet.content),
+            "keywords": tuple(map(desk.redact, bullet.keywords)),
+        }
+    )
+
+
+def _time(said: str) -> str:
+    return said if len(said) <= 40 and all(char in "0123456789-:.TZ+" for char in said) else ""
+
+
+def _wrong(message: Text, hint: Text = NO_TEXT) -> UsageError:
+    return UsageError(Failure(kind="usage", message=message, hint=hint))

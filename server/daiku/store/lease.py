@@ -1,0 +1,156 @@
+"""Leases: the right to run in a session, for processes of many machines that share a PostgreSQL database."""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+import threading
+from contextlib import suppress
+
+from daiku.domain.errors import DaikuError
+from daiku.store.lock import LockLost
+from daiku.store.postgres import PostgresDatabase
+
+log = logging.getLogger(__name__)
+
+LEASE_SECONDS = 15.0
+"""How long a lease lasts by itself: a machine that has died is taken over from after this time."""
+RENEW_SECONDS = 4.0
+"""How often it is made to last on; three times may fail."""
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS leases(
+  session TEXT PRIMARY KEY, number INTEGER NOT NULL, holder TEXT NOT NULL, expires REAL NOT NULL);
+"""
+_NOW = "extract(epoch FROM clock_timestamp())::float8"
+"""The clock of the database: those of the machines need not agree."""
+# The number only ever rises, so the row stays when a lease is given back.
+_TAKE = (
+    "INSERT INTO leases AS here(session, number, holder, expires)"  # constants
+    f" VALUES(?, 1, ?, {_NOW} + {LEASE_SECONDS}) ON CONFLICT(session) DO UPDATE SET number = here.number + 1,"
+    f" holder = excluded.holder, expires = {_NOW} + {LEASE_SECONDS} WHERE here.expires < {_NOW} RETURNING number"
+)
+_RENEW = (
+    f"UPDATE leases SET expires = {_NOW} + {LEASE_SECONDS} WHERE session = ? AND number = ? RETURNING number"  # noqa: S608  # constants
+)
+_GIVE_BACK = "UPDATE leases SET expires = 0, holder = '' WHERE session = ? AND number = ?"
+_HELD = f"SELECT 1 FROM leases WHERE session = ? AND expires >= {_NOW}"  # noqa: S608  # constants
+
+
+class Lease:
+    """The right to run in one session: a `Lock` that runs out by itself unless it is renewed."""
+
+    def __init__(self, session: str, leases: Leases) -> None:
+        self._session = session
+        self._leases = leases
+        self._ours = False
+
+    def acquire(self) -> bool:
+        """True when the lease is ours now; False when somebody else holds it. Raises DaikuError."""
+        taken = self._leases.take(self._session)
+        self._ours = self._ours or taken
+        return taken
+
+    def is_free(self) -> bool:
+        """True when nobody holds it at this moment. Raises DaikuError."""
+        return self._leases.is_free(self._session)
+
+    def release(self) -> None:
+        """Let go; safe to call twice. Where the database cannot be told, the lease runs out."""
+        if self._ours:
+            self._ours = False
+            self._leases.give_back(self._session)
+
+
+class Leases:
+    """The leases of one process: the `Locks` of a PostgreSQL database. A thread with a connection of its own renews
+    them, as long as there are any."""
+
+    def __init__(self, database: PostgresDatabase, *, renew_seconds: float = RENEW_SECONDS) -> None:
+        self._db = database
+        self._db.prepare(_SCHEMA)
+        self._holder = f"{socket.gethostname()}:{os.getpid()}"
+        self._renew_seconds = renew_seconds
+        self._numbers: dict[str, int] = {}
+        self._lost: set[str] = set()
+        self._alone = threading.Lock()
+        self._thread: threading.Thread | None = None
+        self._end = threading.Event()
+
+    def of(self, session: str) -> Lease:
+        return Lease(session, self)
+
+    def holds(self, session: str) -> bool:
+        return session in self._numbers
+
+    def number(self, session: str) -> int:
+        number = self._numbers.get(session)
+        if number is None or session in self._lost:
+            raise LockLost
+        return number
+
+    def take(self, session: str) -> bool:
+        """Try to get the lease. It is on the server's disk: were it forgotten, its number would be given twice."""
+        if session in self._numbers:
+            return False
+        with self._db.durable():
+            row = self._db.first(_TAKE, (session, self._holder))
+        if row is None:
+            return False
+        with self._alone:
+            self._lost.discard(session)
+            self._numbers[session] = row[0]
+            if self._thread is None:
+                self._end = threading.Event()
+                self._thread = threading.Thread(
+                    target=self._renew, args=(self._end,), name="daiku-leases", daemon=True
+                )
+                self._thread.start()
+        return True
+
+    def is_free(self, session: str) -> bool:
+        """Whether nobody holds the lease at this moment."""
+        return session not in self._numbers and self._db.first(_HELD, (session,)) is None
+
+    def give_back(self, session: str) -> None:
+        """Let go of the lease."""
+        with self._alone:
+            number = self._numbers.pop(session, None)
+            self._lost.discard(session)
+            if not self._numbers:
+                self._end.set()
+                self._thread = None
+        if number is None:
+            return
+        try:
+            self._db.write(_GIVE_BACK, (session, number))
+        except DaikuError:
+            log.warning("the lease of %s was not given back: it runs out", session)
+
+    def close(self) -> None:
+        """Give back what is still held."""
+        for session in tuple(self._numbers):
+            self.give_back(session)
+
+    def _renew(self, ended: threading.Event) -> None:
+        """Make the leases last on until there are none any more."""
+        own = PostgresDatabase(self._db.url)
+        wait = self._renew_seconds
+        while not ended.wait(wait):
+            with self._alone:
+                held = dict(self._numbers)
+            try:
+                lost = {s for s, number in held.items() if own.first(_RENEW, (s, number)) is None}
+                wait = self._renew_seconds
+            except DaikuError as wrong:
+                log.warning("leases could not be renewed: %s", wrong.failure.message)
+                wait = min(1.0, self._renew_seconds)
+                continue
+            with self._alone:
+                for session in lost:
+                    if self._numbers.get(session) == held[session] and session not in self._lost:
+                        self._lost.add(session)
+                        log.warning("another process has taken %s over", session)
+        with suppress(DaikuError):
+            own.close()

@@ -1,0 +1,76 @@
+"""Opens the database that a path or an address names, with the locks that belong to it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager, closing, nullcontext
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeAlias
+
+from daiku.domain.errors import Failure, UsageError
+from daiku.store.database import Database
+from daiku.store.lock import FileLocks, Locks, MemoryLocks, locks_beside
+from daiku.store.sqlite import connect
+from daiku.texts.text import text
+
+if TYPE_CHECKING:
+    from daiku.store.postgres import PostgresDatabase
+
+SERVER = ("postgresql", "postgres")
+"""The schemes of an address that names a server; `sqlite` names a file."""
+
+Place: TypeAlias = "Path | PostgresDatabase | None"
+"""Where tables are: in a file, on a server, or in memory."""
+
+
+def place_of(address: str, usual: Path) -> Path | str:
+    """The file or the server that `storage.database_url` names; `usual` where it is empty. Raises UsageError."""
+    if not address:
+        return usual
+    scheme, is_url, rest = address.partition("://")
+    if is_url and scheme in SERVER:
+        from daiku.store.postgres_faults import check_address  # when used
+
+        check_address(address)
+        return address
+    if scheme == "sqlite" and rest.startswith("/") and len(rest) > 1:
+        return Path(rest[1:]).expanduser().absolute()
+    raise UsageError(Failure(kind="usage", message=text("store.no_such_url"), hint=text("store.urls")))
+
+
+def opened_place(place: Path | str | None) -> Place:
+    """A server is connected to, once for all tables; a file is opened by whoever has tables there. Raises UsageError."""
+    if not isinstance(place, str):
+        return place
+    from daiku.store.postgres import PostgresDatabase  # when used
+
+    return PostgresDatabase(place)
+
+
+def open_tables(place: Place, schema: str) -> Database:
+    """The tables of `schema`, made where they are missing: in the file by a connection of their own. Raises
+    UsageError."""
+    if place is None or isinstance(place, Path):
+        return connect(place, schema)
+    place.prepare(schema)
+    return place
+
+
+def rare_tables(place: Place, schema: str) -> Callable[[], AbstractContextManager[Database]]:
+    """Gives the tables of `schema`, for those who seldom ask: a file is open only meanwhile."""
+    if isinstance(place, Path):
+        return lambda: closing(connect(place, schema))
+    opened = cache(partial(open_tables, place, schema))
+    return lambda: nullcontext(opened())
+
+
+def locks_of(place: Place) -> Locks:
+    """The locks of the sessions that are kept there."""
+    if place is None:
+        return MemoryLocks()
+    if isinstance(place, Path):
+        return FileLocks(locks_beside(place))
+    from daiku.store.lease import Leases  # when used
+
+    return Leases(place)

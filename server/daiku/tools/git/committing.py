@@ -1,0 +1,75 @@
+"""Commits: what is named or changed is staged and committed, and no program is run that a repository names."""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from daiku.domain.labels import Label
+from daiku.domain.tools import ToolResult
+from daiku.tools.face import Face
+from daiku.tools.git.git import Repository, StatusArgs, answer, repository_of, status
+from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
+
+_LINK = "160000"
+"""The mode of the entry of a repository within the repository."""
+
+
+class CommitArgs(Args):
+    message: str = Field(min_length=1, description="the commit's message")
+    paths: tuple[str, ...] = Field(default=(), description="staged first")
+    all: bool = Field(default=False, description="stage every change of tracked files")
+
+
+async def commit(args: CommitArgs, context: ToolContext) -> ToolResult:
+    """Stage what is named and commit; hooks of the repository are not run, and nothing is signed."""
+    placed = await repository_of(args.paths, context)
+    if isinstance(placed, ToolResult):
+        return placed
+    found, names = placed
+    for wanted, options in ((names, ()), ([":(top)"] if args.all else [], ("--update",))):
+        if wanted and (why := await _stage(found, wanted, options)):
+            return failed(why)
+    if not await _is_there_something(found):
+        return failed("Nothing is staged, so there is nothing to commit. Name `paths`, or say `all`.")
+    told = ["commit", "--no-gpg-sign", "--no-verify", "--cleanup=strip", "--file=-"]
+    # The message goes through standard input: it cannot be taken for an option.
+    return await answer(told, "", (), context, "Committed.", stdin=args.message)
+
+
+async def _stage(found: Repository, names: list[str], options: tuple[str, ...]) -> str:
+    """Stage the files of these names; why it could not be done, empty where it was. Of a repository within this one
+    only its commit is staged: git would look through its files with the programs that its own settings name."""
+    pathspecs = [name if name == ":(top)" else f":(literal){name}" for name in names]
+    code, listed = await found.names(["ls-files", "-z", "--stage", "--", *pathspecs], literal=False)
+    links = [entry.partition("\t")[2] for entry in listed.split("\0") if entry.startswith(_LINK)]
+    of_files = [spec for name, spec in zip(names, pathspecs, strict=True) if name.rstrip("/") not in links]
+    said = listed
+    if code == 0 and of_files:
+        left_out = [f":(exclude,literal){name}" for name in links]
+        code, said = await found.run(["add", *options, "--", *of_files, *left_out], literal=False)
+    if code == 0 and links:
+        code, said = await found.run(["update-index", "--", *links])
+    return f"git add failed with exit code {code}:\n{said}" if code else ""
+
+
+async def _is_there_something(found: Repository) -> bool:
+    """Whether there is something to commit. Where nothing is, git would tell of all that has changed, and for that look
+    into the repositories within this one."""
+    staged, _ = await found.run(["diff", "--cached", "--quiet", "--no-ext-diff", "--ignore-submodules=dirty"])
+    merging, _ = await found.run(["rev-parse", "--verify", "--quiet", "MERGE_HEAD"])
+    return staged != 0 or merging == 0
+
+
+async def preview_commit(args: CommitArgs, context: ToolContext) -> Preview | ToolResult:
+    """What would be in the commit."""
+    seen = await status(StatusArgs(paths=args.paths), context)
+    if not seen.ok:
+        return seen
+    return Preview(f"{args.message}\n\n{seen.text}")
+
+
+COMMIT = Tool(
+    "git/commit", "command", CommitArgs, commit, preview=preview_commit,
+    face=Face("git-commit", Label("Commit", "コミット"), "{message}"),
+    description="Commit what is staged, or stage and commit. Only when the person asked for a commit.",
+)  # fmt: skip

@@ -1,0 +1,260 @@
+"""The work tree of one item on a branch of its own: made or taken over, its state kept as commits, what it changed."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import stat
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from daiku.dataclass import dataclass
+from daiku.store.yard import take_away
+from daiku.tools.git.mirror import holding
+from daiku.tools.git.ownrun import COMMIT, SECONDS, OwnGit, is_branch
+from daiku.tools.git.refusals import GitRefusal, refusal_of, refused
+from daiku.tools.git.remote import PRIVATE
+
+_LEFT = f"{PRIVATE}left/"
+_LINK = "160000"
+"""The mode of a submodule's entry."""
+_NONE = "0" * 40
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who commits."""
+
+    name: str
+    email: str
+
+
+@dataclass(frozen=True, slots=True)
+class ItemTree:
+    """A work tree at `place` on `branch` of the bare copy `mirror`; `notes` is what git notes of it there.
+    `taken_over`: it was there, with whatever was not committed in it."""
+
+    place: Path
+    mirror: Path
+    branch: str
+    notes: Path
+    taken_over: bool = False
+
+    @property
+    def git(self) -> OwnGit:
+        return OwnGit(self.notes, self.place)
+
+    @property
+    def ref(self) -> str:
+        return f"refs/heads/{self.branch}"
+
+
+async def checkout(
+    mirror: Path, branch: str, start: str, place: Path, identity: Identity, *, pushed: str = ""
+) -> ItemTree | GitRefusal:
+    """The work tree at `place` on `branch`: the one that is there, or a new one from the branch as it stands in the
+    copy, or from the commit `start` where there is no such branch. `pushed`: the item's last commit on the server. A
+    branch that is not built on it is of an earlier time: it is kept below `refs/daiku/left`, and the tree made
+    anew. `exists`: the branch is in use elsewhere, or something else lies at `place`."""
+    wanted = pushed or start
+    if not is_branch(branch) or (wanted and not COMMIT.fullmatch(wanted)):
+        return refused("unusable")
+    async with holding(mirror) as held:
+        if not held:
+            return refused("unreachable")
+        own = OwnGit(mirror)
+        there = await own.commit_of(f"refs/heads/{branch}")
+        target = there or wanted
+        if pushed and there and not await own.descends(there, pushed):
+            target = pushed
+        if not target:
+            return refused("unusable")  # no commit at all
+        if not await own.commit_of(target):
+            return refused("gone")
+        for who, value in (("user.name", identity.name), ("user.email", identity.email)):
+            await own.run("config", who, value)
+        if why := await asyncio.to_thread(_elsewhere, mirror, branch, place):
+            return why
+        notes = await asyncio.to_thread(_notes_of, mirror, place)
+        if notes and target == there and await _usable(notes, place, branch):
+            return ItemTree(place, mirror, branch, notes, taken_over=True)
+        if why := await asyncio.to_thread(_cleared, mirror, place):
+            return why
+        return await _made(own, ItemTree(place, mirror, branch, mirror), there, target)
+
+
+async def _made(own: OwnGit, tree: ItemTree, there: str, target: str) -> ItemTree | GitRefusal:
+    if there and there != target:
+        await own.run("update-ref", f"{_LEFT}{there}", there)
+    if there != target:
+        moved = await own.run("update-ref", tree.ref, target, there or _NONE)
+        if (why := refusal_of(moved)) is not None:
+            return why
+    tree.place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    done = await own.run("worktree", "add", "--quiet", "--no-guess-remote", str(tree.place), tree.branch)
+    if (why := refusal_of(done)) is not None:
+        await asyncio.to_thread(_cleared, tree.mirror, tree.place)
+        return why
+    notes = await asyncio.to_thread(_notes_of, tree.mirror, tree.place)
+    return ItemTree(tree.place, tree.mirror, tree.branch, notes) if notes else refused("damaged")
+
+
+async def snapshot(tree: ItemTree, message: str, identity: Identity) -> str | GitRefusal:
+    """Make all that is not committed one commit on the item's branch; its id, empty where nothing has changed. Ignored
+    files stay out, and so do repositories within the tree and what is neither file nor link."""
+    await asyncio.to_thread(_without_old_lock, tree.notes)
+    left_out = await _left_out(tree)
+    if isinstance(left_out, GitRefusal):
+        return left_out
+    paths = "\0".join([":(top)", *(f":(top,exclude,literal){name}" for name in left_out)])
+    done = await tree.git.run("add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul", stdin=paths)
+    if (why := refusal_of(done)) is not None:
+        return why
+    head = await tree.git.commit_of(tree.ref)
+    written = await tree.git.run("write-tree")
+    if (why := refusal_of(written)) is not None:
+        return why
+    before = (await tree.git.run("rev-parse", "--verify", "--quiet", f"{head}^{{tree}}")).text.strip()
+    if not head or not before:
+        return refused("damaged")
+    if before == written.text.strip():
+        return ""
+    who = {f"GIT_{role}_NAME": identity.name for role in ("AUTHOR", "COMMITTER")}
+    who |= {f"GIT_{role}_EMAIL": identity.email for role in ("AUTHOR", "COMMITTER")}
+    said = message.replace("\0", "").encode("utf-8", "replace").decode().strip() or tree.branch
+    made = await tree.git.run("commit-tree", written.text.strip(), "-p", head, "-F", "-", stdin=said, env=who)
+    if (why := refusal_of(made)) is not None:
+        return why
+    commit = made.text.strip()
+    return refusal_of(await tree.git.run("update-ref", tree.ref, commit, head)) or commit
+
+
+async def changed_paths(tree: ItemTree, base: str, commit: str) -> tuple[str, ...] | GitRefusal:
+    """The paths that `commit` has changed since it left `base`, both names of what was renamed."""
+    if not COMMIT.fullmatch(base) or not COMMIT.fullmatch(commit):
+        return refused("unusable")
+    told = ("diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-textconv")
+    done = await tree.git.run(*told, "--ignore-submodules=none", f"{base}...{commit}", "--")
+    return refusal_of(done) or tuple(filter(None, done.text.split("\0")))
+
+
+async def remove(mirror: Path, place: Path) -> None:
+    """Take the work tree of `mirror` at `place` away; its branch stays in the copy. What is nobody's tree stays."""
+    async with holding(mirror) as held:
+        if held:
+            await asyncio.to_thread(_cleared, mirror, place)
+
+
+async def _left_out(tree: ItemTree) -> list[str] | GitRefusal:
+    """What is never part of a snapshot: git would look into repositories within the tree with the settings that lie
+    there, and stops at what it cannot add."""
+    tracked = await tree.git.run("ls-files", "-z", "--stage")
+    strange = await tree.git.run("ls-files", "-z", "--others", "--exclude-standard")
+    for done in (tracked, strange):
+        if (why := refusal_of(done)) is not None:
+            return why
+    entries = [entry.partition("\t") for entry in tracked.text.split("\0") if entry]
+    links = [name for what, _, name in entries if what.startswith(_LINK)]
+    inner = [name.rstrip("/") for name in strange.text.split("\0") if name.endswith("/")]
+    odd = await asyncio.to_thread(_odd, tree.place, [name for _, _, name in entries])
+    return [*links, *inner, *odd]
+
+
+def _odd(place: Path, names: list[str]) -> list[str]:
+    """Those of `names` that are neither file, folder nor link any more: a pipe, a socket."""
+    found: list[str] = []
+    for name in names:
+        with suppress(OSError):
+            mode = os.lstat(os.path.join(place, name)).st_mode  # noqa: PTH118  # as many as there are files
+            if not (stat.S_ISREG(mode) or stat.S_ISLNK(mode) or stat.S_ISDIR(mode)):
+                found.append(name)
+    return found
+
+
+def _notes(mirror: Path) -> list[tuple[Path, Path]]:
+    """What the copy notes of work trees, and where each one lies."""
+    found: list[tuple[Path, Path]] = []
+    for note in mirror.glob("worktrees/*"):
+        with suppress(OSError):
+            found.append((note, Path((note / "gitdir").read_text("utf-8").strip()).parent))
+    return found
+
+
+def _notes_of(mirror: Path, place: Path) -> Path | None:
+    return next((note for note, where in _notes(mirror) if where.resolve() == place.resolve()), None)
+
+
+def _elsewhere(mirror: Path, branch: str, place: Path) -> GitRefusal | None:
+    """`exists` where another work tree has the branch. Notes of trees that are gone are taken away."""
+    for note, where in _notes(mirror):
+        if where.resolve() == place.resolve():
+            continue
+        if not (where / ".git").exists():
+            shutil.rmtree(note, ignore_errors=True)
+        elif _branch(note) == branch:
+            return refused("exists")
+    return None
+
+
+def _branch(note: Path) -> str:
+    """The branch that a work tree stands on, by its notes."""
+    with suppress(OSError):
+        return (note / "HEAD").read_text("utf-8").partition("refs/heads/")[2].strip()
+    return ""
+
+
+async def _usable(notes: Path, place: Path, branch: str) -> bool:
+    """Whether the tree at `place` was wholly made, on `branch`. A lock that a killed git left is taken away."""
+    if not await asyncio.to_thread(_stands, notes, place, branch):
+        return False
+    return (
+        await OwnGit(notes, place).run("ls-files", "-z", "--stage", "--error-unmatch", "--", ".")
+    ).code == 0
+
+
+def _stands(notes: Path, place: Path, branch: str) -> bool:
+    # While git makes a work tree it is `locked`.
+    if (notes / "locked").exists() or not (notes / "index").is_file():
+        return False
+    entry = place / ".git"
+    if entry.is_symlink() or not entry.is_file() or _branch(notes) != branch:
+        return False
+    for lock in (notes / "index.lock", notes / "HEAD.lock"):
+        lock.unlink(missing_ok=True)
+    return _named(entry).resolve() == notes.resolve()
+
+
+def _without_old_lock(notes: Path) -> None:
+    """Take away the lock of a git that was killed in this tree: none of ours takes so long."""
+    lock = notes / "index.lock"
+    with suppress(OSError):
+        if time.time() - lock.stat().st_mtime > SECONDS:
+            lock.unlink()
+
+
+def _cleared(mirror: Path, place: Path) -> GitRefusal | None:
+    """Take away a work tree of `mirror` at `place`, whatever is left of it; `exists` where something else is there."""
+    notes = _notes_of(mirror, place)
+    if place.is_symlink() or (place.exists() and not place.is_dir()):
+        return refused("exists")
+    if place.is_dir() and notes is None and any(place.iterdir()) and not _was_ours(mirror, place):
+        return refused("exists")
+    if place.is_dir():
+        take_away(place)
+    if notes is not None:
+        shutil.rmtree(notes, ignore_errors=True)
+    return refused("unusable") if place.exists() else None
+
+
+def _was_ours(mirror: Path, place: Path) -> bool:
+    """Whether the folder is a work tree whose notes were lost, with a copy that was made anew."""
+    return _named(place / ".git").parent.resolve() == (mirror / "worktrees").resolve()
+
+
+def _named(entry: Path) -> Path:
+    """The git folder that the file `.git` of a work tree names."""
+    with suppress(OSError, ValueError):
+        return Path(entry.read_text("utf-8").partition(":")[2].strip())
+    return Path()

@@ -1,0 +1,124 @@
+"""Git as Daiku runs it on its own copies: no person's settings, no programs of a repository, and no transport but where one is named."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+
+from daiku.dataclass import dataclass
+from daiku.tools.sandbox import safe_path
+from daiku.tools.shell.capture import ProgramResult, run_program
+from daiku.tools.shell.gitsettings import FOR_TOOLS, REACHES_NOTHING, Settings, git_settings
+from daiku.tools.shell.process import reaper_argv
+
+SECONDS = 300.0
+"""How long git may take for what it does on this machine."""
+LARGEST = 256_000_000
+"""Bytes of a list of git's that is read as a whole."""
+COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
+_NOWHERE = "/dev/null"
+# Without a home there are no settings, no list of passwords (.netrc), and no ignored files of one person.
+_ENVIRONMENT: Mapping[str, str] = {
+    "HOME": _NOWHERE,
+    "LC_ALL": "C.UTF-8",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_SYSTEM": _NOWHERE,
+    "GIT_CONFIG_GLOBAL": _NOWHERE,
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_ATTR_NOSYSTEM": "1",
+    **REACHES_NOTHING,
+}
+_OWN: Settings = (
+    ("core.excludesFile", _NOWHERE),
+    ("core.protectHFS", "true"),
+    ("core.protectNTFS", "true"),
+    ("core.logAllRefUpdates", "false"),
+    ("core.autocrlf", "false"),
+    ("diff.ignoreSubmodules", "all"),
+    ("advice.detachedHead", "false"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnGit:
+    """A git folder of ours, and the work tree that is used with it (None: it has none). Both are named to git: what
+    lies at `.git` in a work tree is not looked at."""
+
+    folder: Path
+    tree: Path | None = None
+
+    async def run(
+        self,
+        *argv: str,
+        stdin: str | None = None,
+        env: Mapping[str, str] | None = None,
+        settings: Settings = (),
+        seconds: float = SECONDS,
+    ) -> ProgramResult:
+        """What came of git with `argv`; a transport is out of its reach."""
+        places = {"GIT_DIR": str(self.folder)}
+        if self.tree is not None:
+            places["GIT_WORK_TREE"] = str(self.tree)
+        return await run_git(
+            list(argv),
+            self.tree or self.folder,
+            stdin=stdin,
+            env={**places, **(env or {})},
+            settings=settings,
+            seconds=seconds,
+        )
+
+    async def commit_of(self, name: str) -> str:
+        """The commit that `name` (a full ref or a commit's id) stands for; empty where there is none."""
+        done = await self.run("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+        found = done.text.strip()
+        return found if done.code == 0 and COMMIT.fullmatch(found) else ""
+
+    async def descends(self, commit: str, ancestor: str) -> bool:
+        """Whether `ancestor` is `commit` or one of those that it was made from."""
+        return (await self.run("merge-base", "--is-ancestor", ancestor, commit)).code == 0
+
+
+async def run_git(
+    argv: list[str],
+    cwd: Path,
+    *,
+    stdin: str | None = None,
+    env: Mapping[str, str] | None = None,
+    settings: Settings = (),
+    seconds: float = SECONDS,
+    inherited: tuple[int, ...] = (),
+) -> ProgramResult:
+    """Run git, and end it with all that it started when its time is over, the caller is cancelled or this process
+    dies. `settings` are stronger than those that hold for every one of these."""
+    path = safe_path(os.environ.get("PATH") or os.defpath, (cwd,) if cwd != Path("/") else ())
+    git = shutil.which("git", path=path)
+    if git is None:
+        return ProgramResult(127, "git is not installed")
+    given = git_settings((*FOR_TOOLS, *_OWN, *settings))
+    whole = {**_ENVIRONMENT, **given, "PATH": path, **(env or {})}
+    try:
+        return await run_program(
+            reaper_argv([git, "--no-pager", *argv]),
+            cwd,
+            whole,
+            stdin,
+            LARGEST,
+            seconds=seconds,
+            inherited=inherited,
+        )
+    except OSError as error:
+        return ProgramResult(1, str(error))
+
+
+def is_branch(name: str) -> bool:
+    """Whether `name` may be a branch: by git's rules for names, and nothing that git reads as something else."""
+    if not name or name in ("HEAD", "@") or len(name) > 240 or name.startswith(("-", "refs/", "/")):
+        return False
+    if re.search(r"[\x00-\x20\x7f~^:?*\[\\]|\.\.|@\{|//", name) or name.endswith(("/", ".")):
+        return False
+    return not any(part.startswith(".") or part.endswith(".lock") for part in name.split("/"))

@@ -1,0 +1,116 @@
+"""Writes the chunks of a session: numbered, without secrets, and only as long as the session is ours."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from daiku.domain.chunks import Chunk, decode_event, encode_event, iso_now
+from daiku.domain.events import EPHEMERAL, Delta, Event, Thinking
+from daiku.store.database import Database
+from daiku.store.lock import LockLost, Locks
+from daiku.trace.rows import INSERT, INSERT_AS_HOLDER, Row, fenced, row_of, unknown
+
+BLOCK = 256
+"""Sequence numbers reserved at once: one small write per block instead of one per delta."""
+
+PERSONS_WORD = frozenset({"approval_given", "input_given"})
+"""Events that a power cut must not take away: nobody likes to be asked twice."""
+
+Redact = Callable[[str], str]
+
+
+class SessionWriter:
+    """Gives out a session's sequence numbers and writes its chunks."""
+
+    def __init__(self, db: Database, session: str, redact: Redact, locks: Locks) -> None:
+        self._db = db
+        self._session = session
+        self._redact = redact
+        self._locks = locks
+        self._next = 1
+        self._reserved = 0
+
+    def write(
+        self, run: str, parent: str | None, agent: str, events: Iterable[Event], *, surely: bool = False
+    ) -> list[Chunk]:
+        """Number, redact and store `events` as one transaction; only then are they returned. `surely`: a power
+        cut does not take them back either, nor what was written before; the person's word is always kept so.
+
+        Raises DaikuError where they cannot be stored (a full disk), LockLost where another process has the session now:
+        then none is.
+        """
+        time = iso_now()
+        chunks: list[Chunk] = []
+        rows: list[Row] = []
+        for event in events:
+            chunk = self._chunk(run, parent, agent, time, event)
+            chunks.append(chunk)
+            if event.type not in EPHEMERAL:
+                rows.append(row_of(chunk))
+                surely = surely or event.type in PERSONS_WORD
+        if rows and surely:
+            with self._db.durable():
+                self._store(rows)
+        elif rows:
+            self._store(rows)
+        return chunks
+
+    def _store(self, rows: list[Row]) -> None:
+        number = self._locks.number(self._session)
+        if number is not None:
+            self._store_as_holder(rows, number)
+        elif len(rows) == 1:
+            self._db.write(INSERT, rows[0])
+        else:
+            with self._db.transaction():
+                self._db.write_all(INSERT, rows)
+
+    def _store_as_holder(self, rows: list[Row], number: int) -> None:
+        """Store rows as long as the lease of that number stands: its row is held until they are stored."""
+        if len(rows) == 1:  # one question to the server in place of four
+            if self._db.first(INSERT_AS_HOLDER, (*rows[0], self._session, number)) is None:
+                raise LockLost
+            return
+        with fenced(self._db, number, self._session):
+            self._db.write_all(INSERT, rows)
+
+    @property
+    def last_seq(self) -> int:
+        """The last number given out by this writer; 0 before the first."""
+        return self._next - 1 if self._reserved else 0
+
+    def release(self) -> None:
+        """Return unused reserved sequence numbers, unless another writer reserved some since."""
+        if self._reserved:
+            self._db.write(
+                "UPDATE sessions SET reserved = ? WHERE id = ? AND reserved = ?",
+                (self._next - 1, self._session, self._reserved),
+            )
+            self._reserved = 0
+
+    def _chunk(self, run: str, parent: str | None, agent: str, time: str, event: Event) -> Chunk:
+        if isinstance(event, Delta | Thinking):  # the text alone: half as much to look through
+            clean = self._redact(event.text)
+            if clean != event.text:
+                event = type(event)(text=clean)
+            data = encode_event(event)
+        else:
+            written = encode_event(event)
+            data = self._redact(written)
+            if data != written:
+                event = decode_event(event.type, data)
+        return Chunk(self._take(), time, self._session, run, agent, event, data, parent)
+
+    def _take(self) -> int:
+        if self._next > self._reserved:
+            row = self._db.first(
+                "UPDATE sessions SET reserved = reserved + ? WHERE id = ? RETURNING reserved",
+                (BLOCK, self._session),
+            )
+            if row is None:
+                raise unknown("journal.no_session", self._session)
+            self._reserved = row[0]
+            self._next = self._reserved - BLOCK + 1
+        seq = self._next
+        self._next += 1
+        return seq

@@ -1,0 +1,54 @@
+"""What an answer of a forge's interface is read as: its shape, several of them, or the kind of refusal that a status is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TypeVar
+
+from pydantic import ConfigDict, JsonValue, ValidationError
+
+from daiku.domain.base import Frozen
+from daiku.domain.items.forge import RefusalKind
+
+
+class Shape(Frozen):
+    """As much of an answer as is looked at; whatever else stands there is passed over."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+AnyShape = TypeVar("AnyShape", bound=Shape)
+
+REFUSALS: Mapping[int, RefusalKind] = MappingProxyType(
+    {
+        301: "moved",
+        302: "moved",
+        307: "moved",
+        308: "moved",
+        401: "forbidden",
+        403: "forbidden",
+        404: "gone",
+        408: "unreachable",
+        410: "gone",
+        451: "gone",
+    }
+)
+"""What a status below 500 means on every forge."""
+
+
+def one(shape: type[AnyShape], data: JsonValue) -> AnyShape | None:
+    """The shape that an answer is; None where it is none of the kind."""
+    try:
+        return shape.model_validate(data)
+    except ValidationError:
+        return None
+
+
+def several(shape: type[AnyShape], data: JsonValue) -> tuple[AnyShape, ...] | None:
+    """The shapes that a list holds; None where it is no list of the kind."""
+    if not isinstance(data, list):
+        return None
+    found = tuple(one(shape, row) for row in data)
+    whole = tuple(row for row in found if row is not None)
+    return whole if len(whole) == len(found) else None

@@ -1,0 +1,140 @@
+"""Carries out what an item wants outside, each once: looked for where it was begun before, checked against the item."""
+
+from __future__ import annotations
+
+import logging
+
+from daiku.dataclass import dataclass, replace
+from daiku.domain.items.forge import PASSING, ForgeRefusal
+from daiku.domain.items.intents import (
+    DropKept,
+    IntentRecord,
+    KeepTree,
+    MarkReady,
+    OpenRequest,
+    Outcome,
+    PostComment,
+    PushBranch,
+    ShowProgress,
+)
+from daiku.texts.text import NO_TEXT, Text, text
+from daiku.work.intents import IntentStore
+from daiku.work.items import ItemStore
+from daiku.work.kept.pushing import Place, apply_git
+from daiku.work.record import Claim, ItemRecord
+from daiku.work.source import Source
+
+logger = logging.getLogger(__name__)
+MOST_COMMENTS = 50
+"""Comments of their own that one item may post."""
+MOST_CHARACTERS = 65_000
+
+
+@dataclass(frozen=True, slots=True)
+class Outside:
+    """Where the item's intents are carried out. `git` is None until its repository is there."""
+
+    items: ItemStore
+    intents: IntentStore
+    source: Source
+    claim: Claim
+    git: Place | None = None
+
+
+async def apply_open(outside: Outside) -> ForgeRefusal | None:
+    """Carry out what is open, in the order in which it was wanted. The first refusal that stops it: what passes leaves
+    its intent open, and those behind it, but git waits for no source and no source for git; anything else is noted and
+    the next intent has its turn. Raises ClaimLost."""
+    stopped: ForgeRefusal | None = None
+    waits = {True: outside.git is None, False: False}  # by whether git carries it out
+    for wanted in outside.intents.open(outside.claim.item):
+        of_git = isinstance(wanted.intent, PushBranch | KeepTree | DropKept)
+        record = outside.items.record(outside.claim.item)
+        if record is None:
+            return stopped
+        many = (
+            isinstance(wanted.intent, PostComment) and outside.intents.comments(record.item) >= MOST_COMMENTS
+        )
+        if why := text("work.many_comments", count=MOST_COMMENTS) if many else _why_not(wanted, record):
+            outside.intents.refuse(outside.claim, wanted.operation, why)
+            continue
+        if waits[of_git]:
+            continue
+        outside.intents.begin(outside.claim, wanted.operation)
+        found = await _carried_out(outside, record, wanted)
+        if isinstance(found, Outcome):
+            outside.intents.end(outside.claim, wanted, found)
+            _note(outside, wanted, found)
+            continue
+        if found.kind in PASSING:
+            waits[of_git], stopped = True, _worse(stopped, found)
+            continue
+        outside.intents.refuse(outside.claim, wanted.operation, found.message)
+        if isinstance(wanted.intent, KeepTree | DropKept):  # a precaution: the item goes on without it
+            logger.warning("%s", text("work.not_kept", item=record.item, why=found.message))
+        else:
+            stopped = _worse(stopped, found)
+    return stopped
+
+
+def _worse(first: ForgeRefusal | None, second: ForgeRefusal) -> ForgeRefusal:
+    """Of two refusals the one to go by: what does not pass by itself, else the first."""
+    return second if first is None or (first.kind in PASSING and second.kind not in PASSING) else first
+
+
+def _why_not(wanted: IntentRecord, record: ItemRecord) -> Text:
+    """Why an intent is none that this item may have; empty where it may."""
+    claim = record.claim
+    match wanted.intent:
+        case PushBranch(branch=branch) | MarkReady(branch=branch):
+            known = (
+                claim is not None
+                and branch == record.shown.branch
+                and branch not in (claim.default, claim.base)
+            )
+            return NO_TEXT if known else text("work.not_its_branch", branch=branch)
+        case OpenRequest(branch=branch, base=base, title=title, text=body):
+            known = claim is not None and branch == record.shown.branch and base == claim.base != branch
+            if not known:
+                return text("work.not_its_branch", branch=branch)
+            return text("work.too_long") if len(title) + len(body) > MOST_CHARACTERS else NO_TEXT
+        case PostComment(text=said) | ShowProgress(text=said):
+            return text("work.too_long") if len(said) > MOST_CHARACTERS else NO_TEXT
+        case _:
+            return NO_TEXT
+
+
+async def _carried_out(outside: Outside, record: ItemRecord, wanted: IntentRecord) -> Outcome | ForgeRefusal:
+    again = wanted.status == "sent"
+    match wanted.intent:
+        case PushBranch() | KeepTree() | DropKept() as of_git:
+            place = await _signed_in(outside, record)
+            if isinstance(place, ForgeRefusal):
+                return place
+            return await apply_git(place, record, of_git, again=again)
+        case _ as of_source:
+            return await outside.source.apply(record.key, wanted.operation, of_source, again)
+
+
+async def _signed_in(outside: Outside, record: ItemRecord) -> Place | ForgeRefusal:
+    """The item's place with the login as it is now: that of its beginning may have ended since."""
+    assert outside.git is not None, "git's turn comes when the repository is there"
+    assert record.claim is not None, "what is checked out was read before"
+    access = await outside.source.access(record.key, record.claim.clone_url)
+    if isinstance(access, ForgeRefusal):
+        return access
+    return replace(outside.git, remote=replace(outside.git.remote, secret=access.secret))
+
+
+def _note(outside: Outside, wanted: IntentRecord, found: Outcome) -> None:
+    match wanted.intent:
+        case PushBranch(commit=commit):
+            outside.items.note(outside.claim, pushed=commit)
+        case KeepTree():
+            outside.items.note(outside.claim, kept=found.reference)
+        case DropKept():
+            outside.items.note(outside.claim, kept="")
+        case OpenRequest() if found.reference:
+            outside.items.change(outside.claim, request_url=found.reference)
+        case _:
+            pass

@@ -1,0 +1,190 @@
+"""What comes of an item when its attempt has ended: a commit, a push, a request, one comment, and its state."""
+
+from __future__ import annotations
+
+from typing import assert_never
+
+from daiku.core.proof.evidence import Evidence
+from daiku.core.work.comments import Ending, Outcome, final_comment
+from daiku.core.work.request import RequestFacts, request_body, request_title
+from daiku.dataclass import dataclass
+from daiku.domain.items.forge import PASSING, ForgeRefusal, ItemText
+from daiku.domain.items.intents import (
+    REQUEST,
+    DropKept,
+    Intent,
+    KeepTree,
+    OpenRequest,
+    PostComment,
+    PushBranch,
+    SetState,
+)
+from daiku.domain.items.item import ItemState
+from daiku.domain.runs import RunResult
+from daiku.settings.config import Config
+from daiku.texts.text import NO_TEXT, Text, text
+from daiku.tools.git.itemtree import remove, snapshot
+from daiku.tools.git.refusals import GitRefusal
+from daiku.work.applying import Outside, apply_open
+from daiku.work.kept.asking import KEEP
+from daiku.work.kept.pushing import Place, as_refusal, commit_message
+from daiku.work.record import PAUSES, ItemRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """An item whose attempt has ended. `given_back`: the worker is to stop. `evidence` is what the run did, by the
+    record."""
+
+    outside: Outside
+    config: Config
+    language: str
+    place: Place
+    text: ItemText
+    result: RunResult
+    evidence: Evidence
+    given_back: bool
+
+    @property
+    def record(self) -> ItemRecord:
+        found = self.outside.items.record(self.outside.claim.item)
+        assert found is not None, "a claimed item is on record"
+        return found
+
+    def want(self, operation: str, intent: Intent) -> None:
+        self.outside.intents.want(self.outside.claim, operation, intent)
+
+
+async def end_item(ended: Ended) -> ItemState:
+    """Keep what was done, tell what came of it, and note the item's state. Raises ClaimLost, DaikuError."""
+    result = ended.result
+    if result.status == "paused":
+        return await _paused(ended)
+    # From here on the run has ended: who goes on after this process does not work it again.
+    ended.outside.items.note(ended.outside.claim, ended=result)
+    refused = await _pushed(ended)
+    if refused is not None and refused.kind in PASSING:
+        return later(ended.outside, refused)
+    if refused is not None and result.status != "cancelled":
+        return await _over(ended, "failed", "failed", refused.message)
+    why = result.error.message if result.error is not None else NO_TEXT
+    match result.status:
+        case "cancelled":
+            record = ended.record
+            state: ItemState = "done" if record.facts.merged else "stopped"
+            return await _over(ended, state, "stopped", record.shown.error or why or text("work.cancelled"))
+        case "failed":
+            return await _over(ended, "failed", "failed", why)
+        case "limit" | "completed":
+            _want_request(ended)
+            refused = await apply_open(ended.outside)
+            if refused is not None and refused.kind in PASSING:
+                return later(ended.outside, refused)
+            if refused is not None:
+                return await _over(ended, "failed", "failed", refused.message)
+            return await _over(ended, "done", "limit" if result.status == "limit" else "done", why)
+        case _:
+            assert_never(result.status)
+
+
+async def _pushed(ended: Ended) -> ForgeRefusal | None:
+    """Make what is not committed a commit, and have the branch on the server where it is now; why it is not."""
+    place, record = ended.place, ended.record
+    made = await snapshot(place.tree, commit_message(ended.text.title, record.key), place.identity)
+    if isinstance(made, GitRefusal):
+        return as_refusal(made)
+    head = await place.tree.git.commit_of(place.tree.ref)
+    before = record.facts.pushed or (record.facts.base_commit if ended.text.head else "")
+    if head not in (before, record.facts.base_commit):
+        ended.want("push", PushBranch(branch=place.tree.branch, commit=head, expected=before))
+    return await apply_open(ended.outside)
+
+
+def _want_request(ended: Ended) -> None:
+    """Want the request, where an issue's branch has something in it."""
+    record, result = ended.record, ended.result
+    # In a round the request is there, with what people wrote into it since.
+    if not record.facts.pushed or record.key.kind != "issue" or record.facts.rounds:
+        return
+    number, done = int(record.key.name), ended.evidence
+    facts = RequestFacts(
+        number=number,
+        asked_by=ended.text.author,
+        words=result.text,
+        commands=done.commands,
+        files=done.files,
+        leftovers=tuple(f"{each.path}: {each.text}" for each in done.leftovers),
+    )
+    wanted = OpenRequest(
+        branch=ended.place.tree.branch,
+        base=ended.text.base,
+        title=request_title(ended.text.title, number),
+        text=request_body(facts, ended.language),
+    )
+    ended.want(REQUEST, wanted)
+
+
+async def _paused(ended: Ended) -> ItemState:
+    """It waits for an answer, was paused by a person, or is given back. Its tree is kept, so that any machine can go
+    on with it."""
+    outside, record = ended.outside, ended.record
+    back = ended.given_back and record.wanted not in PAUSES
+    state: ItemState = "waiting" if record.facts.question else "queued" if back else "paused"
+    if state == "paused":
+        told = final_comment(Ending("paused"), ended.language)
+        ended.want(f"paused-{outside.claim.fence}", PostComment(text=told))
+    if ended.place.is_elsewhere:
+        ended.want(KEEP, KeepTree(name=ended.text.title, of=f"pause-{outside.claim.fence}"))
+    if state != "queued":
+        ended.want("state", SetState(state=state))
+    await apply_open(outside)
+    kept = outside.intents.find(outside.claim.item, KEEP)
+    outside.items.note(outside.claim, whole=kept is not None and kept.status == "done")
+    outside.items.change(outside.claim, state=state)
+    return state
+
+
+async def _over(ended: Ended, state: ItemState, outcome: Outcome, why: Text) -> ItemState:
+    """The last comment and labels; the item's state is the last that is written."""
+    record, result = ended.record, ended.result
+    told = Ending(
+        outcome,
+        words=result.text if outcome in ("done", "limit") else "",
+        why=why,
+        request_url=record.shown.request_url,
+        label=ended.config.work.labels.todo,
+        asked_by=ended.text.author if record.key.source != "files" else "",
+    )
+    ended.want(f"final-{record.run}-{outcome}", PostComment(text=final_comment(told, ended.language)))
+    ended.want("state", SetState(state=state))
+    kept = ended.outside.intents.find(record.item, KEEP)
+    if kept is not None and isinstance(kept.intent, KeepTree):
+        ended.want(KEEP, DropKept())
+    again = await apply_open(ended.outside)
+    if again is not None and again.kind in PASSING:
+        return later(ended.outside, again)
+    await _cleared_away(ended)
+    in_review = outcome == "done" and is_reviewed(record)
+    facts = ended.record.facts.model_copy(update={"ended": None, "in_review": in_review})
+    ended.outside.items.change(ended.outside.claim, state=state, error=why, facts=facts)
+    return state
+
+
+def later(outside: Outside, why: ForgeRefusal) -> ItemState:
+    """The next look goes on with what is open."""
+    outside.items.change(outside.claim, state="queued", error=why.message)
+    return "queued"
+
+
+async def _cleared_away(ended: Ended) -> None:
+    """The work tree goes where all that is in it is on the server, or there is nothing in it."""
+    facts, tree = ended.record.facts, ended.place.tree
+    if await tree.git.commit_of(tree.ref) in (facts.pushed, facts.base_commit):
+        await remove(tree.mirror, tree.place)
+
+
+def is_reviewed(record: ItemRecord) -> bool:
+    """Whether there is a request with work of ours in it, which people and checks look at."""
+    if record.key.kind == "request":
+        return bool(record.facts.pushed)
+    return bool(record.shown.request_url)

@@ -1,0 +1,1 @@
+"""Markdown files of a folder as work items, to try them without a forge."""

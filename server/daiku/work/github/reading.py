@@ -1,0 +1,213 @@
+"""An item as it stands: its text, who is believed in it, and why it cannot be worked."""
+
+from __future__ import annotations
+
+from daiku.dataclass import dataclass
+from daiku.domain.items.forge import ForgeRefusal, ItemText, RefusalKind, Said
+from daiku.domain.items.item import ItemKey
+from daiku.texts.text import Text, text
+from daiku.work.github.calls import Calls
+from daiku.work.github.shapes import Comment, Issue, Pull, Repository, Review, User, moment
+from daiku.work.github.trust import Believed, edited_by_others, last_labelling
+from daiku.work.marks import OURS
+from daiku.work.source import Strip
+
+MAX_CHARACTERS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """Who we are on GitHub: `bot` is the login that is assigned, `us` the one that we write as; `strip` takes out of a
+    text what a person does not see."""
+
+    bot: str
+    us: str
+    strip: Strip
+
+    def is_ours(self, user: User | None, body: str) -> bool:
+        """Our own words are never a task (C2.13). Of a person whose token we use only what is marked is ours."""
+        if OURS in body:
+            return True
+        return user is not None and any(
+            user.is_called(name) for name in (self.bot, self.us if self.us.endswith("[bot]") else "")
+        )
+
+
+async def read_item(calls: Calls, key: ItemKey, label: str, account: Account) -> ItemText | ForgeRefusal:
+    """The item as it stands now, or why it cannot be worked."""
+    repository = await calls.get(Repository, calls.root)
+    if isinstance(repository, ForgeRefusal):
+        return repository
+    if refused := await _closed_to_us(calls, repository):
+        return refused
+    issue = await calls.get(Issue, f"{calls.root}/issues/{key.name}")
+    if isinstance(issue, ForgeRefusal):
+        return issue
+    if refused := _not_workable(issue):
+        return refused
+    pull: Pull | ForgeRefusal | None = None
+    if key.kind == "request":
+        pull = await calls.get(Pull, f"{calls.root}/pulls/{key.name}")
+        if isinstance(pull, ForgeRefusal):
+            return pull
+        if pull.head.repo is None:
+            return _refusal("moved", text("github.no_head"))
+    believed = Believed(calls)
+    trusted = await _body_trusted(calls, issue, label, believed, account)
+    if isinstance(trusted, ForgeRefusal):
+        return trusted
+    said = await said_since(calls, key, believed, account, "")
+    if isinstance(said, ForgeRefusal):
+        return said
+    body, hidden = account.strip(issue.body or "")
+    if not any(each.trusted for each in said):
+        if not body.strip():
+            return _refusal("empty", text("github.empty"))
+        if not trusted:
+            return _refusal("untrusted", text("github.edited"))
+    if len(body) + sum(len(each.text) for each in said) > MAX_CHARACTERS:
+        return _refusal("too_large", text("github.too_large"))
+    return _as_text(key, repository, issue, pull, body, trusted, said, hidden, calls.time)
+
+
+def _as_text(
+    key: ItemKey,
+    repository: Repository,
+    issue: Issue,
+    pull: Pull | None,
+    body: str,
+    trusted: bool,
+    said: tuple[Said, ...],
+    hidden: bool,
+    time: str,
+) -> ItemText:
+    head = pull.head if pull is not None else None
+    lies = head.repo.full_name if head is not None and head.repo is not None else ""
+    return ItemText(
+        key=key,
+        title=issue.title,
+        body=body,
+        author=issue.user.login if issue.user is not None else "",
+        url=issue.html_url,
+        body_trusted=trusted,
+        comments=said,
+        hidden=hidden,
+        clone_url=repository.clone_url,
+        default=repository.default_branch,
+        base=pull.base.ref if pull is not None else repository.default_branch,
+        head=head.ref if head is not None else "",
+        head_commit=head.sha if head is not None else "",
+        head_repository="" if lies.casefold() == repository.full_name.casefold() else lies,
+        claimed_at=time,
+    )
+
+
+async def said_since(
+    calls: Calls, key: ItemKey, believed: Believed, account: Account, after: str
+) -> tuple[Said, ...] | ForgeRefusal:
+    """What people said from `after` on (empty: ever), oldest first; ours is left out."""
+    rows = await _rows(calls, key, after)
+    if isinstance(rows, ForgeRefusal):
+        return rows
+    writers: set[str] = set()
+    edited: list[Comment | Review] = []
+    for kind, row in rows:
+        writes = await believed.writes(row.user)
+        if isinstance(writes, ForgeRefusal):
+            return writes
+        if writes:
+            writers.add(f"{kind}{row.id}")
+            if isinstance(row, Review) or row.updated_at != row.created_at:
+                edited.append(row)
+    changed = await edited_by_others(calls, tuple(edited)) if edited else frozenset[str]()
+    if isinstance(changed, ForgeRefusal):
+        return changed
+    doubtful = changed if edited else frozenset[str]()
+    said = [
+        _as_said(kind, row, f"{kind}{row.id}" in writers and row.node_id not in doubtful, account)
+        for kind, row in rows
+        if not account.is_ours(row.user, row.body or "") and (row.body or "").strip()
+    ]
+    new = [each for each in said if not after or moment(each.time) >= moment(after)]
+    return tuple(sorted(new, key=lambda each: moment(each.time)))
+
+
+async def _rows(
+    calls: Calls, key: ItemKey, after: str
+) -> tuple[tuple[str, Comment | Review], ...] | ForgeRefusal:
+    since = f"?since={after}" if after else ""
+    comments = await calls.pages(Comment, f"{calls.root}/issues/{key.name}/comments{since}")
+    if isinstance(comments, ForgeRefusal):
+        return comments
+    found: list[tuple[str, Comment | Review]] = [("comment-", row) for row in comments]
+    if key.kind == "request":
+        lines = await calls.pages(Comment, f"{calls.root}/pulls/{key.name}/comments{since}")
+        if isinstance(lines, ForgeRefusal):
+            return lines
+        reviews = await calls.pages(Review, f"{calls.root}/pulls/{key.name}/reviews")
+        if isinstance(reviews, ForgeRefusal):
+            return reviews
+        found += [("line-", row) for row in lines]
+        found += [("review-", row) for row in reviews]
+    return tuple(found)
+
+
+def _as_said(kind: str, row: Comment | Review, trusted: bool, account: Account) -> Said:
+    body, _ = account.strip(row.body or "")
+    comment = isinstance(row, Comment)
+    return Said(
+        id=f"{kind}{row.id}",
+        author=row.user.login if row.user is not None else "",
+        text=body,
+        time=(row.created_at if comment else row.submitted_at) or "",
+        trusted=trusted,
+        path=row.path if comment else "",
+        line=(row.line or row.original_line or 0) if comment else 0,
+    )
+
+
+async def _closed_to_us(calls: Calls, repository: Repository) -> ForgeRefusal | None:
+    if repository.full_name.casefold() != calls.repository.casefold():
+        return _refusal("moved", text("github.moved"))
+    if repository.archived:
+        return _refusal("archived", text("github.archived"))
+    push = await calls.may_push()
+    if push is None:
+        push = repository.permissions is None or repository.permissions.push
+    return None if push else _refusal("forbidden", text("github.no_push"))
+
+
+def _not_workable(issue: Issue) -> ForgeRefusal | None:
+    if issue.state != "open":
+        return _refusal("closed", text("github.closed"))
+    if issue.locked:
+        return _refusal("locked", text("github.locked"))
+    if len(issue.body or "") > MAX_CHARACTERS:
+        return _refusal("too_large", text("github.too_large"))
+    return None
+
+
+async def _body_trusted(
+    calls: Calls, issue: Issue, label: str, believed: Believed, account: Account
+) -> bool | ForgeRefusal:
+    """Whether the text is an instruction: it is its author's who has write access, or stands as it stood when somebody
+    who has set the label. It is a refusal where nobody who is believed set it, unless it is a request of ours."""
+    if issue.user is not None and issue.user.is_called(account.us) and issue.pull_request is not None:
+        return True
+    labelling = await last_labelling(calls, str(issue.number), label)
+    if isinstance(labelling, ForgeRefusal):
+        return labelling
+    meant = await believed.writes(labelling.actor if labelling is not None else None)
+    if isinstance(meant, ForgeRefusal):
+        return meant
+    if not meant or labelling is None:
+        return _refusal("untrusted", text("github.untrusted"))
+    own = await believed.writes(issue.user)
+    if own is not False:
+        return own
+    changed = await edited_by_others(calls, (issue,), labelling.time)
+    return changed if isinstance(changed, ForgeRefusal) else issue.node_id not in changed
+
+
+def _refusal(kind: RefusalKind, message: Text) -> ForgeRefusal:
+    return ForgeRefusal(kind=kind, message=message)

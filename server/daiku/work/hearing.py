@@ -1,0 +1,320 @@
+"""What people and checks said of an item: under way it is told or stopped, waiting it goes on, in review it is worked again."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+
+from daiku.core.text.truncate import truncate_middle
+from daiku.core.work.comments import Ending, final_comment
+from daiku.core.work.harmless import code
+from daiku.dataclass import dataclass, field
+from daiku.domain.chunks import iso_now
+from daiku.domain.errors import DaikuError
+from daiku.domain.items.forge import PASSING, ForgeRefusal, ItemNews, RefusalKind, Said
+from daiku.domain.items.intents import MarkReady, PostComment, SetState
+from daiku.domain.items.item import ItemState, SourceName, WorkItem
+from daiku.settings.config import Config
+from daiku.texts.text import NO_TEXT, Text, render, text
+from daiku.work.applying import Outside, apply_open
+from daiku.work.intents import IntentStore
+from daiku.work.items import ItemStore
+from daiku.work.prompt import MOST_COMMENT
+from daiku.work.record import Claim, Feedback, ItemFacts, ItemRecord, repository_of
+from daiku.work.source import Source
+
+logger = logging.getLogger(__name__)
+OVER_THERE: frozenset[RefusalKind] = frozenset({"gone", "moved", "closed"})
+"""Refusals that say that there is nothing to work any more."""
+MOST_LOOKS = 1
+MOST_LOOKS_ONCE = 5
+"""Requests of one repository that one look reads, where there is a next look and where this is the only one."""
+LONGEST_WAIT = 6 * 3600.0
+"""Seconds between two looks at a request of which nothing comes."""
+MOST_FEEDBACK = 30
+
+
+@dataclass(frozen=True, slots=True)
+class Hearing:
+    """What the worker called `name` hears with; `tell` hears of every item that changed by it."""
+
+    config: Config
+    items: ItemStore
+    intents: IntentStore
+    sources: Mapping[SourceName, Source]
+    name: str
+    language: str
+    tell: Callable[[WorkItem], None]
+    _quiet: dict[SourceName, float] = field(default_factory=dict[SourceName, float])
+    """Until when a source asked to be left alone."""
+
+    def may_ask(self, source: SourceName) -> bool:
+        """Whether the source may be asked now."""
+        return time.monotonic() >= self._quiet.get(source, 0.0)
+
+    def leave_alone(self, source: SourceName, refused: ForgeRefusal | None) -> None:
+        """Ask the source nothing more for as long as it said."""
+        if refused is not None and refused.retry_after:
+            self._quiet[source] = time.monotonic() + refused.retry_after
+
+
+# -- under way ------------------------------------------------------------------------------------
+
+
+async def hear_meanwhile(items: ItemStore, source: Source, claim: Claim, seconds: float) -> None:
+    """Until the item is not wanted any more or its claim is lost: pass on what trusted people say of it, with one look
+    every `seconds`. Whoever works it stops at its next step when it is not wanted."""
+    record = items.record(claim.item)
+    # What is taken up again may have been called off meanwhile; what was just read was not.
+    wait = 0.0 if record is not None and record.run else seconds
+    while True:
+        await asyncio.sleep(wait)
+        try:
+            heard = await _heard(items, source, claim)
+        except DaikuError as lost:
+            logger.info("%s: %s", claim.item, lost.failure.message)
+            return
+        if heard is None:
+            return
+        wait = max(seconds, heard)
+
+
+async def _heard(items: ItemStore, source: Source, claim: Claim) -> float | None:
+    """Look once. The seconds that the source asks to be left alone; None where there is nothing more to hear. Raises
+    ClaimLost."""
+    record = items.record(claim.item)
+    if record is None or record.fence != claim.fence:
+        return None
+    # In a later round people speak at the request, too; it is found by what was pushed.
+    head = record.facts.pushed if record.facts.rounds else ""
+    news = await source.news(record.key, record.facts.news_after, head)
+    if why := unwanted(news):
+        items.change(claim, error=why)
+        # Alone: whoever works the item notes facts of it at the same time.
+        items.note(claim, merged=isinstance(news, ItemNews) and news.merged)
+        items.signal(claim, "cancel")
+        return None
+    if isinstance(news, ForgeRefusal):
+        return news.retry_after
+    _leave(items, record.item, news.said)
+    return 0.0
+
+
+def unwanted(news: ItemNews | ForgeRefusal) -> Text:
+    """Why nobody wants the item worked any more; empty where it is wanted, or that is not known."""
+    if isinstance(news, ForgeRefusal):
+        return news.message if news.kind in OVER_THERE else NO_TEXT
+    if news.merged:
+        return text("work.merged")
+    return NO_TEXT if news.wanted else news.why
+
+
+def _leave(items: ItemStore, item: str, said: tuple[Said, ...]) -> None:
+    """Leave the words of those who may decide for whoever works the item."""
+    for each in said:
+        if each.trusted and each.text.strip():
+            items.tell(item, words_of(each), each.id)
+
+
+def words_of(said: Said) -> str:
+    """The words, with the place that they are about."""
+    return f"{place_of(said)}\n{said.text}" if said.path else said.text
+
+
+def place_of(said: Said) -> str:
+    """Where a review's comment stands, as `path:line`; empty for any other."""
+    return f"{said.path}:{said.line}" if said.path and said.line else said.path
+
+
+# -- waiting, and in review --------------------------------------------------------------------------
+
+
+async def hear_all(hearing: Hearing, *, once: bool) -> None:
+    """Read what was said of items that nobody works now; those in review less often the longer nothing comes of it,
+    unless this is the only look (`once`)."""
+    waiting = hearing.items.records("waiting")
+    reviewed = hearing.items.in_review()
+    now = datetime.now(UTC)
+    poll = 0.0 if once else hearing.config.work.poll_seconds
+    due = tuple(
+        record for record in reviewed if looks_seconds(record, now) >= wait_seconds(record, now, poll)
+    )
+    for record in (*waiting, *fairly(due, MOST_LOOKS_ONCE if once else MOST_LOOKS)):
+        source = hearing.sources.get(record.key.source)
+        if source is None or not hearing.may_ask(record.key.source):
+            continue
+        try:
+            if record.shown.state == "waiting":
+                refused = await hear_waiting(hearing, source, record)
+            else:
+                refused = await hear_review(hearing, source, record)
+        except DaikuError as lost:
+            logger.info("%s: %s", record.item, lost.failure.message)
+            continue
+        hearing.leave_alone(record.key.source, refused)
+
+
+def looks_seconds(record: ItemRecord, now: datetime) -> float:
+    """Seconds since the item's request was looked at."""
+    at = record.facts.looked_at
+    return (now - datetime.fromisoformat(at)).total_seconds() if at else LONGEST_WAIT
+
+
+def wait_seconds(record: ItemRecord, now: datetime, poll: float) -> float:
+    """Seconds between two looks at the item's request: the longer nothing came of it the more."""
+    if not poll:
+        return 0.0
+    age = (now - datetime.fromisoformat(record.shown.updated_at)).total_seconds()
+    return min(max(poll, age / 4), LONGEST_WAIT)
+
+
+def fairly(records: tuple[ItemRecord, ...], most: int) -> tuple[ItemRecord, ...]:
+    """The first `most` of each repository."""
+    seen: dict[str, int] = {}
+    found: list[ItemRecord] = []
+    for record in records:
+        name = repository_of(record.key)
+        seen[name] = seen.get(name, 0) + 1
+        if seen[name] <= most:
+            found.append(record)
+    return tuple(found)
+
+
+async def hear_waiting(hearing: Hearing, source: Source, record: ItemRecord) -> ForgeRefusal | None:
+    """Read what people answered to an item that waits; it goes on when a trusted one did, and ends when it is not
+    wanted any more. Raises ClaimLost."""
+    news = await source.news(record.key, record.facts.news_after, record.facts.pushed)
+    if why := unwanted(news):
+        merged = isinstance(news, ItemNews) and news.merged
+        await _end(hearing, source, record, "done" if merged else "stopped", why)
+        return None
+    if isinstance(news, ForgeRefusal):
+        return news
+    _leave(hearing.items, record.item, news.said)
+    if hearing.items.told(record.item, record.facts.heard):
+        hearing.items.requeue(record.item)
+    return None
+
+
+async def _end(hearing: Hearing, source: Source, record: ItemRecord, state: ItemState, why: Text) -> None:
+    """End an item that waits, and say so where it is."""
+    items = hearing.items
+    claim = items.claim(record.item, hearing.name, only=("waiting",))
+    if claim is None:
+        return
+    told = Ending(
+        "stopped",
+        why=why,
+        label=hearing.config.work.labels.todo,
+        asked_by=record.claim.author if record.claim is not None else "",
+    )
+    comment = PostComment(text=final_comment(told, hearing.language))
+    hearing.intents.want(claim, f"stopped-{claim.fence}", comment)
+    hearing.intents.want(claim, "state", SetState(state=state))
+    await apply_open(Outside(items, hearing.intents, source, claim))
+    hearing.tell(items.change(claim, state=state, error=why).shown)
+
+
+async def hear_review(hearing: Hearing, source: Source, record: ItemRecord) -> ForgeRefusal | None:
+    """Read what people and checks say of an item's request: it is marked as ready when its checks passed, and worked in
+    another round where one is red or somebody who may decide asks for a change. Raises ClaimLost."""
+    facts = record.facts
+    head = facts.pushed or (record.claim.head_commit if record.claim is not None else "")
+    news = await source.news(record.key, facts.news_after, head)
+    looked = facts.model_copy(update={"looked_at": iso_now()})
+    if unwanted(news):
+        hearing.items.note_unclaimed(record, looked.model_copy(update={"in_review": False}))
+        return None
+    if isinstance(news, ForgeRefusal):
+        hearing.items.note_unclaimed(record, looked)
+        return news
+    _leave(hearing.items, record.item, news.said)
+    red = news.checks == "failed" and facts.red != head
+    asked = hearing.items.told(record.item, facts.heard)
+    if red or asked:
+        if facts.rounds >= hearing.config.work.review_rounds:
+            return await _no_more(hearing, source, record)
+        said = _feedback(news, hearing.items.unheard(record.item, facts.heard), red=red)
+        times = [each.time for each in news.said]
+        after = facts.model_copy(
+            update={
+                "in_review": False,
+                "rounds": facts.rounds + 1,
+                "feedback": said,
+                "verified": 0,
+                "red": head if red else facts.red,
+                "heard": asked[-1][0] if asked else facts.heard,
+                "news_after": times[-1] if times else facts.news_after,
+                "looked_at": "",
+            }
+        )
+        hearing.items.begin_round(record, after)
+        return None
+    if news.checks == "passed" and record.key.kind == "issue":
+        return await _ready(hearing, source, record, looked)
+    hearing.items.note_unclaimed(record, looked)
+    return None
+
+
+async def _ready(
+    hearing: Hearing, source: Source, record: ItemRecord, looked: ItemFacts
+) -> ForgeRefusal | None:
+    """Have the request be no draft any more: once, whatever people make of it later."""
+    operation = f"ready-{record.shown.request_url.rpartition('/')[2]}"
+    known = hearing.intents.find(record.item, operation)
+    if known is not None and known.status in ("done", "refused"):
+        hearing.items.note_unclaimed(record, looked)
+        return None
+    return await _do(hearing, source, record, operation, MarkReady(branch=record.shown.branch), looked)
+
+
+async def _no_more(hearing: Hearing, source: Source, record: ItemRecord) -> ForgeRefusal | None:
+    """Say that people have to go on with the request, and leave it to them."""
+    label = code(hearing.config.work.labels.todo)
+    told = text("comment.no_more_rounds", count=record.facts.rounds, label=label)
+    comment = PostComment(text=render(told, hearing.language))
+    left = record.facts.model_copy(update={"in_review": False})
+    return await _do(hearing, source, record, f"rounds-{record.run}", comment, left)
+
+
+async def _do(
+    hearing: Hearing,
+    source: Source,
+    record: ItemRecord,
+    operation: str,
+    intent: MarkReady | PostComment,
+    after: ItemFacts,
+) -> ForgeRefusal | None:
+    """Carry out one thing for an item that stays as it stands, then note `after`; what passes is tried at a later
+    look. Raises ClaimLost."""
+    claim = hearing.items.hold(record, hearing.name)
+    if claim is None:
+        return None
+    hearing.intents.want(claim, operation, intent)
+    refused = await apply_open(Outside(hearing.items, hearing.intents, source, claim))
+    if refused is None or refused.kind not in PASSING:
+        hearing.items.change(claim, facts=after)
+    return refused
+
+
+def _feedback(news: ItemNews, unheard: frozenset[str], *, red: bool) -> tuple[Feedback, ...]:
+    """What is to be worked: what was said and not heard yet, and what red checks say."""
+    found = [
+        Feedback(name=_name(said), text=truncate_middle(said.text, MOST_COMMENT), trusted=said.trusted)
+        for said in news.said
+        if not said.trusted or said.id in unheard
+    ]
+    checks = [
+        Feedback(name=check.name, text=truncate_middle(check.text, MOST_COMMENT))
+        for check in (news.failed if red else ())
+    ]
+    # What somebody may ask for goes before what anybody says.
+    return tuple(sorted([*checks, *found], key=lambda each: not each.trusted)[:MOST_FEEDBACK])
+
+
+def _name(said: Said) -> str:
+    place = place_of(said)
+    return f"{said.author}, {place}" if place else said.author

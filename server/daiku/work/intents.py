@@ -1,0 +1,124 @@
+"""The store of intents: what is wanted outside, whether it was begun, and what came of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from daiku.domain.items.intents import (
+    Intent,
+    IntentRecord,
+    IntentStatus,
+    Outcome,
+    read_intent,
+    without_secrets,
+)
+from daiku.store.database import Database
+from daiku.work.items import ItemStore
+from daiku.work.record import Claim
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS work_intents(
+  item TEXT NOT NULL, operation TEXT NOT NULL, n INTEGER NOT NULL, intent TEXT NOT NULL,
+  status TEXT NOT NULL, reference TEXT NOT NULL, error TEXT NOT NULL,
+  PRIMARY KEY(item, operation))
+"""
+
+
+class IntentStore:
+    """The intents of the items of `items`. What is written of them is written under the item's claim. `redact` takes
+    secrets out of what is to be said outside, whoever wanted it."""
+
+    def __init__(self, db: Database, items: ItemStore, redact: Callable[[str], str] = str) -> None:
+        self._db = db
+        self._items = items
+        self._redact = redact
+        db.prepare(SCHEMA)
+
+    def want(self, claim: Claim, operation: str, intent: Intent) -> None:
+        """Put `intent` on record; the same one twice is one. One that says something else replaces what the operation
+        said before, and is carried out again; so is one that was refused. It survives a power cut. Raises ClaimLost."""
+        intent = without_secrets(intent, self._redact)
+        with self._db.durable(), self._items.holding(claim):
+            old = self._find(claim.item, operation)
+            if old is not None and old.intent == intent and old.status != "refused":
+                return
+            last = self._db.first(
+                "SELECT COALESCE(MAX(n), 0) FROM work_intents WHERE item = ?", (claim.item,)
+            )
+            data = intent.model_dump_json()
+            if old is None:
+                row = (claim.item, operation, last[0] + 1, data)
+                self._db.write("INSERT INTO work_intents VALUES(?,?,?,?,'wanted','','')", row)
+            else:
+                # What was begun and not heard of again stays so: its traces are looked for first.
+                status = "sent" if old.status == "sent" else "wanted"
+                self._db.write(
+                    "UPDATE work_intents SET n = ?, intent = ?, status = ?, error = ''"
+                    " WHERE item = ? AND operation = ?",
+                    (last[0] + 1, data, status, claim.item, operation),
+                )
+
+    def open(self, item: str) -> tuple[IntentRecord, ...]:
+        """The intents that are not carried out, in the order in which they were wanted."""
+        return self._all("item = ? AND status IN ('wanted', 'sent') ORDER BY n", item)
+
+    def find(self, item: str, operation: str) -> IntentRecord | None:
+        """The intent of this operation; None where there is none."""
+        return self._find(item, operation)
+
+    def comments(self, item: str) -> int:
+        """How many comments of their own were posted for the item."""
+        like = '{"type":"comment"%'
+        counted = "SELECT COUNT(*) FROM work_intents WHERE item = ? AND status = 'done' AND intent LIKE ?"
+        return self._db.first(counted, (item, like))[0]
+
+    def begin(self, claim: Claim, operation: str) -> None:
+        """Note that the call goes out now. It survives a power cut. Raises ClaimLost."""
+        with self._db.durable():
+            self._note(claim, operation, "sent", "", "")
+
+    def end(self, claim: Claim, record: IntentRecord, outcome: Outcome) -> None:
+        """Note what came of it, unless something else is wanted meanwhile. Raises ClaimLost."""
+        with self._items.holding(claim):
+            now = self._find(claim.item, record.operation)
+            status = "done" if now is not None and now.intent == record.intent else "wanted"
+            self._set(claim.item, record.operation, status, outcome.reference, "")
+
+    def refuse(self, claim: Claim, operation: str, why: str) -> None:
+        """Note that it will not be carried out, and why. Raises ClaimLost."""
+        self._note(claim, operation, "refused", "", why)
+
+    def put_back(self, claim: Claim, operation: str) -> None:
+        """Note that it was surely not carried out: it can be begun anew. Raises ClaimLost."""
+        self._note(claim, operation, "wanted", "", "")
+
+    def _note(self, claim: Claim, operation: str, status: IntentStatus, reference: str, error: str) -> None:
+        with self._items.holding(claim):
+            self._set(claim.item, operation, status, reference, error)
+
+    def _set(self, item: str, operation: str, status: IntentStatus, reference: str, error: str) -> None:
+        self._db.write(
+            "UPDATE work_intents SET status = ?, reference = ?, error = ? WHERE item = ? AND operation = ?",
+            (status, reference, error, item, operation),
+        )
+
+    def _find(self, item: str, operation: str) -> IntentRecord | None:
+        found = self._all("item = ? AND operation = ?", item, operation)
+        return found[0] if found else None
+
+    def _all(self, where: str, *values: str) -> tuple[IntentRecord, ...]:
+        rows = self._db.query(f"{_SELECT} WHERE {where}", values)
+        return tuple(
+            IntentRecord(
+                item=item,
+                operation=operation,
+                intent=without_secrets(read_intent(intent), self._redact),
+                status=status,
+                reference=reference,
+                error=error,
+            )
+            for item, operation, intent, status, reference, error in rows
+        )
+
+
+_SELECT = "SELECT item, operation, intent, status, reference, error FROM work_intents"

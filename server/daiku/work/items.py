@@ -1,0 +1,348 @@
+"""The store of work items: how each stands, who works it, and what was asked of it from elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from difflib import get_close_matches
+from typing import cast
+from uuid import uuid4
+
+from daiku.domain.chunks import iso_now
+from daiku.domain.errors import Failure, UsageError
+from daiku.domain.items.forge import FoundItem, ItemText
+from daiku.domain.items.item import OVER, ItemProgress, ItemState, WorkItem, read_key
+from daiku.store.database import Database
+from daiku.texts.text import NO_TEXT, Text, text
+from daiku.work.record import (
+    COLUMNS,
+    HALTS,
+    SCHEMA,
+    Claim,
+    ClaimLost,
+    ItemFacts,
+    ItemRecord,
+    Order,
+    Wanted,
+    asked_for,
+    changed,
+    record_of,
+    repository_of,
+    seen,
+    values_of,
+)
+
+
+class ItemStore:
+    """The items in one database. Methods raise DaikuError where it fails."""
+
+    def __init__(self, db: Database, now: Callable[[], str] = iso_now) -> None:
+        self._db = db
+        self._now = now
+        db.prepare(SCHEMA)
+
+    @property
+    def database(self) -> Database:
+        """Where they are, for tables that belong to them."""
+        return self._db
+
+    # -- reading ----------------------------------------------------------------------------
+
+    def list(self, state: ItemState | None = None) -> tuple[WorkItem, ...]:
+        """The items, last changed first."""
+        where, values = ("WHERE state = ?", (state,)) if state else ("", ())
+        sql = f"SELECT data, wanted FROM work_items {where} ORDER BY updated_at DESC, item"  # noqa: S608  # constants
+        rows = self._db.query(sql, values)
+        return tuple(seen(WorkItem.model_validate_json(data), wanted) for data, wanted in rows)
+
+    def revision(self) -> str:
+        """A mark that is another one after an item was added or changed."""
+        count, last, claims = self._db.query("SELECT COUNT(*), MAX(updated_at), SUM(fence) FROM work_items")[
+            0
+        ]
+        return f"{count} {claims} {last}"
+
+    def get(self, item: str) -> WorkItem | None:
+        """The item; None where there is none of that name."""
+        found = self.record(item)
+        return seen(found.shown, found.wanted) if found is not None else None
+
+    def find(self, item: str) -> WorkItem:
+        """The item. Raises UsageError where there is none of that name, or this is no name of one."""
+        found = self.get(item)
+        if found is None:
+            raise self._unknown(item)
+        return found
+
+    def record(self, item: str) -> ItemRecord | None:
+        """Everything that is on record of the item."""
+        row = self._db.first(f"{_SELECT} WHERE item = ?", (item,))
+        return record_of(row) if row is not None else None
+
+    def records(self, *states: ItemState) -> tuple[ItemRecord, ...]:
+        """The items in one of `states`, the oldest change first."""
+        marks = ", ".join("?" * len(states))
+        rows = self._db.query(f"{_SELECT} WHERE state IN ({marks}) ORDER BY updated_at, item", states)
+        return tuple(record_of(row) for row in rows)
+
+    def since(self, time: str, *states: ItemState) -> Generator[ItemRecord]:
+        """The items in one of `states` that changed after `time`, the oldest change first; a few are read at a time."""
+        marks, item = ", ".join("?" * len(states)), ""
+        sql = f"{_SELECT} WHERE state IN ({marks}) AND (updated_at, item) > (?, ?) ORDER BY updated_at, item LIMIT ?"
+        while rows := self._db.query(sql, (*states, time, item, _READ_AT_ONCE)):
+            yield from map(record_of, rows)
+            time, item = rows[-1][-1], record_of(rows[-1]).item
+
+    def first_queued(self, count: int) -> tuple[ItemRecord, ...]:
+        """Of each repository the `count` queued items that are next: what was begun before what is new (S2R.5), then the
+        oldest change first. What is behind them is not read: however many there are, the next ones are found as
+        fast."""
+        rows = self._db.query(
+            f"{_SELECT} WHERE item IN (SELECT item FROM (SELECT item, ROW_NUMBER() OVER"  # noqa: S608  # constants
+            f" (PARTITION BY repository ORDER BY {_NEXT}) AS place FROM work_items WHERE state = 'queued')"
+            f" AS queued WHERE place <= ?) ORDER BY {_NEXT}",
+            (count,),
+        )
+        return tuple(record_of(row) for row in rows)
+
+    def in_review(self) -> tuple[ItemRecord, ...]:
+        """The items that are done and whose request is open, the one that was looked at longest ago first."""
+        like = '%"in_review":true%'
+        rows = self._db.query(f"{_SELECT} WHERE state = 'done' AND facts LIKE ? ORDER BY item", (like,))
+        return tuple(sorted(map(record_of, rows), key=lambda each: each.facts.looked_at))
+
+    # -- what a source and a person say -------------------------------------------------------
+
+    def add(self, found: FoundItem) -> bool:
+        """Note an item that a source found. True where it is to be worked: it is new, or was labelled again since
+        it was over."""
+        item = str(found.key)
+        known = self._db.first("SELECT state, labelled_at FROM work_items WHERE item = ?", (item,))
+        if known is not None and not _is_ordered(known[0], known[1], found):
+            return False  # what most looks find
+        with self._db.transaction():
+            old = self._locked(item)
+            if old is not None and not _is_ordered(old.shown.state, old.labelled_at, found):
+                return False
+            now = self._now()
+            shown = WorkItem(
+                item=str(found.key),
+                title=found.title,
+                url=found.url,
+                state="queued",
+                session_id=old.shown.session_id if old is not None else "",
+                branch=old.shown.branch if old is not None else "",
+                request_url=old.shown.request_url if old is not None else "",
+                attempts=old.shown.attempts if old is not None else 0,
+                created_at=old.shown.created_at if old is not None else now,
+                updated_at=now,
+            )
+            fence = old.fence if old is not None else 0
+            facts = old.facts.anew() if old is not None else ItemFacts(uuid=str(uuid4()))
+            record = ItemRecord(
+                shown=shown, key=found.key, labelled_at=found.labelled_at, fence=fence, facts=facts
+            )
+            return self._is_new(record) if old is None else self._store(record)
+
+    def ask(self, item: str, wanted: Wanted) -> WorkItem:
+        """Pause, resume, cancel or retry an item from any process. Raises UsageError: unknown, or not possible as it
+        stands."""
+        with self._db.transaction():
+            record = self.record(item)
+            if record is None:
+                raise self._unknown(item)
+            after = asked_for(record, wanted)
+            if after is None:
+                message = text("work.not_possible", item=item, state=record.shown.state, wanted=wanted)
+                raise UsageError(Failure(kind="usage", message=message, hint=_HINTS[wanted]))
+            self._store(after)
+            return seen(after.shown, after.wanted)
+
+    def is_pausing(self, item: str) -> bool:
+        """Whether a person's pause of the item was heard: no tool begins any more."""
+        row = self._db.first("SELECT state, wanted FROM work_items WHERE item = ?", (item,))
+        return row is not None and (row[1] == "pausing" or row[0] != "processing")
+
+    def requeue(self, item: str) -> None:
+        """Have an item worked again that waited, as a person has answered, or that the pause of everything held."""
+        with self._db.transaction():
+            record = self._locked(item)
+            held = record is not None and record.shown.state == "paused" and record.wanted in HALTS
+            if record is not None and (held or record.shown.state == "waiting"):
+                self._store(changed(record, {"state": "queued"}, wanted=""))
+
+    def begin_round(self, record: ItemRecord, facts: ItemFacts) -> bool:
+        """Have an item in review worked in another round, by a new run of its session; False where it has changed since
+        it was read."""
+        with self._db.transaction():
+            if not self._stands(record):
+                return False
+            self._store(changed(record, {"state": "queued"}, run="", facts=facts))
+            return True
+
+    def note_unclaimed(self, record: ItemRecord, facts: ItemFacts) -> None:
+        """Note what was found out about an item that nobody works, unless it has changed since it was read."""
+        with self._db.transaction():
+            if self._stands(record):
+                self._store(record.model_copy(update={"facts": facts}))
+
+    def hold(self, record: ItemRecord, worker: str) -> Claim | None:
+        """The right to change an item that stays as it stands; None where it has changed since it was read."""
+        with self._db.transaction():
+            if not self._stands(record):
+                return None
+            fence = record.fence + 1
+            self._store(record.model_copy(update={"worker": worker, "fence": fence}))
+            return Claim(record.item, fence)
+
+    def signal(self, claim: Claim, wanted: Order, after: Order | None = None) -> None:
+        """Say what whoever works the item is to do at its next step; with `after` only where that was the last word on
+        it. Raises ClaimLost."""
+        with self.holding(claim) as record:
+            if after in (None, record.wanted):
+                self._store(record.model_copy(update={"wanted": wanted}))
+
+    def tell(self, item: str, said: str, of: str) -> None:
+        """Leave words of a person for whoever works the item; `of` is their id, and the same is left once."""
+        with self._db.transaction():
+            if self._db.first("SELECT 1 FROM work_told WHERE item = ? AND id = ?", (item, of)) is None:
+                last = self._db.first("SELECT COALESCE(MAX(n), 0) FROM work_told WHERE item = ?", (item,))
+                row = (item, last[0] + 1, of, said)
+                self._db.write("INSERT INTO work_told(item, n, id, text) VALUES(?,?,?,?)", row)
+
+    def told(self, item: str, after: int = 0) -> tuple[tuple[int, str], ...]:
+        """The words that were left for the item behind number `after`, each with its number."""
+        rows = self._db.query(
+            "SELECT n, text FROM work_told WHERE item = ? AND n > ? ORDER BY n", (item, after)
+        )
+        return tuple((row[0], row[1]) for row in rows)
+
+    def unheard(self, item: str, after: int) -> frozenset[str]:
+        """The ids of the words that were left for the item behind number `after`."""
+        rows = self._db.query("SELECT id FROM work_told WHERE item = ? AND n > ?", (item, after))
+        return frozenset(row[0] for row in rows)
+
+    # -- whoever works it ---------------------------------------------------------------------
+
+    def claim(
+        self, item: str, worker: str, *, only: tuple[ItemState, ...] = ("queued",), seen: int | None = None
+    ) -> Claim | None:
+        """Take the item, if it stands in one of `only`. Whoever had it before has lost it. `seen`: the fence with which
+        it was seen; where somebody has claimed it since, it is not taken."""
+        with self._db.transaction():
+            record = self._locked(item)
+            if record is None or record.shown.state not in only or seen not in (None, record.fence):
+                return None
+            shown = {"state": "processing", "attempts": record.shown.attempts + 1, "error": NO_TEXT}
+            fence = record.fence + 1
+            self._store(changed(record, shown, worker=worker, fence=fence, wanted=""))
+            return Claim(item, fence)
+
+    def change(
+        self,
+        claim: Claim,
+        *,
+        state: ItemState | None = None,
+        error: Text | None = None,
+        session: str | None = None,
+        run: str | None = None,
+        branch: str | None = None,
+        request_url: str | None = None,
+        progress: ItemProgress | None = None,
+        text_at_claim: ItemText | None = None,
+        facts: ItemFacts | None = None,
+    ) -> ItemRecord:
+        """Note what became of the item. Raises ClaimLost."""
+        shown: dict[str, object] = {
+            name: value
+            for name, value in (
+                ("state", state),
+                ("error", error),
+                ("session_id", session),
+                ("branch", branch),
+                ("request_url", request_url),
+                ("progress", progress),
+            )
+            if value is not None
+        }
+        more: dict[str, object] = {
+            name: value
+            for name, value in (("run", run), ("claim", text_at_claim), ("facts", facts))
+            if value is not None
+        }
+        with self.holding(claim) as record:
+            after = changed(record, shown, **more)
+            self._store(after)
+            return after
+
+    def note(self, claim: Claim, **facts: object) -> ItemRecord:
+        """Note these facts of the item; the others stay as they are now. Raises ClaimLost."""
+        with self.holding(claim) as record:
+            after = changed(record, {}, facts=record.facts.model_copy(update=facts))
+            self._store(after)
+            return after
+
+    @contextmanager
+    def holding(self, claim: Claim) -> Generator[ItemRecord]:
+        """A transaction in which the claim holds; what is written in it by others waits. Raises ClaimLost."""
+        with self._db.transaction():
+            record = self._locked(claim.item)
+            if record is None or record.fence != claim.fence:
+                raise ClaimLost(claim.item)
+            yield record
+
+    def holds(self, claim: Claim) -> Order | None:
+        """What is wanted of whoever holds the claim; None where it is lost."""
+        row = self._db.first("SELECT fence, wanted FROM work_items WHERE item = ?", (claim.item,))
+        return cast("Order", row[1]) if row is not None and row[0] == claim.fence else None
+
+    def _stands(self, record: ItemRecord) -> bool:
+        now = self._locked(record.item)
+        return now == record
+
+    def _locked(self, item: str) -> ItemRecord | None:
+        # An update that changes nothing: other transactions wait for the row, on every database.
+        row = self._db.first("UPDATE work_items SET fence = fence WHERE item = ? RETURNING item", (item,))
+        return self.record(item) if row is not None else None
+
+    def _is_new(self, record: ItemRecord) -> bool:
+        """Note an item that is not on record yet; False where somebody else did so at this moment."""
+        values = (*values_of(record, self._now()), record.item, repository_of(record.key))
+        sql = (
+            f"INSERT INTO work_items({', '.join(COLUMNS)}, item, repository) VALUES({', '.join('?' * len(values))})"  # constants
+            " ON CONFLICT(item) DO NOTHING RETURNING item"
+        )
+        return self._db.first(sql, values) is not None
+
+    def _store(self, record: ItemRecord) -> bool:
+        sets = ", ".join(f"{name} = ?" for name in COLUMNS)
+        values = (*values_of(record, self._now()), record.item)
+        self._db.write(f"UPDATE work_items SET {sets} WHERE item = ?", values)  # noqa: S608  # constants
+        return True
+
+    def _unknown(self, item: str) -> UsageError:
+        if read_key(item) is None:
+            message = text("work.not_a_name", item=item)
+            return UsageError(Failure(kind="usage", message=message, hint=text("work.list_items")))
+        names = [
+            row[0] for row in self._db.query("SELECT item FROM work_items ORDER BY updated_at DESC LIMIT 500")
+        ]
+        near = get_close_matches(item, names, n=1)
+        hint = text("work.nearest", item=near[0]) if near else text("work.list_items")
+        return UsageError(Failure(kind="not_found", message=text("work.no_item", item=item), hint=hint))
+
+
+_HINTS: dict[Wanted, Text] = {
+    "pause": text("work.hint.pause"),
+    "resume": text("work.hint.resume"),
+    "cancel": text("work.hint.cancel"),
+    "retry": text("work.hint.retry"),
+}
+_NEXT = "CASE run WHEN '' THEN 1 ELSE 0 END, updated_at, item"
+_READ_AT_ONCE = 50
+_SELECT = f"SELECT {', '.join(COLUMNS)} FROM work_items"  # noqa: S608  # constants
+
+
+def _is_ordered(state: ItemState, labelled_at: str, found: FoundItem) -> bool:
+    """Whether an item that stands so is to be worked again: it is over, and was labelled anew."""
+    return state in OVER and labelled_at != found.labelled_at

@@ -1,0 +1,194 @@
+"""A work item on record: what is shown, what its worker goes by, and the right to work it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from daiku.dataclass import dataclass
+from daiku.domain.base import Frozen
+from daiku.domain.chunks import iso_now
+from daiku.domain.errors import DaikuError, Failure
+from daiku.domain.items.forge import ItemText
+from daiku.domain.items.item import OVER, ItemKey, Signal, WorkItem
+from daiku.domain.runs import RunResult
+from daiku.store.database import Values
+from daiku.texts.text import NO_TEXT, text
+
+Wanted = Literal["pause", "resume", "cancel", "retry"]
+Order = Signal | Literal["pausing", "halt", "halting", "give_back"]
+"""What whoever works the item is to do at the next step. `pause`: a person wants it; `halt`: the file that pauses
+everything is there; `pausing` and `halting`: that was heard, and no tool begins any more; `give_back`: the worker is to
+stop."""
+HALTS: frozenset[Order] = frozenset({"halt", "halting"})
+PAUSES: frozenset[Order] = frozenset({"pause", "pausing", "halt", "halting"})
+
+
+class Feedback(Frozen):
+    """What a review or a check found, and where; `trusted`: its author may decide here."""
+
+    name: str
+    text: str
+    trusted: bool = False
+
+
+class ItemFacts(Frozen):
+    """What the worker has to know of an item besides what is shown: the commit that its branch began at, the last one
+    that was pushed, until when news were read, what it asked and has no answer to, and the number of the last
+    word of a person that its run was told. `uuid` names its context files (S2C.3): it is given when it is queued. `kept`:
+    the last commit that was kept on the server in case that the machine is lost; `whole`: nothing was changed since.
+    `attempt`: the claim under which the agent was started last; `lost`: the one under which its work tree was made anew
+    elsewhere. `ended`: how the run ended, until all that has to be told is told."""
+
+    uuid: str = ""
+    base_commit: str = ""
+    pushed: str = ""
+    kept: str = ""
+    whole: bool = False
+    attempt: int = 0
+    lost: int = 0
+    ended: RunResult | None = None
+    news_after: str = ""
+    question: str = ""
+    of_approval: bool = False
+    """Whether what it asked is to be allowed, not told."""
+    heard: int = 0
+    in_review: bool = False
+    """Its request is open, and what people and checks say of it is worked in another round."""
+    rounds: int = 0
+    """Rounds that were begun for reviews and red checks, and what the present one is about."""
+    feedback: tuple[Feedback, ...] = ()
+    verified: int = 0
+    """Rounds of this work on what the last look found unfinished."""
+    red: str = ""
+    """The last commit whose red checks were worked."""
+    looked_at: str = ""
+    """When its request was looked at last."""
+    merged: bool = False
+
+    def anew(self) -> ItemFacts:
+        """What is still of use when the item is worked from its beginning again."""
+        return ItemFacts(uuid=self.uuid, base_commit=self.base_commit, pushed=self.pushed, heard=self.heard)
+
+
+class ItemRecord(Frozen):
+    """An item on record: what is shown of it, and what whoever works it goes by. `claim` is its text as it stood
+    when it was claimed; `fence` is the number of that claim: a later claim has a higher one."""
+
+    shown: WorkItem
+    key: ItemKey
+    run: str = ""
+    labelled_at: str = ""
+    wanted: Order = ""
+    worker: str = ""
+    fence: int = 0
+    claim: ItemText | None = None
+    facts: ItemFacts = ItemFacts()
+
+    @property
+    def item(self) -> str:
+        return self.shown.item
+
+
+def seen(shown: WorkItem, wanted: Order) -> WorkItem:
+    """The item as others see it: with what was asked of it, until that has come about."""
+    told = "pause" if wanted in PAUSES else wanted if wanted == "cancel" else ""
+    return shown.model_copy(update={"wanted": told if shown.state == "processing" else ""})
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The right to work an item, until somebody else claims it."""
+
+    item: str
+    fence: int
+
+
+class ClaimLost(DaikuError):
+    """Somebody else claimed the item: whoever finds this out writes nothing more."""
+
+    def __init__(self, item: str) -> None:
+        super().__init__(Failure(kind="busy", message=text("work.claim_lost", item=item)))
+
+
+def changed(record: ItemRecord, shown: Mapping[str, object], **more: object) -> ItemRecord:
+    """The record with other fields: `shown` of the item as it is shown, `more` of the rest."""
+    told = record.shown.model_copy(update={**shown, "updated_at": iso_now()})
+    return record.model_copy(update={"shown": told, **more})
+
+
+def asked_for(record: ItemRecord, wanted: Wanted) -> ItemRecord | None:
+    """The record as the person wants it; None where that cannot be."""
+    state = record.shown.state
+    match wanted:
+        case "pause" if state == "processing":
+            return record.model_copy(update={"wanted": "pause"})
+        case "pause" if state in ("queued", "waiting"):
+            return changed(record, {"state": "paused"})
+        case "cancel" if state == "processing":
+            return record.model_copy(update={"wanted": "cancel"})
+        case "cancel" if state in ("queued", "waiting", "paused"):
+            return changed(record, {"state": "stopped", "error": text("work.cancelled")})
+        case "resume" if state == "paused":
+            return changed(record, {"state": "queued"})
+        case "retry" if state in OVER:
+            shown = {"state": "queued", "error": NO_TEXT, "progress": None}
+            return changed(record, shown, run="", claim=None, facts=record.facts.anew())
+        case _:
+            return None
+
+
+def repository_of(key: ItemKey) -> str:
+    """The repository of an item, or the folders of this machine, as one name."""
+    return f"{key.source}:{key.repository}"
+
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS work_items(
+  item TEXT PRIMARY KEY, repository TEXT NOT NULL, state TEXT NOT NULL, data TEXT NOT NULL, item_key TEXT NOT NULL,
+  run TEXT NOT NULL, labelled_at TEXT NOT NULL, wanted TEXT NOT NULL, worker TEXT NOT NULL,
+  fence INTEGER NOT NULL, claim TEXT NOT NULL, facts TEXT NOT NULL, updated_at TEXT NOT NULL);
+CREATE INDEX IF NOT EXISTS work_items_by_state ON work_items(state, updated_at);
+CREATE INDEX IF NOT EXISTS work_items_in_turn ON work_items(state, repository, updated_at, item);
+CREATE TABLE IF NOT EXISTS work_told(
+  item TEXT NOT NULL, n INTEGER NOT NULL, id TEXT NOT NULL, text TEXT NOT NULL,
+  PRIMARY KEY(item, n));
+"""
+"""The tables of items, and of what people said to who works them."""
+COLUMNS = (
+    "state", "data", "item_key", "run", "labelled_at", "wanted", "worker", "fence", "claim", "facts", "updated_at",
+)  # fmt: skip
+"""The columns of the table of items that hold a record."""
+
+
+def values_of(record: ItemRecord, now: str) -> Values:
+    """The record as the values of `COLUMNS`."""
+    return (
+        record.shown.state,
+        record.shown.model_dump_json(),
+        record.key.model_dump_json(),
+        record.run,
+        record.labelled_at,
+        record.wanted,
+        record.worker,
+        record.fence,
+        record.claim.model_dump_json() if record.claim is not None else "",
+        record.facts.model_dump_json(),
+        now,
+    )
+
+
+def record_of(row: tuple[str, str, str, str, str, Order, str, int, str, str, str]) -> ItemRecord:
+    """The record that these values of `COLUMNS` are."""
+    _, data, key, run, labelled, wanted, worker, fence, claim, facts, _ = row
+    return ItemRecord(
+        shown=WorkItem.model_validate_json(data),
+        key=ItemKey.model_validate_json(key),
+        run=run,
+        labelled_at=labelled,
+        wanted=wanted,
+        worker=worker,
+        fence=fence,
+        claim=ItemText.model_validate_json(claim) if claim else None,
+        facts=ItemFacts.model_validate_json(facts),
+    )

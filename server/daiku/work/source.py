@@ -1,0 +1,76 @@
+"""What the worker asks of a source of items (GitHub, GitLab, a folder): find, read, look, apply."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from pydantic import SecretStr
+
+from daiku.dataclass import dataclass
+from daiku.domain.items.forge import ForgeRefusal, FoundItem, ItemNews, ItemText
+from daiku.domain.items.intents import ForgeIntent, Outcome
+from daiku.domain.items.item import ItemKey, SourceName
+
+
+@dataclass(frozen=True, slots=True)
+class CloneAccess:
+    """Where a repository is fetched from and pushed to; `user` and `secret` are the HTTP login, `secret` as it is
+    now: it may be another one in an hour. `local`: a path on this machine, to which nothing is pushed."""
+
+    url: str
+    user: str = ""
+    secret: SecretStr = SecretStr("")
+    local: bool = False
+
+    @property
+    def in_the_clear(self) -> bool:
+        """Over plain HTTP: a source gives this only where its own address, which a person set, is plain HTTP too."""
+        return self.url.startswith("http://")
+
+
+class Source(Protocol):
+    """A source of items. Methods answer with a ForgeRefusal for whatever a forge may say; they raise nothing that is
+    expected. None of them repeats a call that changes something without having looked."""
+
+    @property
+    def name(self) -> SourceName: ...
+
+    async def find(self) -> tuple[FoundItem, ...] | ForgeRefusal:
+        """The items that are to be worked, oldest label first. At most one call a repository when nothing is new."""
+        ...
+
+    async def read(self, key: ItemKey) -> ItemText | ForgeRefusal:
+        """The item as it stands now: this is the claim, and what counts as an instruction from here on."""
+        ...
+
+    async def news(self, key: ItemKey, after: str, head: str) -> ItemNews | ForgeRefusal:
+        """What changed since the time `after`, and how the checks of the commit `head` stand (empty: none asked)."""
+        ...
+
+    async def apply(
+        self, key: ItemKey, operation: str, intent: ForgeIntent, again: bool
+    ) -> Outcome | ForgeRefusal:
+        """Carry out `intent`. `again`: it was begun before and nobody knows what became of it; what it left behind is
+        looked for first, by the mark of the item and `operation`, by branch, or by reading."""
+        ...
+
+    async def access(self, key: ItemKey, clone_url: str) -> CloneAccess | ForgeRefusal:
+        """How git reaches the item's repository."""
+        ...
+
+    async def aclose(self) -> None:
+        """Let go of connections."""
+        ...
+
+
+NewSecret = Callable[[str], None]
+"""Told of a secret that was made while the program runs, so that it is never shown."""
+
+Strip = Callable[[str], tuple[str, bool]]
+"""A text without what a person would not have seen in it, and whether there was such."""
+
+
+def nothing_hidden(markdown: str) -> tuple[str, bool]:
+    """The text as it is."""
+    return markdown, False

@@ -1,0 +1,71 @@
+"""The table of workers: which are alive by the database's clock, on this machine and on others."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+
+from daiku.store.database import Database
+from daiku.store.lock import SessionLock
+
+BEAT_SECONDS = 4.0
+"""Between two beats of a worker; at each it also looks for items of workers that are gone."""
+GONE_SECONDS = 20.0
+"""A worker that has not beaten for so long is gone. Longer than a beat and a lease of a session (`store/lease.py`)
+together: whoever takes its items over finds their sessions free. With the next beat of another worker under 30."""
+
+SCHEMA = "CREATE TABLE IF NOT EXISTS work_workers(worker TEXT PRIMARY KEY, beaten REAL NOT NULL)"
+_NOW = "((julianday('now') - 2440587.5) * 86400.0)"
+"""The database's clock in seconds: those of the machines need not agree."""
+_OLD_SECONDS = 86_400.0
+
+
+class WorkerStore:
+    """The workers that share one database. Methods raise DaikuError where it fails."""
+
+    def __init__(self, db: Database) -> None:
+        self._db = db
+        db.prepare(SCHEMA)
+
+    def beat(self, worker: str) -> None:
+        """Note that the worker is alive."""
+        self._db.write(
+            f"INSERT INTO work_workers(worker, beaten) VALUES(?, {_NOW})"  # constants
+            " ON CONFLICT(worker) DO UPDATE SET beaten = excluded.beaten",
+            (worker,),
+        )
+
+    def leave(self, worker: str) -> None:
+        """Note that the worker is gone: its items can be taken over at once."""
+        self._db.write("DELETE FROM work_workers WHERE worker = ?", (worker,))
+
+    def alive(self) -> frozenset[str]:
+        """The workers that have beaten lately. A beat from the future does not count: the clock was set back."""
+        seen = f"beaten BETWEEN {_NOW} - ? AND {_NOW} + ?"
+        rows = self._db.query(
+            f"SELECT worker FROM work_workers WHERE {seen}",  # noqa: S608  # constants
+            (GONE_SECONDS, GONE_SECONDS),
+        )
+        return frozenset(row[0] for row in rows)
+
+    def forget_old(self) -> None:
+        """Drop the rows of workers that nobody saw end."""
+        self._db.write(f"DELETE FROM work_workers WHERE beaten < {_NOW} - ?", (_OLD_SECONDS,))  # noqa: S608  # constants
+
+    def leave_ended(self, home: Path) -> None:
+        """Note the workers of this home whose process has ended: here nobody has to wait for a beat to stay away."""
+        for path in (home / "workers").glob("*.lock"):
+            lock = SessionLock(path)
+            if lock.acquire():
+                try:
+                    self.leave(path.stem)
+                    with suppress(OSError):  # Windows keeps a file that is open
+                        path.with_suffix(".json").unlink(missing_ok=True)
+                        path.unlink(missing_ok=True)
+                finally:
+                    lock.release()
+
+
+def worker_lock(home: Path, name: str) -> Path:
+    """The lock file of the worker called `name`: held while it lives."""
+    return home / "workers" / f"{name}.lock"

@@ -1,0 +1,320 @@
+"""The worker: looks for items, works several at a time, fair to each repository, and gives back what it may not end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import time
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+from daiku.core.proof.evidence import Evidence
+from daiku.dataclass import dataclass, field
+from daiku.domain.errors import DaikuError
+from daiku.domain.items.forge import ForgeRefusal
+from daiku.domain.items.item import ItemState, SourceName, WorkItem
+from daiku.settings.config import Config
+from daiku.store.lock import SessionLock
+from daiku.texts.text import NO_TEXT, Text, text
+from daiku.work.contexts.files import ContextFiles
+from daiku.work.contexts.tree import is_pause_wanted
+from daiku.work.hearing import Hearing, hear_all
+from daiku.work.intents import IntentStore
+from daiku.work.items import ItemStore
+from daiku.work.kept.clearing import clear_old
+from daiku.work.processing import Start, Worked, work_item
+from daiku.work.record import Claim, ItemRecord, repository_of
+from daiku.work.source import Source
+from daiku.work.workers.alive import BEAT_SECONDS, WorkerStore, worker_lock
+from daiku.work.workers.health import Health, drop_health, write_health
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerParts:
+    """What a worker works with. `start` starts the process in which an item's agent runs, in a work tree. `tell` hears
+    of every item that changed. `name` is this worker's: its lock file below `home` is held while it lives."""
+
+    config: Config
+    home: Path
+    items: ItemStore
+    intents: IntentStore
+    sources: Mapping[SourceName, Source]
+    start: Start
+    tell: Callable[[WorkItem], None]
+    name: str
+    evidence: Callable[[str], Evidence]
+    contexts: ContextFiles
+    allowed: Callable[[str], frozenset[str]]
+    ready: Callable[[], object] = bool
+    """Asked before the first item is begun. Raises UsageError where none can be worked."""
+    warn: Callable[[Text], object] = bool
+    """Hears of what the worker itself met: a source that cannot be looked through, a database that is away."""
+    language: str = "en"
+    concurrency: int = 1
+
+
+@dataclass(slots=True)
+class Worker:
+    """The items that are under way in this process."""
+
+    parts: WorkerParts
+    stopping: asyncio.Event = field(default_factory=asyncio.Event)
+    """No new item; the present ones are paused at their next step and given back."""
+    failed: bool = False
+    _under_way: dict[str, asyncio.Task[None]] = field(default_factory=dict[str, "asyncio.Task[None]"])
+    _looked_at: float = 0.0
+    _error: Text = NO_TEXT
+    """What the last look met."""
+    _warned: Text = NO_TEXT
+    """What was told of it: the same is not told again at every look."""
+    _tried: set[str] = field(default_factory=set[str])
+    """What was begun since the last look: it is not begun again before the next one."""
+    _served: dict[str, None] = field(default_factory=dict[str, None])
+    """The repositories of which something was begun, the latest last."""
+    _ready: bool = False
+    _hearing: Hearing = field(init=False)
+
+    def __post_init__(self) -> None:
+        parts = self.parts
+        self._hearing = Hearing(
+            parts.config, parts.items, parts.intents, parts.sources, parts.name, parts.language, parts.tell
+        )
+
+    async def once(self) -> bool:
+        """Work what is there and end. True where all that was worked is done, or waits for a person."""
+        async with self._beating() as beating:
+            await self._look(once=True)
+            await self._work_all(beating)
+        return not self.failed
+
+    async def keep_on(self) -> None:
+        """Look and work until `stopping`."""
+        async with self._beating() as beating:
+            while not self.stopping.is_set():
+                try:
+                    await self._look(once=False)
+                except DaikuError as wrong:  # a server that comes back
+                    self._note(wrong.failure.message)
+                self._tried.clear()
+                await self._work_all(beating, seconds=self.parts.config.work.poll_seconds)
+            await self._drain()
+
+    @asynccontextmanager
+    async def _beating(self) -> AsyncGenerator[asyncio.Task[None]]:
+        """Tell the other workers all the while that this one is alive."""
+        workers = WorkerStore(self.parts.items.database)
+        workers.forget_old()
+        workers.beat(self.parts.name)
+        beating = asyncio.create_task(self._beat(workers, time.time()))
+        try:
+            yield beating
+        finally:
+            beating.cancel()
+            drop_health(self.parts.home, self.parts.name)
+            with suppress(DaikuError):
+                workers.leave(self.parts.name)
+
+    async def _beat(self, workers: WorkerStore, started: float) -> None:
+        """Beat, and begin what a worker that is gone has left: a look at the sources may take long."""
+        while True:
+            self._write_health(started)
+            await asyncio.sleep(BEAT_SECONDS)
+            try:
+                workers.beat(self.parts.name)
+                self._fill()
+            except DaikuError as wrong:
+                self._note(wrong.failure.message)
+
+    def _write_health(self, started: float) -> None:
+        health = Health(
+            worker=self.parts.name,
+            started_at=started,
+            at=time.time(),
+            looked_at=self._looked_at,
+            poll_seconds=self.parts.config.work.poll_seconds,
+            under_way=tuple(self._under_way),
+            error=self._error,
+        )
+        write_health(self.parts.home, health)
+
+    def _note(self, error: Text) -> None:
+        self._error = error
+        logger.warning("%s", error)
+        if error != self._warned:
+            self._warned = error
+            self.parts.warn(error)
+
+    async def _look(self, *, once: bool) -> None:
+        """Note what the sources have, and what people said of items that wait."""
+        self._error = NO_TEXT
+        await asyncio.to_thread(self.parts.contexts.refresh)
+        for source in self.parts.sources.values():
+            found = await source.find()
+            if isinstance(found, ForgeRefusal):
+                self._note(found.message)
+                self.failed = True
+                continue
+            for item in found:
+                self.parts.items.add(item)
+        await hear_all(self._hearing, once=once)
+        await clear_old(self.parts.home, self.parts.items, time.time())
+        self._warned = self._error
+        self._looked_at = time.time()
+
+    async def _work_all(self, beating: asyncio.Task[None], seconds: float | None = None) -> None:
+        """Work what is queued, at most so many at a time; with `seconds` return when they have passed or it is time
+        to stop, else when nothing is left."""
+        loop = asyncio.get_running_loop()
+        until = None if seconds is None else loop.time() + seconds
+        while not self.stopping.is_set():
+            self._fill()
+            left = None if until is None else until - loop.time()
+            if (until is None and not self._under_way) or (left is not None and left <= 0):
+                return
+            await self._wait(beating, left)
+        if until is None:
+            await self._drain()
+
+    def _fill(self) -> None:
+        """Begin what there is room for, unless everything is paused."""
+        if is_pause_wanted(self.parts.home):
+            return
+        while not self.stopping.is_set() and (room := self._room()) > 0:
+            gone, busy = self._processing()
+            queued = self.parts.items.first_queued(self.parts.concurrency)
+            free = tuple(each for each in (*gone, *queued) if self._is_ours(each))
+            if not free:
+                return
+            if not self._ready:
+                self.parts.ready()
+                self._ready = True
+            for record in in_turn(free, busy, tuple(self._served))[:room]:
+                self._tried.add(record.item)
+                self._begin(record)
+
+    def _room(self) -> int:
+        return self.parts.concurrency - len(self._under_way)
+
+    def _is_ours(self, record: ItemRecord) -> bool:
+        """Whether this worker may begin the item, and did not do so since the last look."""
+        tried = record.item in self._under_way or record.item in self._tried
+        return record.key.source in self.parts.sources and not tried
+
+    def _begin(self, record: ItemRecord) -> None:
+        """Work the item, unless somebody else has taken it."""
+        claim = self.parts.items.claim(
+            record.item, self.parts.name, only=(record.shown.state,), seen=record.fence
+        )
+        if claim is not None:
+            served = repository_of(record.key)
+            self._served.pop(served, None)
+            self._served[served] = None
+            self._under_way[record.item] = asyncio.create_task(self._work(claim))
+
+    def _processing(self) -> tuple[tuple[ItemRecord, ...], tuple[str, ...]]:
+        """What is under way at a worker that is gone, and the repositories of the rest."""
+        all_of = self.parts.items.records("processing")
+        alive = self._alive() if all_of else frozenset[str]()
+        gone = tuple(each for each in all_of if self._is_gone(each, alive))
+        return gone, tuple(repository_of(each.key) for each in all_of if each not in gone)
+
+    def _alive(self) -> frozenset[str]:
+        workers = WorkerStore(self.parts.items.database)
+        workers.leave_ended(self.parts.home)
+        return workers.alive()
+
+    def _is_gone(self, record: ItemRecord, alive: frozenset[str]) -> bool:
+        if record.item in self._under_way or record.worker == self.parts.name:
+            return record.item not in self._under_way
+        return record.worker not in alive
+
+    async def _work(self, claim: Claim) -> None:
+        parts = self.parts
+        record = parts.items.record(claim.item)
+        assert record is not None, "it was claimed"
+        worked = Worked(
+            config=parts.config,
+            home=parts.home,
+            items=parts.items,
+            intents=parts.intents,
+            source=parts.sources[record.key.source],
+            claim=claim,
+            start=parts.start,
+            stopping=self.stopping,
+            evidence=parts.evidence,
+            allowed=parts.allowed,
+            language=parts.language,
+        )
+        try:
+            state = await work_item(worked)
+        except DaikuError as lost:
+            logger.warning("%s: %s", claim.item, lost.failure.message)
+            return
+        except Exception:
+            logger.exception("work on %s broke off", claim.item)
+            state = _broken(parts, claim)
+        self.failed = self.failed or state == "failed"
+        if (after := parts.items.record(claim.item)) is not None:
+            await asyncio.to_thread(parts.contexts.show, after)
+            parts.tell(after.shown)
+
+    async def _wait(self, beating: asyncio.Task[None], seconds: float | None) -> None:
+        """Until an item has ended, it is time to stop, or `seconds` have passed."""
+        stop = asyncio.ensure_future(self.stopping.wait())
+        until = BEAT_SECONDS if seconds is None else min(seconds, BEAT_SECONDS)  # a beat may begin an item
+        try:
+            await asyncio.wait(
+                {stop, beating, *self._under_way.values()}, timeout=until, return_when=asyncio.FIRST_COMPLETED
+            )
+        finally:
+            stop.cancel()
+        if beating.done():
+            beating.result()
+        self._under_way = {item: task for item, task in self._under_way.items() if not task.done()}
+
+    async def _drain(self) -> None:
+        if self._under_way:
+            await asyncio.wait(set(self._under_way.values()))
+        self._under_way.clear()
+
+
+def in_turn(
+    records: tuple[ItemRecord, ...], busy: tuple[str, ...], served: tuple[str, ...] = ()
+) -> tuple[ItemRecord, ...]:
+    """The records so that each repository has its turn: first those of which the fewest are under way, among them those
+    whose turn was longest ago (`served`: the latest is the last), then one of each, oldest first."""
+    rows: dict[str, deque[ItemRecord]] = {}
+    for record in records:
+        rows.setdefault(repository_of(record.key), deque()).append(record)
+    taken = {name: busy.count(name) for name in rows}
+    turns = {name: turn for turn, name in enumerate(served, 1)}
+    found: list[ItemRecord] = []
+    while rows:
+        name = min(rows, key=lambda each: (taken[each], turns.get(each, 0)))
+        found.append(rows[name].popleft())
+        taken[name] += 1
+        if not rows[name]:
+            del rows[name]
+    return tuple(found)
+
+
+def own_worker(home: Path) -> tuple[str, SessionLock]:
+    """A name that no other worker has, on any machine, and the lock that tells this home that it lives. Raises
+    OSError."""
+    while True:
+        lock = SessionLock(worker_lock(home, name := f"worker-{secrets.token_hex(6)}"))
+        if lock.acquire():
+            return name, lock
+
+
+def _broken(parts: WorkerParts, claim: Claim) -> ItemState:
+    try:
+        parts.items.change(claim, state="failed", error=text("work.broke_off"))
+    except DaikuError:
+        logger.exception("%s could not be noted as failed", claim.item)
+    return "failed"

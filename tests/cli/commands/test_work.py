@@ -1,0 +1,166 @@
+"""`daiku work`: the items of the database, listed and shown, and what a person asks of one."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from daiku.domain.items.forge import FoundItem
+from daiku.domain.items.item import ItemKey, ItemProgress
+from daiku.settings import home
+from daiku.trace.stores import open_stores
+from daiku.work.items import ItemStore
+from daiku.work.record import Claim
+from tests.cli.conftest import Daiku
+from tests.conftest import ROOT
+
+ISSUE = ItemKey(source="gitlab", kind="issue", repository="group/name", name="3")
+FILE = ItemKey(source="files", kind="file", name="mend")
+
+
+@pytest.fixture
+def items(workspace: Path, daiku_home: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ItemStore]:
+    """A queued issue and a file that a worker has."""
+    monkeypatch.chdir(workspace)
+    stores = open_stores(home(os.environ) / "daiku.db", str)
+    store = ItemStore(stores.database)
+    store.add(FoundItem(key=ISSUE, title="Add a discount", url="https://gitlab.com/group/name/-/issues/3"))
+    store.add(FoundItem(key=FILE, title="Mend \x1b[31mthe test"))
+    assert store.claim(str(FILE), "w") is not None
+    yield store
+    stores.close()
+
+
+def test_they_are_listed_by_name_state_and_title_with_nothing_for_the_terminal_to_obey(
+    daiku: Daiku, items: ItemStore
+) -> None:
+    done = daiku("work", "list")
+    assert done.code == 0
+    shown = sorted(" ".join(part for part in line.split()) for line in done.out.splitlines())
+    assert [line.split()[0] for line in shown] == ["files:mend", "gitlab:group/name#3"]
+    assert shown[0].endswith(r"processing Mend \x1b[31mthe test")
+    assert shown[1].endswith("queued Add a discount")
+
+
+def test_as_json_the_list_is_one_list_of_items_in_camel_case(daiku: Daiku, items: ItemStore) -> None:
+    (item,) = json.loads(daiku("work", "list", "--state", "queued", "--json").out)
+    expected = {
+        "item": "gitlab:group/name#3",
+        "title": "Add a discount",
+        "url": "https://gitlab.com/group/name/-/issues/3",
+        "state": "queued",
+        "sessionId": "",
+        "branch": "",
+        "requestUrl": "",
+        "attempts": 0,
+        "wanted": "",
+        "progress": None,
+        "error": "",
+    }
+    assert {name: value for name, value in item.items() if not name.endswith("At")} == expected
+    assert set(item) - set(expected) == {"createdAt", "updatedAt"}
+
+
+def test_without_items_the_list_is_empty(daiku: Daiku, workspace: Path, daiku_home: Path) -> None:
+    assert daiku("work", "list", "-C", str(workspace)).out == "There are none yet.\n"
+    assert json.loads(daiku("work", "list", "-C", str(workspace), "--json").out) == []
+
+
+def test_one_is_shown_with_what_is_known_of_it(daiku: Daiku, items: ItemStore) -> None:
+    shown = daiku("work", "show", "gitlab:group/name#3").out
+    assert "queued      Add a discount" in shown
+    assert "  address: https://gitlab.com/group/name/-/issues/3\n" in shown
+    assert "branch" not in shown
+    assert json.loads(daiku("work", "show", str(FILE), "--json").out)["attempts"] == 1
+
+
+def test_one_is_paused_resumed_cancelled_and_tried_again(daiku: Daiku, items: ItemStore) -> None:
+    steps = [("pause", "paused"), ("resume", "queued"), ("cancel", "stopped"), ("retry", "queued")]
+    for wanted, state in steps:
+        done = daiku("work", wanted, str(ISSUE), "--json")
+        assert (done.code, json.loads(done.out)["state"]) == (0, state)
+    assert " queued " in daiku("work", "show", str(ISSUE)).out
+    daiku("work", "cancel", str(ISSUE))
+    assert "why: Cancelled by a person." in daiku("work", "show", str(ISSUE)).out
+
+
+def test_what_is_asked_of_an_item_at_work_is_left_for_whoever_works_it(
+    daiku: Daiku, items: ItemStore
+) -> None:
+    done = daiku("work", "pause", str(FILE))
+    assert done.out == "files:mend: pause is asked for and takes effect at its next step.\n"
+    record = items.record(str(FILE))
+    assert record is not None
+    assert (record.shown.state, record.wanted) == ("processing", "pause")
+    items.change(Claim(str(FILE), record.fence), progress=ItemProgress(done=1, total=3, step="Count"))
+    shown = daiku("work", "show", str(FILE)).out
+    assert "  asked for: pause\n" in shown
+    assert "  steps done: 1/3 Count\n" in shown
+
+
+def test_it_speaks_the_persons_language(
+    daiku: Daiku, items: ItemStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    daiku("work", "cancel", str(ISSUE))
+    monkeypatch.setenv("LC_ALL", "ja_JP.UTF-8")
+    assert "理由: 人が取り消しました。" in daiku("work", "show", str(ISSUE)).out
+    assert "やり直せるのは" in daiku("work", "retry", str(FILE)).err
+
+
+@pytest.mark.parametrize("command", ["show", "pause", "resume", "cancel", "retry"])
+@pytest.mark.parametrize(
+    ("item", "told"),
+    [
+        ("gitlab:3", "not the name of a work item. See daiku work list. Items are named like"),
+        (
+            "gitlab:group/name#4",
+            "There is no work item gitlab:group/name#4. Did you mean gitlab:group/name#3",
+        ),
+    ],
+)
+def test_what_names_no_item_is_one_line_that_says_what_does(
+    daiku: Daiku, items: ItemStore, command: str, item: str, told: str
+) -> None:
+    done = daiku("work", command, item, "--json")
+    assert (done.code, done.out) == (2, "")
+    assert told in done.err
+    assert done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [("list", "--state", "asleep"), ("show",), ("resume", str(ISSUE)), ("pause", str(ISSUE), "-C", "/0")],
+)
+def test_a_mistake_is_one_line_and_exit_code_2(
+    daiku: Daiku, items: ItemStore, wrong: tuple[str, ...]
+) -> None:
+    done = daiku("work", *wrong)
+    assert done.code == 2
+    assert done.err.count("\n") == 1
+
+
+@pytest.mark.slow
+def test_as_a_process_with_nobody_there_it_reads_and_asks_the_same(items: ItemStore, workspace: Path) -> None:
+    def process(*args: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "daiku", "work", *args],
+            cwd=workspace,
+            env={**os.environ, "PYTHONPATH": str(ROOT / "server")},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+    paused = process("pause", str(ISSUE), "--json")
+    assert (paused.returncode, paused.stderr) == (0, "")
+    assert items.find(str(ISSUE)).state == "paused", "the store that was open all the time sees it"
+    listed = json.loads(process("list", "--state", "paused", "--json").stdout)
+    assert [item["item"] for item in listed] == [str(ISSUE)]
+    assert process("show", "nonsense").returncode == 2

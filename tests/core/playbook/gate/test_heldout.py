@@ -1,0 +1,100 @@
+"""What trials may cost, and which runs on record judge a change."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from daiku.core.playbook.gate.budget import Purse, allowed, estimated, trials_of
+from daiku.core.playbook.gate.heldout import is_held_out, judges_of
+from daiku.domain.playbook import Delta, LearntFrom
+from daiku.domain.trials import Case, ProjectStart
+
+
+def case(run: str, session: str, question: str = "", cost: float = 0.0, commit: str = "c") -> Case:
+    start = ProjectStart(root="/here", commit=commit)
+    return Case(run=run, session=session, question=question or run, start=start, checks=(), cost=cost)
+
+
+def delta(*places: tuple[str, str]) -> Delta:
+    return Delta(
+        id="r1",
+        type="add",
+        content="x",
+        evidence=tuple(LearntFrom(session_id=session, run_id=run) for session, run in places),
+    )
+
+
+def itself(session: str, run: str) -> tuple[str, str]:
+    return session, run
+
+
+HELD_OUT = [name for n in range(60) if is_held_out(name := f"s{n}")]
+TEACHING = [name for n in range(60) if not is_held_out(name := f"s{n}")]
+
+
+@given(st.floats(0, 5), st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), max_size=40))
+def test_no_more_is_spent_than_may_be(most: float, trials: list[tuple[float, float]]) -> None:
+    """X.12: each trial costs at most what it is allowed."""
+    purse = Purse(most)
+    for likely, part in trials:
+        free = allowed(purse, likely)
+        if free is None:
+            continue
+        assert free > 0  # which would bound nothing
+        purse = purse.after(free * part)
+    assert purse.spent <= most + 1e-9
+
+
+def test_what_is_likely_too_dear_is_not_begun_and_without_a_bound_all_is() -> None:
+    assert allowed(Purse(1.0, 0.9), 0.2) is None
+    assert allowed(Purse(1.0, 0.9), 0.05) == pytest.approx(0.1)
+    assert allowed(Purse(0.0), 0.0) is None
+    assert allowed(Purse(), 7.0) == 0.0
+    cases = [case("a", "s", cost=0.25), case("b", "s", cost=0.5)]
+    assert (estimated(cases, 2), trials_of(cases, 2)) == (3.0, 8)
+
+
+@given(st.lists(st.sampled_from(HELD_OUT + TEACHING), unique=True, max_size=30), st.data())
+def test_what_teaches_never_judges(sessions: list[str], data: st.DataObject) -> None:
+    """X.12: no change is judged by a session that it was learnt from, nor by one that teaches; whatever is learnt anew is
+    learnt from these alone."""
+    cases = [case(f"run of {name}", name) for name in sessions]
+    taught = data.draw(st.lists(st.sampled_from(sessions), max_size=5)) if sessions else []
+    judges = judges_of(delta(*((name, "any") for name in taught)), cases, (), itself)
+    assert {each.session for each in judges} == {s for s in sessions if is_held_out(s)} - set(taught)
+    assert judges == judges_of(delta(*((name, "any") for name in taught)), cases[::-1], (), itself)
+
+
+def test_a_copy_by_a_fork_and_the_same_request_again_do_not_judge_either() -> None:
+    """X.12."""
+    first, second, third = HELD_OUT[:3]
+    cases = [case("a", first), case("b", second, "Mend  the parser"), case("c", third, "other")]
+
+    def forked(session: str, run: str) -> tuple[str, str]:
+        return (second, run) if session == first else (session, run)
+
+    kept = judges_of(delta((second, "b")), cases, ("mend the parser",), forked)
+    assert [each.run for each in kept] == ["c"]
+    assert [
+        each.run for each in judges_of(delta(), cases, ("mend the PARSER",), itself) if each.run == "b"
+    ] == []
+
+
+def test_where_it_was_learnt_once_more_does_not_judge_either() -> None:
+    """X.12."""
+    again = delta().model_copy(update={"again": (LearntFrom(session_id=HELD_OUT[0], run_id="a"),)})
+    cases = [case("a", HELD_OUT[0]), case("b", HELD_OUT[1])]
+    assert [each.run for each in judges_of(again, cases, (), itself)] == ["b"]
+
+
+def test_the_same_request_on_the_same_files_is_one_case() -> None:
+    cases = [case(f"r{n}", name, "again") for n, name in enumerate(HELD_OUT[:4])]
+    other = case("r9", HELD_OUT[4], "again", commit="later")
+    assert len(judges_of(delta(), [*cases, other], (), itself)) == 2
+
+
+def test_about_two_of_three_sessions_judge() -> None:
+    share = sum(is_held_out(f"ses_{n:032x}") for n in range(3000)) / 3000
+    assert 0.62 < share < 0.71

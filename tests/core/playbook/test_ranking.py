@@ -1,0 +1,115 @@
+"""The ranking of bullets: one score from words and vectors, each stretched to 0..1 over all that the query asks for."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from daiku.core.playbook import ranking
+from daiku.core.playbook.ranking import Entry, InMemory, Question, Scored, combined, search, wide
+from daiku.core.retrieval.hashed import hashed_vector
+from daiku.core.retrieval.nearest import Ranked
+from daiku.core.retrieval.terms import terms
+from daiku.core.retrieval.vectors import cosine
+
+WORDS = ["tests", "pytest", "run", "make", "parse_json", "HttpClient", "設定", "試験", "lint", "ci", "!"]
+texts = st.lists(st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join), max_size=12)
+
+
+def in_memory(said: list[str]) -> InMemory:
+    return InMemory(Entry(at, terms(each), hashed_vector(each)) for at, each in enumerate(said))
+
+
+def asked(text: str, most: int = 10, hidden: frozenset[int] = frozenset()) -> Question:
+    return Question(text, hashed_vector(text), most, hidden)
+
+
+def stretched(scores: dict[int, float]) -> dict[int, float]:
+    low, high = min(scores.values()), max(scores.values())
+    return {n: 0.5 if high == low else (score - low) / (high - low) for n, score in scores.items()}
+
+
+def by_hand(said: list[str], question: str, alpha: float, most: int, hidden: frozenset[int]) -> list[Scored]:
+    """B3.2 as it is written: every text has both scores, and both are stretched over all of them."""
+    counted = [Counter(terms(each)) for each in said]
+    usual = sum(sum(each.values()) for each in counted) / len(said)
+    shown = [n for n in range(len(said)) if n not in hidden]
+    have = {term: sum(term in each for each in counted) for term in terms(question)}
+    words: dict[int, float] = {}
+    for n in shown:
+        words[n] = 0.0
+        length = sum(counted[n].values())
+        for term in sorted((t for t in have if counted[n][t]), key=lambda t: (have[t], t)):
+            weight = math.log(1 + (len(said) - have[term] + 0.5) / (have[term] + 0.5)) * 2.2
+            times = counted[n][term]
+            words[n] += weight * times / (times + 1.2 * (1 - 0.75 + 0.75 * length / usual))
+    vectors = {n: cosine(hashed_vector(question), hashed_vector(said[n])) for n in shown}
+    if not shown:
+        return []
+    by_word, by_vector = stretched(words), stretched(vectors)
+    found = [
+        Scored(n, by_vector[n], by_word[n], alpha * by_vector[n] + (1 - alpha) * by_word[n], vectors[n])
+        for n in shown
+    ]
+    return sorted(found, key=lambda each: (-each.combined, each.number))[:most]
+
+
+@given(
+    texts.filter(bool),
+    st.lists(st.sampled_from(WORDS), max_size=4).map(" ".join),
+    st.sampled_from([0.0, 0.3, 0.5, 1.0]),
+    st.integers(1, 12),
+    st.frozensets(st.integers(0, 11)),
+)
+def test_scores_are_those_of_b3_2(
+    said: list[str], question: str, alpha: float, most: int, out: frozenset[int]
+) -> None:
+    """B3.2: what is filtered out is left out first; both scores are stretched to 0..1, equal ones to 0.5; combined by
+    alpha; the best first; at most top_k."""
+    hidden = frozenset(n for n in out if n < len(said))
+    found = search(in_memory(said), asked(question, most, hidden), alpha)[:most]
+    assert found == by_hand(said, question, alpha, most, hidden)
+
+
+def test_nothing_is_found_where_nothing_is() -> None:
+    """R3.41: an empty playbook gives an empty list."""
+    assert search(in_memory([]), asked("tests"), 0.5) == []
+    assert search(in_memory(["tests"]), asked("tests", hidden=frozenset({0})), 0.5) == []
+
+
+def test_without_vectors_words_decide_alone() -> None:
+    found = search(in_memory(["run make", "lint with ruff", "make lint"]), Question("lint", None, 5), 0.9)
+    assert [each.number for each in found] == [2, 1]
+    assert found[0].combined == found[0].words == 1.0
+
+
+def test_what_is_on_one_list_only_counts_as_the_last_of_the_other() -> None:
+    words = [Ranked(1, 5.0), Ranked(2, 3.0)]
+    vectors = [Ranked(3, 0.9), Ranked(1, 0.5)]
+    assert combined(words, vectors, 2, 0.5) == [
+        Scored(1, 0.0, 1.0, 0.5, 0.5),
+        Scored(3, 1.0, 0.0, 0.5, 0.9),
+        Scored(2, 0.0, 0.0, 0.0),
+    ]
+
+
+def test_a_word_that_thousands_of_texts_have_is_not_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ranking, "MOST_COMMON", 2)
+    found = search(in_memory(["make a", "make b", "make c"]), Question("make b", None, 5), 0.5)
+    assert [each.number for each in found] == [1]
+
+
+def test_more_is_looked_at_than_is_asked_for() -> None:
+    assert [wide(1), wide(10), wide(25)] == [40, 40, 100]
+
+
+def test_identifiers_are_found_by_their_parts_and_japanese_by_pairs_of_characters() -> None:
+    """C3.9."""
+    said = ["call parseJson_file once", "close HttpClient", "設定を読む", "試験は夜に走る"]
+    for question, found in (("json", 0), ("Http", 1), ("設定", 2), ("夜に走る", 3)):
+        by_words = search(in_memory(said), Question(question, None, 5), 0.0)
+        assert [each.number for each in by_words] == [found], question

@@ -1,0 +1,124 @@
+"""The comments and the request of a work item."""
+
+from __future__ import annotations
+
+from daiku.core.work.comments import (
+    PROGRESS_MARK,
+    Ending,
+    Outcome,
+    Progress,
+    approval_comment,
+    final_comment,
+    progress_comment,
+    question_comment,
+)
+from daiku.core.work.request import RequestFacts, request_body, request_title
+from daiku.domain.messages import Usage
+from daiku.domain.work.handovers import CommandOutcome
+from daiku.domain.work.patches import FileStat
+from daiku.domain.work.plans import Plan, Step
+from daiku.texts.text import Text
+from tests.cases import for_each
+
+STEPS = (
+    Step(step_id="a", name="Look", status="completed"),
+    Step(step_id="b", name="Ask @bob", status="completed"),
+    Step(step_id="c", name="Mend what verification found", status="in_progress"),
+    Step(step_id="d", name="Test", status="pending"),
+)
+PLAN = Plan(name="Totals", goal="Right totals", steps=STEPS)
+
+
+def test_progress_is_a_checklist_of_the_plan_with_what_came_later_apart() -> None:
+    """S2P.10, S2P.13"""
+    told = Progress(
+        "processing",
+        plan=PLAN,
+        original=("a", "b"),
+        usage=Usage(prompt_tokens=12_000, completion_tokens=345, cost=0.5),
+        label="coding agent processing",
+    )
+    assert progress_comment(told, "en") == (
+        f"{PROGRESS_MARK}\n## 📋 Daiku is working on this\n\n**Goal:** Right totals\n\n"
+        "### Original Plan (Completed)\n\n- [x] Look\n- [x] Ask `@bob`\n\n"
+        "### Additional Work (From Verification)\n\n- [ ] Mend what verification found ← now\n- [ ] Test\n\n"
+        "*Progress: 2/4 (50%)*\n\n**Status:** working\n\n**Used:** 12,345 tokens, $0.50\n\n"
+        "To stop the work, remove the label `coding agent processing`. Comments of people who may write to this "
+        "repository are read while it goes on."
+    )
+    assert "*進捗: 2/4 (50%)*" in progress_comment(told, "ja")
+
+
+def test_before_there_is_a_plan_the_comment_says_so() -> None:
+    assert "There is no plan yet." in progress_comment(Progress("queued"), "en")
+
+
+@for_each("language", ["en", "ja"])
+def test_every_comment_is_within_what_a_forge_takes(language: str) -> None:
+    long = "word @bob " * 20_000
+    plan = Plan(name=long, goal=long, steps=tuple(Step(name=long) for _ in range(500)))
+    files = tuple(FileStat(path=f"{n}{long}", kind="edit") for n in range(500))
+    ran = tuple(CommandOutcome(command=f"{n}{long}", exit_code=1, output=long) for n in range(500))
+    for said in (
+        progress_comment(Progress("processing", plan=plan, label=long), language),
+        question_comment(long, [long] * 50, language),
+        approval_comment(long, Text(long), language),
+        final_comment(Ending("failed", words=long, why=Text(long)), language),
+        request_body(
+            RequestFacts(1, long, words=long, commands=ran, files=files, leftovers=(long,) * 99), language
+        ),
+    ):
+        assert len(said) <= 60_000
+    assert len(request_title(long, 1)) <= 200
+
+
+def test_a_question_says_how_to_answer_it() -> None:
+    said = question_comment("Which one?", ["this", "that"], "en")
+    assert "1. this\n2. that" in said
+    assert "with the number of a choice" in said
+    assert "number" not in question_comment("Why?", [], "en")
+    assert "`allow`" in approval_comment("rm -r build", Text("it deletes files"), "en")
+
+
+@for_each(
+    ("outcome", "begins"),
+    [
+        ("done", "✅"),
+        ("failed", "❌"),
+        ("stopped", "⏹️"),
+        ("limit", "⚠️ The work is not finished"),
+        ("paused", "⏸️"),
+    ],
+)
+def test_the_last_comment_tells_what_came_of_it(outcome: Outcome, begins: str) -> None:
+    """C2.3, C2.4"""
+    said = final_comment(Ending(outcome, why=Text("Because."), asked_by="ann", label="coding agent"), "en")
+    assert said.startswith(f"@ann\n\n{begins}")
+    assert "Reason: Because." in said
+    assert "set the label `coding agent`" in said
+    assert "@" not in final_comment(Ending(outcome, asked_by="ann @bob"), "en")
+
+
+def test_the_request_names_its_issue_and_shows_the_evidence() -> None:
+    facts = RequestFacts(
+        12,
+        "ann",
+        words="I fixed it. Fixes #99 @bob",
+        commands=(
+            CommandOutcome(command="pytest", exit_code=1, output=""),
+            CommandOutcome(command="pytest", exit_code=0, output=""),
+        ),
+        files=(FileStat(path="a.py", kind="edit", added=3, removed=1),),
+        leftovers=("a.py: TODO",),
+    )
+    assert request_body(facts, "en") == (
+        "Closes #12\n\nDaiku made this on its own. `ann` asked for it.\n\nI fixed it. Fixes `#99` `@bob`\n\n"
+        "### Commands that were run\n\n- ✅ `pytest`: exit code 0\n\n### Files changed\n\n- `a.py` (+3 −1)\n\n"
+        "### Unfinished places that the changes left\n\n- `a.py: TODO`\n\n"
+        "Please review it like a colleague's work before it is merged."
+    )
+    other = request_body(RequestFacts(12, "ann", closes=False), "en")
+    assert other.startswith("For #12")
+    assert "nothing shows that it works" in other
+    assert request_title("Totals (fixes #3)", 3) == "Totals (fixes 3)"
+    assert request_title(" ", 3) == "Issue 3"

@@ -1,0 +1,72 @@
+"""Words of others in our comments: judged by an independent reader of Markdown."""
+
+from __future__ import annotations
+
+import re
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
+
+from daiku.core.work.harmless import code, harmless, harmless_line, plain_line
+from tests.cases import for_each
+
+PIECES = (
+    "@bob", "#12", "o/r!3", "`", "``", "```", "~~~", "\n", "\n\n", " ", "\\", "<!-- daiku:progress -->", "<img src=x>", "![a](http://x/y)",
+    "- ", "> ", "    ", "/close", "&#64;bob", "*", "_", "a", "<pre>", "Fixes GH-4", "https://h/o/r/issues/5", "\u200b", "\u202e", "[x](y)", "\\@bob",
+)  # fmt: skip
+MENTION = re.compile(r"(?<![A-Za-z0-9])@[A-Za-z0-9]|(?<![\w/])#\d|GH-\d|/issues/\d")
+
+
+def acting(markdown: str) -> list[str]:
+    """What of a rendered text would notify somebody, refer to something or be HTML."""
+    found: list[str] = []
+    for token in MarkdownIt("commonmark").parse(markdown):
+        found += [token.content] if token.type == "html_block" else []
+        for part in token.children or ():
+            if part.type in ("html_inline", "image"):
+                found.append(part.content)
+            if part.type == "text" and MENTION.search(part.content):
+                found.append(part.content)
+    return found
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=25).map("".join))
+@example("a\n  /close")
+@example("@bobhttps://h/o/r/issues/5")
+@example("\\https://h/o/r/issues/5")
+def test_nothing_acts_in_the_words_of_others(words: str) -> None:
+    """R2.40, R2.45: a comment says something and does nothing."""
+    said = harmless(words)
+    assert acting(said) == []
+    assert acting(f"- [ ] {harmless_line(words)}") == []
+    assert "<!--" not in said
+    assert not re.search(r"^[ \t]*/close(?:\s|$)", said, re.MULTILINE)
+    assert not re.search("[\u200b\u202e]", said)
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=25).map("".join))
+def test_what_stands_behind_the_words_of_others_is_still_text(words: str) -> None:
+    tokens = MarkdownIt("commonmark").parse(f"{harmless(words)}\n\nTHE END")
+    last = [token for token in tokens if token.type == "inline"][-1]
+    assert last.content.endswith("THE END")
+
+
+def test_code_stays_code_as_it_was_written() -> None:
+    assert harmless("Use `Vec<T>` or\n```rust\nvec![1] // @bob\n```") == (
+        "Use `Vec<T>` or\n\n```rust\nvec![1] // @bob\n```"
+    )
+    assert code("a`b") == "``a`b``"
+
+
+@for_each(
+    ("title", "shown"),
+    [
+        ("Fixes #12 for @bob", "Fixes 12 for bob"),
+        ("Closes\nhttps://h/o/r/issues/3", "Closes h/o/r/issues/3"),
+        ("x" * 400, "x" * 299 + "…"),
+        ("mail a@b.c", "mail a@b.c"),
+    ],
+)
+def test_a_title_closes_nothing_and_names_nobody(title: str, shown: str) -> None:
+    assert plain_line(title) == shown

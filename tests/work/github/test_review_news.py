@@ -1,0 +1,87 @@
+"""What people and checks say of the request that we made for an issue of GitHub."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx2
+import pytest
+
+from daiku.domain.items.forge import ItemNews
+from daiku.domain.items.intents import REQUEST, mark_of
+from daiku.domain.items.item import read_key
+from daiku.work.github.source import GitHubSource
+from tests.work.github.test_source import T1, Forge, forge, source
+
+__all__ = ["forge", "source"]
+KEY = read_key("github:o/r#1")
+HEAD = "a" * 40
+
+
+def said(number: int, who: str, words: str, **more: Any) -> dict[str, Any]:
+    user = {"login": who, "type": "User"}
+    return {
+        "id": number,
+        "node_id": f"N{number}",
+        "user": user,
+        "body": words,
+        "created_at": T1,
+        "updated_at": T1,
+    } | more
+
+
+def answers(forge: Forge, monkeypatch: pytest.MonkeyPatch, merged: str | None, head: str) -> None:
+    """The forge has our request 2, with a review, a comment in a line, and checks of `HEAD`."""
+    asked = forge.look
+    body = mark_of("github:o/r#1", REQUEST)
+    forge.pulls = [
+        {"number": 3, "user": {"login": "eve"}, "body": body, "head": {"ref": "x", "sha": HEAD}},
+        {"number": 2, "user": {"login": "owner"}, "body": body, "head": {"ref": "daiku/1", "sha": head}},
+    ]
+    forge.pulls = [pull | {"base": {"ref": "main"}, "merged_at": merged} for pull in forge.pulls]
+    run = {"name": "test", "status": "completed", "conclusion": "failure", "output": {"summary": "1 failed"}}
+    rows: dict[str, Any] = {
+        "issues/2/comments": [said(7, "stranger", "Push it.")],
+        "pulls/2/comments": [said(8, "owner", "Use Decimal.", path="src/a.py", line=4)],
+        "pulls/2/reviews": [said(9, "owner", "Not yet.", submitted_at=T1, state="CHANGES_REQUESTED")],
+        f"commits/{HEAD}/status": {"state": "success", "statuses": []},
+        f"commits/{HEAD}/check-runs": {"check_runs": [run]},
+    }
+
+    def look(request: httpx2.Request) -> httpx2.Response:
+        if request.url.path.endswith("graphql"):
+            nodes = [{"id": f"N{number}", "lastEditedAt": None, "editor": None} for number in (7, 8, 9)]
+            return httpx2.Response(200, json={"data": {"nodes": nodes}})
+        data = rows.get(request.url.path.removeprefix("/repos/o/r/"))
+        return asked(request) if data is None else httpx2.Response(200, json=data)
+
+    monkeypatch.setattr(forge, "look", look)
+
+
+@pytest.mark.parametrize("head", [HEAD, "b" * 40])
+async def test_reviews_of_our_request_are_news_of_its_issue(
+    forge: Forge, source: GitHubSource, monkeypatch: pytest.MonkeyPatch, head: str
+) -> None:
+    """S2P.11: also when somebody has pushed to its branch; a request that somebody else marked like ours is none."""
+    assert KEY is not None
+    answers(forge, monkeypatch, None, head)
+    news = await source.news(KEY, "", HEAD)
+    assert isinstance(news, ItemNews)
+    assert [(each.text, each.trusted, each.path, each.line) for each in news.said] == [
+        ("Push it.", False, "", 0),
+        ("Use Decimal.", True, "src/a.py", 4),
+        ("Not yet.", True, "", 0),
+    ]
+    assert (news.wanted, news.merged, news.checks) == (True, False, "failed")
+    assert [(check.name, check.text) for check in news.failed] == [("test", "1 failed")]
+
+
+async def test_a_request_of_ours_that_was_merged_is_told(
+    forge: Forge, source: GitHubSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert KEY is not None
+    answers(forge, monkeypatch, T1, HEAD)
+    forge.issue["state"] = "closed"
+    news = await source.news(KEY, "", HEAD)
+    assert isinstance(news, ItemNews)
+    assert (news.merged, news.wanted) == (True, False)

@@ -1,0 +1,93 @@
+"""What an item's run says is done is looked at once more, before the request is opened."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.work.gitlab.working import BRANCH, Line, Shop, shop_of, written
+from tests.work.gitlabfake.fixture import GitLabYard
+
+pytestmark = pytest.mark.slow
+STUB = "def add(a, b):\n    raise NotImplementedError\n"
+WHOLE = "def add(a, b):\n    return a + b\n"
+
+
+def edited(name: str, before: str, after: str) -> Line:
+    args = {"path": name, "edits": [{"search": before, "replace": after}]}
+    return {"text": f"I edit {name}.", "calls": [{"tool": "files/edit", "args": args}]}
+
+
+def runs(shop: Shop) -> list[str]:
+    """How the runs of the item were asked, in their first words."""
+    return [prompt[:20] for prompt in shop.prompts()]
+
+
+async def test_what_is_unfinished_is_put_right_before_the_request_is_opened(
+    gitlab_forge: GitLabYard, tmp_path: Path
+) -> None:
+    """S2P.8, S2P.10, S2P.12: in a second run of the session, shown by the same comment."""
+    async with shop_of(gitlab_forge, tmp_path) as shop:
+        shop.script(
+            written("add.py", STUB),
+            {"text": "Done."},
+            edited("add.py", "raise NotImplementedError", "return a + b"),
+            {"text": "Now it is whole."},
+        )
+        assert await shop.once() == ["done"]
+        assert shop.project.git("show", f"{BRANCH}:add.py") == WHOLE.strip()
+        assert runs(shop) == ["You work on gitlab:g", "You said that the wo"]
+        assert [body.startswith("<!-- daiku:progress -->") for body in shop.ours()] == [True, False]
+        assert "Now it is whole." in shop.ours()[-1]
+        assert "The work is done" in shop.ours()[-1]
+        assert "NotImplementedError" not in shop.request.row["description"]
+
+
+async def test_what_stays_unfinished_is_told_and_listed_and_the_request_stays_a_draft(
+    gitlab_forge: GitLabYard, tmp_path: Path
+) -> None:
+    """S2P.10, S2P.14, S2P.18: two rounds, then the work ends as not finished."""
+    async with shop_of(gitlab_forge, tmp_path) as shop:
+        shop.script(written("add.py", STUB), *({"text": f"It is done, {n}."} for n in range(9)))
+        assert await shop.once() == ["done"]
+        assert len(runs(shop)) == 3
+        assert "not finished" in shop.ours()[-1]
+        assert "NotImplementedError" in shop.ours()[-1]
+        assert "NotImplementedError" in shop.request.row["description"]
+        shop.checks("success")
+        assert await shop.once() == []
+        assert shop.request.row["title"].startswith("Draft:")
+
+
+async def test_without_rounds_it_is_only_told(gitlab_forge: GitLabYard, tmp_path: Path) -> None:
+    """S2P.14"""
+    async with shop_of(gitlab_forge, tmp_path, verifications=0) as shop:
+        shop.script(written("add.py", STUB), {"text": "Done."})
+        assert await shop.once() == ["done"]
+        assert len(runs(shop)) == 1
+        assert "not finished" in shop.ours()[-1]
+
+
+async def test_a_plan_is_one_comment_that_is_ticked_off(gitlab_forge: GitLabYard, tmp_path: Path) -> None:
+    """S2P.13: and a step that is left open is not done."""
+    steps = [{"name": "Write it"}, {"name": "Tell it"}]
+    plan = {"tool": "plan/propose", "args": {"name": "p", "goal": "Mend add", "steps": steps}}
+    async with shop_of(gitlab_forge, tmp_path) as shop:
+        ticked = [
+            {"tool": "plan/update_step", "args": {"step_id": "1", "status": status}}
+            for status in ("in_progress", "completed")
+        ]
+        shop.script(
+            {"text": "A plan.", "calls": [plan]},
+            {"text": "Begin.", "calls": [{"tool": "plan/approve", "args": {}}]},
+            written("add.py", WHOLE),
+            {"text": "Ticked.", "calls": ticked},
+            *({"text": f"It is done, {n}."} for n in range(3)),
+        )
+        assert await shop.once() == ["done"]
+        (shown,) = [body for body in shop.ours() if body.startswith("<!-- daiku:progress -->")]
+        assert "- [x] Write it\n- [ ] Tell it" in shown
+        assert "*Progress: 1/2 (50%)*" in shown
+        assert "**Status:** stopped" in shown
+        assert "Reason: The last look at the work found what is not finished: Tell it" in shop.ours()[-1]

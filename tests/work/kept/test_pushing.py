@@ -1,0 +1,23 @@
+"""What is pushed says who it is for, and decides nothing on a forge."""
+
+from __future__ import annotations
+
+from daiku.domain.items.item import ItemKey
+from daiku.work.kept.pushing import commit_message
+from tests.cases import for_each
+
+KEY = ItemKey(source="github", kind="issue", repository="owner/name", name="3")
+
+
+@for_each(
+    "word", ["[skip ci]", "[ci skip]", "[no ci]", "[skip actions]", "[actions skip]", "***NO_CI*** [skip ci]"]
+)
+def test_a_title_keeps_no_checks_from_running(word: str) -> None:
+    subject = commit_message(f"Mend it {word}", KEY).partition("\n")[0]
+    assert subject.startswith("Mend it ")
+    assert "[" not in subject
+    assert "]" not in subject
+
+
+def test_without_a_title_the_item_is_the_subject() -> None:
+    assert commit_message(" \n", KEY) == "github:owner/name#3\n\nFor github:owner/name#3."

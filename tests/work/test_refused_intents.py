@@ -1,0 +1,136 @@
+"""What an attempt may want outside: its own branch and bounded words, whatever runs in its process."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import pytest
+
+from daiku.domain.items.forge import ForgeRefusal, FoundItem, ItemNews, ItemText
+from daiku.domain.items.intents import (
+    ForgeIntent,
+    Intent,
+    MarkReady,
+    OpenRequest,
+    Outcome,
+    PostComment,
+    PushBranch,
+    ShowProgress,
+)
+from daiku.domain.items.item import ItemKey, SourceName
+from daiku.store.sqlite import connect
+from daiku.work.applying import MOST_CHARACTERS, MOST_COMMENTS, Outside, apply_open
+from daiku.work.intents import IntentStore
+from daiku.work.items import ItemStore
+from daiku.work.kept.pushing import Place
+from daiku.work.source import CloneAccess, Source
+
+KEY = ItemKey(source="files", kind="file", name="mend")
+COMMIT = "1" * 40
+TEXT = ItemText(key=KEY, title="t", body="b", author="ann", default="main", base="release", body_trusted=True)
+
+
+class Heard(Source):
+    """A source that carries out everything, and keeps what that was."""
+
+    def __init__(self) -> None:
+        self.done: list[ForgeIntent] = []
+
+    @property
+    def name(self) -> SourceName:
+        return "files"
+
+    async def find(self) -> tuple[FoundItem, ...]:
+        return ()
+
+    async def read(self, key: ItemKey) -> ItemText:
+        return TEXT
+
+    async def news(self, key: ItemKey, after: str, head: str) -> ItemNews:
+        return ItemNews(wanted=True)
+
+    async def apply(self, key: ItemKey, operation: str, intent: ForgeIntent, again: bool) -> Outcome:
+        self.done.append(intent)
+        return Outcome(reference="1")
+
+    async def access(self, key: ItemKey, clone_url: str) -> CloneAccess | ForgeRefusal:
+        raise NotImplementedError
+
+    async def aclose(self) -> None:
+        pass
+
+
+@pytest.fixture
+def outside() -> Outside:
+    items = ItemStore(connect(None, ""))
+    items.add(FoundItem(key=KEY, title="t", labelled_at="1"))
+    claim = items.claim(str(KEY), "worker-1")
+    assert claim is not None
+    items.change(claim, text_at_claim=TEXT, branch="daiku/mend")
+    never_used = cast("Place", object())  # what is refused never comes to its repository
+    return Outside(items, IntentStore(items.database, items), Heard(), claim, never_used)
+
+
+def heard(outside: Outside) -> list[ForgeIntent]:
+    assert isinstance(outside.source, Heard)
+    return outside.source.done
+
+
+@pytest.mark.parametrize(
+    "intent",
+    [
+        PushBranch(branch="main", commit=COMMIT),
+        PushBranch(branch="release", commit=COMMIT),
+        PushBranch(branch="daiku/other", commit=COMMIT),
+        OpenRequest(branch="daiku/mend", base="main", title="t", text="b"),
+        OpenRequest(branch="main", base="release", title="t", text="b"),
+        OpenRequest(branch="daiku/mend", base="release", title="t", text="b" * MOST_CHARACTERS),
+        MarkReady(branch="main"),
+        MarkReady(branch="daiku/other"),
+        PostComment(text="x" * (MOST_CHARACTERS + 1)),
+        ShowProgress(text="x" * (MOST_CHARACTERS + 1)),
+    ],
+)
+async def test_what_is_not_the_items_is_refused_before_any_call(outside: Outside, intent: Intent) -> None:
+    """R2.41, R2.46: one branch, never the default one; one request, into the branch that it was begun from."""
+    operation = f"evil-{id(intent)}"
+    outside.intents.want(outside.claim, operation, intent)
+    await apply_open(outside)
+    kept = outside.intents.find(str(KEY), operation)
+    assert kept is not None
+    assert kept.status == "refused"
+    assert kept.error
+    assert heard(outside) == []
+
+
+async def test_a_branch_that_was_named_like_the_default_one_is_not_pushed(outside: Outside) -> None:
+    """R2.46: also where the item's own branch was taken for another."""
+    for branch in (TEXT.default, TEXT.base):
+        outside.items.change(outside.claim, branch=branch)
+        outside.intents.want(outside.claim, f"push-{branch}", PushBranch(branch=branch, commit=COMMIT))
+        await apply_open(outside)
+        kept = outside.intents.find(str(KEY), f"push-{branch}")
+        assert kept is not None
+        assert kept.status == "refused"
+
+
+async def test_its_own_request_and_words_go_out(outside: Outside) -> None:
+    wanted = (
+        PostComment(text="x" * MOST_CHARACTERS),
+        OpenRequest(branch="daiku/mend", base="release", title="t", text="b"),
+        MarkReady(branch="daiku/mend"),
+    )
+    for number, intent in enumerate(wanted):
+        outside.intents.want(outside.claim, str(number), intent)
+    assert await apply_open(outside) is None
+    assert heard(outside) == list(wanted)
+    assert outside.intents.open(str(KEY)) == ()
+
+
+async def test_an_item_that_would_talk_without_end_falls_silent(outside: Outside) -> None:
+    """R2.40, R2.45: an item posts so many comments and no more."""
+    for number in range(MOST_COMMENTS + 5):
+        outside.intents.want(outside.claim, f"comment-{number}", PostComment(text=f"comment {number}"))
+    await apply_open(outside)
+    assert len(heard(outside)) == MOST_COMMENTS
+    assert outside.intents.open(str(KEY)) == ()

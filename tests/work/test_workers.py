@@ -1,0 +1,121 @@
+"""The table of workers: who is alive, on SQLite and PostgreSQL, and what becomes of the items of one that is gone."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from daiku.domain.items.forge import FoundItem
+from daiku.domain.items.item import ItemKey
+from daiku.store.database import Database
+from daiku.store.lease import LEASE_SECONDS
+from daiku.store.opening import open_tables, opened_place
+from daiku.work.items import ItemStore
+from daiku.work.workers.alive import BEAT_SECONDS, GONE_SECONDS, WorkerStore, worker_lock
+from daiku.work.workers.worker import own_worker
+
+
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
+def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
+    place: Path | str = tmp_path / "daiku.db"
+    if request.param == "postgresql":
+        new_database: Callable[[], str] = request.getfixturevalue("postgres")
+        place = new_database()
+    opened = open_tables(opened_place(place), "")
+    yield opened
+    opened.close()
+
+
+def stay_away(database: Database, worker: str, seconds: float) -> None:
+    """Let so many seconds pass since the worker's last beat."""
+    database.write("UPDATE work_workers SET beaten = beaten - ? WHERE worker = ?", (seconds, worker))
+
+
+def test_a_worker_is_alive_until_it_has_not_beaten_for_long(database: Database) -> None:
+    workers = WorkerStore(database)
+    workers.beat("one")
+    workers.beat("two")
+    assert workers.alive() == {"one", "two"}
+    stay_away(database, "one", GONE_SECONDS - 5)
+    assert workers.alive() == {"one", "two"}
+    stay_away(database, "one", 6)
+    assert workers.alive() == {"two"}
+    workers.beat("one")
+    assert workers.alive() == {"one", "two"}
+
+
+def test_a_beat_from_the_future_does_not_count(database: Database) -> None:
+    workers = WorkerStore(database)
+    workers.beat("one")
+    stay_away(database, "one", -3600)
+    assert workers.alive() == frozenset()
+
+
+def test_who_leaves_is_gone_at_once_and_rows_that_are_a_day_old_are_dropped(database: Database) -> None:
+    workers = WorkerStore(database)
+    for name in ("one", "two", "three"):
+        workers.beat(name)
+    workers.leave("one")
+    assert workers.alive() == {"two", "three"}
+    stay_away(database, "two", 86_401)
+    workers.forget_old()
+    assert database.query("SELECT worker FROM work_workers") == [("three",)]
+
+
+def test_a_worker_of_this_home_whose_process_has_ended_is_gone_at_once(
+    database: Database, tmp_path: Path
+) -> None:
+    workers = WorkerStore(database)
+    name, lock = own_worker(tmp_path)
+    workers.beat(name)
+    workers.beat("of another home")
+    workers.leave_ended(tmp_path)
+    assert workers.alive() == {name, "of another home"}
+    lock.release()  # what the end of its process does
+    workers.leave_ended(tmp_path)
+    assert workers.alive() == {"of another home"}
+    assert not worker_lock(tmp_path, name).exists()
+
+
+def test_the_lock_goes_with_a_process_that_is_killed(tmp_path: Path) -> None:
+    program = f"from pathlib import Path; from daiku.work.workers.worker import own_worker; print(own_worker(Path({str(tmp_path)!r}))[0], flush=True); input()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    name = process.stdout.readline().strip()
+    workers = WorkerStore(open_tables(None, ""))
+    workers.beat(name)
+    workers.leave_ended(tmp_path)
+    assert workers.alive() == {name}
+    process.kill()
+    process.communicate()
+    workers.leave_ended(tmp_path)
+    assert workers.alive() == frozenset()
+
+
+def test_no_two_workers_have_one_name(tmp_path: Path) -> None:
+    names = {own_worker(tmp_path / home)[0] for home in ("a", "a", "b")}
+    assert len(names) == 3
+
+
+def test_of_two_that_find_an_item_of_a_worker_that_is_gone_one_gets_it(database: Database) -> None:
+    items = ItemStore(database)
+    items.add(FoundItem(key=ItemKey(source="files", kind="file", name="mend"), title="t", labelled_at="1"))
+    first = items.claim("files:mend", "gone")
+    assert first is not None
+    claims = [
+        items.claim("files:mend", name, only=("processing",), seen=first.fence) for name in ("one", "two")
+    ]
+    assert claims[0] is not None
+    assert claims[1] is None
+
+
+def test_an_item_is_taken_over_within_half_a_minute_of_the_end_of_its_worker() -> None:
+    """The last beat came up to one beat before the end at best; the look that sees it, up to one beat later."""
+    assert GONE_SECONDS + BEAT_SECONDS < 30
+    assert GONE_SECONDS >= LEASE_SECONDS + BEAT_SECONDS
