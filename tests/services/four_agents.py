@@ -83,6 +83,15 @@ ROLES = {
     "now you write code": "coder",
     "now you run commands": "runner",
     "now you report": "reporter",
+    "now you look back": "reflector",
+}
+NO_LESSON = {
+    "error_identification": "The first code did not know subtraction.",
+    "root_cause_analysis": "It only added.",
+    "correct_approach": "Take a smaller letter away.",
+    "key_insight": "None for later.",
+    "insights": [],
+    "tags": [],
 }
 
 
@@ -111,6 +120,8 @@ def play(messages: list[Json]) -> Said:
         case "runner":
             command = "python3 test_roman.py" if "Step 1:" in told else "python3 roman.py XIV IX"
             return Said([json.dumps({"commands": [command]})])
+        case "reflector":
+            return Said([json.dumps(NO_LESSON)])
         case _:
             proven = next(line for line in told.splitlines() if "`python3 test_roman.py` passed" in line)
             return Said([json.dumps(REPORT).replace("P?", proven.partition("]")[0].removeprefix("- ["))])
