@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from daiku.domain.playbook import Bullet, BulletHit, Playbook, SearchQuery
+    from daiku.playbook.search import PlaybookSearch
     from daiku.settings.config import Config, PlaybookSettings
     from daiku.store.database import Database
 
@@ -27,11 +28,11 @@ LONGEST_QUESTION = 4_000
 """Characters of a request that is looked for: its beginning and its end."""
 
 GENERAL = 5
-"""Lessons that hold whatever is asked, of which a run is told so many beside those that fit its request…"""
+"""At most so many of the lessons that hold whatever is asked are told to a run, beside those that fit its request."""
 GENERAL_KEPT = 2
-"""… where these leave room; so many where more of them fit than can be told…"""
+"""So many of them are told even where more lessons fit the request than there are places."""
 PART_FOR_GENERAL = 4
-"""… within this part of the tokens, one over so many."""
+"""They take at most this part of the tokens: one over so many."""
 PART_OF_WINDOW = 8
 """Lessons take no more than this part of what a model can be sent: one over so many."""
 
@@ -194,13 +195,20 @@ def playbooks_in(database: Database, roots: tuple[Path, ...], config: Config, *,
         learnt = database.has("playbooks") and database.first("SELECT 1 FROM playbooks LIMIT 1")
         return opened() if learnt else Kept(None, None)
 
+    return Playbooks(config.playbook, kept, searching(config))
+
+
+def searching(config: Config) -> Callable[[], PlaybookSearch]:
+    """Gives the search that the settings ask for: made when it is first called, the same one each time after. Calling it
+    raises UsageError."""
+
     @cache
-    def finder() -> FindsBullets:
+    def made() -> PlaybookSearch:
         from daiku.playbook.search import search_of  # when used
 
         return search_of(config)
 
-    return Playbooks(config.playbook, kept, finder)
+    return made
 
 
 def _best_of(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import TypeVar
 
 from daiku.core.playbook.changes import Standings
 from daiku.core.playbook.refused import Refused
 from daiku.core.playbook.sections import id_parts
+from daiku.domain.chunks import iso_now
 from daiku.domain.playbook import (
     Bullet,
     Delta,
@@ -192,7 +192,7 @@ class PlaybookStore:
     def _change(self, act: Callable[[Changing], T]) -> T | Refused:
         """Carry out `act` in one transaction, of which nothing stays where it refuses or fails."""
         db = self._db()
-        now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        now = iso_now()
         try:
             with db.transaction():
                 playbook, revision = db.first(tables.TAKE_REVISION, (self.scope, self.key, now, now))
