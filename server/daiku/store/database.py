@@ -11,8 +11,8 @@ Values: TypeAlias = tuple[str | int | float | bytes | None, ...]
 
 
 class Database(Protocol):
-    """One connection in autocommit mode, for all threads of the process. Every method raises DaikuError where the database fails: a full disk, a
-    damaged page, a file that another program holds."""
+    """One connection in autocommit mode, for all threads of the process. Every method raises DaikuError
+    where the database fails: a full disk, a damaged page, a file that another program holds."""
 
     def prepare(self, schema: str) -> None:
         """Make the tables and indexes of `schema` that are missing; other processes may do the same at this moment."""

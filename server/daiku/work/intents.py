@@ -1,4 +1,4 @@
-"""The store of intents: what is wanted outside, whether it was begun, and what came of it."""
+"""The store of intents: what items want outside, whether it was begun, and what came of it."""
 
 from __future__ import annotations
 

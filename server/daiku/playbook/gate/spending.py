@@ -1,4 +1,4 @@
-"""What trials of changes have cost, written before and after each of them: it stands there also where the process is killed."""
+"""What trials of changes have cost: written before and after each, so that it is on record where the process is killed."""
 
 from __future__ import annotations
 

@@ -306,16 +306,16 @@ def open_desk(
     """The playbooks alone: to work on them needs no model. Raises UsageError."""
     from daiku.playbook.repository import open_playbooks  # when used
     from daiku.runs.recorded.afterwards import learning_of  # when used
-    from daiku.runs.recorded.making_up import make_up  # when used
+    from daiku.runs.recorded.catching_up import catch_up  # when used
     from daiku.runs.recorded.unlearnt import Unlearnt  # when used
 
     stores = open_stores(config.storage.place(home), redact)
     try:
         playbooks = open_playbooks(stores.database, (folder,))
-        # Which MCP servers are allowed is not asked here: what is made up waits for a person.
+        # Which MCP servers are allowed is not asked here: what is learnt so waits for a person.
         learning = learning_of(config.playbook, (folder,), stores, redact, outside=lambda: True)
         if learning is not None:
-            make_up(stores.journal, Unlearnt(stores.database, str(folder)), learning)
+            catch_up(stores.journal, Unlearnt(stores.database, str(folder)), learning)
         yield PlaybookDesk(playbooks, config.playbook, stores.journal, redact, searching(config))
     finally:
         stores.close()

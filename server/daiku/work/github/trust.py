@@ -1,4 +1,4 @@
-"""Who is believed: people with write access now, asked of GitHub itself; never a bot, never a name."""
+"""Who is believed: people with write access now, asked of GitHub itself; a bot never is, nor a name alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Carrying out on GitLab what is wanted there: labels, comments, the progress comment, merge requests."""
+"""Carries out intents on GitLab: labels, comments, the progress comment, merge requests."""
 
 from __future__ import annotations
 

@@ -150,8 +150,8 @@ async def _pushed_to(
 
 
 async def _may_push(calls: Calls, people: People, project: Project, place: str) -> bool | ForgeRefusal:
-    """Whether we may push to `project`, which is at `place`. Administrators are members of nothing; where GitLab does not say what we may,
-    git is told when it pushes."""
+    """Whether we may push to `project`, which is at `place`. Administrators are members of nothing; where GitLab does not
+    say what we may, git is told when it pushes."""
     found = await calls.get(Member, f"{place}/members/all/{people.me.id}")
     if not isinstance(found, ForgeRefusal):
         return found.access_level >= DEVELOPER
@@ -161,7 +161,8 @@ async def _may_push(calls: Calls, people: People, project: Project, place: str) 
 
 
 def _within(comments: tuple[Said, ...]) -> tuple[Said, ...]:
-    """The comments that have room, the newest of those who are believed first: whoever may comment must not be able to keep an item from being worked."""
+    """The comments that have room, the newest of those who are believed first: whoever may comment must not be able to keep
+    an item from being worked."""
     kept: set[str] = set()
     room, newest = MAX_BODY, comments[::-1]
     for said in sorted(newest, key=lambda said: not said.trusted):
