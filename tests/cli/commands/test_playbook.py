@@ -262,9 +262,7 @@ def test_what_is_looked_for_is_found_best_first(daiku: Daiku, playbooks: Playboo
     assert json.loads(daiku("playbook", "search", "x", "--section", "nothing here", "--json").out) == []
 
 
-def test_secrets_are_taken_out_of_what_is_added_and_that_is_said(
-    daiku: Daiku, playbooks: Playbooks
-) -> None:
+def test_secrets_are_taken_out_of_what_is_added_and_that_is_said(daiku: Daiku, playbooks: Playbooks) -> None:
     done = daiku("playbook", "add", "--section", "environment", f"Use {SECRET} there.")
     assert (done.code, done.out) == (0, "env-00001\n")
     assert done.err == "Secrets were taken out of the text.\n"

@@ -188,9 +188,7 @@ async def test_a_client_that_watches_is_answered_in_the_end_though_nothing_chang
         assert again == first
 
 
-async def test_secrets_are_taken_out_of_what_a_person_adds(
-    workspace: Path, playbooks: Playbooks
-) -> None:
+async def test_secrets_are_taken_out_of_what_a_person_adds(workspace: Path, playbooks: Playbooks) -> None:
     async with connected(workspace) as server:
         given = {"section": "environment", "content": f"Use {SECRET}", "keywords": [SECRET], "propose": True}
         made = await server.client.request("daiku/playbook/add", given)
