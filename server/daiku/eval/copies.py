@@ -12,10 +12,10 @@ from pathspec import GitIgnoreSpec
 
 from daiku.dataclass import dataclass
 from daiku.eval.task import CHECK_FILES, FILES, GitSource, Task
+from daiku.store.copyfolders import put_file
 from daiku.texts.text import NO_TEXT, Text, text
 from daiku.tools.git.worktrees import IDENTITY
 from daiku.tools.shell.lines import CommandEnd, Where, run_argv, run_line
-from daiku.workspace.copyfolders import put_file
 from daiku.workspace.ignores import IgnoreFiles
 
 GIT_SECONDS, SETUP_SECONDS = 600, 1200

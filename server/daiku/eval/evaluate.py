@@ -15,8 +15,8 @@ from daiku.eval.compare import compare, totals_of
 from daiku.eval.pot import Pot, draw, settle
 from daiku.eval.results import Attempt, Evaluation, SettingInfo
 from daiku.eval.task import Task
+from daiku.store.copyfolders import close_copy_folder, open_copy_folder
 from daiku.texts.text import Text, text
-from daiku.workspace.copyfolders import close_copy_folder, open_copy_folder
 
 log = logging.getLogger(__name__)
 

@@ -1,1 +1,1 @@
-"""All database access: one Database protocol over SQLite and PostgreSQL, and the locks and leases of sessions."""
+"""All database access: one Database protocol over SQLite and PostgreSQL; locks and leases of sessions, locked folders."""

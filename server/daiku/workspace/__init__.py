@@ -1,1 +1,1 @@
-"""Files on disk: those of the workspace (paths, ignores, encodings, checkpoints), and folders for copies of projects."""
+"""Files on disk inside the workspace: paths, ignores, encodings, checkpoints."""

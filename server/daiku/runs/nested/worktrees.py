@@ -21,6 +21,7 @@ from daiku.runs.live import LiveRun
 from daiku.runs.nested.handoff import Nested, give_up, nest, returned
 from daiku.runs.nested.together import together
 from daiku.runs.services import RunServices
+from daiku.store.copyfolders import sweep_copy_folders
 from daiku.store.lock import SessionLock
 from daiku.texts.text import NO_TEXT, Text, text
 from daiku.tools.git.worktrees import (
@@ -35,7 +36,6 @@ from daiku.tools.git.worktrees import (
     remove,
 )
 from daiku.workspace.checkpoints import CheckpointStore
-from daiku.workspace.copyfolders import sweep_copy_folders
 from daiku.workspace.disk import DiskWorkspace, is_closed
 
 GRANTED = ("edits", "all")

@@ -30,11 +30,11 @@ from daiku.settings.config import (
     StorageSettings,
     TraceSettings,
 )
+from daiku.store.copyfolders import close_copy_folder, open_copy_folder
 from daiku.texts.text import NO_TEXT, Text, joined, text
 from daiku.tools.sandbox import own_scratch, sandbox_state
 from daiku.tools.shell.background import ending_with_the_block
 from daiku.tools.shell.lines import Where, run_line
-from daiku.workspace.copyfolders import close_copy_folder, open_copy_folder
 from daiku.workspace.disk import DiskWorkspace
 
 SANDBOX = SandboxSettings(mode="strict")

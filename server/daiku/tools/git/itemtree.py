@@ -11,11 +11,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from daiku.dataclass import dataclass
+from daiku.store.copyfolders import take_away
 from daiku.tools.git.mirror import holding
 from daiku.tools.git.ownrun import COMMIT, SECONDS, OwnGit, is_branch
 from daiku.tools.git.refusals import GitRefusal, refusal_of, refused
 from daiku.tools.git.remote import PRIVATE
-from daiku.workspace.copyfolders import take_away
 
 _LEFT = f"{PRIVATE}left/"
 _LINK = "160000"
