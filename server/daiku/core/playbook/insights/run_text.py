@@ -82,14 +82,14 @@ def lessons_told(chunks: Sequence[Chunk]) -> tuple[Lesson, ...]:
     return tuple({each.id: each for start in starts for each in start.lessons}.values())
 
 
-def text_of_run(chunks: Sequence[Chunk], longest: int = LONGEST) -> str:
-    """A run in lines, so short that all of it is within `longest`: results are cut before anything is left out."""
+def text_of_run(chunks: Sequence[Chunk]) -> str:
+    """A run in lines, so short that all of it is within `LONGEST`: results are cut before anything is left out."""
     whole = ""
     for share in SHARES:
         whole = "\n".join(line for each in chunks if (line := _line(each, share)))
-        if len(whole) <= longest:
+        if len(whole) <= LONGEST:
             return whole
-    return truncate_middle(whole, longest)
+    return truncate_middle(whole, LONGEST)
 
 
 def _line(chunk: Chunk, share: int) -> str:
