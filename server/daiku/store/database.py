@@ -8,6 +8,13 @@ from typing import Any, Protocol, TypeAlias
 
 Values: TypeAlias = tuple[str | int | float | bytes | None, ...]
 """The values for the `?` of a statement, in their order."""
+MOST_MARKS = 250
+"""Values of one statement; the server knows 32,767 of them, an old SQLite 999."""
+
+
+def marks(count: int) -> str:
+    """The places for so many values in a statement: `?, ?, ?`."""
+    return ", ".join("?" * count)
 
 
 class Database(Protocol):
