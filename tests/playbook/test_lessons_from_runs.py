@@ -12,7 +12,7 @@ from daiku.domain.events import ApprovalAsked, MessageEvent, RunFinished, RunSta
 from daiku.domain.held import Lesson
 from daiku.domain.playbook import Delta, Observation, Origin
 from daiku.domain.tools import ToolCall
-from daiku.playbook.lessons_from_runs import Learning, learn_from, merge_duplicates
+from daiku.playbook.lessons_from_runs import LearnMode, learn_from, merge_duplicates
 from daiku.playbook.store import PlaybookStore
 from daiku.store.opening import open_tables, opened_place
 from daiku.texts.text import Text
@@ -25,7 +25,7 @@ LESSON = "Run the tests by `uv run pytest`; `pytest` fails here."
 CHUNKS = told(ran("pytest", 127), ran("uv run pytest"))
 
 
-def learn(store: PlaybookStore, chunks: list[Chunk] = CHUNKS, how: Learning = "auto") -> tuple[Delta, ...]:
+def learn(store: PlaybookStore, chunks: list[Chunk] = CHUNKS, how: LearnMode = "auto") -> tuple[Delta, ...]:
     return learn_from(store, chunks, learn=how, trusted=True, redact=str)
 
 
@@ -56,7 +56,7 @@ def test_off_learns_nothing(store: PlaybookStore) -> None:
 
 
 @pytest.mark.parametrize("how", ["review", "auto"])
-def test_learning_twice_from_the_same_changes_nothing(store: PlaybookStore, how: Learning) -> None:
+def test_learning_twice_from_the_same_changes_nothing(store: PlaybookStore, how: LearnMode) -> None:
     """The session goes on, a review comes days later: what was learnt is not learnt again."""
     assert len(learn(store, how=how)) == 1
     before = store.revision()
@@ -98,7 +98,7 @@ def in_run(name: str) -> list[Chunk]:
 
 @pytest.mark.parametrize("how", ["review", "auto"])
 def test_what_was_rejected_is_asked_about_once_more_when_enough_further_runs_taught_it(
-    store: PlaybookStore, how: Learning
+    store: PlaybookStore, how: LearnMode
 ) -> None:
     """B3.4: One further run is no news; two are, and then it always waits, with all that taught it. After the next rejection it
     takes as many runs as had taught it by then."""
@@ -137,7 +137,7 @@ def test_what_a_person_wrote_is_changed_by_a_person_only(store: PlaybookStore) -
 
 @pytest.mark.parametrize("how", ["review", "auto"])
 def test_a_run_that_shows_a_resting_lesson_once_more_counts_for_it(
-    store: PlaybookStore, how: Learning
+    store: PlaybookStore, how: LearnMode
 ) -> None:
     at = add(store, LESSON)
     store.observe([Observation(run="r0", bullet=at, verdict="harmful")])
@@ -264,7 +264,7 @@ RAN = ["pytest", "uv run pytest", "make test", "npm test", "make lint", "ruff ch
     st.sampled_from(["auto", "review"]),
 )
 def test_a_change_touches_no_other_bullet(
-    known: list[str], commands: list[tuple[str, int]], said: list[str], how: Learning
+    known: list[str], commands: list[tuple[str, int]], said: list[str], how: LearnMode
 ) -> None:
     """B3.4: whatever is learnt, every bullet that no change names is as it was to the last byte."""
     tables = open_tables(opened_place(None), "")

@@ -15,7 +15,6 @@ from daiku.runs import RunRequest
 from tests.runs.playing import Watch, make_app
 
 Json = dict[str, Any]
-NO_SUCH_TEXT = {"path": "a.py", "edits": [{"search": "nowhere in this file at all", "replace": "x"}]}
 RIGHT = {"path": "a.py", "edits": [{"search": "return a - b", "replace": "return a + b"}]}
 
 

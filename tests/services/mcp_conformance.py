@@ -24,7 +24,6 @@ from daiku.domain.events import Notice  # noqa: E402
 from daiku.tools.tool import Answer  # noqa: E402
 from tests.tools.mcp.play import Played  # noqa: E402
 
-SCENARIO = os.environ.get("MCP_CONFORMANCE_SCENARIO", "")
 FOCAL = "suite/json_schema_2020_12_tool"
 METADATA = "https://conformance-test.local/client-metadata.json"
 

@@ -6,7 +6,7 @@ import type { TraceResult } from "../contract.gen";
 import { t } from "../l10n";
 import { type TracePressed, type TraceWords, traceDrawn, tracePage } from "../pure/server/tracePage";
 import { traceRows } from "../pure/server/traceRows";
-import { failureOf, request } from "../server/rpc";
+import { failureOf, failureWords, request } from "../server/rpc";
 import type { Server } from "../server/server";
 
 /** What the page needs of the rest: the server, and what its rows and buttons lead to. */
@@ -77,7 +77,7 @@ function again(parts: TraceParts, session: string, page: Page, { spans }: TraceR
 /** What goes wrong behind a button of the page. */
 function tell(error: unknown): void {
   const failure = failureOf(error);
-  if (failure) void vscode.window.showErrorMessage([failure.message, failure.hint].filter(Boolean).join(" "));
+  if (failure) void vscode.window.showErrorMessage(failureWords(failure));
 }
 
 async function press(parts: TraceParts, session: string, pressed: TracePressed): Promise<void> {

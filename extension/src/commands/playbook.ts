@@ -5,7 +5,7 @@ import type { PlaybookPlace, ShownDelta } from "../contract.gen";
 import { t } from "../l10n";
 import { placeOf } from "../pure/chat/conversation";
 import { deltaOf } from "../review/lessonDiff";
-import { isFromKey, isOnlySelecting, selectFocused } from "../trees/focus";
+import { isFromKey, isOnlySelecting, nodeIn, selectFocused } from "../trees/focus";
 import type { PlaybookTree } from "../trees/playbook";
 import { lessonText, type PlaybookNode } from "../trees/playbookRows";
 import { changeWords } from "../trees/playbookWords";
@@ -86,17 +86,14 @@ async function nodeOf(playbook: PlaybookTree, argument: unknown): Promise<Playbo
     return playbook.waiting.find((node) => node.kind === "change" && node.shown.id === id);
   }
   const given = isFromKey(argument) ? await selectFocused(playbook.view) : playbook.view.selection[0];
-  const node = nodeIn(argument) ?? given;
+  const node = nodeIn<PlaybookNode>(argument) ?? given;
   // What says more of a change stands for it.
   return node?.kind === "fact" || node?.kind === "place" ? node.parent : node;
 }
 
-const nodeIn = (argument: unknown): PlaybookNode | undefined =>
-  typeof argument === "object" && argument !== null && "kind" in argument ? (argument as PlaybookNode) : undefined;
-
 /** The place of a row, or what its menu hands over. */
 function placeIn(argument: unknown): PlaybookPlace | undefined {
-  const node = nodeIn(argument);
+  const node = nodeIn<PlaybookNode>(argument);
   if (node?.kind === "place") return node.place;
   if (node?.kind === "observation") return node.observation.place;
   return typeof argument === "object" && argument !== null && "sessionId" in argument

@@ -1,7 +1,7 @@
 // Registers all commands; what one of them throws is told to the person in words.
 
 import * as vscode from "vscode";
-import { errorText, failureOf } from "../server/rpc";
+import { errorText, failureOf, failureWords } from "../server/rpc";
 import { type ChatParts, chatCommands } from "./chat";
 import { type CodeParts, codeCommands } from "./code";
 import { type InlineParts, inlineChat } from "./inlineChat";
@@ -45,7 +45,7 @@ export function registerCommands(parts: CommandParts): vscode.Disposable[] {
         const failure = failureOf(error);
         if (!failure) return undefined;
         parts.log.error(`${name}: ${errorText(error)}`);
-        void vscode.window.showErrorMessage([failure.message, failure.hint].filter(Boolean).join(" "));
+        void vscode.window.showErrorMessage(failureWords(failure));
         return undefined;
       }
     }),

@@ -8,7 +8,7 @@ import type { WorkItem } from "../contract.gen";
 import { t } from "../l10n";
 import { request } from "../server/rpc";
 import type { Server } from "../server/server";
-import { isFromKey, isOnlySelecting, selectFocused } from "../trees/focus";
+import { isFromKey, isOnlySelecting, nodeIn, selectFocused } from "../trees/focus";
 import type { WorkNode, WorkTree } from "../trees/work";
 import type { CommandTable } from "./table";
 
@@ -78,12 +78,9 @@ export function workCommands(parts: WorkParts): CommandTable {
 
 /** What a menu hands over, else what has the focus in the tree or is selected there. */
 async function itemOf({ view }: WorkTree, argument: unknown): Promise<WorkItem | undefined> {
-  const given = nodeIn(argument) ?? (isFromKey(argument) ? await selectFocused(view) : view.selection[0]);
+  const given = nodeIn<WorkNode>(argument) ?? (isFromKey(argument) ? await selectFocused(view) : view.selection[0]);
   return given?.kind === "item" ? given.item : undefined;
 }
-
-const nodeIn = (argument: unknown): WorkNode | undefined =>
-  typeof argument === "object" && argument !== null && "kind" in argument ? (argument as WorkNode) : undefined;
 
 /** Its chat; where none has begun, what the item is. */
 async function open({ chat, panel }: WorkParts, { sessionId, url }: WorkItem): Promise<void> {

@@ -81,6 +81,10 @@ export function failureOf(error: unknown): FailureWords | undefined {
   return { kind: "", message: error.message, hint: "" };
 }
 
+/** What went wrong and what to do, on one line. */
+export const failureWords = ({ message, hint }: Pick<FailureWords, "message" | "hint">): string =>
+  [message, hint].filter(Boolean).join(" ");
+
 /** Whether an error's message is meant for the person. */
 export const isUserFacing = (error: unknown): error is UserFacingError =>
   error instanceof Error && (error as Partial<UserFacingError>).userFacing === true;

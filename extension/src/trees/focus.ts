@@ -11,6 +11,10 @@ export const isOnlySelecting = (): boolean => selecting;
 export const isFromKey = (argument: unknown): boolean =>
   typeof argument === "object" && argument !== null && "focused" in argument;
 
+/** The node of a tree that a menu or a row hands over; none where a command is called otherwise. */
+export const nodeIn = <Node extends { kind: string }>(argument: unknown): Node | undefined =>
+  typeof argument === "object" && argument !== null && "kind" in argument ? (argument as Node) : undefined;
+
 /** Selects what has the focus in the tree that has it, and answers with that. */
 export async function selectFocused<T>(view: vscode.TreeView<T>): Promise<T | undefined> {
   selecting = true;

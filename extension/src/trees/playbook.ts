@@ -4,8 +4,7 @@ import * as vscode from "vscode";
 import type { LanguageClient } from "vscode-languageclient/node";
 import type { PlaybookWatchResult, ShownDelta } from "../contract.gen";
 import { t } from "../l10n";
-import { failureOf, request } from "../server/rpc";
-import type { Server } from "../server/server";
+import { failureOf, failureWords, request } from "../server/rpc";
 import {
   factsOf,
   failedRow,
@@ -17,6 +16,7 @@ import {
   waitingWords,
 } from "./playbookRows";
 import { sectionKey } from "./playbookWords";
+import { type Served, WatchedView } from "./watched";
 
 const PLAYBOOK_VIEW = "daiku.playbook";
 /** Of what was decided, the newest. */
@@ -45,8 +45,6 @@ export interface PlaybookTree extends vscode.Disposable {
   readonly onTold: vscode.Event<void>;
 }
 
-type Served = Pick<Server, "running" | "onState">;
-
 /** Shows the tree of lessons while somebody looks at it. */
 export const createPlaybookTree = (server: Served): PlaybookTree => new ServedPlaybookTree(server);
 
@@ -55,14 +53,12 @@ class ServedPlaybookTree implements PlaybookTree, vscode.TreeDataProvider<Playbo
   readonly #changed = new vscode.EventEmitter<undefined>();
   readonly #told = new vscode.EventEmitter<void>();
   readonly #server: Served;
-  readonly #followed: vscode.Disposable;
-  #asking: vscode.CancellationTokenSource | undefined;
+  readonly #watched: WatchedView;
   #revision = "";
   #query = "";
   #roots: readonly PlaybookNode[] = [];
   #waiting: NodeOf<"waiting"> = { kind: "waiting", proposals: [] };
   #known: Known = "unknown";
-  #seen = false;
 
   constructor(server: Served) {
     this.#server = server;
@@ -70,13 +66,11 @@ class ServedPlaybookTree implements PlaybookTree, vscode.TreeDataProvider<Playbo
       treeDataProvider: this,
       showCollapseAll: true,
     });
-    this.#followed = vscode.Disposable.from(
-      server.onState(({ phase }) => phase === "ready" && this.#seen && void this.#follow()),
-      this.view.onDidChangeVisibility(({ visible }) => {
-        this.#seen = visible;
-        if (visible) void this.#follow();
-        else this.#asking?.cancel();
-      }),
+    this.#watched = new WatchedView(
+      this.view,
+      server,
+      (client, token) => this.#ask(client, token),
+      (error) => this.#fail(error),
     );
   }
 
@@ -118,12 +112,12 @@ class ServedPlaybookTree implements PlaybookTree, vscode.TreeDataProvider<Playbo
     } catch (error) {
       return this.#fail(error);
     }
-    if (this.#seen) void this.#follow();
+    if (this.#watched.seen) void this.#watched.follow();
   }
 
   expect(): void {
     // What there is, and what comes soon.
-    if (!this.#seen) void this.#follow(2);
+    if (!this.#watched.seen) void this.#watched.follow(2);
   }
 
   getChildren(node?: PlaybookNode): PlaybookNode[] | Promise<PlaybookNode[]> {
@@ -139,7 +133,7 @@ class ServedPlaybookTree implements PlaybookTree, vscode.TreeDataProvider<Playbo
       return await (node.kind === "lesson" ? this.#historyOf(client, node) : this.#pastOf(client, node));
     } catch (error) {
       const failure = failureOf(error);
-      return failure ? [failedRow(node, [failure.message, failure.hint].join(" ").trim())] : [];
+      return failure ? [failedRow(node, failureWords(failure))] : [];
     }
   }
 
@@ -161,31 +155,16 @@ class ServedPlaybookTree implements PlaybookTree, vscode.TreeDataProvider<Playbo
   getTreeItem = (node: PlaybookNode): vscode.TreeItem => rowOf(node);
 
   dispose() {
-    this.#asking?.cancel();
-    vscode.Disposable.from(this.view, this.#changed, this.#told, this.#followed).dispose();
+    vscode.Disposable.from(this.#watched, this.view, this.#changed, this.#told).dispose();
   }
 
-  /** Asks until nobody looks any more: the server answers when there is news. A view alone starts no server. */
-  async #follow(times = Number.POSITIVE_INFINITY): Promise<void> {
-    this.#asking?.cancel();
-    const asking = new vscode.CancellationTokenSource();
-    this.#asking = asking;
-    try {
-      for (let n = 0; n < times; n++) {
-        const client = this.#server.running();
-        if (!client || asking.token.isCancellationRequested) return;
-        if (this.#known === "unknown") this.#tell("asking");
-        const before = this.#known === "known" ? this.#revision : "";
-        const told = await request(client, "daiku/playbook/watch", { revision: before }, asking.token);
-        if (asking.token.isCancellationRequested) return;
-        this.#told.fire();
-        if (told.revision !== before) await this.#take(client, told);
-      }
-    } catch (error) {
-      if (!asking.token.isCancellationRequested) this.#fail(error);
-    } finally {
-      asking.dispose();
-    }
+  async #ask(client: LanguageClient, token: vscode.CancellationToken): Promise<void> {
+    if (this.#known === "unknown") this.#tell("asking");
+    const before = this.#known === "known" ? this.#revision : "";
+    const told = await request(client, "daiku/playbook/watch", { revision: before }, token);
+    if (token.isCancellationRequested) return;
+    this.#told.fire();
+    if (told.revision !== before) await this.#take(client, told);
   }
 
   /** Asks for what there is at this revision, and draws it. */
@@ -223,7 +202,7 @@ class ServedPlaybookTree implements PlaybookTree, vscode.TreeDataProvider<Playbo
   #fail(error: unknown): void {
     const failure = failureOf(error);
     if (!failure || !this.#server.running()) return;
-    this.view.message = [failure.message, failure.hint].join(" ").trim();
+    this.view.message = failureWords(failure);
     this.#tell("failed");
   }
 

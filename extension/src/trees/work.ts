@@ -1,11 +1,12 @@
 // The tree "Work": the items that workers work, have worked or are to work, by state, as the server tells of them.
 
 import * as vscode from "vscode";
+import type { LanguageClient } from "vscode-languageclient/node";
 import type { WorkItem, WorkWatchResult } from "../contract.gen";
 import { t } from "../l10n";
 import { ago } from "../pure/text/format";
-import { failureOf, request } from "../server/rpc";
-import type { Server } from "../server/server";
+import { failureOf, failureWords, request } from "../server/rpc";
+import { type Served, WatchedView } from "./watched";
 
 const WORK_VIEW = "daiku.work";
 
@@ -49,8 +50,6 @@ export interface WorkTree extends vscode.Disposable {
   refresh(): void;
 }
 
-type Served = Pick<Server, "running" | "onState">;
-
 /** Shows the tree of work items while somebody looks at it. */
 export const createWorkTree = (server: Served): WorkTree => new ServedWorkTree(server);
 
@@ -59,22 +58,18 @@ class ServedWorkTree implements WorkTree, vscode.TreeDataProvider<WorkNode> {
   readonly #changed = new vscode.EventEmitter<undefined>();
   readonly #told = new vscode.EventEmitter<readonly WorkItem[]>();
   readonly #server: Served;
-  readonly #followed: vscode.Disposable;
-  #asking: vscode.CancellationTokenSource | undefined;
+  readonly #watched: WatchedView;
   #revision = "";
   #items: readonly WorkItem[] = [];
-  #seen = false;
 
   constructor(server: Served) {
     this.#server = server;
     this.view = vscode.window.createTreeView<WorkNode>(WORK_VIEW, { treeDataProvider: this, showCollapseAll: true });
-    this.#followed = vscode.Disposable.from(
-      server.onState(({ phase }) => phase === "ready" && this.#seen && void this.#follow()),
-      this.view.onDidChangeVisibility(({ visible }) => {
-        this.#seen = visible;
-        if (visible) void this.#follow();
-        else this.#asking?.cancel();
-      }),
+    this.#watched = new WatchedView(
+      this.view,
+      server,
+      (client, token) => this.#ask(client, token),
+      (error) => this.#fail(error),
     );
   }
 
@@ -90,7 +85,7 @@ class ServedWorkTree implements WorkTree, vscode.TreeDataProvider<WorkNode> {
 
   refresh() {
     this.#revision = "";
-    if (this.#seen) void this.#follow();
+    if (this.#watched.seen) void this.#watched.follow();
   }
 
   getChildren(node?: WorkNode): WorkNode[] {
@@ -112,29 +107,17 @@ class ServedWorkTree implements WorkTree, vscode.TreeDataProvider<WorkNode> {
   }
 
   dispose() {
-    this.#asking?.cancel();
-    vscode.Disposable.from(this.view, this.#changed, this.#told, this.#followed).dispose();
+    vscode.Disposable.from(this.#watched, this.view, this.#changed, this.#told).dispose();
   }
 
-  /** Asks until nobody looks any more: the server answers when there is news. A view alone starts no server. */
-  async #follow(): Promise<void> {
-    this.#asking?.cancel();
-    const asking = new vscode.CancellationTokenSource();
-    this.#asking = asking;
-    try {
-      for (;;) {
-        const client = this.#server.running();
-        if (!client || asking.token.isCancellationRequested) return;
-        const told = await request(client, "daiku/work/watch", { revision: this.#revision }, asking.token);
-        if (asking.token.isCancellationRequested) return;
-        this.#draw(told);
-      }
-    } catch (error) {
-      const failure = failureOf(error);
-      if (failure && this.#server.running()) this.view.message = [failure.message, failure.hint].join(" ").trim();
-    } finally {
-      asking.dispose();
-    }
+  async #ask(client: LanguageClient, token: vscode.CancellationToken): Promise<void> {
+    const told = await request(client, "daiku/work/watch", { revision: this.#revision }, token);
+    if (!token.isCancellationRequested) this.#draw(told);
+  }
+
+  #fail(error: unknown): void {
+    const failure = failureOf(error);
+    if (failure && this.#server.running()) this.view.message = failureWords(failure);
   }
 
   #draw({ revision, items }: WorkWatchResult): void {

@@ -1,4 +1,4 @@
-"""The options that every command that runs something has."""
+"""The options that commands share: those of every command that runs something, and where to look and in which form."""
 
 from __future__ import annotations
 
@@ -79,6 +79,16 @@ def run_options(command: F) -> F:
             click.option("--max-rounds", type=whole, metavar="N", help=say("help.opt.max_rounds")),
             click.option("--max-seconds", type=whole, metavar="N", help=say("help.opt.max_seconds")),
         ]
+    ):
+        command = option(command)
+    return command
+
+
+def place_options(command: F) -> F:
+    """Decorate a command that only shows something, or changes it at once, with `-C` and `--json`."""
+    for option in (
+        click.option("--json", "as_json", is_flag=True, help=say("help.opt.list_json")),
+        click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir")),
     ):
         command = option(command)
     return command

@@ -12,7 +12,7 @@ from pathspec import GitIgnoreSpec
 
 from daiku.dataclass import dataclass
 from daiku.eval.task import CHECK_FILES, FILES, GitSource, Task
-from daiku.store.yard import put_file
+from daiku.store.copyfolders import put_file
 from daiku.texts.text import NO_TEXT, Text, text
 from daiku.tools.git.worktrees import IDENTITY
 from daiku.tools.shell.lines import CommandEnd, Where, run_argv, run_line

@@ -15,7 +15,7 @@ from daiku.eval.compare import compare, totals_of
 from daiku.eval.pot import Pot, draw, settle
 from daiku.eval.results import Attempt, Evaluation, SettingInfo
 from daiku.eval.task import Task
-from daiku.store.yard import close_yard, open_yard
+from daiku.store.copyfolders import close_copy_folder, open_copy_folder
 from daiku.texts.text import Text, text
 
 log = logging.getLogger(__name__)
@@ -64,14 +64,14 @@ async def evaluate(wanted: Wanted, tell: Told, stopped: asyncio.Event) -> Evalua
         raise UsageError(Failure(kind="usage", message=why, hint=text("eval.no_sandbox.hint")))
     for setting in wanted.settings:
         await check_model(setting, wanted.home)
-    yard = await asyncio.to_thread(open_yard, wanted.home / "evals", new_id("ev"))
+    copies = await asyncio.to_thread(open_copy_folder, wanted.home / "evals", new_id("ev"))
     jobs = [
         (task, setting, repeat)
         for repeat in range(1, wanted.repeat + 1)
         for task in wanted.tasks
         for setting in wanted.settings
     ]
-    round_ = _Round(wanted, yard.folder, tell, stopped, list(jobs), Pot(wanted.max_cost))
+    round_ = _Round(wanted, copies.path, tell, stopped, list(jobs), Pot(wanted.max_cost))
     ending = asyncio.create_task(_end_when_stopped(round_))
     try:
         await asyncio.gather(*(_work(round_) for _ in range(min(wanted.jobs, len(jobs)))))
@@ -81,7 +81,7 @@ async def evaluate(wanted: Wanted, tell: Told, stopped: asyncio.Event) -> Evalua
             task.cancel()
         if round_.running:
             await asyncio.wait(round_.running)
-        await asyncio.shield(asyncio.to_thread(close_yard, yard, keep=wanted.keep))
+        await asyncio.shield(asyncio.to_thread(close_copy_folder, copies, keep=wanted.keep))
     for task, setting, repeat in round_.left:
         why = text("eval.interrupted") if stopped.is_set() else text("eval.bound")
         round_.done.append(not_made(task, setting, repeat, "not_started", why))

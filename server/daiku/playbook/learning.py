@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Literal, Protocol
 
 from daiku.core.outcome import Outcome, latest, outcomes_of
-from daiku.core.playbook.insights.asked import insights_of
+from daiku.core.playbook.insights.proposals import insights_of
 from daiku.dataclass import dataclass
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import UsageError

@@ -6,9 +6,9 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Literal, Protocol
 
 from daiku.core.outcome import outcomes_of
-from daiku.core.playbook.doubts.copied import is_tainted, said_in, shown_in, was_shown_anything
+from daiku.core.playbook.doubts.copied import commands_called, is_tainted, shown_in, was_shown_anything
 from daiku.core.playbook.doubts.judge import doubted, doubts_of
-from daiku.core.playbook.insights.asked import merges_and_removals
+from daiku.core.playbook.insights.proposals import merges_and_removals
 from daiku.core.playbook.lessons.curate import confirmed, curate, distinct, refine
 from daiku.core.playbook.lessons.proposal import Proposal, redacted
 from daiku.core.playbook.lessons.reflect import reflect
@@ -22,7 +22,7 @@ from daiku.domain.events import RunStarted
 from daiku.domain.held import Reflected
 from daiku.domain.playbook import Delta, DeltaStatus, LearntFrom, Playbook
 
-Learning = Literal["off", "review", "auto"]
+LearnMode = Literal["off", "review", "auto"]
 FEW = 200
 """Bullets that are all held against one another when something was learnt; of more, only what was changed against all."""
 WELL_FOUNDED = 2
@@ -49,7 +49,7 @@ def learn_from(
     store: KeepsLessons,
     chunks: Sequence[Chunk],
     *,
-    learn: Learning,
+    learn: LearnMode,
     trusted: bool,
     redact: Callable[[str], str],
     insights: Iterable[Proposal] = (),
@@ -74,7 +74,7 @@ def learn_from(
     again, due = confirmed(clean, decided, alike), _due(store, clean, before, decided)
     if not again and not due and not curate(clean, before, alike, decided=decided):
         return ()
-    shown, said, outside = shown_in(chunks), said_in(chunks), outside or is_tainted(chunks)
+    shown, said, outside = shown_in(chunks), commands_called(chunks), outside or is_tainted(chunks)
     retold = outside or was_shown_anything(chunks)
     judged = [
         doubted(each, shown, said, tainted=retold if each.origin == "model" else outside, trusted=trusted)
@@ -142,7 +142,7 @@ def propose_asked(
 
 
 def merge_duplicates(
-    store: KeepsLessons, *, learn: Learning, changed: Collection[str] | None = None
+    store: KeepsLessons, *, learn: LearnMode, changed: Collection[str] | None = None
 ) -> tuple[Delta, ...]:
     """Merge the bullets of a playbook that say the same, or propose it, once. `changed`: only these are held against all."""
     found = refine(store.load(), near_duplicates(), changed=changed)
@@ -154,7 +154,7 @@ def merge_duplicates(
     )
 
 
-def _put(store: KeepsLessons, delta: Delta, learn: Learning) -> Delta:
+def _put(store: KeepsLessons, delta: Delta, learn: LearnMode) -> Delta:
     """Apply a change of clean origin where learning is automatic; what a person wrote is never changed without one. What a
     run showed of a bullet is counted, as always."""
     clean = learn == "auto" and not delta.doubts and not _is_well_founded(store, delta)
@@ -165,7 +165,7 @@ def _put(store: KeepsLessons, delta: Delta, learn: Learning) -> Delta:
     return store.propose(delta)
 
 
-def _accepted(store: KeepsLessons, waiting: Sequence[Delta], learn: Learning) -> list[Delta]:
+def _accepted(store: KeepsLessons, waiting: Sequence[Delta], learn: LearnMode) -> list[Delta]:
     """Where learning is automatic, changes by rule that wait and that a second run showed too are carried out."""
     clean = [each for each in waiting if each.origin == "rule" and not each.doubts] if learn == "auto" else []
     done = [store.accept(each.id) for each in clean if not touches_words_of_a_person(store, each)]

@@ -1,4 +1,4 @@
-"""Where repositories were seen, and by which first commit they are known: what tells which playbook is theirs."""
+"""Finds the playbook of a repository, by its git folder and its first commit, which are noted when it is first seen."""
 
 from __future__ import annotations
 

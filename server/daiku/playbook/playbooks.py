@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from daiku.domain.playbook import Bullet, BulletHit, Playbook, SearchQuery
+    from daiku.playbook.search import PlaybookSearch
     from daiku.settings.config import Config, PlaybookSettings
     from daiku.store.database import Database
 
@@ -27,11 +28,11 @@ LONGEST_QUESTION = 4_000
 """Characters of a request that is looked for: its beginning and its end."""
 
 GENERAL = 5
-"""Lessons that hold whatever is asked, of which a run is told so many beside those that fit its request…"""
+"""At most so many of the lessons that hold whatever is asked are told to a run, beside those that fit its request."""
 GENERAL_KEPT = 2
-"""… where these leave room; so many where more of them fit than can be told…"""
+"""So many of them are told even where more lessons fit the request than there are places."""
 PART_FOR_GENERAL = 4
-"""… within this part of the tokens, one over so many."""
+"""They take at most this part of the tokens: one over so many."""
 PART_OF_WINDOW = 8
 """Lessons take no more than this part of what a model can be sent: one over so many."""
 
@@ -89,7 +90,7 @@ class Playbooks:
     kept: Callable[[], Kept]
     finder: Callable[[], FindsBullets]
     _alone: threading.Lock = field(default_factory=threading.Lock)
-    """Held by the one thread that looks: an index is brought up to date by a search."""
+    """Held by the one thread that opens the playbooks or searches them: a search brings an index up to date."""
 
     async def recall(
         self, question: str, *, personal: bool = True, window: int = 0, working: bool = False
@@ -112,33 +113,34 @@ class Playbooks:
         return await asyncio.to_thread(self._find, asked, most or self.settings.top_k, personal=personal)
 
     def _find(self, asked: str, most: int, *, personal: bool) -> tuple[FoundLesson, ...]:
-        best = self.hits(self._query(asked, most), personal=personal, resting=True, related=True)
-        versions = self.versions([hit.bullet.id for hit in best])
+        stores = self._stores(personal=personal)
+        best = self._best(stores, self._query(asked, most), resting=True, related=True)
+        versions = _versions_in(stores, [hit.bullet.id for hit in best])
         return tuple(_found(hit, versions.get(hit.bullet.id, 1)) for hit in best)
 
     def _told(
         self, asked: str, *, personal: bool, working: bool
     ) -> tuple[Sequence[Lesson], Sequence[Lesson]]:
         """The lessons that fit, and further ones that hold whatever is asked."""
+        stores = self._stores(personal=personal)
         query = self._query(asked, self.settings.top_k)
-        fit = [hit.bullet for hit in self.hits(query, personal=personal, related=True)]
-        further = self._general(personal=personal, working=working, known={each.id for each in fit})
-        versions = self.versions([each.id for each in (*fit, *further)])
+        fit = [hit.bullet for hit in self._best(stores, query, resting=False, related=True)]
+        further = self._general(stores, working=working, known={each.id for each in fit})
+        versions = _versions_in(stores, [each.id for each in (*fit, *further)])
         lessons = [
             Lesson(id=each.id, version=versions.get(each.id, 1), text=each.content)
             for each in (*fit, *further)
         ]
         return lessons[: len(fit)], lessons[len(fit) :]
 
-    def _general(self, *, personal: bool, working: bool, known: AbstractSet[str]) -> Sequence[Bullet]:
+    def _general(
+        self, stores: Sequence[KeepsBullets], *, working: bool, known: AbstractSet[str]
+    ) -> Sequence[Bullet]:
         """Those that hold whatever is asked, the ones that helped most first; without those that are `known`."""
         sections = FOR_ALL_WORK if working else FOR_EVERYTHING
         most, least = GENERAL + len(known), self.settings.min_confidence
         found = [
-            each
-            for store in self._stores(personal=personal)
-            for each in store.general(sections, most, least)
-            if each.id not in known
+            each for store in stores for each in store.general(sections, most, least) if each.id not in known
         ]
         return sorted(found, key=lambda each: each.harmful - each.helpful)[:GENERAL]
 
@@ -153,15 +155,18 @@ class Playbooks:
 
         return Playbook(bullets=tuple(each for store in self._stores() for each in store.load().bullets))
 
-    def hits(
-        self, query: SearchQuery, *, personal: bool = True, resting: bool = False, related: bool = False
+    def hits(self, query: SearchQuery) -> Sequence[BulletHit]:
+        """The active bullets of both playbooks that fit best, whether or not they have to do with it. Raises DaikuError."""
+        return self._best(self._stores(), query, resting=False, related=False)
+
+    def _best(
+        self, stores: Sequence[KeepsBullets], query: SearchQuery, *, resting: bool, related: bool
     ) -> Sequence[BulletHit]:
-        """The active bullets of both that fit best, each playbook looked into by its index; `related`: none that has
+        """The active bullets of `stores` that fit best, each playbook looked into by its index; `related`: none that has
         nothing to do with the question. Raises DaikuError."""
+        if not stores:
+            return ()
         with self._alone:
-            stores = self._stores(personal=personal)
-            if not stores:
-                return ()
             finder = self.finder()
             hits = [finder.search(query, store, resting=resting, related=related) for store in stores]
             best = _best_of(finder, query, [found for found in hits if found], resting=resting)
@@ -169,14 +174,18 @@ class Playbooks:
 
     def versions(self, ids: Sequence[str]) -> Mapping[str, int]:
         """The version of each of these bullets."""
-        found = (store.versions(ids).items() for store in self._stores() if ids)
-        return {id_: version for versions in found for id_, version in versions}
+        return _versions_in(self._stores(), ids) if ids else {}
 
     def _stores(self, *, personal: bool = True) -> list[KeepsBullets]:
         """Those in which there is anything."""
-        repository, user = self.kept()
+        with self._alone:
+            repository, user = self.kept()
         both = (repository, user if personal else None)
         return [store for store in both if store is not None and store.revision()]
+
+
+def _versions_in(stores: Sequence[KeepsBullets], ids: Sequence[str]) -> Mapping[str, int]:
+    return {id_: version for store in stores for id_, version in store.versions(ids).items()}
 
 
 def playbooks_in(database: Database, roots: tuple[Path, ...], config: Config, *, trusted: bool) -> Playbooks:
@@ -194,13 +203,20 @@ def playbooks_in(database: Database, roots: tuple[Path, ...], config: Config, *,
         learnt = database.has("playbooks") and database.first("SELECT 1 FROM playbooks LIMIT 1")
         return opened() if learnt else Kept(None, None)
 
+    return Playbooks(config.playbook, kept, searching(config))
+
+
+def searching(config: Config) -> Callable[[], PlaybookSearch]:
+    """Gives the search that the settings ask for: made when it is first called, the same one each time after. Calling it
+    raises UsageError."""
+
     @cache
-    def finder() -> FindsBullets:
+    def made() -> PlaybookSearch:
         from daiku.playbook.search import search_of  # when used
 
         return search_of(config)
 
-    return Playbooks(config.playbook, kept, finder)
+    return made
 
 
 def _best_of(

@@ -59,7 +59,8 @@ class PlaybookSearch:
     ) -> list[BulletHit]:
         """The active bullets that fit best, at most `top_k` (R3.46), none for an empty playbook (R3.41). Bullets below
         the least confidence are left out; `resting`: they are found too, marked as resting, to be shown to a person.
-        `related`: only those that have to do with the question at all, which may be none. Where the embedder is a service this waits for it."""
+        `related`: only those that have to do with the question at all, which may be none. Where
+        the embedder is a service this waits for it."""
         source = self._source(playbook)
         while True:
             try:

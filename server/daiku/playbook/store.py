@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import TypeVar
 
 from daiku.core.playbook.changes import Standings
 from daiku.core.playbook.refused import Refused
 from daiku.core.playbook.sections import id_parts
+from daiku.domain.chunks import iso_now
 from daiku.domain.playbook import (
     Bullet,
     Delta,
@@ -22,7 +22,7 @@ from daiku.domain.playbook import (
 from daiku.playbook import counting, tables
 from daiku.playbook.changing import AfterTrials, Changing
 from daiku.playbook.rows import delta_of, standing_of
-from daiku.store.database import Database
+from daiku.store.database import MOST_MARKS, Database
 
 T = TypeVar("T")
 
@@ -54,8 +54,11 @@ class PlaybookStore:
 
     def get(self, bullet: str) -> Bullet | None:
         """The bullet of this id, also an inactive one; None where there is none."""
-        found = self._standings((bullet,))
-        return found[bullet].bullet if found else None
+        return self.bullets((bullet,)).get(bullet)
+
+    def bullets(self, ids: Sequence[str]) -> Mapping[str, Bullet]:
+        """The bullets of these ids, also inactive ones, as far as they are here."""
+        return {bullet: stands.bullet for bullet, stands in self._standings(ids).items()}
 
     def versions(self, ids: Sequence[str]) -> Mapping[str, int]:
         """The versions of the texts of these bullets, as far as they are here."""
@@ -185,14 +188,15 @@ class PlaybookStore:
         playbook = self._id() if known else None
         if playbook is None:
             return {}
-        rows = (self._database.first(tables.BULLET, (playbook, each)) for each in known)
-        found = (standing_of(row) for row in rows if row is not None)
+        parts = (known[start : start + MOST_MARKS] for start in range(0, len(known), MOST_MARKS))
+        asked = ((tables.bullets_of(len(part)), (playbook, *part)) for part in parts)
+        found = (standing_of(row) for sql, values in asked for row in self._database.query(sql, values))
         return {stands.bullet.id: stands for stands in found if not stands.gone}
 
     def _change(self, act: Callable[[Changing], T]) -> T | Refused:
         """Carry out `act` in one transaction, of which nothing stays where it refuses or fails."""
         db = self._db()
-        now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        now = iso_now()
         try:
             with db.transaction():
                 playbook, revision = db.first(tables.TAKE_REVISION, (self.scope, self.key, now, now))

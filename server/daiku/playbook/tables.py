@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from daiku.store.database import marks
+
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS playbooks(
   id INTEGER PRIMARY KEY, scope TEXT NOT NULL, key TEXT NOT NULL, revision INTEGER NOT NULL,
@@ -75,6 +77,13 @@ _COLUMNS = (
 )
 BULLETS = f"SELECT {_COLUMNS} FROM playbook_bullets WHERE playbook = ? AND gone = 0 ORDER BY added"  # noqa: S608  # constants
 BULLET = f"SELECT {_COLUMNS} FROM playbook_bullets WHERE playbook = ? AND id = ?"  # noqa: S608  # constants
+
+
+def bullets_of(count: int) -> str:
+    """The statement for so many bullets by their ids."""
+    return f"SELECT {_COLUMNS} FROM playbook_bullets WHERE playbook = ? AND id IN ({marks(count)})"  # noqa: S608  # constants
+
+
 CHANGED = f"SELECT {_COLUMNS} FROM playbook_bullets WHERE playbook = ? AND revision > ? ORDER BY added"  # noqa: S608  # constants
 GENERAL = (
     f"SELECT {_COLUMNS} FROM playbook_bullets INDEXED BY playbook_bullets_general"  # noqa: S608  # constants

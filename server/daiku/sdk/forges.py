@@ -1,4 +1,4 @@
-"""Whether the forges that the settings name can be worked for: asked for, not only read."""
+"""Asks the forges that the settings name how many items are to be worked there: whether they can be reached and used."""
 
 from __future__ import annotations
 

@@ -69,8 +69,8 @@ class Opening:
 
     def build(self, *, named: bool, builtin: bool) -> App:
         """The App, wired anew; its stores are shared. `named`: a model is named by text, so that providers' keys and
-        addresses are read from the environment. `builtin`: it has the tools of Daiku itself. Raises ValueError where the settings or the store cannot be used.
-        """
+        addresses are read from the environment. `builtin`: it has the tools of Daiku itself.
+        Raises ValueError where the settings or the store cannot be used."""
         config = self.config(os.environ if named else {})
         stores = self._opened(config)
         model = None if isinstance(self.model, str) else self.model

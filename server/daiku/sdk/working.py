@@ -55,8 +55,8 @@ LONGEST_ERROR = 4_000
 class Work:
     """What is worked: `folder` is where the settings were read, `items` the folder of Markdown items (None: none),
     `only` the one source that is worked (None: all that the settings name). `tell` hears of every item that changed,
-    `warn` of what the worker itself met; `language` is that of comments; `redact` takes secrets out of what is written down, those too that are made
-    while it works."""
+    `warn` of what the worker itself met; `language` is that of comments; `redact` takes secrets out of
+    what is written down, those too that are made while it works."""
 
     config: Config
     home: Path

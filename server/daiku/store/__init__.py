@@ -1,1 +1,1 @@
-"""All database access: the Database protocol, its SQLite implementation, and the session lock."""
+"""All database access: one Database protocol over SQLite and PostgreSQL; locks and leases of sessions, locked folders."""

@@ -8,11 +8,18 @@ from typing import Any, Protocol, TypeAlias
 
 Values: TypeAlias = tuple[str | int | float | bytes | None, ...]
 """The values for the `?` of a statement, in their order."""
+MOST_MARKS = 250
+"""Values of one statement; the server knows 32,767 of them, an old SQLite 999."""
+
+
+def marks(count: int) -> str:
+    """The places for so many values in a statement: `?, ?, ?`."""
+    return ", ".join("?" * count)
 
 
 class Database(Protocol):
-    """One connection in autocommit mode, for all threads of the process. Every method raises DaikuError where the database fails: a full disk, a
-    damaged page, a file that another program holds."""
+    """One connection in autocommit mode, for all threads of the process. Every method raises DaikuError
+    where the database fails: a full disk, a damaged page, a file that another program holds."""
 
     def prepare(self, schema: str) -> None:
         """Make the tables and indexes of `schema` that are missing; other processes may do the same at this moment."""

@@ -1,4 +1,4 @@
-"""How projects stood when runs began, kept by session below Daiku's home: what a trial of a lesson begins with."""
+"""The states of projects as runs began, kept by session below Daiku's home: trials of lessons begin with them."""
 
 from __future__ import annotations
 

@@ -1,15 +1,17 @@
-"""What an answer of a forge's interface is read as: its shape, several of them, or the kind of refusal that a status is."""
+"""Reads the answers of a forge's interface: as the shape that is expected, as a list of them, as times, as refusals."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from types import MappingProxyType
 from typing import TypeVar
 
 from pydantic import ConfigDict, JsonValue, ValidationError
 
 from daiku.domain.base import Frozen
-from daiku.domain.items.forge import RefusalKind
+from daiku.domain.items.forge import ForgeRefusal, RefusalKind
+from daiku.texts.text import Text
 
 
 class Shape(Frozen):
@@ -35,6 +37,7 @@ REFUSALS: Mapping[int, RefusalKind] = MappingProxyType(
     }
 )
 """What a status below 500 means on every forge."""
+_BEFORE_ALL = datetime.min.replace(tzinfo=UTC)
 
 
 def one(shape: type[AnyShape], data: JsonValue) -> AnyShape | None:
@@ -52,3 +55,17 @@ def several(shape: type[AnyShape], data: JsonValue) -> tuple[AnyShape, ...] | No
     found = tuple(one(shape, row) for row in data)
     whole = tuple(row for row in found if row is not None)
     return whole if len(whole) == len(found) else None
+
+
+def refused(kind: RefusalKind, message: Text) -> ForgeRefusal:
+    """A refusal of this kind, with what a person is told of it."""
+    return ForgeRefusal(kind=kind, message=message)
+
+
+def moment(time: str | None) -> datetime:
+    """A time as a forge writes it (ISO 8601); what is no time was before everything."""
+    try:
+        found = datetime.fromisoformat(time or "")
+    except ValueError:
+        return _BEFORE_ALL
+    return found if found.tzinfo else found.replace(tzinfo=UTC)

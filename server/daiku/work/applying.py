@@ -1,4 +1,4 @@
-"""Carries out what an item wants outside, each once: looked for where it was begun before, checked against the item."""
+"""Carries out an item's intents, each once: checked against the item, looked for first where it was begun before."""
 
 from __future__ import annotations
 

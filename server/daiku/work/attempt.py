@@ -1,4 +1,4 @@
-"""One attempt at an item, in a process of its own that holds no token of a forge: its run, and what it wants outside."""
+"""One attempt at an item, in a process of its own without a forge's token: it runs the agent, and notes intents."""
 
 from __future__ import annotations
 

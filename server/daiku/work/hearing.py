@@ -1,4 +1,4 @@
-"""What people and checks said of an item: under way it is told or stopped, waiting it goes on, in review it is worked again."""
+"""Reads what people and checks said of items: a run is told or stopped, a waiting item goes on, a review begins a round."""
 
 from __future__ import annotations
 

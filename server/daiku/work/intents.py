@@ -1,4 +1,4 @@
-"""The store of intents: what is wanted outside, whether it was begun, and what came of it."""
+"""The store of intents: what items want outside, whether it was begun, and what came of it."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class IntentStore:
         said before, and is carried out again; so is one that was refused. It survives a power cut. Raises ClaimLost."""
         intent = without_secrets(intent, self._redact)
         with self._db.durable(), self._items.holding(claim):
-            old = self._find(claim.item, operation)
+            old = self.find(claim.item, operation)
             if old is not None and old.intent == intent and old.status != "refused":
                 return
             last = self._db.first(
@@ -64,7 +64,8 @@ class IntentStore:
 
     def find(self, item: str, operation: str) -> IntentRecord | None:
         """The intent of this operation; None where there is none."""
-        return self._find(item, operation)
+        found = self._all("item = ? AND operation = ?", item, operation)
+        return found[0] if found else None
 
     def comments(self, item: str) -> int:
         """How many comments of their own were posted for the item."""
@@ -80,7 +81,7 @@ class IntentStore:
     def end(self, claim: Claim, record: IntentRecord, outcome: Outcome) -> None:
         """Note what came of it, unless something else is wanted meanwhile. Raises ClaimLost."""
         with self._items.holding(claim):
-            now = self._find(claim.item, record.operation)
+            now = self.find(claim.item, record.operation)
             status = "done" if now is not None and now.intent == record.intent else "wanted"
             self._set(claim.item, record.operation, status, outcome.reference, "")
 
@@ -101,10 +102,6 @@ class IntentStore:
             "UPDATE work_intents SET status = ?, reference = ?, error = ? WHERE item = ? AND operation = ?",
             (status, reference, error, item, operation),
         )
-
-    def _find(self, item: str, operation: str) -> IntentRecord | None:
-        found = self._all("item = ? AND operation = ?", item, operation)
-        return found[0] if found else None
 
     def _all(self, where: str, *values: str) -> tuple[IntentRecord, ...]:
         rows = self._db.query(f"{_SELECT} WHERE {where}", values)

@@ -12,7 +12,7 @@ from daiku.domain.chunks import iso_now
 from daiku.domain.errors import Failure, UsageError
 from daiku.domain.items.forge import FoundItem, ItemText
 from daiku.domain.items.item import OVER, ItemProgress, ItemState, WorkItem, read_key
-from daiku.store.database import Database
+from daiku.store.database import Database, marks
 from daiku.texts.text import NO_TEXT, Text, text
 from daiku.work.record import (
     COLUMNS,
@@ -81,14 +81,15 @@ class ItemStore:
 
     def records(self, *states: ItemState) -> tuple[ItemRecord, ...]:
         """The items in one of `states`, the oldest change first."""
-        marks = ", ".join("?" * len(states))
-        rows = self._db.query(f"{_SELECT} WHERE state IN ({marks}) ORDER BY updated_at, item", states)
+        rows = self._db.query(
+            f"{_SELECT} WHERE state IN ({marks(len(states))}) ORDER BY updated_at, item", states
+        )
         return tuple(record_of(row) for row in rows)
 
     def since(self, time: str, *states: ItemState) -> Generator[ItemRecord]:
         """The items in one of `states` that changed after `time`, the oldest change first; a few are read at a time."""
-        marks, item = ", ".join("?" * len(states)), ""
-        sql = f"{_SELECT} WHERE state IN ({marks}) AND (updated_at, item) > (?, ?) ORDER BY updated_at, item LIMIT ?"
+        item = ""
+        sql = f"{_SELECT} WHERE state IN ({marks(len(states))}) AND (updated_at, item) > (?, ?) ORDER BY updated_at, item LIMIT ?"
         while rows := self._db.query(sql, (*states, time, item, _READ_AT_ONCE)):
             yield from map(record_of, rows)
             time, item = rows[-1][-1], record_of(rows[-1]).item
@@ -309,7 +310,7 @@ class ItemStore:
         """Note an item that is not on record yet; False where somebody else did so at this moment."""
         values = (*values_of(record, self._now()), record.item, repository_of(record.key))
         sql = (
-            f"INSERT INTO work_items({', '.join(COLUMNS)}, item, repository) VALUES({', '.join('?' * len(values))})"  # constants
+            f"INSERT INTO work_items({', '.join(COLUMNS)}, item, repository) VALUES({marks(len(values))})"  # constants
             " ON CONFLICT(item) DO NOTHING RETURNING item"
         )
         return self._db.first(sql, values) is not None

@@ -1,4 +1,4 @@
-"""What a run is told of its item: words that are believed as they are, everything else fenced as data (R2.70–R2.73)."""
+"""The request of an item's run: words of trusted people as they are, everything else fenced as data (R2.70–R2.73)."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 
@@ -18,7 +18,6 @@ from tests.work.gitlabfake.state import Thread
 T = TypeVar("T")
 TODO = "coding agent"
 LABELS = WorkLabels()
-Strip = Callable[[str], tuple[str, bool]]
 
 
 class Clock:

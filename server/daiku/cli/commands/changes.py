@@ -11,6 +11,7 @@ from daiku.cli.app_setup import folder_of, open_app
 from daiku.cli.display.diffs import coloured_diff
 from daiku.cli.display.term import safe, terminal
 from daiku.cli.display.toollines import stays_lines
+from daiku.cli.options import place_options
 from daiku.core.changes.review import FileReview
 from daiku.sdk.fronts import RestoreOutcome, changed_files, diff_of, restore_result
 from daiku.texts.terminal import say
@@ -18,8 +19,7 @@ from daiku.texts.terminal import say
 
 @click.command("changes", help=say("help.sessions.changes"))
 @click.argument("session")
-@click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir"))
-@click.option("--json", "as_json", is_flag=True, help=say("help.opt.list_json"))
+@place_options
 def changes(session: str, folder: str | None, as_json: bool) -> None:  # click's flag
     async def work() -> dict[str, FileReview]:
         async with open_app(folder_of(folder)) as app:
@@ -43,8 +43,7 @@ def changes(session: str, folder: str | None, as_json: bool) -> None:  # click's
 @click.command("undo", help=say("help.sessions.undo"))
 @click.argument("session")
 @click.option("--to", "checkpoint", metavar="CHECKPOINT", help=say("help.opt.to"))
-@click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir"))
-@click.option("--json", "as_json", is_flag=True, help=say("help.opt.list_json"))
+@place_options
 def undo(session: str, checkpoint: str | None, folder: str | None, as_json: bool) -> None:  # click's flag
     async def work() -> RestoreOutcome:
         async with open_app(folder_of(folder)) as app:

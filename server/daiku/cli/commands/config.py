@@ -12,6 +12,7 @@ from pydantic import BaseModel, SecretStr
 
 from daiku.cli.app_setup import folder_of, settings_for, tell_notices
 from daiku.cli.display.term import safe, terminal
+from daiku.cli.options import place_options
 from daiku.domain.base import JsonObject
 from daiku.settings import Loaded, every_key, home
 from daiku.settings.trust import set_trusted
@@ -28,8 +29,7 @@ def config(ctx: click.Context) -> None:
 
 
 @config.command("show", help=say("help.config.show"))
-@click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir"))
-@click.option("--json", "as_json", is_flag=True, help=say("help.opt.list_json"))
+@place_options
 def show(folder: str | None, as_json: bool) -> None:  # click's flag
     loaded, _ = settings_for(folder_of(folder))
     tell_notices(loaded)

@@ -12,6 +12,7 @@ import click
 from daiku.cli.app_setup import folder_of, open_app
 from daiku.cli.display.term import safe, terminal
 from daiku.cli.main import usage
+from daiku.cli.options import place_options
 from daiku.dataclass import asdict
 from daiku.sdk.fronts import App
 from daiku.texts.terminal import localize, say
@@ -27,8 +28,7 @@ def grants(ctx: click.Context) -> None:
 
 
 @grants.command("list", help=say("help.grants.list"))
-@click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir"))
-@click.option("--json", "as_json", is_flag=True, help=say("help.opt.list_json"))
+@place_options
 def list_(folder: str | None, as_json: bool) -> None:  # click's flag
     found = _with_app(folder, _everything)
     if as_json:

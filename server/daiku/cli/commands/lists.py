@@ -14,6 +14,7 @@ from daiku.cli.app_setup import folder_of, open_app
 from daiku.cli.commands.mcp import servers_now, show_server
 from daiku.cli.display.term import Terminal, clip, human_stream, safe, terminal
 from daiku.cli.main import usage
+from daiku.cli.options import place_options
 from daiku.domain.errors import DaikuError
 from daiku.domain.servers import ServerReport
 from daiku.domain.tools import ToolSpec
@@ -25,8 +26,7 @@ from daiku.texts.text import joined
 
 
 @click.command(help=say("help.models"))
-@click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir"))
-@click.option("--json", "as_json", is_flag=True, help=say("help.opt.list_json"))
+@place_options
 def models(folder: str | None, as_json: bool) -> None:  # click's flag
     async def work() -> tuple[tuple[ProviderModels, ...], str, Plugged]:
         async with open_app(folder_of(folder)) as app:
@@ -75,8 +75,7 @@ def _offer_json(offer: ProviderModels, origin: str) -> dict[str, Any]:
 
 
 @click.command(help=say("help.tools"))
-@click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir"))
-@click.option("--json", "as_json", is_flag=True, help=say("help.opt.list_json"))
+@place_options
 def tools(folder: str | None, as_json: bool) -> None:  # click's flag
     async def work() -> tuple[tuple[ToolSpec, ...], tuple[ServerReport, ...], Plugged]:
         async with open_app(folder_of(folder)) as app:
@@ -105,8 +104,7 @@ def tools(folder: str | None, as_json: bool) -> None:  # click's flag
 
 
 @click.command(help=say("help.agents"))
-@click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir"))
-@click.option("--json", "as_json", is_flag=True, help=say("help.opt.list_json"))
+@place_options
 def agents(folder: str | None, as_json: bool) -> None:  # click's flag
     async def work() -> tuple[tuple[Agent, ...], Plugged]:
         async with open_app(folder_of(folder)) as app:

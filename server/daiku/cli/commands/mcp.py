@@ -11,6 +11,7 @@ import click
 from daiku.cli.app_setup import folder_of, open_app
 from daiku.cli.display.term import Terminal, human_stream, safe, terminal
 from daiku.cli.main import FAILED, usage
+from daiku.cli.options import place_options
 from daiku.domain.servers import ServerReport
 from daiku.sdk.fronts import App
 from daiku.texts.terminal import localize, say
@@ -27,8 +28,7 @@ def mcp(ctx: click.Context) -> None:
 
 
 @mcp.command("list", help=say("help.mcp.list"))
-@click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir"))
-@click.option("--json", "as_json", is_flag=True, help=say("help.opt.list_json"))
+@place_options
 def list_(folder: str | None, as_json: bool) -> None:  # click's flag
     async def work() -> tuple[ServerReport, ...]:
         async with open_app(folder_of(folder)) as app:

@@ -14,6 +14,7 @@ import click
 from daiku.cli.app_setup import folder_of, settings_for
 from daiku.cli.display.term import human_stream, safe, terminal
 from daiku.cli.main import usage
+from daiku.cli.options import place_options
 from daiku.core.guard.redact import redactor
 from daiku.memory.memory import Memory
 from daiku.memory.opening import open_memory
@@ -64,8 +65,7 @@ def search(query: str, folder: str | None, limit: int, as_json: bool) -> None:  
 @memory.command("forget", help=say("help.memory.forget"))
 @click.argument("ids", nargs=-1)
 @click.option("--all", "every", is_flag=True, help=say("help.memory.all"))
-@click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir"))
-@click.option("--json", "as_json", is_flag=True, help=say("help.opt.list_json"))
+@place_options
 def forget(ids: tuple[str, ...], every: bool, folder: str | None, as_json: bool) -> None:  # click's flags
     if bool(ids) == every:
         raise usage(say("memory.which"))

@@ -12,6 +12,7 @@ from daiku.agents.prompts import prompts_of
 from daiku.cli.app_setup import folder_of, settings_for, tell_notices
 from daiku.cli.display.term import human_stream, safe, terminal
 from daiku.cli.main import usage
+from daiku.cli.options import place_options
 from daiku.prompts import Prompts
 from daiku.settings.trust import is_trusted
 from daiku.texts.terminal import say
@@ -24,8 +25,7 @@ def prompts() -> None:
 
 
 @prompts.command("list", help=say("help.prompts_list"))
-@click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir"))
-@click.option("--json", "as_json", is_flag=True, help=say("help.opt.list_json"))
+@place_options
 def list_(folder: str | None, as_json: bool) -> None:  # click's flag
     library = _library(folder_of(folder))
     if as_json:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from daiku.cli.display.term import Colour, Terminal, clip, safe
+from daiku.cli.display.term import Colour, Terminal, clip, safe, to_the_minute
 from daiku.domain.playbook import Tried
 from daiku.sdk.adapting.report import Adaptation, AdaptationPlan, Candidate, Outcome, Result, TrialMade
 from daiku.texts.terminal import localize, say
@@ -16,7 +16,7 @@ TEXT = 100
 def plan_lines(plan: AdaptationPlan, max_cost: float | None, out: Terminal) -> Iterator[str]:
     """The rule first, then what there is, and what it will cost."""
     for cut in plan.cut_off:
-        words = say("adapt.cut_off", when=cut.begun_at[:16].replace("T", " "), cost=_usd(cut.spent))
+        words = say("adapt.cut_off", when=to_the_minute(cut.begun_at), cost=_usd(cut.spent))
         yield out.paint(" ".join((words, say("adapt.cut_off_one") if cut.unknown else "")).rstrip(), "yellow")
     yield say("adapt.rule", cases=plan.most_cases, rounds=plan.rounds)
     held_out = sum(each.held_out for each in plan.cases)

@@ -100,6 +100,11 @@ def clip(text: str, width: int) -> str:
     return line[:kept] + "…"
 
 
+def to_the_minute(time: str) -> str:
+    """A time of the journal (ISO 8601) as a list shows it: its date, hours and minutes."""
+    return time[:16].replace("T", " ")
+
+
 def _width(char: str) -> int:
     if unicodedata.combining(char):
         return 0

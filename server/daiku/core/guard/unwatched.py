@@ -1,4 +1,4 @@
-"""What a run on a work item may do where no person watches: only what its own copy and the sandbox hold in."""
+"""The verdict on a call in a run on a work item, which nobody watches: what the item's own copy and the sandbox contain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ids under which bullets of a text come into a playbook: their own, as far as nobody else has them."""
+"""The ids of imported bullets: their own where these are free, else new ones."""
 
 from __future__ import annotations
 

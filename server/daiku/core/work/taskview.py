@@ -1,4 +1,4 @@
-"""What a work item's session comes to as lines of files: a pure fold over its chunks (S2C.9, S2C.11–S2C.14)."""
+"""A work item's session as lines of its context files: a pure fold over its chunks (S2C.9, S2C.11–S2C.14)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The last look at an item whose run says that it is done: what is unfinished, as the next run is told of it (S2P.8–S2P.10)."""
+"""The check of an item whose run says that it is done: what is unfinished, and the request to finish it (S2P.8–S2P.10)."""
 
 from __future__ import annotations
 

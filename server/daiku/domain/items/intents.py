@@ -1,4 +1,4 @@
-"""What is wanted outside (a comment, a label, a push, a request), and what came of it."""
+"""Intents: what a work item wants outside (a comment, a label, a push, a request), and what came of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trials of lessons: how a project stood when a run began, runs that can be done again, and what a trial showed."""
+"""Trials of lessons: the state of a project when a run began, runs that can be done again, and what a trial showed."""
 
 from daiku.domain.trials.cases import Arm, Case, Check, CheckEnd, Trial
 from daiku.domain.trials.starts import ChangedFile, NotKept, ProjectStart

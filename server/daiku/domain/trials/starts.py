@@ -1,4 +1,4 @@
-"""How a project stood when a run began: its commit and the files that were changed since, or why that is not known."""
+"""The state of a project when a run began: its commit and the files that were changed since, or why that is not known."""
 
 from typing import Literal, TypeAlias
 

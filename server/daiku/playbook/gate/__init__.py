@@ -1,1 +1,1 @@
-"""The gate's edge: what a run would be told with a change and without it, and what trials of changes have cost."""
+"""The gate, as far as it reads and writes: what a run would be told with and without a change, what trials have cost."""

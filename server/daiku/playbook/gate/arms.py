@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 
-from daiku.core.playbook.gate.imagined import with_delta
+from daiku.core.playbook.gate.with_change import with_delta
 from daiku.core.playbook.refused import Refused
 from daiku.dataclass import dataclass
 from daiku.domain.held import Lesson

@@ -1,11 +1,10 @@
-"""What trials of changes have cost, written before and after each of them: it stands there also where the process is killed."""
+"""What trials of changes have cost: written before and after each, so that it is on record where the process is killed."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from daiku.dataclass import dataclass
 from daiku.domain.base import Wire, long_id
+from daiku.domain.chunks import iso_now
 from daiku.store.database import Database
 
 _SCHEMA = """
@@ -51,7 +50,7 @@ class Spending:
         self.database.write(_SPENT, (round(cost * _DOLLAR), self.id))
 
     def end(self) -> None:
-        self.database.write(_END, (_now(), self.id))
+        self.database.write(_END, (iso_now(), self.id))
 
 
 def begin(database: Database) -> Spending:
@@ -60,8 +59,8 @@ def begin(database: Database) -> Spending:
     made = Spending(database, long_id("adapt"))
     with database.transaction():
         for row in database.query(_OPEN):
-            database.write(_END, (_now(), row[0]))
-        database.write(_BEGIN, (made.id, _now()))
+            database.write(_END, (iso_now(), row[0]))
+        database.write(_BEGIN, (made.id, iso_now()))
     return made
 
 
@@ -73,7 +72,3 @@ def cut_off(database: Database) -> tuple[CutOff, ...]:
         CutOff(begun_at=begun, trials=trials, spent=spent / _DOLLAR, unknown=bool(under_way))
         for _, begun, trials, spent, under_way in database.query(_OPEN)
     )
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

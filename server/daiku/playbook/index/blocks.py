@@ -11,12 +11,10 @@ from daiku.core.retrieval.nearest import Block, Row, block_of, ones_of
 from daiku.core.retrieval.vectors import Vector, pack
 from daiku.dataclass import dataclass, field
 from daiku.playbook.index import tables
-from daiku.store.database import Database
+from daiku.store.database import MOST_MARKS, Database, marks
 
 BLOCK = 2000
 """Bullets of a block: a component of all their vectors just fits on a page of SQLite."""
-MARKS = 250
-"""Values of one statement; the server knows 32,767 of them, an old SQLite 999."""
 
 
 class Member(NamedTuple):
@@ -102,17 +100,12 @@ def read_columns(db: Database, index: int, blocks: dict[int, Kept], question: Ve
     """Read of each block the components that the question has."""
     wanted = [place for place, weight in enumerate(question) if weight]
     missing = [place for place in wanted if any(place not in kept.columns.lanes for kept in blocks.values())]
-    for start in range(0, len(missing), MARKS):
-        part = missing[start : start + MARKS]
+    for start in range(0, len(missing), MOST_MARKS):
+        part = missing[start : start + MOST_MARKS]
         rows: Iterable[Any] = db.query(tables.COLUMNS.format(marks(len(part))), (index, *part))
         for place, number, lanes in rows:
             if (kept := blocks.get(number)) is not None and place not in kept.columns.lanes:
                 kept.columns.lanes[place] = int.from_bytes(lanes, "little")
-
-
-def marks(count: int) -> str:
-    """So many places for values."""
-    return ", ".join("?" * count)
 
 
 def _bytes(numbers: array[int]) -> bytes:

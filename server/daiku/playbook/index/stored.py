@@ -10,12 +10,12 @@ from daiku.core.playbook.ranking import InMemory, Searched
 from daiku.core.retrieval.terms import VERSION
 from daiku.domain.playbook import Bullet, SearchQuery
 from daiku.playbook.index import tables
-from daiku.playbook.index.blocks import marks
 from daiku.playbook.index.snapshot import Snapshot, State
 from daiku.playbook.index.source import Embedded
 from daiku.playbook.index.taking import Change, Taking, change_of
 from daiku.playbook.index.words import words_schema
 from daiku.playbook.store import PlaybookStore
+from daiku.store.database import marks
 
 ALL = 1 << 40
 NO_INDEX = State(0, 0, VERSION, 0, -1, 0, 0, 0, 0)
@@ -99,7 +99,8 @@ class StoredSource:
         if not numbers:
             return {}
         rows = self._db.query(tables.IDS.format(marks(len(numbers))), (self._state.id, *numbers))
-        found = ((number, self._store.get(bullet_id)) for number, bullet_id in rows)
+        known = self._store.bullets([bullet_id for _, bullet_id in rows])
+        found = ((number, known.get(bullet_id)) for number, bullet_id in rows)
         return {number: bullet for number, bullet in found if bullet is not None and bullet.active}
 
     def _look(self) -> _Behind | None:
@@ -127,8 +128,9 @@ class StoredSource:
     def _waiting(self, index: int, changed: AbstractSet[str]) -> list[Change]:
         """Bullets that the index knows without a vector, and that did not change."""
         rows = self._db.query(tables.WAITING, (index, self._most or ALL))
-        found = [self._store.get(row[0]) for row in rows if row[0] not in changed]
-        return [change_of(each, self._db, index) for each in found if each is not None]
+        names = [row[0] for row in rows if row[0] not in changed]
+        found = self._store.bullets(names)
+        return [change_of(found[name], self._db, index) for name in names if name in found]
 
 
 class _ChangedMeanwhile(Exception):

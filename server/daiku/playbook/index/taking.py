@@ -1,4 +1,4 @@
-"""An index takes in what changed: how each bullet is now, and from time to time those that are fresh are filed."""
+"""Brings an index up to date: each changed bullet as it is now; from time to time those that are fresh are filed."""
 
 from __future__ import annotations
 

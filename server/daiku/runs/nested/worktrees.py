@@ -21,8 +21,8 @@ from daiku.runs.live import LiveRun
 from daiku.runs.nested.handoff import Nested, give_up, nest, returned
 from daiku.runs.nested.together import together
 from daiku.runs.services import RunServices
+from daiku.store.copyfolders import sweep_copy_folders
 from daiku.store.lock import SessionLock
-from daiku.store.yard import sweep_yards
 from daiku.texts.text import NO_TEXT, Text, text
 from daiku.tools.git.worktrees import (
     Base,
@@ -265,7 +265,7 @@ def sweep(folder: Path) -> None:
 def sweep_copies(home: Path) -> None:
     """Take away all copies of projects below Daiku's home whose process is gone: those of work side by side, and of trials."""
     sweep(home / "worktrees")
-    sweep_yards(home / "trials")
+    sweep_copy_folders(home / "trials")
 
 
 def _taken(lock: SessionLock) -> bool:

@@ -1,4 +1,4 @@
-"""What comes to a session besides its runs: a person's actions, and what is learnt from runs that have ended."""
+"""What is done with a session besides its runs: a person's actions are recorded, and runs that have ended are learnt from."""
 
 from __future__ import annotations
 
@@ -87,24 +87,24 @@ class Afterwards:
             self.learn(session)
 
     def begins(self, run: str, session: str) -> None:
-        """A run begins: if this process is killed before it was learnt from, that is made up by another one."""
+        """A run begins: if this process is killed before it was learnt from, another one learns from it."""
         if self.services.unlearnt is not None:
             try:
                 self.services.unlearnt.begins(run, session)
             except DaikuError:  # it is learnt from by this process
                 logger.warning("run %s is not noted as one to learn from", run, exc_info=True)
 
-    async def make_up(self) -> None:
+    async def catch_up(self) -> None:
         """Learn from runs of this folder that other processes left behind."""
         unlearnt = self.services.unlearnt
         if unlearnt is None:
             return
-        from daiku.runs.recorded.making_up import left_behind  # when used
+        from daiku.runs.recorded.catching_up import left_behind  # when used
 
         try:
             sessions = await asyncio.to_thread(left_behind, self.services.journal, unlearnt)
         except DaikuError:
-            logger.warning("what runs taught before is not made up", exc_info=True)
+            logger.warning("what runs of ended processes taught was not learnt", exc_info=True)
             return
         for session in sessions:
             self.learn(session)

@@ -1,4 +1,4 @@
-"""What the loop of a run asks for, answered from its record: what its model said, its tools gave, a person decided."""
+"""The loop's ports, answered from the record of a run: what its model said, its tools gave, a person decided."""
 
 from __future__ import annotations
 

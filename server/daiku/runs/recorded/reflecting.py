@@ -16,7 +16,7 @@ from daiku.agents.learning.curator import CURATOR
 from daiku.agents.learning.reflector import REFLECTOR
 from daiku.agents.role import stream_role_reply
 from daiku.agents.system_prompt import system_prompt
-from daiku.core.playbook.insights import told
+from daiku.core.playbook.insights import run_text
 from daiku.core.ports import FoundLesson
 from daiku.core.run.budget import Budget
 from daiku.dataclass import dataclass, field
@@ -114,8 +114,12 @@ class Reflecting:
         """Have a model look at a run, once, and keep in its session what came of it and what it cost. What is under way
         when it is cancelled is dropped; what it cost is on record. Raises UsageError: the session is gone."""
         chunks = await asyncio.to_thread(self.services.journal.chunks, session)
-        own = told.chunks_of(chunks, run)
-        if not told.is_worth_a_look(own) or told.is_looked_at(chunks, run) or self._plays_a_script(own):
+        own = run_text.chunks_of(chunks, run)
+        if (
+            not run_text.is_worth_a_look(own)
+            or run_text.is_looked_at(chunks, run)
+            or self._plays_a_script(own)
+        ):
             return Looked()
         look = _look_at(own)
         seconds = self.services.config.playbook.reflection_seconds
@@ -255,7 +259,7 @@ class Reflecting:
 def _look_at(own: Sequence[Chunk]) -> _Look:
     end = own[-1].event
     cited = end.used_bullets if isinstance(end, RunFinished) else ()
-    return _Look(told.lessons_told(own), cited, told.told(own))
+    return _Look(run_text.lessons_told(own), cited, run_text.text_of_run(own))
 
 
 def _model_of(own: Sequence[Chunk]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from daiku.core.playbook.insights.told import is_of_a_look
+from daiku.core.playbook.insights.run_text import is_of_a_look
 from daiku.core.run import loop
 from daiku.core.state.fold import fold
 from daiku.core.state.recorder import Recorder

@@ -1,4 +1,4 @@
-"""Runs that nothing was learnt from yet, noted as they begin: what a killed process did not come to is made up later."""
+"""The table of runs that were not learnt from yet: each is noted as it begins, so that another process can catch up."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from daiku.dataclass import dataclass
 from daiku.store.database import Database
 
 MOST = 20
-"""Sessions that are made up at a time, the newest first: nobody who looks at a playbook waits for a year of them."""
+"""Sessions that are learnt from at a time, the newest first: nobody who looks at a playbook waits for a year of them."""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS unlearnt_runs(
   run TEXT PRIMARY KEY, session TEXT NOT NULL, workspace TEXT NOT NULL, number INTEGER NOT NULL) STRICT;

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -16,7 +16,7 @@ from daiku.domain.held import Lesson
 from daiku.domain.playbook import Delta, PlaybookScope
 from daiku.domain.trials import Arm, Case, Trial
 from daiku.playbook.learning import Learning
-from daiku.playbook.playbooks import FindsBullets
+from daiku.playbook.playbooks import FindsBullets, searching
 from daiku.playbook.repository import open_playbooks
 from daiku.playbook.store import PlaybookStore
 from daiku.sdk.trials.cases import cases_of
@@ -128,12 +128,6 @@ def _gate(
     assert playbooks.repository is not None  # a folder has one
     trying = Trying(config=config, home=home, locale=locale)
 
-    @cache
-    def finder() -> FindsBullets:
-        from daiku.playbook.search import search_of  # when used
-
-        return search_of(config)
-
     async def tries(case: Case, lessons: Sequence[Lesson], *, arm: Arm, nth: int, max_cost: float) -> Trial:
         return await try_case(case, lessons, trying, arm=arm, nth=nth, max_cost=max_cost)
 
@@ -142,7 +136,7 @@ def _gate(
         config.playbook,
         journal,
         folder,
-        finder,
+        searching(config),
         redact,
         partial(cases_of, journal, home, (folder,)),
         tries,

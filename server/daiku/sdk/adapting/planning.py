@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from daiku.core.playbook.gate.budget import estimated, trials_of
 from daiku.core.playbook.gate.heldout import is_held_out, judges_of
-from daiku.core.playbook.gate.imagined import may_be_tried
 from daiku.core.playbook.gate.rule import Rule, bound_at, least_cases
+from daiku.core.playbook.gate.with_change import may_be_tried
 from daiku.core.playbook.refused import Refused
 from daiku.domain.playbook import Delta
 from daiku.domain.trials import Case

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 
-from daiku.core.playbook.gate.budget import Purse, allowed
+from daiku.core.playbook.gate.budget import TrialBudget, allowed
 from daiku.core.playbook.gate.pairs import Step, steps_of, tally_of
 from daiku.core.playbook.gate.rule import Tally, is_settled, verdict_of
 from daiku.core.playbook.refused import Refused
@@ -37,13 +37,13 @@ _RESULT: dict[str, Result] = {"applied": "applied", "rejected": "rejected", "pro
 
 
 @dataclass(slots=True)
-class _Round:
+class _Adapting:
     """An adaptation that is under way."""
 
     gate: Gate
     plan: AdaptationPlan
     cases: dict[str, Case]
-    purse: Purse
+    budget: TrialBudget
     spending: Spending
     tell: Tells
     stopped: asyncio.Event
@@ -65,47 +65,47 @@ async def adapt(
     nothing more is decided. Raises DaikuError."""
     cases = {each.run: each for each in await gate.cases()}
     spending = begin(gate.journal.database)
-    round_ = _Round(gate, plan, cases, Purse(max_cost), spending, tell, stopped)
+    adapting = _Adapting(gate, plan, cases, TrialBudget(max_cost), spending, tell, stopped)
     if why := gate.why_not():
-        round_.ended, round_.why = "cannot_try", why
+        adapting.ended, adapting.why = "cannot_try", why
     try:
         for candidate in plan.candidates:
-            round_.outcomes.append(await _outcome(round_, candidate))
+            adapting.outcomes.append(await _outcome(adapting, candidate))
     finally:
         spending.end()
     return Adaptation(
         plan=plan,
-        ended=round_.ended,
-        why=round_.why,
+        ended=adapting.ended,
+        why=adapting.why,
         max_cost=max_cost,
-        outcomes=tuple(round_.outcomes),
-        trials=round_.purse.trials,
-        spent=round_.purse.spent,
-        unknown_cost=round_.unknown,
+        outcomes=tuple(adapting.outcomes),
+        trials=adapting.budget.trials,
+        spent=adapting.budget.spent,
+        unknown_cost=adapting.unknown,
     )
 
 
-async def _outcome(round_: _Round, candidate: Candidate) -> Outcome:
+async def _outcome(adapting: _Adapting, candidate: Candidate) -> Outcome:
     """What becomes of one change."""
     delta = candidate.delta
     if candidate.why_not is not None:
         return Outcome(delta=delta.id, result="not_tried", why_not=candidate.why_not)
-    if round_.ended != "done":
+    if adapting.ended != "done":
         return Outcome(delta=delta.id, result="not_tried", why_not="not_reached")
-    gate = round_.gate
+    gate = adapting.gate
     arms = arms_of(gate.stores, delta, gate.settings, gate.finder)  # with all that was kept just now
     if isinstance(arms, Refused):
         return Outcome(delta=delta.id, result="not_tried", why_not="impossible", message=arms.message)
-    tried = await _tried(round_, candidate, arms)
+    tried = await _tried(adapting, candidate, arms)
     if tried is None:
         return Outcome(delta=delta.id, result="not_tried", why_not="not_reached")
     return _decided(gate, delta, tried)
 
 
-async def _tried(round_: _Round, candidate: Candidate, arms: Arms) -> Tried | None:
+async def _tried(adapting: _Adapting, candidate: Candidate, arms: Arms) -> Tried | None:
     """What the trials of a change showed; None where nothing is to be decided by them."""
-    cases = [round_.cases[name] for name in candidate.runs if name in round_.cases]
-    begun = round_.purse
+    cases = [adapting.cases[name] for name in candidate.runs if name in adapting.cases]
+    begun = adapting.budget
     made: list[Trial] = []
     judged: list[Case] = []
     for number, case in enumerate(cases):
@@ -113,20 +113,20 @@ async def _tried(round_: _Round, candidate: Candidate, arms: Arms) -> Tried | No
         if is_settled(tally, len(cases) - number, candidate.bound):
             break
         told = await arms.told(case.question)
-        if case.run in round_.untriable:
+        if case.run in adapting.untriable:
             judged.append(case)
         elif told.differs:  # else what was kept just now says the same: there is nothing to try
-            trials = await _trials(round_, candidate, case, told, steps_of(number, round_.plan.rounds))
+            trials = await _trials(adapting, candidate, case, told, steps_of(number, adapting.plan.rounds))
             made += trials
             judged += [case] if trials else []
-        if round_.ended != "done":
+        if adapting.ended != "done":
             break
-    if round_.ended in ("interrupted", "cannot_try") or not judged:
+    if adapting.ended in ("interrupted", "cannot_try") or not judged:
         return None
-    return _seen(tally_of(judged, made), candidate.bound, judged, begun, round_.purse)
+    return _seen(tally_of(judged, made), candidate.bound, judged, begun, adapting.budget)
 
 
-def _seen(tally: Tally, bound: float, judged: Sequence[Case], begun: Purse, now: Purse) -> Tried:
+def _seen(tally: Tally, bound: float, judged: Sequence[Case], begun: TrialBudget, now: TrialBudget) -> Tried:
     return Tried(
         verdict=verdict_of(tally, bound),
         better=tally.better,
@@ -142,47 +142,47 @@ def _seen(tally: Tally, bound: float, judged: Sequence[Case], begun: Purse, now:
 
 
 async def _trials(
-    round_: _Round, candidate: Candidate, case: Case, told: Told, steps: Sequence[Step]
+    adapting: _Adapting, candidate: Candidate, case: Case, told: Told, steps: Sequence[Step]
 ) -> list[Trial]:
     """The trials of one case, as many of them as may be made."""
     made: list[Trial] = []
     for number, step in enumerate(steps):
         of_pair = 2 - number % 2  # one alone shows nothing: both are begun, or none
-        free = allowed(round_.purse, (of_pair + 1) * case.cost)  # and one to spare
-        if free is None or round_.stopped.is_set():
-            round_.ended = "bound" if free is None else "interrupted"
+        free = allowed(adapting.budget, (of_pair + 1) * case.cost)  # and one to spare
+        if free is None or adapting.stopped.is_set():
+            adapting.ended = "bound" if free is None else "interrupted"
             break
-        trial = await _trial(round_, case, told, step, free)
+        trial = await _trial(adapting, case, told, step, free)
         if trial is None:
             break
         made.append(trial)
-        now, most = round_.purse.trials, round_.plan.trials
-        round_.tell(TrialMade(delta=candidate.delta.id, number=now, most=most, trial=trial))
-        round_.could = round_.could or trial.passed is not None
+        now, most = adapting.budget.trials, adapting.plan.trials
+        adapting.tell(TrialMade(delta=candidate.delta.id, number=now, most=most, trial=trial))
+        adapting.could = adapting.could or trial.passed is not None
         if trial.passed is None:
-            _note_untried(round_, case, trial)
+            _note_untried(adapting, case, trial)
             break  # its pair shows nothing any more, and another round would hardly be possible
     return made
 
 
-def _note_untried(round_: _Round, case: Case, trial: Trial) -> None:
+def _note_untried(adapting: _Adapting, case: Case, trial: Trial) -> None:
     if not trial.tokens and not trial.cost:  # no model was asked: it is the case, or this machine
-        round_.untriable.add(case.run)
-    if not round_.could and len(round_.untriable) >= HOPELESS:
-        round_.ended, round_.why = "cannot_try", trial.why
+        adapting.untriable.add(case.run)
+    if not adapting.could and len(adapting.untriable) >= HOPELESS:
+        adapting.ended, adapting.why = "cannot_try", trial.why
 
 
-async def _trial(round_: _Round, case: Case, told: Told, step: Step, max_cost: float) -> Trial | None:
+async def _trial(adapting: _Adapting, case: Case, told: Told, step: Step, max_cost: float) -> Trial | None:
     """One trial, on record before it begins and after it has ended; None where it was ended before it was over."""
     lessons = told.with_it if step.arm == "with" else told.without
-    round_.spending.trial()
-    trying = round_.gate.tries(case, lessons, arm=step.arm, nth=step.round, max_cost=max_cost)
-    trial = await _until_stopped(asyncio.ensure_future(trying), round_.stopped)
+    adapting.spending.trial()
+    trying = adapting.gate.tries(case, lessons, arm=step.arm, nth=step.round, max_cost=max_cost)
+    trial = await _until_stopped(asyncio.ensure_future(trying), adapting.stopped)
     if trial is None:
-        round_.ended, round_.unknown = "interrupted", True
+        adapting.ended, adapting.unknown = "interrupted", True
         return None
-    round_.spending.spent(trial.cost)
-    round_.purse = round_.purse.after(trial.cost)
+    adapting.spending.spent(trial.cost)
+    adapting.budget = adapting.budget.after(trial.cost)
     return trial
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,6 +27,7 @@ from daiku.domain.playbook import (
     SearchQuery,
     confidence,
 )
+from daiku.playbook.playbooks import searching
 from daiku.settings import secrets_of
 from daiku.settings.config import Config, PlaybookSettings
 from daiku.texts.text import NO_TEXT, Text, text
@@ -296,7 +296,7 @@ def desk_of(app: App) -> PlaybookDesk:
     trusted = app.runs.services.trusted
     playbooks = open_playbooks(app.journal.database, app.workspace.roots if trusted else ())
     redact = redactor(secrets_of(app.config, os.environ))
-    return PlaybookDesk(playbooks, app.config.playbook, app.journal, redact, _searching(app.config), trusted)
+    return PlaybookDesk(playbooks, app.config.playbook, app.journal, redact, searching(app.config), trusted)
 
 
 @contextmanager
@@ -306,29 +306,19 @@ def open_desk(
     """The playbooks alone: to work on them needs no model. Raises UsageError."""
     from daiku.playbook.repository import open_playbooks  # when used
     from daiku.runs.recorded.afterwards import learning_of  # when used
-    from daiku.runs.recorded.making_up import make_up  # when used
+    from daiku.runs.recorded.catching_up import catch_up  # when used
     from daiku.runs.recorded.unlearnt import Unlearnt  # when used
 
     stores = open_stores(config.storage.place(home), redact)
     try:
         playbooks = open_playbooks(stores.database, (folder,))
-        # Which MCP servers are allowed is not asked here: what is made up waits for a person.
+        # Which MCP servers are allowed is not asked here: what is learnt so waits for a person.
         learning = learning_of(config.playbook, (folder,), stores, redact, outside=lambda: True)
         if learning is not None:
-            make_up(stores.journal, Unlearnt(stores.database, str(folder)), learning)
-        yield PlaybookDesk(playbooks, config.playbook, stores.journal, redact, _searching(config))
+            catch_up(stores.journal, Unlearnt(stores.database, str(folder)), learning)
+        yield PlaybookDesk(playbooks, config.playbook, stores.journal, redact, searching(config))
     finally:
         stores.close()
-
-
-def _searching(config: Config) -> Callable[[], PlaybookSearch]:
-    @cache
-    def searching() -> PlaybookSearch:
-        from daiku.playbook.search import search_of  # when used
-
-        return search_of(config)
-
-    return searching
 
 
 def _same(section: str, asked: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 from daiku.core.playbook.agentsform import agents_text, read_agents
 from daiku.core.playbook.importing import with_ids
-from daiku.core.playbook.sections import keywords_of
+from daiku.core.playbook.sections import MOST_COUNTED, keywords_of
 from daiku.core.playbook.textform import (
     ReadText,
     UnreadableText,
@@ -33,8 +33,6 @@ Vouched: TypeAlias = Literal["whole", "harmless", "none"]
 trust, for what nothing speaks against; not at all where others may have written it."""
 LARGEST = 64_000_000
 """Bytes of a file that is read."""
-MOST_COUNTED = 1_000_000_000
-"""What a counter of a file is taken for at most."""
 
 
 class Renumbered(Wire):

@@ -10,7 +10,7 @@ from pathlib import Path, PurePosixPath
 
 from daiku.dataclass import dataclass
 from daiku.domain.trials import ChangedFile, ProjectStart
-from daiku.store.yard import clear_way, put_file
+from daiku.store.copyfolders import clear_way, put_file
 from daiku.texts.text import NO_TEXT, Text, text
 from daiku.tools.git.ownrun import COMMIT, OwnGit, run_git
 from daiku.tools.git.worktrees import IDENTITY

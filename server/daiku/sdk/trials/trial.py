@@ -30,7 +30,7 @@ from daiku.settings.config import (
     StorageSettings,
     TraceSettings,
 )
-from daiku.store.yard import close_yard, open_yard
+from daiku.store.copyfolders import close_copy_folder, open_copy_folder
 from daiku.texts.text import NO_TEXT, Text, joined, text
 from daiku.tools.sandbox import own_scratch, sandbox_state
 from daiku.tools.shell.background import ending_with_the_block
@@ -115,12 +115,12 @@ async def try_case(
         return made.model_copy(update={"why": why})
     seen = _Seen()
     try:
-        yard = await asyncio.to_thread(open_yard, trying.home / "trials", new_id("tr"))
+        copies = await asyncio.to_thread(open_copy_folder, trying.home / "trials", new_id("tr"))
         try:
-            attempt = _Attempt(case, tuple(lessons), trying, yard.folder, max_cost, seen)
+            attempt = _Attempt(case, tuple(lessons), trying, copies.path, max_cost, seen)
             made = await _tried(attempt, made)
         finally:
-            await asyncio.shield(asyncio.to_thread(close_yard, yard, keep=False))
+            await asyncio.shield(asyncio.to_thread(close_copy_folder, copies, keep=False))
     except DaikuError as wrong:
         made = made.model_copy(update={"why": _told(wrong.failure)})
     except OSError as wrong:

@@ -11,7 +11,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from daiku.dataclass import dataclass
-from daiku.store.yard import take_away
+from daiku.store.copyfolders import take_away
 from daiku.tools.git.mirror import holding
 from daiku.tools.git.ownrun import COMMIT, SECONDS, OwnGit, is_branch
 from daiku.tools.git.refusals import GitRefusal, refusal_of, refused

@@ -1,4 +1,4 @@
-"""Git as Daiku runs it on its own copies: no person's settings, no programs of a repository, and no transport but where one is named."""
+"""Git as Daiku runs it on its own copies: without a person's settings, a repository's programs, or an unnamed transport."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a project stands: its last commit, and what was changed since on the disk and in the editor; only read."""
+"""The state of a project: its last commit, and what was changed since on the disk and in the editor; only read."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from typing import assert_never
 from daiku.core.text.frontmatter import BadLine
 from daiku.dataclass import dataclass
 from daiku.domain.errors import DaikuError
-from daiku.domain.items.forge import ForgeRefusal, FoundItem, ItemNews, ItemText, RefusalKind, Said
+from daiku.domain.items.forge import ForgeRefusal, FoundItem, ItemNews, ItemText, Said
 from daiku.domain.items.intents import (
     ForgeIntent,
     MarkReady,
@@ -28,7 +28,8 @@ from daiku.domain.items.intents import (
 )
 from daiku.domain.items.item import ItemKey, SourceName
 from daiku.settings.config import WorkLabels
-from daiku.texts.text import Text, text
+from daiku.texts.text import text
+from daiku.work.answers import refused
 from daiku.work.files.itemfile import ItemFile, read_item_file
 from daiku.work.labels import our_labels
 from daiku.work.source import CloneAccess, Strip, nothing_hidden
@@ -127,7 +128,7 @@ class FolderSource:
         try:
             entries = sorted(_markdown_files(self._folder))
         except OSError as error:
-            return _refusal("gone", text("folder.no_folder", folder=str(self._folder), why=_why(error)))
+            return refused("gone", text("folder.no_folder", folder=str(self._folder), why=_why(error)))
         self._seen = {name: seen for name, seen in self._seen.items() if name in dict(entries)}
         for name, stamp in entries:
             if self._seen.get(name, ((), None))[0] != stamp:
@@ -158,9 +159,9 @@ class FolderSource:
             return found
         body, hidden = self._strip(found.file.body)
         if len(body) > MAX_BODY:
-            return _refusal("too_large", text("folder.long", name=key.name, most=MAX_BODY))
+            return refused("too_large", text("folder.long", name=key.name, most=MAX_BODY))
         if not body.strip():
-            return _refusal("empty", text("folder.empty", name=key.name))
+            return refused("empty", text("folder.empty", name=key.name))
         return ItemText(
             key=key,
             title=found.file.title or key.name,
@@ -196,21 +197,21 @@ class FolderSource:
             except FileNotFoundError:
                 continue
             except (OSError, DaikuError) as error:
-                return _refusal("forbidden", text("folder.not_written", name=key.name, why=_why(error)))
+                return refused("forbidden", text("folder.not_written", name=key.name, why=_why(error)))
             return Outcome(reference=path.as_uri())
-        return _refusal("unreachable", text("folder.busy", name=key.name))
+        return refused("unreachable", text("folder.busy", name=key.name))
 
     def _read(self, name: str) -> _Found | ForgeRefusal:
         path = self._folder / f"{name}.md"
         if _NAME.fullmatch(name) is None:
-            return _refusal("bad", text("folder.bad_name", name=name))
+            return refused("bad", text("folder.bad_name", name=name))
         try:
             before = path.lstat()
             if before.st_size > MAX_FILE:
-                return _refusal("too_large", text("folder.too_large", name=name, most=MAX_FILE))
+                return refused("too_large", text("folder.too_large", name=name, most=MAX_FILE))
             data = read_bytes((self._folder,), path, path.name, MAX_FILE)
         except FileNotFoundError:
-            return _refusal("gone", text("folder.gone", name=name))
+            return refused("gone", text("folder.gone", name=name))
         except (OSError, DaikuError) as error:
             gone = not os.path.lexists(path)
             why = (
@@ -218,15 +219,15 @@ class FolderSource:
                 if gone
                 else text("folder.not_read", name=name, why=_why(error))
             )
-            return _refusal("gone" if gone else "bad", why)
+            return refused("gone" if gone else "bad", why)
         try:
             read = read_item_file(data.decode("utf-8")) if b"\0" not in data else None
         except UnicodeDecodeError:
-            return _refusal("bad", text("folder.not_utf8", name=name))
+            return refused("bad", text("folder.not_utf8", name=name))
         if read is None:
-            return _refusal("bad", text("folder.no_front_matter", name=name))
+            return refused("bad", text("folder.no_front_matter", name=name))
         if isinstance(read, BadLine):
-            return _refusal("bad", text("folder.bad_line", name=name, line=read.line))
+            return refused("bad", text("folder.bad_line", name=name, line=read.line))
         return _Found(read, _stamp(before), _time(before))
 
 
@@ -266,10 +267,6 @@ def _said(found: _Found) -> tuple[Said, ...]:
 
 def _no_longer(refusal: ForgeRefusal) -> ItemNews:
     return ItemNews(wanted=False, why=refusal.message)
-
-
-def _refusal(kind: RefusalKind, message: Text) -> ForgeRefusal:
-    return ForgeRefusal(kind=kind, message=message)
 
 
 def _why(error: Exception) -> str:

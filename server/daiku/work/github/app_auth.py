@@ -14,9 +14,8 @@ from daiku.dataclass import dataclass
 from daiku.domain.items.forge import ForgeRefusal
 from daiku.settings.config import GitHubSettings
 from daiku.texts.text import text
-from daiku.work.answers import AnyShape, Shape
+from daiku.work.answers import AnyShape, Shape, moment
 from daiku.work.github.calls import Tokens
-from daiku.work.github.shapes import moment
 from daiku.work.github.wire import Method, Wire, unreadable
 from daiku.work.source import NewSecret
 

@@ -8,11 +8,12 @@ from collections.abc import Callable
 from daiku.dataclass import dataclass
 from daiku.domain.items.forge import ForgeRefusal, FoundItem
 from daiku.domain.items.item import ItemKey
+from daiku.work.answers import moment
 from daiku.work.github.calls import PAGE, Calls, word
-from daiku.work.github.shapes import Issue, moment
+from daiku.work.github.shapes import Issue
 from daiku.work.github.trust import Believed, last_labelling
 
-log = logging.getLogger(__name__)
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +64,7 @@ class Finder:
     def _note(self, repository: str, refusal: ForgeRefusal) -> None:
         seen = self._seen.get(repository, _Seen())
         if seen.refused != refusal.kind:
-            log.warning("%s cannot be looked through: %s", repository, refusal.message)
+            logger.warning("%s cannot be looked through: %s", repository, refusal.message)
         self._seen[repository] = _Seen(seen.etag, seen.judged, refusal.kind)
 
     async def _look(self, repository: str) -> tuple[FoundItem, ...] | ForgeRefusal:
@@ -121,6 +122,6 @@ class Finder:
             return writes
         if not writes or labelling is None:
             name = actor.login if actor is not None else "nobody"
-            log.warning("%s is not worked: its label was set by %s, who has no write access", key, name)
+            logger.warning("%s is not worked: its label was set by %s, who has no write access", key, name)
             return None
         return FoundItem(key=key, title=issue.title, url=issue.html_url, labelled_at=labelling.time)

@@ -7,9 +7,10 @@ from daiku.domain.items.intents import REQUEST, mark_of
 from daiku.domain.items.item import ItemKey
 from daiku.settings.config import WorkLabels
 from daiku.texts.text import NO_TEXT, Text, text
+from daiku.work.answers import moment
 from daiku.work.github.calls import PAGE, Calls, word
 from daiku.work.github.reading import Account, said_since
-from daiku.work.github.shapes import CheckRuns, Issue, Pull, Statuses, moment
+from daiku.work.github.shapes import CheckRuns, Issue, Pull, Statuses
 from daiku.work.github.trust import Believed
 from daiku.work.labels import our_labels
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from daiku.dataclass import dataclass
-from daiku.domain.items.forge import ForgeRefusal, ItemText, RefusalKind, Said
+from daiku.domain.items.forge import ForgeRefusal, ItemText, Said
 from daiku.domain.items.item import ItemKey
-from daiku.texts.text import Text, text
+from daiku.texts.text import text
+from daiku.work.answers import moment, refused
 from daiku.work.github.calls import Calls
-from daiku.work.github.shapes import Comment, Issue, Pull, Repository, Review, User, moment
+from daiku.work.github.shapes import Comment, Issue, Pull, Repository, Review, User
 from daiku.work.github.trust import Believed, edited_by_others, last_labelling
 from daiku.work.marks import OURS
 from daiku.work.source import Strip
@@ -38,20 +39,20 @@ async def read_item(calls: Calls, key: ItemKey, label: str, account: Account) ->
     repository = await calls.get(Repository, calls.root)
     if isinstance(repository, ForgeRefusal):
         return repository
-    if refused := await _closed_to_us(calls, repository):
-        return refused
+    if why := await _closed_to_us(calls, repository):
+        return why
     issue = await calls.get(Issue, f"{calls.root}/issues/{key.name}")
     if isinstance(issue, ForgeRefusal):
         return issue
-    if refused := _not_workable(issue):
-        return refused
+    if why := _not_workable(issue):
+        return why
     pull: Pull | ForgeRefusal | None = None
     if key.kind == "request":
         pull = await calls.get(Pull, f"{calls.root}/pulls/{key.name}")
         if isinstance(pull, ForgeRefusal):
             return pull
         if pull.head.repo is None:
-            return _refusal("moved", text("github.no_head"))
+            return refused("moved", text("github.no_head"))
     believed = Believed(calls)
     trusted = await _body_trusted(calls, issue, label, believed, account)
     if isinstance(trusted, ForgeRefusal):
@@ -62,11 +63,11 @@ async def read_item(calls: Calls, key: ItemKey, label: str, account: Account) ->
     body, hidden = account.strip(issue.body or "")
     if not any(each.trusted for each in said):
         if not body.strip():
-            return _refusal("empty", text("github.empty"))
+            return refused("empty", text("github.empty"))
         if not trusted:
-            return _refusal("untrusted", text("github.edited"))
+            return refused("untrusted", text("github.edited"))
     if len(body) + sum(len(each.text) for each in said) > MAX_CHARACTERS:
-        return _refusal("too_large", text("github.too_large"))
+        return refused("too_large", text("github.too_large"))
     return _as_text(key, repository, issue, pull, body, trusted, said, hidden, calls.time)
 
 
@@ -168,22 +169,22 @@ def _as_said(kind: str, row: Comment | Review, trusted: bool, account: Account) 
 
 async def _closed_to_us(calls: Calls, repository: Repository) -> ForgeRefusal | None:
     if repository.full_name.casefold() != calls.repository.casefold():
-        return _refusal("moved", text("github.moved"))
+        return refused("moved", text("github.moved"))
     if repository.archived:
-        return _refusal("archived", text("github.archived"))
+        return refused("archived", text("github.archived"))
     push = await calls.may_push()
     if push is None:
         push = repository.permissions is None or repository.permissions.push
-    return None if push else _refusal("forbidden", text("github.no_push"))
+    return None if push else refused("forbidden", text("github.no_push"))
 
 
 def _not_workable(issue: Issue) -> ForgeRefusal | None:
     if issue.state != "open":
-        return _refusal("closed", text("github.closed"))
+        return refused("closed", text("github.closed"))
     if issue.locked:
-        return _refusal("locked", text("github.locked"))
+        return refused("locked", text("github.locked"))
     if len(issue.body or "") > MAX_CHARACTERS:
-        return _refusal("too_large", text("github.too_large"))
+        return refused("too_large", text("github.too_large"))
     return None
 
 
@@ -201,13 +202,9 @@ async def _body_trusted(
     if isinstance(meant, ForgeRefusal):
         return meant
     if not meant or labelling is None:
-        return _refusal("untrusted", text("github.untrusted"))
+        return refused("untrusted", text("github.untrusted"))
     own = await believed.writes(issue.user)
     if own is not False:
         return own
     changed = await edited_by_others(calls, (issue,), labelling.time)
     return changed if isinstance(changed, ForgeRefusal) else issue.node_id not in changed
-
-
-def _refusal(kind: RefusalKind, message: Text) -> ForgeRefusal:
-    return ForgeRefusal(kind=kind, message=message)

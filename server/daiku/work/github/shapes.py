@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from typing import TypeAlias
-
 from pydantic import JsonValue
 
 from daiku.work.answers import Shape
@@ -165,16 +162,3 @@ class Made(Shape):
 
 class Anything(Shape):
     """An answer that nobody looks at."""
-
-
-Moment: TypeAlias = datetime
-_BEFORE_ALL = datetime(1, 1, 1, tzinfo=UTC)
-
-
-def moment(time: str | None) -> Moment:
-    """A time of GitHub's; what is none was before everything."""
-    try:
-        found = datetime.fromisoformat(time or "")
-    except ValueError:
-        return _BEFORE_ALL
-    return found if found.tzinfo else found.replace(tzinfo=UTC)

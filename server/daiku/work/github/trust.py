@@ -1,11 +1,12 @@
-"""Who is believed: people with write access now, asked of GitHub itself; never a bot, never a name."""
+"""Who is believed: people with write access now, asked of GitHub itself; a bot never is, nor a name alone."""
 
 from __future__ import annotations
 
 from daiku.dataclass import dataclass
 from daiku.domain.items.forge import ForgeRefusal
+from daiku.work.answers import moment
 from daiku.work.github.calls import Calls, word
-from daiku.work.github.shapes import Comment, Event, Issue, Nodes, Permission, Pull, Review, User, moment
+from daiku.work.github.shapes import Comment, Event, Issue, Nodes, Permission, Pull, Review, User
 
 WRITING = frozenset({"admin", "maintain", "write"})
 _EDITS = "query($ids: [ID!]!) { nodes(ids: $ids) { id ... on Comment { lastEditedAt editor { login } } } }"

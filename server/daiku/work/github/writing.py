@@ -1,4 +1,4 @@
-"""What is wanted outside, carried out so that it happens once: looked for first where it may have been done already."""
+"""Carries out intents on GitHub so that each happens once: looked for first where it may have been done already."""
 
 from __future__ import annotations
 

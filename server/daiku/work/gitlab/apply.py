@@ -1,4 +1,4 @@
-"""Carrying out on GitLab what is wanted there: labels, comments, the progress comment, merge requests."""
+"""Carries out intents on GitLab: labels, comments, the progress comment, merge requests."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from daiku.domain.items.intents import (
 from daiku.domain.items.item import ItemKey, ItemState
 from daiku.settings.config import WorkLabels
 from daiku.texts.text import text
+from daiku.work.answers import refused
 from daiku.work.gitlab.calls import Calls, path_of
 from daiku.work.gitlab.people import People
 from daiku.work.gitlab.posted import as_draft, harmless, is_draft, without_draft
 from daiku.work.gitlab.shapes import Item, Note, Project
-from daiku.work.gitlab.wire import refused
 from daiku.work.labels import label_of, our_labels
 from daiku.work.marks import PROGRESS
 

@@ -12,8 +12,8 @@ from pydantic import JsonValue
 from daiku.domain.items.forge import ForgeRefusal
 from daiku.domain.items.item import ItemKey
 from daiku.texts.text import text
-from daiku.work.answers import AnyShape, one, several
-from daiku.work.gitlab.wire import Answer, Method, Query, Wire, refused, unreadable
+from daiku.work.answers import AnyShape, one, refused, several
+from daiku.work.gitlab.wire import Answer, Method, Query, Wire, unreadable
 
 PAUSES = (0.5, 1.0, 2.0)
 """Seconds before a read is tried again (R2.74)."""

@@ -10,9 +10,10 @@ from daiku.dataclass import dataclass
 from daiku.domain.items.forge import PASSING, ForgeRefusal, FoundItem
 from daiku.domain.items.item import ItemKey, ItemKind
 from daiku.texts.text import text
+from daiku.work.answers import moment
 from daiku.work.gitlab.calls import PAGE, Calls
-from daiku.work.gitlab.people import Order, People
-from daiku.work.gitlab.shapes import CountedLabel, Item, instant
+from daiku.work.gitlab.people import Labelling, People
+from daiku.work.gitlab.shapes import CountedLabel, Item
 
 logger = logging.getLogger(__name__)
 KNOWN_SECONDS, UNTRUSTED_SECONDS = 600.0, 120.0
@@ -27,7 +28,7 @@ class _Known:
 
     updated_at: str
     until: float
-    order: Order
+    labelling: Labelling
 
 
 class Finder:
@@ -63,7 +64,7 @@ class Finder:
         names = {str(item.key) for item in found}
         now = self._clock()
         self._known = {key: known for key, known in self._known.items() if key in names or known.until > now}
-        return tuple(sorted(found, key=lambda item: (instant(item.labelled_at), str(item.key))))
+        return tuple(sorted(found, key=lambda item: (moment(item.labelled_at), str(item.key))))
 
     def _tell(self, repository: str, answer: tuple[FoundItem, ...] | ForgeRefusal) -> None:
         """One line for each new trouble of a project; what passes by itself is none."""
@@ -113,32 +114,36 @@ class Finder:
             if item.state != "opened" or not self._is_for_us(item):
                 continue
             key = ItemKey(source="gitlab", kind=kind, repository=calls.repository, name=str(item.iid))
-            order = self._remembered(key, item)
-            if order is None:
+            labelling = self._remembered(key, item)
+            if labelling is None:
                 people = people or await self._people_for(calls)
-                order = people if isinstance(people, ForgeRefusal) else await self._order(people, key, item)
-            if isinstance(order, ForgeRefusal):
-                return order
-            if order.by is not None:
-                found.append(FoundItem(key=key, title=item.title, url=item.web_url, labelled_at=order.time))
+                labelling = (
+                    people if isinstance(people, ForgeRefusal) else await self._labelling(people, key, item)
+                )
+            if isinstance(labelling, ForgeRefusal):
+                return labelling
+            if labelling.by is not None:
+                found.append(
+                    FoundItem(key=key, title=item.title, url=item.web_url, labelled_at=labelling.time)
+                )
         return tuple(found)
 
     def _is_for_us(self, item: Item) -> bool:
         return self._label in item.labels and (not self._assignee or item.is_assigned_to(self._assignee))
 
-    def _remembered(self, key: ItemKey, item: Item) -> Order | None:
+    def _remembered(self, key: ItemKey, item: Item) -> Labelling | None:
         known = self._known.get(str(key))
         good = known and known.updated_at == item.updated_at and known.until > self._clock()
-        return known.order if known and good else None
+        return known.labelling if known and good else None
 
-    async def _order(self, people: People, key: ItemKey, item: Item) -> Order | ForgeRefusal:
-        order = await people.order(key, item, self._label)
-        if isinstance(order, ForgeRefusal):
-            return order
-        if order.by is None:
+    async def _labelling(self, people: People, key: ItemKey, item: Item) -> Labelling | ForgeRefusal:
+        labelling = await people.last_labelling(key, item, self._label)
+        if isinstance(labelling, ForgeRefusal):
+            return labelling
+        if labelling.by is None:
             before = self._known.get(str(key))
-            if before is None or before.order.time != order.time:
+            if before is None or before.labelling.time != labelling.time:
                 logger.warning("%s", text("gitlab.untrusted", item=str(key), label=self._label))
-        good = KNOWN_SECONDS if order.by is not None else UNTRUSTED_SECONDS
-        self._known[str(key)] = _Known(item.updated_at, self._clock() + good, order)
-        return order
+        good = KNOWN_SECONDS if labelling.by is not None else UNTRUSTED_SECONDS
+        self._known[str(key)] = _Known(item.updated_at, self._clock() + good, labelling)
+        return labelling

@@ -10,10 +10,11 @@ from daiku.domain.items.forge import FailedCheck, ForgeRefusal, ItemNews, Said
 from daiku.domain.items.item import ItemKey
 from daiku.settings.config import WorkLabels
 from daiku.texts.text import NO_TEXT, Text, text
+from daiku.work.answers import moment
 from daiku.work.gitlab.calls import Calls, path_of
 from daiku.work.gitlab.people import People
 from daiku.work.gitlab.read import said_in
-from daiku.work.gitlab.shapes import Item, Job, Note, Pipeline, instant
+from daiku.work.gitlab.shapes import Item, Job, Note, Pipeline
 from daiku.work.labels import our_labels
 from daiku.work.source import Strip
 
@@ -65,7 +66,7 @@ async def news_of(
     return ItemNews(
         wanted=not why,
         why=why,
-        said=tuple(sorted(said, key=lambda each: instant(each.time))),
+        said=tuple(sorted(said, key=lambda each: moment(each.time))),
         checks=checks,
         failed=failed,
         merged=request is not None and request.state == "merged",
@@ -105,7 +106,7 @@ async def _new_words(
     async for rows in calls.pages(Note, f"{place}/notes", {"sort": "desc", "order_by": "created_at"}):
         if isinstance(rows, ForgeRefusal):
             return rows
-        new = [note for note in rows if instant(note.created_at) > instant(after)]
+        new = [note for note in rows if moment(note.created_at) > moment(after)]
         notes += new
         if len(new) < len(rows):
             break
@@ -119,7 +120,7 @@ async def _new_words(
 
 
 def _is_edited(note: Note) -> bool:
-    later = instant(note.updated_at) - instant(note.created_at)
+    later = moment(note.updated_at) - moment(note.created_at)
     return later.total_seconds() > _EDITED_SECONDS
 
 

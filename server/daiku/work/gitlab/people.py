@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from daiku.dataclass import dataclass
 from daiku.domain.items.forge import ForgeRefusal
 from daiku.domain.items.item import ItemKey
+from daiku.work.answers import moment
 from daiku.work.gitlab.calls import Calls, path_of
-from daiku.work.gitlab.shapes import Item, LabelEvent, Member, Note, User, instant
+from daiku.work.gitlab.shapes import Item, LabelEvent, Member, Note, User
 from daiku.work.marks import OURS
 
 DEVELOPER = 30
@@ -20,7 +21,7 @@ _CHANGES = ("changed the description", "changed title", "marked the ", "changed 
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class Labelling:
     """Who set the label of an item, and when. `by` None: nobody who is believed."""
 
     by: User | None
@@ -74,7 +75,7 @@ class People:
         """Whether we wrote this comment: the account may also be a person's own."""
         return note.author is not None and note.author.id == self.me.id and OURS in (note.body or "")
 
-    async def order(self, key: ItemKey, item: Item, label: str) -> Order | ForgeRefusal:
+    async def last_labelling(self, key: ItemKey, item: Item, label: str) -> Labelling | ForgeRefusal:
         """Who set `label` last. Labels that an issue has from its beginning, by a template too, are its author's."""
         events = await self._calls.every(LabelEvent, f"{path_of(key)}/resource_label_events")
         if isinstance(events, ForgeRefusal):
@@ -84,19 +85,19 @@ class People:
             for event in sorted(events, key=lambda event: event.id)
             if event.action == "add" and event.label is not None and event.label.name == label
         ]
-        # A bot of ours sets it again where it gives an item back: the order stays the one of before.
+        # A bot of ours sets it again where it gives an item back: that is no new order.
         theirs = [each for each in set_by if not (each.user and each.user.id == self.me.id and self.me.bot)]
         user, time = (theirs[-1].user, theirs[-1].created_at) if theirs else (item.author, item.created_at)
         believed = await self.writes(user)
         if isinstance(believed, ForgeRefusal):
             return believed
-        return Order(user if believed else None, time)
+        return Labelling(user if believed else None, time)
 
     async def stood_since(self, time: str, notes: Iterable[Note]) -> bool | ForgeRefusal:
         """Whether nobody who is not believed changed the item's text after `time`."""
         for note in notes:
             changed = note.system and (note.body or "").startswith(_CHANGES)
-            if changed and instant(note.created_at) >= instant(time):
+            if changed and moment(note.created_at) >= moment(time):
                 believed = await self.writes(note.author)
                 if believed is not True:
                     return believed

@@ -15,8 +15,8 @@ DRAFT = "Draft: "
 
 
 def harmless(text: str) -> str:
-    """`text` without marks of ours, in which no line begins as a quick action does: with one GitLab would close, assign or merge in our name.
-    As people see it, it stays the same."""
+    """`text` without marks of ours, in which no line begins as a quick action does: with one GitLab would close, assign or
+    merge in our name. As people see it, it stays the same."""
     lines: list[str] = []
     fence = ""
     for line in without_marks(text).replace("\r\n", "\n").replace("\r", "\n").split("\n"):

@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from daiku.domain.items.forge import ForgeRefusal, ItemText, Said
 from daiku.domain.items.item import ItemKey
 from daiku.texts.text import text
+from daiku.work.answers import moment, refused
 from daiku.work.gitlab.calls import Calls, path_of
-from daiku.work.gitlab.people import DEVELOPER, Order, People
-from daiku.work.gitlab.shapes import Item, Member, Note, Project, instant
-from daiku.work.gitlab.wire import refused
+from daiku.work.gitlab.people import DEVELOPER, Labelling, People
+from daiku.work.gitlab.shapes import Item, Member, Note, Project
 from daiku.work.source import Strip
 
 MAX_BODY = 200_000
@@ -32,12 +32,12 @@ async def read_item(
     head = await _pushed_to(calls, people, key, item, project)
     if isinstance(head, ForgeRefusal):
         return head
-    order = await people.order(key, item, label)
-    if isinstance(order, ForgeRefusal):
-        return order
-    if order.by is None:
+    labelling = await people.last_labelling(key, item, label)
+    if isinstance(labelling, ForgeRefusal):
+        return labelling
+    if labelling.by is None:
         return refused("untrusted", text("gitlab.untrusted", item=str(key), label=label))
-    return await _with_text(calls, people, key, item, project, order, head, strip)
+    return await _with_text(calls, people, key, item, project, labelling, head, strip)
 
 
 async def _with_text(
@@ -46,7 +46,7 @@ async def _with_text(
     key: ItemKey,
     item: Item,
     project: Project,
-    order: Order,
+    labelling: Labelling,
     head: str,
     strip: Strip,
 ) -> ItemText | ForgeRefusal:
@@ -59,7 +59,7 @@ async def _with_text(
     notes = await calls.every(Note, f"{path_of(key)}/notes", {"sort": "asc", "order_by": "created_at"})
     if isinstance(notes, ForgeRefusal):
         return notes
-    stood = await people.stood_since(order.time, notes)
+    stood = await people.stood_since(labelling.time, notes)
     if isinstance(stood, ForgeRefusal):
         return stood
     said = await said_in(people, notes, strip)
@@ -81,7 +81,7 @@ async def _with_text(
         head_commit=(item.sha or "") if item.source_branch else "",
         head_repository=head,
         # GitLab moves the item's own time at most once a minute: a comment may be newer.
-        claimed_at=max((item.updated_at, *(note.created_at for note in notes)), key=instant),
+        claimed_at=max((item.updated_at, *(note.created_at for note in notes)), key=moment),
     )
 
 
@@ -111,7 +111,7 @@ async def said_in(
                 line=(at.new_line or at.old_line or 0) if at else 0,
             )
         )
-    return tuple(sorted(found, key=lambda said: instant(said.time))), any_hidden
+    return tuple(sorted(found, key=lambda said: moment(said.time))), any_hidden
 
 
 def _not_open(key: ItemKey, item: Item, project: Project) -> ForgeRefusal | None:
@@ -150,8 +150,8 @@ async def _pushed_to(
 
 
 async def _may_push(calls: Calls, people: People, project: Project, place: str) -> bool | ForgeRefusal:
-    """Whether we may push to `project`, which is at `place`. Administrators are members of nothing; where GitLab does not say what we may,
-    git is told when it pushes."""
+    """Whether we may push to `project`, which is at `place`. Administrators are members of nothing; where GitLab does not
+    say what we may, git is told when it pushes."""
     found = await calls.get(Member, f"{place}/members/all/{people.me.id}")
     if not isinstance(found, ForgeRefusal):
         return found.access_level >= DEVELOPER
@@ -161,7 +161,8 @@ async def _may_push(calls: Calls, people: People, project: Project, place: str) 
 
 
 def _within(comments: tuple[Said, ...]) -> tuple[Said, ...]:
-    """The comments that have room, the newest of those who are believed first: whoever may comment must not be able to keep an item from being worked."""
+    """The comments that have room, the newest of those who are believed first: whoever may comment must not be able to keep
+    an item from being worked."""
     kept: set[str] = set()
     room, newest = MAX_BODY, comments[::-1]
     for said in sorted(newest, key=lambda said: not said.trusted):

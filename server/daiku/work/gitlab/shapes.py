@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-
 from daiku.work.answers import Shape
 
 
@@ -120,12 +118,3 @@ class Note(Shape):
     updated_at: str = ""
     system: bool = False
     position: Position | None = None
-
-
-def instant(time: str) -> datetime:
-    """A time as GitLab writes it; what is none is the beginning of all time."""
-    try:
-        found = datetime.fromisoformat(time)
-    except ValueError:
-        return datetime.fromtimestamp(0, UTC)
-    return found if found.tzinfo else found.replace(tzinfo=UTC)

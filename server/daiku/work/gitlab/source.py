@@ -14,6 +14,7 @@ from daiku.domain.items.intents import ForgeIntent, Outcome
 from daiku.domain.items.item import ItemKey, SourceName
 from daiku.settings.config import GitLabSettings, WorkLabels
 from daiku.texts.text import text
+from daiku.work.answers import refused
 from daiku.work.gitlab.apply import Applier
 from daiku.work.gitlab.calls import Calls, Sleep
 from daiku.work.gitlab.find import Finder
@@ -21,7 +22,7 @@ from daiku.work.gitlab.news import news_of
 from daiku.work.gitlab.people import People
 from daiku.work.gitlab.read import read_item
 from daiku.work.gitlab.shapes import User
-from daiku.work.gitlab.wire import Wire, refused
+from daiku.work.gitlab.wire import Wire
 from daiku.work.source import CloneAccess, Strip, nothing_hidden
 
 

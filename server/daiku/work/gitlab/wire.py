@@ -17,9 +17,9 @@ from pydantic import JsonValue, SecretStr
 
 from daiku.dataclass import dataclass
 from daiku.domain.items.forge import ForgeRefusal, RefusalKind
-from daiku.texts.text import Text, text
+from daiku.texts.text import text
 from daiku.tools.threads import Threads
-from daiku.work.answers import REFUSALS
+from daiku.work.answers import REFUSALS, refused
 
 T = TypeVar("T")
 Method: TypeAlias = Literal["get", "post", "put"]
@@ -177,7 +177,3 @@ def unreachable(url: str, why: str) -> ForgeRefusal:
 
 def unreadable() -> ForgeRefusal:
     return refused("bad", text("gitlab.unreadable"))
-
-
-def refused(kind: RefusalKind, message: Text) -> ForgeRefusal:
-    return ForgeRefusal(kind=kind, message=message)

@@ -1,1 +1,1 @@
-"""The work on an item where it outlives this machine: pushed, kept after each step of the plan, taken over elsewhere."""
+"""The work on an item, kept on the server: pushed, kept after each step of the plan, taken over by another machine."""

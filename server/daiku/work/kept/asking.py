@@ -1,4 +1,4 @@
-"""Has the work tree kept on the server before a step of the plan counts as done: asked for by the process of the agent."""
+"""Asks, from the agent's process, that the work tree is kept on the server before a step of the plan counts as done."""
 
 from __future__ import annotations
 

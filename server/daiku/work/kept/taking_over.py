@@ -1,4 +1,4 @@
-"""Goes on with an item on a machine that does not have its work tree: from what was kept, and what is lost is said."""
+"""Takes an item over on a machine that does not have its work tree: from what was kept; the run is told what is lost."""
 
 from __future__ import annotations
 

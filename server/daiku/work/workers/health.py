@@ -1,4 +1,4 @@
-"""How each worker of this home is: a small file below the home, written at every look and beat, for whoever asks."""
+"""The health of each worker of this home: a small file below the home, written at every look and beat."""
 
 from __future__ import annotations
 

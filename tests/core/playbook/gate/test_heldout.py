@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.playbook.gate.budget import Purse, allowed, estimated, trials_of
+from daiku.core.playbook.gate.budget import TrialBudget, allowed, estimated, trials_of
 from daiku.core.playbook.gate.heldout import is_held_out, judges_of
 from daiku.domain.playbook import Delta, LearntFrom
 from daiku.domain.trials import Case, ProjectStart
@@ -37,21 +37,21 @@ TEACHING = [name for n in range(60) if not is_held_out(name := f"s{n}")]
 @given(st.floats(0, 5), st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), max_size=40))
 def test_no_more_is_spent_than_may_be(most: float, trials: list[tuple[float, float]]) -> None:
     """X.12: each trial costs at most what it is allowed."""
-    purse = Purse(most)
+    budget = TrialBudget(most)
     for likely, part in trials:
-        free = allowed(purse, likely)
+        free = allowed(budget, likely)
         if free is None:
             continue
         assert free > 0  # which would bound nothing
-        purse = purse.after(free * part)
-    assert purse.spent <= most + 1e-9
+        budget = budget.after(free * part)
+    assert budget.spent <= most + 1e-9
 
 
 def test_what_is_likely_too_dear_is_not_begun_and_without_a_bound_all_is() -> None:
-    assert allowed(Purse(1.0, 0.9), 0.2) is None
-    assert allowed(Purse(1.0, 0.9), 0.05) == pytest.approx(0.1)
-    assert allowed(Purse(0.0), 0.0) is None
-    assert allowed(Purse(), 7.0) == 0.0
+    assert allowed(TrialBudget(1.0, 0.9), 0.2) is None
+    assert allowed(TrialBudget(1.0, 0.9), 0.05) == pytest.approx(0.1)
+    assert allowed(TrialBudget(0.0), 0.0) is None
+    assert allowed(TrialBudget(), 7.0) == 0.0
     cases = [case("a", "s", cost=0.25), case("b", "s", cost=0.5)]
     assert (estimated(cases, 2), trials_of(cases, 2)) == (3.0, 8)
 

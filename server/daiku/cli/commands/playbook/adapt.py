@@ -12,11 +12,12 @@ import click
 
 from daiku.cli.app_setup import folder_of, settings_for, tell_notices
 from daiku.cli.ask import keyboard
-from daiku.cli.commands.playbook.opening import as_row, place_options, print_json
+from daiku.cli.commands.playbook.opening import as_row, print_json
 from daiku.cli.display.adaptations import case_lines, plan_lines, result_lines, trial_line
 from daiku.cli.display.term import Terminal, human_stream, person_present, terminal
 from daiku.cli.interrupts import on_interrupt
 from daiku.cli.main import CANCELLED, FAILED, usage, write_output
+from daiku.cli.options import place_options
 from daiku.core.guard.redact import redactor
 from daiku.core.playbook.gate.rule import Rule
 from daiku.dataclass import dataclass

@@ -15,15 +15,14 @@ from daiku.cli.commands.playbook.looks import bullet_line, delta_lines, indented
 from daiku.cli.commands.playbook.opening import (
     as_row,
     desk_in,
-    place_options,
     print_json,
     print_rows,
     scope_option,
     tell_redacted,
 )
 from daiku.cli.commands.playbook.reviewing import review
-from daiku.cli.display.term import safe, terminal
-from daiku.cli.options import prompt_text
+from daiku.cli.display.term import safe, terminal, to_the_minute
+from daiku.cli.options import place_options, prompt_text
 from daiku.core.playbook.sections import SECTIONS
 from daiku.core.playbook.textform import by_section
 from daiku.domain.playbook import PlaybookScope
@@ -111,7 +110,7 @@ def show(bullet: str, folder: str | None, as_json: bool) -> None:  # click's fla
         say("playbook.fact.counts"): say("playbook.counts", helpful=shown.helpful, harmful=shown.harmful),
         say("playbook.fact.stands"): say("playbook.active") if shown.active else say("playbook.disabled"),
         say("playbook.fact.origin"): say(f"playbook.origin.{shown.origin}"),
-        say("playbook.fact.updated"): shown.updated_at[:16].replace("T", " "),
+        say("playbook.fact.updated"): to_the_minute(shown.updated_at),
     }
     for name, value in facts.items():
         if value:

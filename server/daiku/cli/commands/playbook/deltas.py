@@ -8,16 +8,10 @@ from typing import get_args
 import click
 
 from daiku.cli.commands.playbook.looks import delta_lines
-from daiku.cli.commands.playbook.opening import (
-    as_row,
-    desk_in,
-    place_options,
-    print_json,
-    print_rows,
-    scope_option,
-)
+from daiku.cli.commands.playbook.opening import as_row, desk_in, print_json, print_rows, scope_option
 from daiku.cli.display.term import safe, terminal
 from daiku.cli.main import FAILED, complain
+from daiku.cli.options import place_options
 from daiku.domain.playbook import DeltaStatus, PlaybookScope
 from daiku.texts.terminal import localize, say
 

@@ -12,9 +12,10 @@ from typing import get_args
 import click
 
 from daiku.cli.app_setup import folder_of
-from daiku.cli.commands.playbook.opening import as_row, desk_in, place_options, print_json, scope_option, tell
+from daiku.cli.commands.playbook.opening import as_row, desk_in, print_json, scope_option, tell
 from daiku.cli.commands.sessions import write_out
 from daiku.cli.display.term import safe
+from daiku.cli.options import place_options
 from daiku.domain.playbook import PlaybookScope
 from daiku.sdk.playbook.files import (
     LARGEST,

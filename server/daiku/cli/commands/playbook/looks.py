@@ -9,7 +9,7 @@ from daiku.api import BulletObservation, ShownDelta
 from daiku.api import PlaybookPlace as Place
 from daiku.cli.display.adaptations import tried_text
 from daiku.cli.display.diffs import coloured_diff
-from daiku.cli.display.term import Colour, Terminal, clip, columns, safe
+from daiku.cli.display.term import Colour, Terminal, clip, columns, safe, to_the_minute
 from daiku.core.playbook.lessons.proposal import Taught
 from daiku.domain.playbook import Bullet, DeltaStatus, Verdict
 from daiku.texts.terminal import say
@@ -46,7 +46,7 @@ def delta_lines(shown: ShownDelta, out: Terminal) -> Iterator[str]:
     name = safe(shown.bullet_id) if shown.bullet_id and shown.type != "add" else safe(shown.section)
     status = out.paint(say(f"playbook.status.{shown.status}"), _STATUS[shown.status])
     origin = say(f"playbook.origin.{shown.origin}")
-    when = (shown.decided_at or shown.created_at)[:16].replace("T", " ")
+    when = to_the_minute(shown.decided_at or shown.created_at)
     yield "  ".join((out.paint(shown.id, "bold"), when, f"{kind} {name}", f"({origin})", status))
     if shown.why:
         yield f"  {out.paint(say('playbook.fact.why'), 'dim')}: {_why(shown.why)}"
@@ -56,7 +56,7 @@ def delta_lines(shown: ShownDelta, out: Terminal) -> Iterator[str]:
     if shown.diff:
         yield from ("  " + line for line in coloured_diff(shown.diff, out))
     for seen in shown.tried:
-        when = seen.at[:16].replace("T", " ")
+        when = to_the_minute(seen.at)
         yield f"  {out.paint(say('adapt.tried'), 'dim')} {when}: {tried_text(seen)}"
     for place in shown.places:
         yield f"  {out.paint(say('playbook.fact.learnt'), 'dim')}: {place_text(place)}"

@@ -24,16 +24,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 SCOPES = ("repository", "user")
 
 
-def place_options(command: F) -> F:
-    """Decorate a command with `-C` and `--json`."""
-    for option in (
-        click.option("--json", "as_json", is_flag=True, help=say("help.opt.list_json")),
-        click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir")),
-    ):
-        command = option(command)
-    return command
-
-
 def scope_option(default: str | None = None) -> Callable[[F], F]:
     """Decorate a command with `--scope`: which of the two playbooks."""
     return click.option(

@@ -10,10 +10,11 @@ import click
 from daiku import api
 from daiku.cli.ask.review_changes import Answer, ask_about
 from daiku.cli.commands.playbook.looks import delta_lines
-from daiku.cli.commands.playbook.opening import as_row, desk_in, place_options, print_json, tell_redacted
+from daiku.cli.commands.playbook.opening import as_row, desk_in, print_json, tell_redacted
 from daiku.cli.commands.sessions import chunk_lines
 from daiku.cli.display.term import Terminal, human_stream, person_present, safe
 from daiku.cli.main import FAILED, complain, usage
+from daiku.cli.options import place_options
 from daiku.core.playbook.shown import diff_of
 from daiku.sdk.playbook.desk import PlaybookDesk
 from daiku.texts.terminal import localize, say

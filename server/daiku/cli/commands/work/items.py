@@ -13,7 +13,8 @@ from typing import get_args
 import click
 
 from daiku.cli.app_setup import folder_of, settings_for, tell_notices
-from daiku.cli.display.term import Colour, Terminal, clip, safe, terminal
+from daiku.cli.display.term import Colour, Terminal, clip, safe, terminal, to_the_minute
+from daiku.cli.options import place_options
 from daiku.core.guard.redact import redactor
 from daiku.domain.items.item import ItemState, WorkItem
 from daiku.sdk.work_items import ItemStore, Wanted, open_items
@@ -40,8 +41,7 @@ def work(ctx: click.Context) -> None:
 
 @work.command("list", help=say("help.work.list"))
 @click.option("--state", type=click.Choice(get_args(ItemState)), help=say("help.work.state"))
-@click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir"))
-@click.option("--json", "as_json", is_flag=True, help=say("help.opt.list_json"))
+@place_options
 def list_(state: ItemState | None, folder: str | None, as_json: bool) -> None:  # click's flag
     with _items(folder) as items:
         found = items.list(state)
@@ -58,8 +58,7 @@ def list_(state: ItemState | None, folder: str | None, as_json: bool) -> None:  
 
 @work.command("show", help=say("help.work.show"))
 @click.argument("item")
-@click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir"))
-@click.option("--json", "as_json", is_flag=True, help=say("help.opt.list_json"))
+@place_options
 def show(item: str, folder: str | None, as_json: bool) -> None:  # click's flag
     with _items(folder) as items:
         found = items.find(item)
@@ -77,8 +76,8 @@ def show(item: str, folder: str | None, as_json: bool) -> None:  # click's flag
         say("work.request"): found.request_url,
         say("work.url"): found.url,
         say("work.attempts"): str(found.attempts),
-        say("work.created"): _minute(found.created_at),
-        say("work.updated"): _minute(found.updated_at),
+        say("work.created"): to_the_minute(found.created_at),
+        say("work.updated"): to_the_minute(found.updated_at),
         say("work.why"): localize(found.error),
     }
     for name, value in facts.items():
@@ -111,12 +110,9 @@ def _heard(items: ItemStore, item: str) -> bool:
 
 def _add(wanted: Wanted, about: str) -> None:
     command: Callable[..., None] = partial(_ask, wanted)
-    options = [
-        click.Argument(["item"]),
-        click.Option(["-C", "folder"], metavar="DIR", help=say("help.opt.dir")),
-        click.Option(["--json", "as_json"], is_flag=True, help=say("help.opt.list_json")),
-    ]
-    work.add_command(click.Command(wanted, callback=command, params=list(options), help=about))
+    made = click.command(wanted, help=about)(place_options(command))
+    made.params.insert(0, click.Argument(["item"]))
+    work.add_command(made)
 
 
 _add("pause", say("help.work.pause"))
@@ -138,8 +134,4 @@ def _line(item: WorkItem, out: Terminal, width: int) -> str:
     """An item in one line: its name, when it changed, how it stands, its title."""
     state = out.paint(f"{item.state:<10}", STATE_COLOURS.get(item.state, "dim"))
     title = clip(safe(item.title), max(20, out.width - width - 30)) if out.live else safe(item.title)
-    return f"{safe(item.item):<{width}}  {_minute(item.updated_at)}  {state}  {title}".rstrip()
-
-
-def _minute(time: str) -> str:
-    return time[:16].replace("T", " ")
+    return f"{safe(item.item):<{width}}  {to_the_minute(item.updated_at)}  {state}  {title}".rstrip()

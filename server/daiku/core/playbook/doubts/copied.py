@@ -79,7 +79,7 @@ def shown_in(chunks: Iterable[Chunk]) -> list[Shown]:
     return [Shown(text, chunk.seq) for chunk in chunks for text in dict.fromkeys(_texts(chunk)) if text]
 
 
-def said_in(chunks: Iterable[Chunk]) -> list[Shown]:
+def commands_called(chunks: Iterable[Chunk]) -> list[Shown]:
     """The commands that the runs in `chunks` called."""
     return [
         Shown(str(chunk.event.args.get("command", "")), chunk.seq)

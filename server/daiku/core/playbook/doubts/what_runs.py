@@ -1,4 +1,4 @@
-"""What of a project a command runs: its program, the script of an interpreter, the target of a task runner."""
+"""The names of what a command runs: its program, the script of an interpreter, the target of a task runner."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model said of a bullet, where the record shows a cause and leaves open whose fault it was; else it counts nothing."""
+"""A model's tag of a bullet: it counts only where the record shows that something failed, and not whose fault it was."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What trials may cost: known before, held between them, told after."""
+"""The budget of trials: what they will likely cost, what was spent, and what one more may cost."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 from daiku.domain.trials import Case
 
 
-class Purse(NamedTuple):
+class TrialBudget(NamedTuple):
     """`most` USD in all (None: nothing bounds them), what is `spent`, and on how many `trials`."""
 
     most: float | None = None
@@ -19,17 +19,17 @@ class Purse(NamedTuple):
     def free(self) -> float | None:
         return None if self.most is None else max(0.0, self.most - self.spent)
 
-    def after(self, cost: float) -> Purse:
-        """The purse after one trial more."""
-        return Purse(self.most, self.spent + cost, self.trials + 1)
+    def after(self, cost: float) -> TrialBudget:
+        """The budget after one trial more."""
+        return TrialBudget(self.most, self.spent + cost, self.trials + 1)
 
 
-def allowed(purse: Purse, likely: float) -> float | None:
+def allowed(budget: TrialBudget, likely: float) -> float | None:
     """The most that one more trial may cost, which is all that is left: 0 where nothing bounds it. None: it is not to be
     begun, for nothing is left, or less than it `likely` costs."""
-    if purse.free is None:
+    if budget.free is None:
         return 0.0
-    return purse.free if purse.free > 0 and purse.free >= likely else None
+    return budget.free if budget.free > 0 and budget.free >= likely else None
 
 
 def estimated(cases: Sequence[Case], rounds: int) -> float:

@@ -1,4 +1,4 @@
-"""What a person rejected and runs teach again: when it is worth their word once more."""
+"""Lessons that a person rejected and that runs teach again: when they are proposed once more."""
 
 from __future__ import annotations
 

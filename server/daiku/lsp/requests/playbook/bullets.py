@@ -39,7 +39,7 @@ async def playbook_remove(c: ClientConnection, p: api.PlaybookRef) -> api.Playbo
 async def _caught_up(c: ClientConnection) -> PlaybookDesk:
     """The desk, once it was learnt from what runs of processes that were killed left behind."""
     afterwards = (await c.app()).runs.afterwards
-    await afterwards.make_up()
+    await afterwards.catch_up()
     await afterwards.settle(looks=False)
     return await client_desk(c)
 

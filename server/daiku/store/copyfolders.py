@@ -1,4 +1,4 @@
-"""Folders for copies of projects below Daiku's home: held by a lock, filled never through a link, taken away also after a kill."""
+"""Folders for copies of projects below Daiku's home: locked while in use, swept after a kill, never written through a link."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from daiku.store.lock import SessionLock
 
 
 @dataclass(frozen=True, slots=True)
-class Yard:
+class CopyFolder:
     """The folder of the copies of one evaluation, or one trial, held by a lock while it goes on."""
 
-    folder: Path
+    path: Path
     lock: SessionLock
 
 
-def open_yard(above: Path, name: str) -> Yard:
+def open_copy_folder(above: Path, name: str) -> CopyFolder:
     """A new folder `name` for copies below `above`; those of processes that are gone are taken away. Raises OSError."""
     above.mkdir(parents=True, exist_ok=True, mode=0o700)
-    sweep_yards(above)
+    sweep_copy_folders(above)
     lock = SessionLock(above / f"{name}.lock")
     lock.acquire()
     folder = above / name
     folder.mkdir(mode=0o700)
-    return Yard(folder, lock)
+    return CopyFolder(folder, lock)
 
 
-def sweep_yards(above: Path) -> None:
+def sweep_copy_folders(above: Path) -> None:
     """Take away the folders below `above` whose process is gone; what cannot be, stays for the next time."""
     for left in above.glob("*.lock"):
         lock = SessionLock(left)
@@ -52,14 +52,14 @@ def take_away(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
 
 
-def close_yard(yard: Yard, *, keep: bool) -> None:
+def close_copy_folder(copies: CopyFolder, *, keep: bool) -> None:
     """Take the copies away, or leave them to the person for good."""
     with suppress(OSError):
         if not keep:
-            take_away(yard.folder)
+            take_away(copies.path)
     with suppress(OSError):
-        yard.folder.with_suffix(".lock").unlink()
-    yard.lock.release()
+        copies.path.with_suffix(".lock").unlink()
+    copies.lock.release()
 
 
 # ---- files of a copy

@@ -1,4 +1,4 @@
-"""What a model made of runs, from the journal: its insights as proposals. What they change is for the Curator by rule."""
+"""A model's insights on record as proposals, and the merges and removals that it asked for as changes."""
 
 from __future__ import annotations
 

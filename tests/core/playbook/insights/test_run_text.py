@@ -5,7 +5,13 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.playbook.insights.told import LONGEST, chunks_of, is_looked_at, is_worth_a_look, told
+from daiku.core.playbook.insights.run_text import (
+    LONGEST,
+    chunks_of,
+    is_looked_at,
+    is_worth_a_look,
+    text_of_run,
+)
 from daiku.domain.chunks import Chunk, encode_event
 from daiku.domain.events import (
     ApprovalGiven,
@@ -47,7 +53,7 @@ def test_a_run_is_told_with_those_that_worked_for_it_and_without_what_came_after
         ("r1", None, "coordinator", RunFinished(status="completed")),
         ("r3", None, "coordinator", RunStarted(prompt="Another thing.")),
     )
-    assert told(chunks_of(chunks, "r1")).split("\n") == [
+    assert text_of_run(chunks_of(chunks, "r1")).split("\n") == [
         "The person asked: Test it.",
         "coordinator handed work to runner: the tests",
         "runner was asked: the tests",
@@ -61,12 +67,12 @@ def test_a_run_is_told_with_those_that_worked_for_it_and_without_what_came_after
 @given(st.lists(st.text(max_size=200).map(lambda text: text * 300), max_size=40))
 def test_it_is_never_longer_than_its_bound(outputs: list[str]) -> None:
     chunks = run(*(ran("make", 1, output) for output in outputs))
-    assert len(told(chunks)) <= LONGEST + 100  # the note of what was left out
+    assert len(text_of_run(chunks)) <= LONGEST + 100  # the note of what was left out
 
 
 def test_of_a_long_output_the_lines_that_decide_are_kept() -> None:
     noise = "\n".join(f"line {n}" for n in range(100_000))
-    whole = told(run(ran("make", 1, f"{noise}\nE   AssertionError: 3 != 4\n{noise}")))
+    whole = text_of_run(run(ran("make", 1, f"{noise}\nE   AssertionError: 3 != 4\n{noise}")))
     assert "AssertionError: 3 != 4" in whole
 
 

@@ -1,4 +1,4 @@
-"""Learning made up: from runs of processes that were killed before they had learnt from them."""
+"""Learns from runs of processes that were killed before they had learnt from them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def left_behind(journal: KeepsSessions, unlearnt: NotesUnlearnt) -> tuple[str, .
     return tuple(session for session in unlearnt.sessions() if _is_free(journal, session))
 
 
-def make_up(journal: Journal, unlearnt: NotesUnlearnt, learning: Callable[[str], Sequence[Bullet]]) -> None:
+def catch_up(journal: Journal, unlearnt: NotesUnlearnt, learning: Callable[[str], Sequence[Bullet]]) -> None:
     """Learn from the runs that were left behind, for a short while; what they taught is added to their sessions. Where that
     fails it is tried again another time: whoever looks at a playbook is shown what there is."""
     until = monotonic() + SECONDS
@@ -37,7 +37,7 @@ def make_up(journal: Journal, unlearnt: NotesUnlearnt, learning: Callable[[str],
             if monotonic() > until:
                 break
     except DaikuError:
-        logger.warning("what runs taught before is not made up", exc_info=True)
+        logger.warning("what runs of ended processes taught was not learnt", exc_info=True)
 
 
 def _is_free(journal: KeepsSessions, session: str) -> bool:

@@ -1,4 +1,4 @@
-"""A run that has ended as a model is shown it: what was asked, said, called and refused, what came of it; bounded."""
+"""A run that has ended as text for a model: what was asked, said, called and refused, and how it ended; bounded."""
 
 from __future__ import annotations
 
@@ -82,14 +82,14 @@ def lessons_told(chunks: Sequence[Chunk]) -> tuple[Lesson, ...]:
     return tuple({each.id: each for start in starts for each in start.lessons}.values())
 
 
-def told(chunks: Sequence[Chunk], longest: int = LONGEST) -> str:
-    """A run in lines, so short that all of it is within `longest`: results are cut before anything is left out."""
+def text_of_run(chunks: Sequence[Chunk]) -> str:
+    """A run in lines, so short that all of it is within `LONGEST`: results are cut before anything is left out."""
     whole = ""
     for share in SHARES:
         whole = "\n".join(line for each in chunks if (line := _line(each, share)))
-        if len(whole) <= longest:
+        if len(whole) <= LONGEST:
             return whole
-    return truncate_middle(whole, longest)
+    return truncate_middle(whole, LONGEST)
 
 
 def _line(chunk: Chunk, share: int) -> str:

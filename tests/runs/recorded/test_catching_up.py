@@ -9,7 +9,7 @@ from daiku.app import App
 from daiku.dataclass import replace
 from daiku.domain.events import Bullet, RunStarted
 from daiku.runs import RunRequest, Runs
-from daiku.runs.recorded.making_up import make_up
+from daiku.runs.recorded.catching_up import catch_up
 from daiku.runs.recorded.unlearnt import MOST, Unlearnt
 from tests.runs.playing import Watch, make_app
 
@@ -53,7 +53,7 @@ async def test_the_next_process_learns_from_what_was_left_once(tmp_path: Path) -
 
     app, unlearnt = an_app(tmp_path, learn)
     for _ in range(2):
-        await app.runs.afterwards.make_up()
+        await app.runs.afterwards.catch_up()
         await app.runs.afterwards.settle(looks=False)
     assert seen == [session]
     assert unlearnt.sessions() == ()
@@ -64,10 +64,10 @@ async def test_the_next_process_learns_from_what_was_left_once(tmp_path: Path) -
 async def test_who_only_looks_at_a_playbook_makes_it_up_too(tmp_path: Path) -> None:
     session = await left_by_a_killed_process(tmp_path)
     app, unlearnt = an_app(tmp_path, nothing)
-    make_up(app.journal, unlearnt, lambda name: (NEWS,) if name == session else ())
+    catch_up(app.journal, unlearnt, lambda name: (NEWS,) if name == session else ())
     assert [c.type for c in app.journal.chunks(session)][-1] == "bullet"
     assert unlearnt.sessions() == ()
-    make_up(app.journal, unlearnt, killed)
+    catch_up(app.journal, unlearnt, killed)
     await app.aclose()
 
 
@@ -89,7 +89,7 @@ async def test_a_run_that_another_process_works_on_is_left_to_it(tmp_path: Path)
     session = await left_by_a_killed_process(tmp_path)
     app, unlearnt = an_app(tmp_path, nothing)
     lock = app.journal.lock(session)
-    make_up(app.journal, unlearnt, killed)
+    catch_up(app.journal, unlearnt, killed)
     assert unlearnt.sessions() == (session,)
     lock.release()
     await app.aclose()
@@ -109,9 +109,9 @@ async def test_a_deleted_session_is_forgotten_and_there_is_an_end_to_it(tmp_path
         app.journal.chunks(name)
         return (NEWS,) if any(isinstance(c.event, RunStarted) for c in app.journal.chunks(name)) else ()
 
-    make_up(app.journal, unlearnt, learn)
+    catch_up(app.journal, unlearnt, learn)
     assert len(seen) == MOST
-    make_up(app.journal, unlearnt, learn)
+    catch_up(app.journal, unlearnt, learn)
     assert len(seen) == MOST + 5
     assert (unlearnt.sessions(), other.sessions()) == ((), ("sess_x",))
     await app.aclose()

@@ -1,4 +1,4 @@
-"""A playbook as it would be with a change that waits, and whether such a change may be tried and carried out."""
+"""A playbook as it would be with a change that waits, and whether that change may be tried."""
 
 from __future__ import annotations
 
