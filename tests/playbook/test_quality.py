@@ -56,6 +56,7 @@ def test_words_and_vectors_of_a_real_model_together_are_at_least_as_good_as_each
     assert within >= without - 0.02
     for kind in ("en", "identifier", "ja"):
         assert found["hybrid"][kind] >= found["words"][kind], kind
+        assert floors(embedder)[kind].dropped >= 0.97, kind
 
 
 @pytest.mark.parametrize(
