@@ -1,6 +1,8 @@
 """How well a search finds what it should, on labelled pairs, and what are near duplicates.
 
-`python -m tests.playbook.quality [PROVIDER/MODEL …]` prints the tables; a named model is sent the pairs."""
+`python -m tests.playbook.quality [PROVIDER/MODEL …]` prints the tables; a named model is sent the pairs. `DAIKU_TEST_EMBEDDER`
+names one for the tests too. A server of one's own is reached as its provider's settings say, for example by
+`LMSTUDIO_BASE_URL=http://127.0.0.1:8080/v1` and `lmstudio/all-minilm-l6-v2`."""
 
 from __future__ import annotations
 
@@ -232,7 +234,7 @@ def likeness_table(embedder: Embedder) -> str:
     """What limits of an embedder's cosine take for near duplicates: of pairs that say the same, and of others."""
     pairs = json.loads(DUPLICATES.read_text(encoding="utf-8"))
     said = [pair[side] for pair in pairs for side in ("one", "other")]
-    vectors = asyncio.run(embedder.embed(said))
+    vectors = asyncio.run(_vectors(embedder, said))
     alike = [
         (
             pair["same"],
@@ -249,8 +251,18 @@ def likeness_table(embedder: Embedder) -> str:
     return "\n".join(lines)
 
 
+async def _vectors(embedder: Embedder, said: Sequence[str]) -> list[Vector]:
+    try:
+        return await embedder.embed(said)
+    finally:
+        await embedder.aclose()
+
+
+def named_embedder(name: str, environ: Mapping[str, str] = os.environ) -> Embedder:
+    """The embedder of a provider as the product opens it, reached as the environment says. Raises DaikuError."""
+    return open_embedder(name, from_mapping({}, environ).llm)
+
+
 if __name__ == "__main__":
-    settings = from_mapping({}, os.environ).llm
-    named = [open_embedder(name, settings) for name in sys.argv[1:]]
-    for one in named or (HashedWords(), Meanings()):
+    for one in [named_embedder(name) for name in sys.argv[1:]] or (HashedWords(), Meanings()):
         sys.stdout.write(f"{table(one)}\n\n{floor_table(one)}\n\n{likeness_table(one)}\n\n")

@@ -142,6 +142,7 @@ class TestPrompts:
     @settings(max_examples=EXAMPLES, deadline=None)
     @given(ODD.filter(bool), st.lists(ODD, max_size=5), ODD)
     @example(BRACES, [BRACES, "{query}"], "{context}")
+    @example("q", ["{{x}}"], "{context}{query}")
     @example(MEGABYTE, [MEGABYTE], "{context}{query}")
     def test_a_prompt_holds_the_query_and_every_bullet(
         self, query: str, contents: list[str], template: str

@@ -96,7 +96,9 @@ def test_a_store_and_its_value_give_the_same_answers(
 
 def test_what_is_filed_and_changed_then_is_found_as_it_is(store: PlaybookStore) -> None:
     """R3.45: a text that was changed, one that was put aside and one that is back, among many that stay as they are."""
-    ids = [add(store, f"run lesson {number} of many words") for number in range(17)]
+    ids = [
+        add(store, f"run lesson {number} of many words{' and more' * (number % 5)}") for number in range(17)
+    ]
     search, query = PlaybookSearch(), SearchQuery(query_text="run lesson of words", top_k=20)
     search.search(query, store)
     update(store, ids[3], "run")

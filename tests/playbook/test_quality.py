@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import pytest
@@ -14,6 +15,8 @@ from tests.playbook.quality import (
     floor_table,
     floors,
     judged,
+    likeness_table,
+    named_embedder,
     ndcg,
     ndcg_with_floor,
     qualities,
@@ -36,6 +39,24 @@ def test_words_and_vectors_together_are_at_least_as_good_as_each_alone(embedder:
     found = qualities(embedder)
     assert found["hybrid"]["all"] >= max(found["words"]["all"], found["vectors"]["all"])
     assert found["hybrid"]["all"] >= 0.85
+
+
+MEASURED = os.environ.get("DAIKU_TEST_EMBEDDER", "")
+SETTINGS = dict(os.environ)
+"""As it is before the tests set it aside: how the model is reached."""
+
+
+@pytest.mark.skipif(not MEASURED, reason="no embedding model to measure")
+def test_words_and_vectors_of_a_real_model_together_are_at_least_as_good_as_each_alone() -> None:
+    """The model of a provider that `DAIKU_TEST_EMBEDDER` names, asked as the product asks it; `pytest -s` prints the tables."""
+    embedder = named_embedder(MEASURED, SETTINGS)
+    sys.stdout.write(f"\n{table(embedder)}\n\n{floor_table(embedder)}\n\n{likeness_table(embedder)}\n")
+    found, (without, within) = qualities(embedder), ndcg_with_floor(embedder)
+    assert found["hybrid"]["all"] >= max(found["words"]["all"], found["vectors"]["all"])
+    assert within >= without - 0.02
+    for kind in ("en", "identifier", "ja"):
+        assert found["hybrid"][kind] >= found["words"][kind], kind
+        assert floors(embedder)[kind].dropped >= 0.97, kind
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
+from daiku.core.playbook.relevance import STRANGERS
 from daiku.core.retrieval.vectors import Vector, whole_vector
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import Failure, LLMError
@@ -136,6 +137,34 @@ def test_words_are_searched_alone_while_a_provider_fails() -> None:
     assert [hit.bullet.id for hit in search.search(query, COLD)] == ["tts-00002"]
     meanings.fails = False
     assert len(search.search(query, COLD)) == 2
+
+
+class English(Meanings):
+    """To which every text in Japanese is the same."""
+
+    async def embed(self, texts: Sequence[str]) -> list[Vector]:
+        found = await super().embed(texts)
+        unknown = whole_vector([0.7, 0.7, 1.0])
+        return [
+            whole_vector([*each, 0]) if said.isascii() else unknown
+            for said, each in zip(texts, found, strict=True)
+        ]
+
+
+def test_a_model_is_not_believed_in_a_language_in_which_it_finds_everything_alike() -> None:
+    """What has to do with the question is then told by words; strangers are embedded once, and only where it matters."""
+    english = English()
+    search = PlaybookSearch(english)
+    playbook = Playbook(bullets=(*COLD.bullets, bullet(3, "試験は並列で実行する")))
+
+    def found(question: str, *, related: bool = True) -> list[str]:
+        hits = search.search(SearchQuery(query_text=question), playbook, related=related)
+        return [hit.bullet.id[-1] for hit in hits]
+
+    assert len(found("海の俳句", related=False)) == 3
+    assert not {*STRANGERS} & {*english.asked[0]}
+    assert (found("海の俳句"), found("試験を速く"), found("ice")) == ([], ["3"], ["2"])
+    assert [sum(each in asked for asked in english.asked) for each in STRANGERS] == [1] * len(STRANGERS)
 
 
 def test_the_settings_name_the_embedder() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from weakref import WeakKeyDictionary
 
 from daiku.core.playbook.ranking import Question, Scored, search, text_of
-from daiku.core.playbook.relevance import Asked, is_related
+from daiku.core.playbook.relevance import STRANGERS, Asked, is_related, least_alike
 from daiku.core.retrieval.hashed import hashed_vector
 from daiku.core.retrieval.vectors import Vector
 from daiku.domain.errors import DaikuError, LLMError
@@ -51,6 +51,7 @@ class PlaybookSearch:
         self._embedder = embedder or HashedWords()
         self._alpha = alpha
         self._vectors: dict[str, Vector] = {}
+        self._strangers: Sequence[Vector] = ()
         self._last: ValueSource | None = None
         self._stored = WeakKeyDictionary[PlaybookStore, StoredSource]()
 
@@ -64,7 +65,7 @@ class PlaybookSearch:
         source = self._source(playbook)
         while True:
             try:
-                made = self._embedded(query.query_text, source.lacking())
+                made = self._embedded(query.query_text, source.lacking(), related=related)
                 if (
                     source.take(made)
                     and (found := self._found(source, query, made, resting=resting, related=related))
@@ -107,6 +108,7 @@ class PlaybookSearch:
         )
         listed = search(searched, question, self._alpha)
         asked, most = Asked(question.text) if related else None, query.top_k
+        least = self._least_alike(made) if related else None
         found: list[tuple[Scored, Bullet]] = []
         for start in range(0, len(listed), most):
             bullets = source.bullets([each.number for each in listed[start : start + most]])
@@ -115,21 +117,29 @@ class PlaybookSearch:
                 for each in listed[start : start + most]
                 if each.number in bullets
             ]
-            found += there if asked is None else [pair for pair in there if self._is_related(asked, *pair)]
+            found += [
+                (each, bullet)
+                for each, bullet in there
+                if asked is None or is_related(asked, text_of(bullet), each.likeness, least)
+            ]
             if asked is None or len(found) >= most:
                 break
         return found[:most] if source.holds() else None
 
-    def _is_related(self, asked: Asked, found: Scored, bullet: Bullet) -> bool:
-        unrelated = None if isinstance(self._embedder, HashedWords) else self._embedder.unrelated
-        return is_related(asked, text_of(bullet), found.likeness, unrelated)
+    def _least_alike(self, made: Embedded | None) -> float | None:
+        """From which cosine on a text has to do with the question; None where a cosine says nothing of that."""
+        if made is None or isinstance(self._embedder, HashedWords):
+            return None
+        return least_alike(made.question, self._strangers, self._embedder.unrelated)
 
-    def _embedded(self, question: str, texts: Sequence[str]) -> Embedded | None:
-        """The vectors of the question and of other texts; None where the service does not answer."""
+    def _embedded(self, question: str, texts: Sequence[str], *, related: bool) -> Embedded | None:
+        """The vectors of the question and of other texts; None where the service does not answer. `related`: strangers'
+        are made too, once, for what is found has to be more alike than these."""
         asked = question[:LONGEST_QUESTION]
         if isinstance(self._embedder, HashedWords):
             return Embedded(hashed_vector(asked), [hashed_vector(each) for each in texts])
-        missing = [each for each in dict.fromkeys((asked, *texts)) if each not in self._vectors]
+        beside = STRANGERS if related and not self._strangers else ()
+        missing = [each for each in dict.fromkeys((asked, *texts, *beside)) if each not in self._vectors]
         try:
             found = dict(zip(missing, _waited_for(self._embedder, missing), strict=True))
         except LLMError as wrong:
@@ -137,6 +147,7 @@ class PlaybookSearch:
             return None
         known = {**self._vectors, **found}
         made = Embedded(known[asked], [known[each] for each in texts])
+        self._strangers = [known[each] for each in beside] or self._strangers
         self._vectors = dict(list(known.items())[-MOST_VECTORS:])
         return made
 

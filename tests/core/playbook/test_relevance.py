@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from daiku.core.playbook.relevance import Asked, is_related
+from daiku.core.playbook.relevance import ABOVE_STRANGERS, Asked, is_related, least_alike
+from daiku.core.retrieval.vectors import whole_vector
 
 CHECK = "Run the whole test suite with `make check`; plain `pytest` misses the browser tests."
 
@@ -66,3 +67,13 @@ def test_a_model_that_finds_them_alike_is_believed() -> None:
     assert not is_related(asked, CHECK, None, 0.3)
     assert not is_related(asked, CHECK, 0.9, None)
     assert is_related(Asked("run the tests"), CHECK, 0.0, 0.3)
+
+
+def test_a_question_has_to_be_more_like_a_lesson_than_like_strangers() -> None:
+    """A model finds all texts of a language that it does not know alike: there its usual level says nothing."""
+    question, far, near = whole_vector([1.0, 0.0]), whole_vector([0.2, 1.0]), whole_vector([1.0, 1.0])
+    assert least_alike(question, (), 0.3) == 0.3
+    assert least_alike(question, (far,), 0.3) == 0.3
+    assert least_alike(question, (far, near), 0.3) == pytest.approx(0.707 + ABOVE_STRANGERS, abs=1e-3)
+    other_model = whole_vector([1.0, 0.0, 0.0])
+    assert least_alike(question, (other_model,), 0.3) == 0.3

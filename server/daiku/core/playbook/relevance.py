@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 
 from daiku.core.playbook.likeness import FILLERS
 from daiku.core.retrieval.terms import terms
+from daiku.core.retrieval.vectors import Vector, cosine
 from daiku.core.text.patterns import lazy
 
 LEAST_SHARED = 0.75
@@ -17,6 +18,18 @@ MOST_SHARED = 3.0
 """… but in a long sentence no more than so many words are asked for."""
 LONGEST_PART = 400
 """Characters of what counts as one sentence."""
+STRANGERS = (
+    "The bread is still warm",
+    "They walked along the river until dark",
+    "Her brother plays the violin",
+    "It rained on the day of the wedding",
+    "パンはまだ温かい",
+    "暗くなるまで川沿いを歩いた",
+    "弟はバイオリンを弾く",
+    "結婚式の日は雨だった",
+)
+"""Sentences that no lesson has to do with: as alike as a question and one of these, a model finds any two texts."""
+ABOVE_STRANGERS = 0.05
 _SAYS_LITTLE, _GRAMMAR, _KANA, _VERB = 0.5, 0.3, 0.5, 0.5
 _NOTHING = FILLERS | frozenset(
     str.split(
@@ -119,9 +132,16 @@ def _stem(term: str) -> str:
     return term[:-1] if len(term) > 4 and term[-1] == term[-2] else term
 
 
-def is_related(asked: Asked, text: str, likeness: float | None, unrelated: float | None) -> bool:
-    """Whether a text has to do with a question: it shares words with it, or a model finds them more alike than strangers
-    (`unrelated`, None where likeness is that of words, of which chance gives too much)."""
-    if likeness is not None and unrelated is not None and likeness >= unrelated:
+def least_alike(question: Vector, strangers: Sequence[Vector], unrelated: float) -> float:
+    """From which cosine on the word of a model counts for a question: `unrelated`, which holds for all its texts, or a little
+    more than that of the sentences in `strangers`. A model that does not know a language finds all texts in it alike."""
+    chance = [cosine(question, each) for each in strangers if len(each) == len(question)]
+    return max([unrelated, *(each + ABOVE_STRANGERS for each in chance)])
+
+
+def is_related(asked: Asked, text: str, likeness: float | None, least: float | None) -> bool:
+    """Whether a text has to do with a question: it shares words with it, or a model finds them alike enough (`least`, None
+    where likeness is that of words, of which chance gives too much)."""
+    if likeness is not None and least is not None and likeness >= least:
         return True
     return asked.shares_words(text)
