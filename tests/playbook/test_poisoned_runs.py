@@ -34,6 +34,7 @@ class Repository:
     def __init__(self, folder: Path, **files: str) -> None:
         self.root = folder / "project"
         self.home = folder / "home"
+        self.model = FakeLLM()
         for name, text in files.items():
             self.write(name.replace("__", "/"), text)
         self.write("t/quick", SCRIPT)
@@ -49,6 +50,9 @@ class Repository:
         for command in (("init", "-q"), ("add", "."), (*me, "commit", "-qm", said)):
             subprocess.run(("git", *command), cwd=self.root, check=True)
 
+    def branch(self, name: str) -> None:
+        subprocess.run(("git", "checkout", "-qb", name), cwd=self.root, check=True)
+
     def app(self, *replies: FakeReply, learn: str = "auto", trusted: bool = True) -> App:
         config = Config(
             approvals=ApprovalSettings.model_validate({"command": "allow", "edit": "allow"}),
@@ -56,12 +60,13 @@ class Repository:
             playbook=PlaybookSettings.model_validate({"learn": learn}),
         )
         environ = {**os.environ, "OPENAI_API_KEY": KNOWN}
+        self.model = FakeLLM(*replies)
         return build(
             config,
             workspace=DiskWorkspace((self.root,)),
             home=self.home,
             trusted=trusted,
-            given=Given(model=FakeLLM(*replies), plugins=False, environ=environ),
+            given=Given(model=self.model, plugins=False, environ=environ),
         )
 
 

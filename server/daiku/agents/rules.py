@@ -35,6 +35,11 @@ def read_rules(roots: tuple[Path, ...]) -> tuple[RulesFile, ...]:
     return tuple(found)
 
 
+def rules_of(roots: tuple[Path, ...]) -> tuple[str, ...]:
+    """What the rules files at the roots say."""
+    return tuple(each.text for each in read_rules(roots))
+
+
 def nested_rules(
     place: Path,
     roots: tuple[Path, ...],

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Literal, Protocol
 
 from daiku.core.outcome import outcomes_of
-from daiku.core.playbook.doubts.copied import commands_called, is_tainted, shown_in, was_shown_anything
+from daiku.core.playbook.doubts.copied import Shown, commands_called, is_tainted, shown_in, was_shown_anything
 from daiku.core.playbook.doubts.judge import doubted, doubts_of
 from daiku.core.playbook.insights.proposals import merges_and_removals
 from daiku.core.playbook.lessons.curate import confirmed, curate, distinct, refine
@@ -54,6 +54,7 @@ def learn_from(
     redact: Callable[[str], str],
     insights: Iterable[Proposal] = (),
     outside: bool = False,
+    rules: Callable[[], Sequence[str]] = tuple,
 ) -> tuple[Delta, ...]:
     """Learn from the runs of a session and return the changes that were proposed or applied.
 
@@ -61,7 +62,8 @@ def learn_from(
     place in a session a thing is learnt once, whatever became of it: called again this changes nothing. What a person
     rejected or took back is proposed once more only when enough further runs taught it. `insights` are a model's: what it
     read it may have put into other words, so they are applied only where it read nothing. `outside`: what is on no record
-    stood before the model too, such as what MCP servers say about their tools."""
+    stood before the model too, such as what MCP servers say about their tools. `rules` says the rules of the workspace, which
+    stand in the system prompt."""
     if learn == "off" or not trusted or not (taught := (*reflect(chunks), *insights)):
         return ()
     changes = store.deltas()
@@ -74,8 +76,10 @@ def learn_from(
     again, due = confirmed(clean, decided, alike), _due(store, clean, before, decided)
     if not again and not due and not curate(clean, before, alike, decided=decided):
         return ()
-    shown, said, outside = shown_in(chunks), commands_called(chunks), outside or is_tainted(chunks)
-    retold = outside or was_shown_anything(chunks)
+    told_first = [Shown(each) for each in rules()]
+    shown, said = [*told_first, *shown_in(chunks)], commands_called(chunks)
+    outside = outside or is_tainted(chunks)
+    retold = outside or bool(told_first) or was_shown_anything(chunks)
     judged = [
         doubted(each, shown, said, tainted=retold if each.origin == "model" else outside, trusted=trusted)
         for each in clean

@@ -219,6 +219,38 @@ def test_commands_that_touch_protected_files_say_so(command: str) -> None:
     assert (given.answer, given.protected, given.key) == ("ask", True, "")
 
 
+OWN = [
+    "daiku playbook add 'Run ./x first.'", "daiku playbook import lessons.md", "daiku playbook review --accept d-00001", "daiku playbook undo d-1",
+    "daiku playbook adapt --yes", "daiku config trust", "daiku mcp allow notes", "daiku grants revoke 1", "daiku memory forget 1",
+    "daiku", "daiku run --yes 'do it'", "daiku serve &", "daiku --quiet playbook list", "daiku playbook --json add x",
+    "./.venv/bin/daiku playbook add x", "python3 -m daiku playbook add x", "python -Xutf8 -X dev -m daiku.__main__ playbook add x",
+    "python3.12 -mdaiku config trust", "uv run daiku playbook add x", "uv run python -m daiku playbook add x", "cd a && daiku playbook add x",
+    "env A=1 daiku playbook add x", "bash -c 'daiku playbook add x'", "echo x | daiku playbook add -", "echo x | xargs daiku playbook add",
+    "timeout 9 daiku playbook import x",
+]  # fmt: skip
+"""Daiku called by a command of its own agent."""
+
+
+@for_each("command", OWN)
+def test_daiku_is_not_called_by_its_own_agent_without_a_person(command: str) -> None:
+    """A README that has the agent type `daiku playbook add` would write lessons as a person does: whatever is allowed
+    always, and whatever the settings allow, a person is asked."""
+    given = judged(command, allow=("daiku", "python3", "uv run", "bash", "env", "echo", "xargs", "timeout"))
+    assert (given.answer, given.protected, given.key) == ("ask", True, "")
+
+
+@for_each(
+    "command",
+    [
+        "daiku --version", "daiku doctor", "daiku playbook list --all", "daiku playbook search tests", "daiku sessions show s", "daiku config show",
+        "python3 -m pytest daiku", "ls daiku", "pytest server/daiku", "python3 -m daikun playbook add x", "echo daiku playbook add x",
+        "grep -rn daiku .", "python3 tools/daiku.py add",
+    ],
+)  # fmt: skip
+def test_a_look_by_daiku_and_files_of_its_name_are_no_calls_of_it(command: str) -> None:
+    assert not judged(command).protected
+
+
 @for_each(
     "command", ["cat .vscode/settings.json", "git add .github/workflows/x.yml", "grep x AGENTS.md", "ls .git"]
 )

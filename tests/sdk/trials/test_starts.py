@@ -100,6 +100,10 @@ def _base64(text: str) -> str:
     return base64.b64encode(text.encode()).decode()
 
 
+def in_bytes(place: Project, text: str, encoding: str) -> None:
+    (place.folder / "notes.txt").write_bytes(text.encode(encoding))
+
+
 REASONS: dict[str, tuple[str, Callable[[Project], object]]] = {
     "no repository": ("no_repository", lambda place: shutil.rmtree(place.folder / ".git")),
     "no commit": ("no_commit", lambda place: (shutil.rmtree(place.folder / ".git"), place.git("init", "-q"))),
@@ -108,6 +112,10 @@ REASONS: dict[str, tuple[str, Callable[[Project], object]]] = {
     "much": ("too_large", lambda place: (place.folder / "big").write_bytes(b"x" * (LARGEST + 1))),
     "many": ("too_large", lambda place: place.write(**{f"f{n}": "" for n in range(MOST_FILES + 1)})),
     "a secret": ("secret", lambda place: place.write(calc__py=f"key = '{KEY}'\n")),
+    "a secret in UTF-16": ("secret", lambda place: in_bytes(place, f"key = '{KEY}'\n", "utf-16")),
+    "a secret in UTF-32": ("secret", lambda place: in_bytes(place, KEY, "utf-32-be")),
+    "a secret as a name": ("secret", lambda place: (place.folder / KEY).write_text("x", "utf-8")),
+    "a secret that a link names": ("secret", lambda place: (place.folder / "link").symlink_to(KEY)),
     "a file of secrets": ("secret", lambda place: place.write(__env="A=1\n")),
 }
 

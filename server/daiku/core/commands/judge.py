@@ -10,6 +10,7 @@ from daiku.core.commands.bash import ParsedCommands, SimpleCommand, read_script
 from daiku.core.commands.catastrophe import CommandScope, scope_after, why_never_allowed, why_redirect_denied
 from daiku.core.commands.dangers import dangers
 from daiku.core.commands.network import wants_network
+from daiku.core.commands.ownprogram import changes_daiku
 from daiku.core.commands.readonly import candidates, reads_only
 from daiku.core.commands.rules import allowed_by, has_risky_option
 from daiku.core.commands.undetermined import TORN, why_denied
@@ -250,6 +251,8 @@ def _protected(script: ParsedCommands, every: list[SimpleCommand], rules: Comman
             and not any(w.text.startswith(("--get", "--list", "-l")) for w in words)
         ):
             return text("commands.git_settings")
+        if changes_daiku(simple):
+            return text("commands.own_program")
         if name == "git" and sub in _KEEPS:
             continue
         if reads_only(words, rules.resolve, contained=True) or name in _ONLY_READ:

@@ -14,9 +14,16 @@ _ALIKE = (
     "αϲεορχγιϳ\u0455ΑΒϹΕΗΙΚΜΟΡΤΧΥΖ\u0405ͿΝ",  # the same from Greek
 )
 _PAIRS = "ѵvԁdԛqԝwһhпnոnսuцuкkκkтtτtмmнhвbνvυuωwӏlıiɡgɑałløođdħh"  # as above
+_SMALL = "ᴀaʙbᴄcᴅdᴇeꜰfɢgʜhɪiᴊjᴋkʟlᴍmɴnᴏoᴘpꞯqʀrꜱsᴛtᴜuᴠvᴡwʏyᴢz"  # small capitals
+_FRAMED = "".join(  # letters in squares and in circles, and those that flags are made of
+    chr(start + at) + letter
+    for start in (0x1F130, 0x1F150, 0x1F170, 0x1F1E6)
+    for at, letter in enumerate("abcdefghijklmnopqrstuvwxyz")
+)
+_ALL_PAIRS = _PAIRS + _SMALL + _FRAMED
 _FOLDED = MappingProxyType(
     {ord(theirs): ours for row in _ALIKE for theirs, ours in zip(row, _LATIN, strict=True)}
-    | {ord(theirs): ours for theirs, ours in zip(_PAIRS[::2], _PAIRS[1::2], strict=True)}
+    | {ord(theirs): ours for theirs, ours in zip(_ALL_PAIRS[::2], _ALL_PAIRS[1::2], strict=True)}
 )
 """Letters of other scripts by the Latin letter that they look like."""
 _HIDDEN = lazy(

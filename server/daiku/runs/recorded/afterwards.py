@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from daiku.core.state.state import PERSON
@@ -215,11 +215,13 @@ def learning_of(
 
     @cache
     def learning() -> Learning:
+        from daiku.agents.rules import rules_of  # when used
         from daiku.playbook.learning import Learning  # when used
         from daiku.playbook.repository import open_playbooks  # when used
 
         playbooks = open_playbooks(stores.database, roots)
-        return Learning(settings.learn, stores.journal, stores.database, playbooks, redact, outside)
+        rules = partial(rules_of, roots)
+        return Learning(settings.learn, stores.journal, stores.database, playbooks, redact, outside, rules)
 
     def learn(session: str) -> Sequence[Bullet]:
         chunks = stores.journal.chunks(session)

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Protocol
 
+from daiku.agents.rules import rules_of
 from daiku.core.playbook.gate.heldout import is_held_out
 from daiku.dataclass import dataclass
 from daiku.domain.errors import Failure, UsageError
@@ -92,6 +93,7 @@ class Gate:
             open_playbooks(self.journal.database, (self.folder,)),
             self.redact,
             lambda: self.servers,
+            partial(rules_of, (self.folder,)),
         )
         for name in self.teaching():
             if chunks := self.journal.chunks(name):

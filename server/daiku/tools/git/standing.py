@@ -72,7 +72,8 @@ class _Reading:
         if self.size > LARGEST * 4 // 3:
             return "too_large"
         text = base64.b64decode(found.content).decode("utf-8", "replace")
-        if self.redact(text) != text:
+        plain = text.replace("\0", "")  # what is plain in UTF-16 and UTF-32 has these between its letters
+        if any(self.redact(each) != each for each in (name, text, plain)):
             return "secret"
         self.files.append(found)
         return None

@@ -11,8 +11,9 @@ from pydantic import JsonValue
 from daiku.core.commands.bash import SimpleCommand, read_script
 from daiku.core.commands.wrappers import inner_commands, program_name
 from daiku.core.guardrails.forms import searched_forms
-from daiku.core.playbook.doubts.known_commands import is_known_program, is_well_known
-from daiku.core.playbook.doubts.what_runs import names_run
+from daiku.core.playbook.doubts.known_commands import is_common_word, is_known_program, is_well_known
+from daiku.core.playbook.doubts.names import Names, names_in, parts_of, without_numbers
+from daiku.core.playbook.doubts.what_runs import names_run, values_given
 from daiku.core.text.patterns import lazy
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import (
@@ -32,6 +33,8 @@ COPIED = 8 * WORD
 """So much of one text is a copy: eight words, or twelve signs."""
 WINDOW = 4 * WORD
 """So much in a row counts as taken over, and a whole text of so much that stands in another is a copy."""
+LEAST_PART, BY_CHANCE = 3, 1
+"""Letters of a part of a name that says something, and so many parts may be shown by chance."""
 _SIGNS = "\u3005-\u3007\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
 _TOKENS = lazy(rf"[{_SIGNS}]|(?:(?![{_SIGNS}])\w)+")
 _IS_SIGN = lazy(f"[{_SIGNS}]")
@@ -64,6 +67,15 @@ class Shown:
         self.seq = seq
         self._folded = _folded(text)
         self._words: str | None = None
+        self._names: Names | None = None
+
+    def names(self, row: Sequence[str]) -> bool:
+        """Whether these words, which are a name, stand there as they are or joined in another way."""
+        if self.holds(row):
+            return True
+        if self._names is None:
+            self._names = names_in(self._folded)
+        return self._names.holds("".join(row))
 
     def holds(self, row: Sequence[str]) -> bool:
         """Whether these words stand there one after the other. Most texts lack one of them, and are not taken apart."""
@@ -110,12 +122,24 @@ def is_tainted(chunks: Iterable[Chunk]) -> bool:
 
 
 def was_shown_anything(chunks: Iterable[Chunk]) -> bool:
-    """Whether a run in `chunks` read anything at all that others wrote: files and the output of commands are strangers'
-    words too, and what a model says after it may repeat them in words of its own."""
-    return any(
-        isinstance(chunk.event, ToolResponse) and chunk.event.tool.partition("/")[0] not in _OWN
-        for chunk in chunks
-    )
+    """Whether a run in `chunks` read anything at all that others wrote: files, rules of folders, what came along with a
+    request and the output of commands are strangers' words too, and what a model says after it may repeat them in words of
+    its own."""
+    return any(_shows_others_words(chunk) for chunk in chunks)
+
+
+def _shows_others_words(chunk: Chunk) -> bool:
+    match chunk.event:
+        case ToolResponse(tool=tool):
+            return tool.partition("/")[0] not in _OWN
+        case RunStarted(context=context, recalled=recalled):
+            return bool(context or recalled)
+        case Notice(rules=rules):
+            return bool(rules)
+        case InputAsked(from_server=from_server):
+            return from_server
+        case _:
+            return False
 
 
 def copies(text: str, shown: Iterable[Shown]) -> bool:
@@ -145,10 +169,31 @@ def copies_command(command: str, shown: Sequence[Shown], *, said: Sequence[Shown
         return False
     pieces = [words_of(command), *_pieces(read_script(command).commands, said)]
     return any(
-        other.holds(piece) and not any(each.seq < other.seq and each.holds(piece) for each in said)
+        other.names(piece) and not _was_said(piece, other, said)
         for piece in pieces
         if piece
         for other in shown
+    ) or any(_is_put_together(name, shown, said) for name in _names_of(command))
+
+
+def copies_in_command(command: str, shown: Iterable[Shown], *, said: Sequence[Shown] = ()) -> bool:
+    """Whether eight words of one of `shown` stand in `command`: in a message that it is given, such as that of a commit."""
+    row = words_of(command)
+    return any(copies(command, [other]) and not _was_said(row, other, said) for other in shown)
+
+
+def _was_said(row: Sequence[str], other: Shown, said: Sequence[Shown]) -> bool:
+    """Whether `row` stood in a command that was called before `other` was shown."""
+    return any(each.seq < other.seq and each.names(row) for each in said)
+
+
+def _is_put_together(name: str, shown: Sequence[Shown], said: Sequence[Shown]) -> bool:
+    """Whether each part of `name` that says something was shown, be it in different texts: two such parts at least."""
+    parts = [
+        each for each in dict.fromkeys(parts_of(name)) if len(each) >= LEAST_PART and not is_common_word(each)
+    ]
+    return len(parts) > BY_CHANCE and all(
+        any(other.holds([part]) and not _was_said([part], other, said) for other in shown) for part in parts
     )
 
 
@@ -156,7 +201,7 @@ def copies_program(text: str, shown: Sequence[Shown]) -> bool:
     """Whether `text` wants a program run, in plain words, that nobody knows and that stands in one of `shown`."""
     names = {found["name"] or found["called"] for found in _CALLS.finditer(text)} - _NO_PROGRAMS
     rows = [words_of(name) for name in names if not is_known_program(name)]
-    return any(other.holds(row) for row in rows if row for other in shown)
+    return any(other.names(row) for row in rows if row for other in shown)
 
 
 def words_of(text: str) -> list[str]:
@@ -165,18 +210,12 @@ def words_of(text: str) -> list[str]:
 
 
 def _pieces(commands: Sequence[SimpleCommand], said: Sequence[Shown]) -> Iterator[list[str]]:
-    pending = list(commands)
-    for _ in range(100):
-        if not pending:
-            return
-        simple = pending.pop()
-        inner, texts = inner_commands(simple)
-        pending += [*inner, *(each for text in texts for each in read_script(text).commands)]
-        line = " ".join(simple.texts)
-        if not simple.words or is_well_known(line) or program_name(simple.words) in ("", "cd"):
+    for simple, wraps in _every(commands):
+        yield from (words_of(value) for value in values_given(simple, wraps=wraps))
+        if not _is_looked_at(simple):
             continue
         if len(simple.words) > 1:
-            yield words_of(line)
+            yield words_of(" ".join(simple.texts))
         yield from (words_of(name) for name in names_run(simple))
         if any(
             each.holds(words_of(simple.texts[0])) for each in said
@@ -184,10 +223,38 @@ def _pieces(commands: Sequence[SimpleCommand], said: Sequence[Shown]) -> Iterato
             yield from (words_of(word) for word in simple.texts[1:] if not word.startswith("-"))
 
 
+def _names_of(command: str) -> Iterator[str]:
+    """The names of what `command` runs that nobody knows."""
+    for simple, _ in _every(read_script(command).commands):
+        if _is_looked_at(simple):
+            yield from names_run(simple)
+
+
+def _is_looked_at(simple: SimpleCommand) -> bool:
+    return (
+        bool(simple.words)
+        and program_name(simple.words) not in ("", "cd")
+        and not is_well_known(" ".join(simple.texts))
+    )
+
+
+def _every(commands: Sequence[SimpleCommand]) -> Iterator[tuple[SimpleCommand, bool]]:
+    """The commands, those that they run in turn, and of each whether it runs another one."""
+    pending = list(commands)
+    for _ in range(100):
+        if not pending:
+            return
+        simple = pending.pop()
+        inner, texts = inner_commands(simple)
+        pending += [*inner, *(each for text in texts for each in read_script(text).commands)]
+        yield simple, bool(inner)
+
+
 def _texts(chunk: Chunk) -> Iterator[str]:
     match chunk.event:
         case ToolResponse(result=result, data=data):
             yield str(result)
+            yield without_numbers(str(result))
             yield from _strings(data)
         case Notice(rules=rules, environment=facts):
             yield from (each.text for each in rules)

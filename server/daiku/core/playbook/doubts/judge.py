@@ -10,7 +10,7 @@ from daiku.core.commands.dangers import dangers
 from daiku.core.commands.judge import LOOKING, judge
 from daiku.core.guard.redact import MARK, redactor
 from daiku.core.guardrails.forms import searched_forms, without_hidden
-from daiku.core.playbook.doubts.copied import Shown, copies, copies_command, copies_program
+from daiku.core.playbook.doubts.copied import Shown, copies, copies_command, copies_in_command, copies_program
 from daiku.core.playbook.doubts.known_commands import is_well_known
 from daiku.core.playbook.doubts.what_runs import runs_a_pattern
 from daiku.core.playbook.doubts.words import WORDS
@@ -59,7 +59,7 @@ def doubts_of(
         found.add("untrusted")
     if tainted:
         found.add("tainted")
-    if copies(text, known) or any(copies_command(each, known, said=said) for each in (*commands, *spans)):
+    if copies(text, known) or any(_is_copied(each, known, said) for each in (*commands, *spans)):
         found.add("copied")
     if _hides(text):
         found.add("hidden")
@@ -98,6 +98,10 @@ def doubts_of_all(texts: Iterable[str], *, trusted: bool = True) -> tuple[Doubt,
     """What speaks against any of `texts`, which make up one lesson and come from no run."""
     found = {doubt for each in texts for doubt in doubts_of(each, trusted=trusted)}
     return tuple(doubt for doubt in ORDER if doubt in found)
+
+
+def _is_copied(command: str, shown: Sequence[Shown], said: Sequence[Shown]) -> bool:
+    return copies_command(command, shown, said=said) or copies_in_command(command, shown, said=said)
 
 
 def _hides(text: str) -> bool:

@@ -51,6 +51,10 @@ _PROGRAMS = frozenset(
      "env", "perl", "sed", "awk", "sqlite3", "psql", "tar", "curl", "wget", "pre-commit", "alembic", "django-admin", "flask",
      "uvicorn", "rails", "protoc", "buf"]
 )  # fmt: skip
+_CHECKERS = frozenset(
+    ["pytest", "py.test", "jest", "vitest", "mocha", "ava", "rspec", "phpunit", "ctest", "tsc", "eslint", "prettier", "biome",
+     "ruff", "mypy", "pyright", "basedpyright", "black", "isort", "flake8", "pylint", "gofmt"]
+)  # fmt: skip
 
 
 def is_well_known(command: str) -> bool:
@@ -69,6 +73,11 @@ def is_well_known(command: str) -> bool:
 def is_known_program(name: str) -> bool:
     """Whether a program is one that many projects use; one below a folder is the project's own."""
     return name in _PROGRAMS or name in READERS
+
+
+def is_checker(name: str) -> bool:
+    """Whether a program looks at the files of a project that it is named: tests, types, style."""
+    return name in _CHECKERS
 
 
 def is_common_word(word: str) -> bool:
