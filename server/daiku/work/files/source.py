@@ -31,7 +31,7 @@ from daiku.settings.config import WorkLabels
 from daiku.texts.text import Text, text
 from daiku.work.files.itemfile import ItemFile, read_item_file
 from daiku.work.labels import our_labels
-from daiku.work.source import CloneAccess, Strip, nothing_hidden
+from daiku.work.source import Check, CloneAccess, Strip, nothing_hidden, unchecked
 from daiku.workspace.diskio import read_bytes, replace_file
 
 logger = logging.getLogger(__name__)
@@ -95,8 +95,9 @@ class FolderSource:
         return ItemNews(wanted=True, said=tuple(said for said in _said(found) if _later(said.time, after)))
 
     async def apply(
-        self, key: ItemKey, operation: str, intent: ForgeIntent, again: bool
+        self, key: ItemKey, operation: str, intent: ForgeIntent, again: bool, check: Check = unchecked
     ) -> Outcome | ForgeRefusal:
+        check()
         match intent:
             case SetState():
                 return await self._change(key, lambda file: file.in_state(intent.state, self._labels))
