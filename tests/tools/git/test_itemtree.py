@@ -147,6 +147,20 @@ async def test_another_machine_goes_on_from_what_was_pushed(bench: Bench, tmp_pa
     assert git(tree.mirror, "--git-dir=.", "rev-parse", f"refs/daiku/left/{stale}") == stale
 
 
+async def test_a_tree_that_is_to_be_made_anew_begins_at_the_branch_that_it_goes_to(bench: Bench) -> None:
+    """The work of an earlier order stays where a person can find it."""
+    tree = await bench.tree()
+    (tree.place / "step").write_text("1")
+    (tree.place / "more").write_text("1")
+    commit = await kept(tree)
+    (tree.place / "loose").write_text("not committed")
+    again = await bench.tree(anew=True)
+    assert not again.taken_over
+    assert git(again.place, "rev-parse", "HEAD") == bench.first
+    assert sorted(path.name for path in again.place.iterdir()) == [".git", "README.md", "src"]
+    assert git(tree.mirror, "--git-dir=.", "rev-parse", f"refs/daiku/left/{commit}") == commit
+
+
 async def test_work_that_goes_on_from_what_was_pushed_stays(bench: Bench) -> None:
     tree = await bench.tree()
     (tree.place / "step").write_text("1")

@@ -52,12 +52,19 @@ class ItemTree:
 
 
 async def checkout(
-    mirror: Path, branch: str, start: str, place: Path, identity: Identity, *, pushed: str = ""
+    mirror: Path,
+    branch: str,
+    start: str,
+    place: Path,
+    identity: Identity,
+    *,
+    pushed: str = "",
+    anew: bool = False,
 ) -> ItemTree | GitRefusal:
     """The work tree at `place` on `branch`: the one that is there, or a new one from the branch as it stands in the
     copy, or from the commit `start` where there is no such branch. `pushed`: the item's last commit on the server. A
     branch that is not built on it is of an earlier time: it is kept below `refs/daiku/left`, and the tree made
-    anew. `exists`: the branch is in use elsewhere, or something else lies at `place`."""
+    anew; so is any other where it is to be made `anew`. `exists`: the branch is in use elsewhere, or something else lies at `place`."""
     wanted = pushed or start
     if not is_branch(branch) or (wanted and not COMMIT.fullmatch(wanted)):
         return refused("unusable")
@@ -67,8 +74,8 @@ async def checkout(
         own = OwnGit(mirror)
         there = await own.commit_of(f"refs/heads/{branch}")
         target = there or wanted
-        if pushed and there and not await own.descends(there, pushed):
-            target = pushed
+        if anew or (pushed and there and not await own.descends(there, pushed)):
+            target = wanted
         if not target:
             return refused("unusable")  # no commit at all
         if not await own.commit_of(target):
