@@ -157,7 +157,7 @@ async def _prepare(worked: Worked) -> Ready | ForgeRefusal:
     begun = record.claim is not None and bool(record.facts.base_commit)
     fresh = not begun or bool(record.facts.rounds and not record.run)
     news_after = record.facts.news_after or claimed.claimed_at
-    worked.items.change(worked.claim, text_at_claim=claimed, branch=branch)
+    claimed = worked.items.change(worked.claim, text_at_claim=claimed, branch=branch).claim or claimed
     worked.items.note(worked.claim, news_after=news_after)
     if record.facts.ended is None:
         worked.want("state", SetState(state="processing"))
