@@ -34,7 +34,7 @@ TOKEN = "ghs_daiku-app_eyJ" + "hbGci0iJ9" * 12 + ".eyJ" + "pc3MiOiI3" * 12 + "."
 
 
 def test_a_module_of_the_repository_is_not_taken_for_the_program(lab: Lab) -> None:
-    """The agent's process is started in the folder of the settings, which may be a repository of strangers: what lies
+    """X.14: the agent's process is started in the folder of the settings, which may be a repository of strangers: what lies
     there is not imported."""
     evil = f"open({str(lab.root / 'RAN')!r}, 'w')\n"
     repo = lab.root / "repo"

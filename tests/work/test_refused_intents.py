@@ -144,7 +144,7 @@ async def test_an_item_that_would_talk_without_end_falls_silent(outside: Outside
 
 
 async def test_a_worker_that_stood_still_before_its_call_does_not_make_it(outside: Outside) -> None:
-    """Stopped between the intent on record and the request, it finds on waking that the item is somebody else's."""
+    """R2.40: stopped between the intent on record and the request, it finds on waking that the item is somebody else's."""
     source = outside.source
     assert isinstance(source, Heard)
     source.before = lambda: outside.items.claim(str(KEY), "worker-2", only=("processing",))

@@ -235,7 +235,7 @@ async def test_what_failed_or_was_lost_and_is_tried_again_is_done_once(
 async def test_before_each_change_it_is_asked_whether_the_item_is_still_ours(
     forge: Forge, source: GitHubSource, intent: Any
 ) -> None:
-    """A worker that stood still must not send on waking what another one has sent meanwhile."""
+    """R2.40, R2.41: a worker that stood still must not send on waking what another one has sent meanwhile."""
 
     def lost() -> None:
         raise ClaimLost(str(KEY))

@@ -52,7 +52,7 @@ async def test_a_state_is_its_label_and_no_other_of_ours_and_others_labels_stay(
 async def test_before_each_change_it_is_asked_whether_the_item_is_still_ours(
     gitlab_forge: GitLabYard, intent: ForgeIntent
 ) -> None:
-    """A worker that stood still must not send on waking what another one has sent meanwhile."""
+    """R2.45, R2.46: a worker that stood still must not send on waking what another one has sent meanwhile."""
     project = gitlab_forge.project("group/name")
     made = issue(gitlab_forge, project)
     row = {"source_branch": "w", "target_branch": "main", "title": "Draft: w"}

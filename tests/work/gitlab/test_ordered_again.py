@@ -37,6 +37,7 @@ def again(shop: Shop) -> None:
 async def test_an_item_is_worked_again_whatever_became_of_its_first_request(
     gitlab_forge: GitLabYard, tmp_path: Path, how: str
 ) -> None:
+    """R2.43: also where its branch was taken away with the request, as forges do after a merge."""
     async with shop_of(gitlab_forge, tmp_path) as shop:
         shop.script(written("one.py", "1\n"), {"text": "One."}, written("two.py", "2\n"), {"text": "Two."})
         assert await shop.once() == ["done"]

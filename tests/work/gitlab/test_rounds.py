@@ -98,6 +98,7 @@ async def test_a_review_of_somebody_who_may_decide_is_an_instruction_and_of_othe
 
 
 async def test_who_only_agrees_asks_for_no_round(gitlab_forge: GitLabYard, tmp_path: Path) -> None:
+    """S2P.11"""
     async with shop_of(gitlab_forge, tmp_path) as shop:
         await opened(shop, written("two.py", "2\n"), {"text": "Done as reviewed."})
         shop.say("dev", "LGTM, thanks! 👍", shop.request)
@@ -146,6 +147,7 @@ async def test_what_people_pushed_to_the_branch_is_built_on_in_the_next_round(
 async def test_a_request_that_is_over_is_not_looked_at_any_more(
     gitlab_forge: GitLabYard, tmp_path: Path, how: str
 ) -> None:
+    """B2.4: nothing of it is wanted any more."""
     async with shop_of(gitlab_forge, tmp_path) as shop:
         await opened(shop)
         if how == "merged":
