@@ -311,3 +311,29 @@ def test_a_token_of_the_new_form_is_written_down_nowhere(lab: Lab) -> None:
         assert part not in said
         assert [name for name, content in kept.items() if part.encode() in content] == []
     assert not [value for value in (*CANARIES.values(), KEY) if value in said]
+
+
+def test_what_other_items_stand_on_is_not_touched(lab: Lab) -> None:
+    """The copy of the repository is shared by all of its items: a command of one changes nothing in it."""
+    every = " ".join(
+        f"git {told} >/dev/null 2>&1;"
+        for told in (
+            "update-ref refs/heads/daiku/other HEAD", "branch -f main HEAD~1", "config evil.key value", "gc --prune=now",
+            "update-ref -d refs/remotes/origin/main", "worktree add ../other", "tag evil", "notes add -m evil",
+            "replace HEAD HEAD~1", "commit --allow-empty -qm evil", "pack-refs --all",
+        )
+    )  # fmt: skip
+    place = "$(git rev-parse --git-common-dir)"
+    files = f"mkdir -p {place}/hooks {place}/info; echo x > {place}/hooks/post-checkout; echo '* filter=x' > {place}/info/attributes; echo /etc > {place}/objects/info/alternates"
+    played(lab, *MEND[0]["calls"], run(f"echo x > x; {every} ({files}) 2>/dev/null; rm x; true"))
+    (mirror,) = [path for path in (lab.root / "home/mirrors").iterdir() if path.suffix == ".git"]
+    shown = ["for-each-ref", "--format=%(refname)"]
+    refs = subprocess.run(
+        ["git", "--git-dir", str(mirror), *shown], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert refs == ["refs/heads/daiku/evil", "refs/remotes/origin/main"]
+    assert "evil" not in (mirror / "config").read_text("utf-8").replace("daiku/evil", "")
+    assert not list(mirror.rglob("post-checkout"))
+    assert not (mirror / "info/attributes").exists()
+    assert not (mirror / "objects/info/alternates").exists()
+    assert in_branch(lab) == ["calc.py"]
