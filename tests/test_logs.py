@@ -63,6 +63,15 @@ def test_secrets_are_taken_out_of_messages_and_tracebacks(tmp_path: Path) -> Non
     assert "sk-secret" not in text
 
 
+def test_what_strangers_wrote_steers_no_terminal_and_begins_no_line_of_ours(tmp_path: Path) -> None:
+    path = started(tmp_path)
+    forged = "2026-01-01 00:00:00,000 INFO daiku: owned"
+    logging.getLogger("daiku").warning("named %s", f"\x1b[2J\x9b31m\u202e\r\n{forged}\ttab")
+    said = path.read_text(encoding="utf-8")
+    assert "named \\x1b[2J\\x9b31m\\x202e\\x0d\n    2026" in said
+    assert [line for line in said.splitlines() if line.startswith(forged)] == []
+
+
 DAY = 86_400
 
 

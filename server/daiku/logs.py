@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import logging
 import os
+import re
 import shutil
 import sys
 import time
@@ -28,6 +29,7 @@ else:
 
 
 KEPT_DAYS = 14
+_STEERING = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 
 
@@ -125,9 +127,13 @@ def _day(seconds: float) -> str:
 
 
 class _Redacting(logging.Formatter):
+    """Lines without secrets. What strangers wrote steers no terminal, and a line that it begins is none of ours."""
+
     def __init__(self, form: str, redact: Callable[[str], str]) -> None:
         super().__init__(form)
         self._redact = redact
 
     def format(self, record: logging.LogRecord) -> str:
-        return self._redact(super().format(record))
+        told = self._redact(super().format(record))
+        shown = _STEERING.sub(lambda sign: f"\\x{ord(sign[0]):02x}", told)
+        return shown.replace("\n", "\n    ")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import cast
 
 import pytest
@@ -23,7 +24,8 @@ from daiku.work.applying import MOST_CHARACTERS, MOST_COMMENTS, Outside, apply_o
 from daiku.work.intents import IntentStore
 from daiku.work.items import ItemStore
 from daiku.work.kept.pushing import Place
-from daiku.work.source import CloneAccess, Source
+from daiku.work.record import ClaimLost
+from daiku.work.source import Check, CloneAccess, Source, unchecked
 
 KEY = ItemKey(source="files", kind="file", name="mend")
 COMMIT = "1" * 40
@@ -35,6 +37,7 @@ class Heard(Source):
 
     def __init__(self) -> None:
         self.done: list[ForgeIntent] = []
+        self.before: Callable[[], object] = bool
 
     @property
     def name(self) -> SourceName:
@@ -49,7 +52,11 @@ class Heard(Source):
     async def news(self, key: ItemKey, after: str, head: str) -> ItemNews:
         return ItemNews(wanted=True)
 
-    async def apply(self, key: ItemKey, operation: str, intent: ForgeIntent, again: bool) -> Outcome:
+    async def apply(
+        self, key: ItemKey, operation: str, intent: ForgeIntent, again: bool, check: Check = unchecked
+    ) -> Outcome:
+        self.before()
+        check()
         self.done.append(intent)
         return Outcome(reference="1")
 
@@ -134,3 +141,17 @@ async def test_an_item_that_would_talk_without_end_falls_silent(outside: Outside
     await apply_open(outside)
     assert len(heard(outside)) == MOST_COMMENTS
     assert outside.intents.open(str(KEY)) == ()
+
+
+async def test_a_worker_that_stood_still_before_its_call_does_not_make_it(outside: Outside) -> None:
+    """R2.40: stopped between the intent on record and the request, it finds on waking that the item is somebody else's."""
+    source = outside.source
+    assert isinstance(source, Heard)
+    source.before = lambda: outside.items.claim(str(KEY), "worker-2", only=("processing",))
+    outside.intents.want(outside.claim, "hello", PostComment(text="Hello."))
+    with pytest.raises(ClaimLost):
+        await apply_open(outside)
+    assert heard(outside) == []
+    kept = outside.intents.find(str(KEY), "hello")
+    assert kept is not None
+    assert kept.status == "sent"  # whoever has the item now looks for its traces

@@ -25,7 +25,7 @@ from daiku.work.contexts.files import ContextFiles
 from daiku.work.intents import IntentStore
 from daiku.work.items import ItemStore
 from daiku.work.record import Claim
-from daiku.work.source import CloneAccess
+from daiku.work.source import Check, CloneAccess, unchecked
 from daiku.work.workers.worker import Worker, WorkerParts, own_worker
 
 REPOSITORIES = tuple(f"g/r{number}" for number in range(20))
@@ -67,7 +67,7 @@ class Forge:
         return ItemNews(wanted=True)
 
     async def apply(
-        self, key: ItemKey, operation: str, intent: ForgeIntent, again: bool
+        self, key: ItemKey, operation: str, intent: ForgeIntent, again: bool, check: Check = unchecked
     ) -> Outcome | ForgeRefusal:
         self.calls["apply"] += 1
         return GONE

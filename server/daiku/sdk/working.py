@@ -119,7 +119,7 @@ async def work_items(
     """Work the items of the sources until nothing is left (`once`) or `stopping` is set. True where all that was worked
     is done, or waits for a person. Raises UsageError, DaikuError."""
     stores = open_stores(work.config.storage.place(work.home), work.redact)
-    items = ItemStore(stores.database)
+    items = ItemStore(stores.database, redact=work.redact)
     intents = IntentStore(stores.database, items, work.redact)
     name, lock = own_worker(work.home)
     parts = WorkerParts(
@@ -169,8 +169,9 @@ def _without_tokens(work: Work) -> Mapping[str, str]:
 
 async def _start(environ: Mapping[str, str], where: Path, claim: Claim, place: Path) -> RunResult | None:
     """Run the attempt in a process of its own, which ends when this one does."""
-    argv = [sys.executable, "-m", "daiku", "worker", "--attempt", claim.item, "--fence", str(claim.fence)]
-    argv += ["--place", str(place), "-C", str(where)]
+    # -P: where it is started may be a repository of strangers, whose modules are none of ours.
+    argv = [sys.executable, "-P", "-m", "daiku", "worker", "--attempt", claim.item]
+    argv += ["--fence", str(claim.fence), "--place", str(place), "-C", str(where)]
     done = await run_program(reaper_argv(argv), where, environ, None, LARGEST_LIST, seconds=LONGEST)
     try:
         return RunResult.model_validate_json(done.text.strip().rpartition("\n")[2])

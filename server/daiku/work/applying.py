@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 
 from daiku.dataclass import dataclass, replace
 from daiku.domain.items.forge import PASSING, ForgeRefusal
@@ -21,7 +22,7 @@ from daiku.texts.text import NO_TEXT, Text, text
 from daiku.work.intents import IntentStore
 from daiku.work.items import ItemStore
 from daiku.work.kept.pushing import Place, apply_git
-from daiku.work.record import Claim, ItemRecord
+from daiku.work.record import Claim, ClaimLost, ItemRecord
 from daiku.work.source import Source
 
 logger = logging.getLogger(__name__)
@@ -111,9 +112,18 @@ async def _carried_out(outside: Outside, record: ItemRecord, wanted: IntentRecor
             place = await _signed_in(outside, record)
             if isinstance(place, ForgeRefusal):
                 return place
+            _still_ours(outside)
             return await apply_git(place, record, of_git, again=again)
         case _ as of_source:
-            return await outside.source.apply(record.key, wanted.operation, of_source, again)
+            check = partial(_still_ours, outside)
+            return await outside.source.apply(record.key, wanted.operation, of_source, again, check)
+
+
+def _still_ours(outside: Outside) -> None:
+    """Asked once more directly before a call goes out: this process may have stood still since the intent was noted, and
+    somebody else may have carried it out. Raises ClaimLost."""
+    if outside.items.holds(outside.claim) is None:
+        raise ClaimLost(outside.claim.item)
 
 
 async def _signed_in(outside: Outside, record: ItemRecord) -> Place | ForgeRefusal:

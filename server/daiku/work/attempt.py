@@ -54,7 +54,8 @@ APPROVE, REJECT = "allow", "reject"
 
 @dataclass(slots=True)
 class Attempt:
-    """The run of one item. `language` is that of the comments."""
+    """The run of one item: planned, worked step by step, looked at once more, gone on with where that found something
+    (S2P.1). `language` is that of the comments."""
 
     runs: Runs
     items: ItemStore
@@ -111,7 +112,7 @@ class Attempt:
 
     async def _verified(self, result: RunResult) -> RunResult:
         """The result when the last look finds nothing unfinished, or the rounds for that are over: then it is one of work
-        that reached a limit (S2P.10, S2P.18)."""
+        that reached a limit (S2P.10, S2P.18). Each round is a run with a run's limits and signals (S2P.20)."""
         while result.status == "completed":
             record = self.items.record(self.claim.item)
             assert record is not None, "a claimed item is on record"

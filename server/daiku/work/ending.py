@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import assert_never
 
 from daiku.core.proof.evidence import Evidence
@@ -29,6 +30,8 @@ from daiku.work.applying import Outside, apply_open
 from daiku.work.kept.asking import KEEP
 from daiku.work.kept.pushing import Place, as_refusal, commit_message
 from daiku.work.record import PAUSES, ItemRecord
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,8 +148,11 @@ async def _paused(ended: Ended) -> ItemState:
 
 
 async def _over(ended: Ended, state: ItemState, outcome: Outcome, why: Text) -> ItemState:
-    """The last comment and labels; the item's state is the last that is written."""
+    """The last comment and labels; the item's state is the last that is written. What failed is in the log, too (R2.75,
+    S2P.16)."""
     record, result = ended.record, ended.result
+    if state == "failed":
+        logger.warning("%s: %s", record.item, why)
     told = Ending(
         outcome,
         words=result.text if outcome in ("done", "limit") else "",

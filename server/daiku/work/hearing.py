@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
 from daiku.core.text.truncate import truncate_middle
+from daiku.core.work.assent import only_agrees
 from daiku.core.work.comments import Ending, final_comment
 from daiku.core.work.harmless import code
 from daiku.dataclass import dataclass, field
@@ -88,9 +89,7 @@ async def _heard(items: ItemStore, source: Source, claim: Claim) -> float | None
     record = items.record(claim.item)
     if record is None or record.fence != claim.fence:
         return None
-    # In a later round people speak at the request, too; it is found by what was pushed.
-    head = record.facts.pushed if record.facts.rounds else ""
-    news = await source.news(record.key, record.facts.news_after, head)
+    news = await source.news(record.key, record.facts.news_after, _head_of(record))
     if why := unwanted(news):
         items.change(claim, error=why)
         # Alone: whoever works the item notes facts of it at the same time.
@@ -109,7 +108,15 @@ def unwanted(news: ItemNews | ForgeRefusal) -> Text:
         return news.message if news.kind in OVER_THERE else NO_TEXT
     if news.merged:
         return text("work.merged")
+    if news.closed:
+        return text("work.request_closed")
     return NO_TEXT if news.wanted else news.why
+
+
+def _head_of(record: ItemRecord) -> str:
+    """The commit by which the item's request is found, where people may speak, too. Before the first round of an order
+    there is none; what an earlier order pushed says nothing of this one."""
+    return record.facts.pushed if record.facts.rounds else ""
 
 
 def _leave(items: ItemStore, item: str, said: tuple[Said, ...]) -> None:
@@ -117,6 +124,10 @@ def _leave(items: ItemStore, item: str, said: tuple[Said, ...]) -> None:
     for each in said:
         if each.trusted and each.text.strip():
             items.tell(item, words_of(each), each.id)
+
+
+def _only_agrees(said: Said) -> bool:
+    return not said.path and only_agrees(said.text)
 
 
 def words_of(said: Said) -> str:
@@ -186,7 +197,7 @@ def fairly(records: tuple[ItemRecord, ...], most: int) -> tuple[ItemRecord, ...]
 async def hear_waiting(hearing: Hearing, source: Source, record: ItemRecord) -> ForgeRefusal | None:
     """Read what people answered to an item that waits; it goes on when a trusted one did, and ends when it is not
     wanted any more. Raises ClaimLost."""
-    news = await source.news(record.key, record.facts.news_after, record.facts.pushed)
+    news = await source.news(record.key, record.facts.news_after, _head_of(record))
     if why := unwanted(news):
         merged = isinstance(news, ItemNews) and news.merged
         await _end(hearing, source, record, "done" if merged else "stopped", why)
@@ -231,6 +242,7 @@ async def hear_review(hearing: Hearing, source: Source, record: ItemRecord) -> F
     if isinstance(news, ForgeRefusal):
         hearing.items.note_unclaimed(record, looked)
         return news
+    news = news.model_copy(update={"said": tuple(each for each in news.said if not _only_agrees(each))})
     _leave(hearing.items, record.item, news.said)
     red = news.checks == "failed" and facts.red != head
     asked = hearing.items.told(record.item, facts.heard)

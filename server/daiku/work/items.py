@@ -23,6 +23,7 @@ from daiku.work.record import (
     ItemFacts,
     ItemRecord,
     Order,
+    Redact,
     Wanted,
     asked_for,
     changed,
@@ -30,15 +31,17 @@ from daiku.work.record import (
     repository_of,
     seen,
     values_of,
+    without_secrets,
 )
 
 
 class ItemStore:
-    """The items in one database. Methods raise DaikuError where it fails."""
+    """The items in one database, in the words that `redact` leaves. Methods raise DaikuError where it fails."""
 
-    def __init__(self, db: Database, now: Callable[[], str] = iso_now) -> None:
+    def __init__(self, db: Database, now: Callable[[], str] = iso_now, redact: Redact = str) -> None:
         self._db = db
         self._now = now
+        self._redact = redact
         db.prepare(SCHEMA)
 
     @property
@@ -143,7 +146,7 @@ class ItemStore:
             record = ItemRecord(
                 shown=shown, key=found.key, labelled_at=found.labelled_at, fence=fence, facts=facts
             )
-            return self._is_new(record) if old is None else self._store(record)
+            return self._is_new(record) if old is None else bool(self._store(record))
 
     def ask(self, item: str, wanted: Wanted) -> WorkItem:
         """Pause, resume, cancel or retry an item from any process. Raises UsageError: unknown, or not possible as it
@@ -208,7 +211,7 @@ class ItemStore:
         with self._db.transaction():
             if self._db.first("SELECT 1 FROM work_told WHERE item = ? AND id = ?", (item, of)) is None:
                 last = self._db.first("SELECT COALESCE(MAX(n), 0) FROM work_told WHERE item = ?", (item,))
-                row = (item, last[0] + 1, of, said)
+                row = (item, last[0] + 1, of, self._redact(said))
                 self._db.write("INSERT INTO work_told(item, n, id, text) VALUES(?,?,?,?)", row)
 
     def told(self, item: str, after: int = 0) -> tuple[tuple[int, str], ...]:
@@ -272,16 +275,12 @@ class ItemStore:
             if value is not None
         }
         with self.holding(claim) as record:
-            after = changed(record, shown, **more)
-            self._store(after)
-            return after
+            return self._store(changed(record, shown, **more))
 
     def note(self, claim: Claim, **facts: object) -> ItemRecord:
         """Note these facts of the item; the others stay as they are now. Raises ClaimLost."""
         with self.holding(claim) as record:
-            after = changed(record, {}, facts=record.facts.model_copy(update=facts))
-            self._store(after)
-            return after
+            return self._store(changed(record, {}, facts=record.facts.model_copy(update=facts)))
 
     @contextmanager
     def holding(self, claim: Claim) -> Generator[ItemRecord]:
@@ -308,18 +307,20 @@ class ItemStore:
 
     def _is_new(self, record: ItemRecord) -> bool:
         """Note an item that is not on record yet; False where somebody else did so at this moment."""
-        values = (*values_of(record, self._now()), record.item, repository_of(record.key))
+        kept = without_secrets(record, self._redact)
+        values = (*values_of(kept, self._now()), record.item, repository_of(record.key))
         sql = (
             f"INSERT INTO work_items({', '.join(COLUMNS)}, item, repository) VALUES({marks(len(values))})"  # constants
             " ON CONFLICT(item) DO NOTHING RETURNING item"
         )
         return self._db.first(sql, values) is not None
 
-    def _store(self, record: ItemRecord) -> bool:
+    def _store(self, record: ItemRecord) -> ItemRecord:
+        record = without_secrets(record, self._redact)
         sets = ", ".join(f"{name} = ?" for name in COLUMNS)
         values = (*values_of(record, self._now()), record.item)
         self._db.write(f"UPDATE work_items SET {sets} WHERE item = ?", values)  # noqa: S608  # constants
-        return True
+        return record
 
     def _unknown(self, item: str) -> UsageError:
         if read_key(item) is None:

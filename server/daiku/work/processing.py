@@ -157,7 +157,7 @@ async def _prepare(worked: Worked) -> Ready | ForgeRefusal:
     begun = record.claim is not None and bool(record.facts.base_commit)
     fresh = not begun or bool(record.facts.rounds and not record.run)
     news_after = record.facts.news_after or claimed.claimed_at
-    worked.items.change(worked.claim, text_at_claim=claimed, branch=branch)
+    claimed = worked.items.change(worked.claim, text_at_claim=claimed, branch=branch).claim or claimed
     worked.items.note(worked.claim, news_after=news_after)
     if record.facts.ended is None:
         worked.want("state", SetState(state="processing"))
@@ -182,9 +182,10 @@ async def _checked_out(
     if not claimed.default:  # a folder of this machine: the branch that is checked out there
         claimed = await _with_default(worked, claimed, remote)
     start = await head_of(mirrored, claimed.head or claimed.base or claimed.default)
-    pushed = record.facts.pushed
+    pushed, anew = record.facts.pushed, False
     if fresh:
-        pushed = await _as_others_left_it(mirrored, branch, pushed, start if claimed.head else "")
+        pushed = await _as_others_left_it(mirrored, branch, record, start if claimed.head else "")
+        anew = bool(record.facts.pushed) and not pushed
         record = worked.items.note(worked.claim, base_commit=start, pushed=pushed)
     elif claimed.head and not pushed:
         pushed = record.facts.base_commit
@@ -192,7 +193,7 @@ async def _checked_out(
     identity = Identity(work.git_name, work.git_email)
     newest = await newest_of(mirrored, name, pushed)
     place = worked.home / "items" / name
-    tree = await checkout(mirrored, branch, start, place, identity, pushed=newest)
+    tree = await checkout(mirrored, branch, start, place, identity, pushed=newest, anew=anew)
     if isinstance(tree, GitRefusal):
         return as_refusal(tree)
     tell_loss(worked.items, record, tree, newest or record.facts.base_commit)
@@ -200,13 +201,18 @@ async def _checked_out(
     return Ready(claimed, Place(name, tree, remote, identity, claimed.default))
 
 
-async def _as_others_left_it(mirrored: Path, branch: str, pushed: str, head: str) -> str:
-    """Where the item's branch is on the server, as a new order goes on from it: a request's is at `head`; that of an
-    issue counts where it is ours, and may have more commits than we pushed. Empty where it is not there."""
+async def _as_others_left_it(mirrored: Path, branch: str, record: ItemRecord, head: str) -> str:
+    """Where the item's branch is on the server, as a new order or round goes on from it: a request's is at `head`; that
+    of an issue counts where it is ours, and may have more commits than we pushed. Empty where it is not there: after
+    the request of an earlier order was merged or closed its branch is often taken away, and then this one begins
+    anew."""
+    pushed = record.facts.pushed
     if head or not pushed:
         return head
     there = await head_of(mirrored, branch)
-    return there if there and await OwnGit(mirrored).descends(there, pushed) else pushed
+    if there and await OwnGit(mirrored).descends(there, pushed):
+        return there
+    return pushed if there or record.facts.rounds or record.key.kind == "request" else ""
 
 
 async def _with_default(worked: Worked, claimed: ItemText, remote: Remote) -> ItemText:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 from daiku.dataclass import dataclass
@@ -15,6 +15,7 @@ from daiku.domain.runs import RunResult
 from daiku.store.database import Values
 from daiku.texts.text import NO_TEXT, text
 
+Redact = Callable[[str], str]
 Wanted = Literal["pause", "resume", "cancel", "retry"]
 Order = Signal | Literal["pausing", "halt", "halting", "give_back"]
 """What whoever works the item is to do at the next step. `pause`: a person wants it; `halt`: the file that pauses
@@ -72,7 +73,8 @@ class ItemFacts(Frozen):
 
 
 class ItemRecord(Frozen):
-    """An item on record: what is shown of it, and what whoever works it goes by. `claim` is its text as it stood
+    """An item on record, which is what others call a task (X.5): what is shown of it, and what whoever works it goes by.
+    `claim` is its text as it stood
     when it was claimed; `fence` is the number of that claim: a later claim has a higher one."""
 
     shown: WorkItem
@@ -141,6 +143,19 @@ def asked_for(record: ItemRecord, wanted: Wanted) -> ItemRecord | None:
 def repository_of(key: ItemKey) -> str:
     """The repository of an item, or the folders of this machine, as one name."""
     return f"{key.source}:{key.repository}"
+
+
+def without_secrets(record: ItemRecord, redact: Redact) -> ItemRecord:
+    """The record in which `redact` has looked through all that strangers wrote."""
+    shown = record.shown.model_copy(update={"title": redact(record.shown.title)})
+    claim = record.claim
+    if claim is not None:
+        comments = tuple(each.model_copy(update={"text": redact(each.text)}) for each in claim.comments)
+        told = {"title": redact(claim.title), "body": redact(claim.body), "comments": comments}
+        claim = claim.model_copy(update=told)
+    feedback = tuple(each.model_copy(update={"text": redact(each.text)}) for each in record.facts.feedback)
+    facts = record.facts.model_copy(update={"feedback": feedback})
+    return record.model_copy(update={"shown": shown, "claim": claim, "facts": facts})
 
 
 SCHEMA = """

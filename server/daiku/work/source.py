@@ -29,6 +29,14 @@ class CloneAccess:
         return self.url.startswith("http://")
 
 
+Check = Callable[[], object]
+"""Raises DaikuError where whoever asks may not change anything any more."""
+
+
+def unchecked() -> None:
+    """Nobody else may have come before."""
+
+
 class Source(Protocol):
     """A source of items. Methods answer with a ForgeRefusal for whatever a forge may say; they raise nothing that is
     expected. None of them repeats a call that changes something without having looked."""
@@ -49,10 +57,11 @@ class Source(Protocol):
         ...
 
     async def apply(
-        self, key: ItemKey, operation: str, intent: ForgeIntent, again: bool
+        self, key: ItemKey, operation: str, intent: ForgeIntent, again: bool, check: Check = unchecked
     ) -> Outcome | ForgeRefusal:
         """Carry out `intent`. `again`: it was begun before and nobody knows what became of it; what it left behind is
-        looked for first, by the mark of the item and `operation`, by branch, or by reading."""
+        looked for first, by the mark of the item and `operation`, by branch, or by reading. `check` is called directly
+        before whatever changes something, and what it raises is raised."""
         ...
 
     async def access(self, key: ItemKey, clone_url: str) -> CloneAccess | ForgeRefusal:

@@ -38,10 +38,13 @@ class Bench:
         assert isinstance(made, Path), made
         return made
 
-    async def tree(self, branch: str = "daiku/1-x", name: str = "one", pushed: str = "") -> ItemTree:
+    async def tree(
+        self, branch: str = "daiku/1-x", name: str = "one", pushed: str = "", *, anew: bool = False
+    ) -> ItemTree:
         place = await self.mirror()
         start = await head_of(place, "main")
-        made = await checkout(place, branch, start, self.own / "trees" / name, WHO, pushed=pushed)
+        where = self.own / "trees" / name
+        made = await checkout(place, branch, start, where, WHO, pushed=pushed, anew=anew)
         assert isinstance(made, ItemTree), made
         return made
 

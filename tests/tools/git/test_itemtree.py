@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from daiku.tools.git.itemtree import ItemTree, changed_paths, checkout, remove, snapshot
+from daiku.tools.git.itemtree import LARGEST_FILE, ItemTree, changed_paths, checkout, remove, snapshot
 from daiku.tools.git.mirror import head_of, mirror
 from daiku.tools.git.remote import Pushed, push
 from tests.tools.git.bench import WHO, Bench, bench_at, git, kind
@@ -73,6 +74,23 @@ async def test_files_and_folders_may_change_places(bench: Bench) -> None:
     (tree.place / "README.md" / "x").unlink()
     os.mkfifo(tree.place / "README.md" / "x")
     assert await kept(tree) == ""
+
+
+async def test_what_is_larger_than_a_forge_takes_stays_out_of_the_commit_and_the_log_tells(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A file without end that a command left would keep git busy at every step, and no push with it was taken."""
+    tree = await bench.tree()
+    for name in ("README.md", "core.dump"):  # sparse: they take no room
+        with (tree.place / name).open("ab") as file:
+            file.truncate(LARGEST_FILE * 400)
+    (tree.place / "new").write_text("new")
+    began = time.monotonic()
+    await kept(tree)
+    assert time.monotonic() - began < 30
+    head = await tree.git.commit_of(tree.ref)
+    assert await changed_paths(tree, bench.first, head) == ("new",)
+    assert sum("is left out of the commit" in line for line in caplog.messages) == 2
 
 
 async def test_a_tree_of_a_process_that_died_is_taken_over_with_what_is_in_it(bench: Bench) -> None:
@@ -145,6 +163,20 @@ async def test_another_machine_goes_on_from_what_was_pushed(bench: Bench, tmp_pa
     assert not back.taken_over
     assert (back.place / "step").read_text() == "2"
     assert git(tree.mirror, "--git-dir=.", "rev-parse", f"refs/daiku/left/{stale}") == stale
+
+
+async def test_a_tree_that_is_to_be_made_anew_begins_at_the_branch_that_it_goes_to(bench: Bench) -> None:
+    """The work of an earlier order stays where a person can find it."""
+    tree = await bench.tree()
+    (tree.place / "step").write_text("1")
+    (tree.place / "more").write_text("1")
+    commit = await kept(tree)
+    (tree.place / "loose").write_text("not committed")
+    again = await bench.tree(anew=True)
+    assert not again.taken_over
+    assert git(again.place, "rev-parse", "HEAD") == bench.first
+    assert sorted(path.name for path in again.place.iterdir()) == [".git", "README.md", "src"]
+    assert git(tree.mirror, "--git-dir=.", "rev-parse", f"refs/daiku/left/{commit}") == commit
 
 
 async def test_work_that_goes_on_from_what_was_pushed_stays(bench: Bench) -> None:

@@ -20,6 +20,7 @@ SAID: list[tuple[str, RefusalKind]] = [
     ("error: RPC failed; HTTP 502 curl 22 The requested URL returned error: 502", "unreachable"),
     ("fatal: unable to access 'https://h/': SSL certificate problem: self-signed certificate", "unreachable"),
     ("fatal: write error: No space left on device\nfatal: index-pack failed", "full"),
+    ("error: unable to write file big\nfatal: Could not reset index file to revision 'HEAD'.", "full"),
     ("error: object file objects/aa/bb is empty\nfatal: loose object aabb is corrupt", "damaged"),
     ("fatal: not a git repository: '/x'", "damaged"),
     ("error: object 1: hasDotgit: contains '.git'\nfatal: fsck error in packed object", "damaged"),

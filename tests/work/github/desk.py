@@ -47,8 +47,8 @@ class Desk:
         self.home.mkdir(parents=True, exist_ok=True)
         (self.root / "play.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
 
-    def work(self) -> tuple[int, list[dict[str, Any]]]:
-        """Its exit code, and what it told of items: it looks once."""
+    def begin(self) -> subprocess.Popen[str]:
+        """A worker that looks once."""
         environ = {
             **os.environ,
             "PYTHONPATH": str(ROOT / "server"),
@@ -60,19 +60,23 @@ class Desk:
             **self.environ,
         }
         argv = [sys.executable, "-m", "daiku", "worker", "--once", "--json", "--source", "github"]
-        done = subprocess.run(
+        return subprocess.Popen(
             argv,
             cwd=self.root,
             env={name: value for name, value in environ.items() if value},
             stdin=subprocess.DEVNULL,
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             text=True,
-            timeout=180,
-            check=False,
         )
-        self.told += done.stdout + done.stderr
-        assert "Traceback" not in done.stderr, done.stderr
-        return done.returncode, [json.loads(line) for line in done.stdout.splitlines()]
+
+    def work(self) -> tuple[int, list[dict[str, Any]]]:
+        """Its exit code, and what it told of items: it looks once."""
+        process = self.begin()
+        out, err = process.communicate(timeout=180)
+        self.told += out + err
+        assert "Traceback" not in err, err
+        return process.returncode, [json.loads(line) for line in out.splitlines()]
 
     def work_until_over(self, rounds: int = 30) -> tuple[int, list[dict[str, Any]]]:
         """Start it again and again, as cron would, until an item is over."""

@@ -85,3 +85,16 @@ async def test_a_request_of_ours_that_was_merged_is_told(
     news = await source.news(KEY, "", HEAD)
     assert isinstance(news, ItemNews)
     assert (news.merged, news.wanted) == (True, False)
+
+
+@pytest.mark.parametrize(("state", "merged"), [("open", None), ("closed", None), ("closed", T1)])
+async def test_a_request_of_ours_that_was_closed_is_told(
+    forge: Forge, source: GitHubSource, monkeypatch: pytest.MonkeyPatch, state: str, merged: str | None
+) -> None:
+    """B2.4: closed without being merged, its work is not wanted; the issue is as it was."""
+    assert KEY is not None
+    answers(forge, monkeypatch, merged, HEAD)
+    forge.pulls = [pull | {"state": state} for pull in forge.pulls]
+    news = await source.news(KEY, "", HEAD)
+    assert isinstance(news, ItemNews)
+    assert (news.closed, news.merged, news.wanted) == (state == "closed" and not merged, bool(merged), True)

@@ -13,6 +13,7 @@ from daiku.domain.items.intents import OpenRequest, Outcome, PostComment, SetSta
 from daiku.domain.items.item import ItemKey
 from daiku.settings.config import GitHubSettings, WorkLabels
 from daiku.work.github.source import GitHubSource
+from daiku.work.record import ClaimLost
 
 T0, T1 = "2026-11-23T08:00:00Z", "2026-11-23T09:00:00Z"
 KEY = ItemKey(source="github", kind="issue", repository="o/r", name="1")
@@ -220,6 +221,29 @@ async def test_what_failed_or_was_lost_and_is_tried_again_is_done_once(
             assert len(forge.pulls) == 1
         case _:
             assert len(forge.comments) == 1
+
+
+@pytest.mark.parametrize(
+    "intent",
+    [
+        SetState(state="processing"),
+        PostComment(text="Hello."),
+        ShowProgress(text="- [ ] one"),
+        OpenRequest(branch="daiku/1", base="main", title="T", text="Done."),
+    ],
+)
+async def test_before_each_change_it_is_asked_whether_the_item_is_still_ours(
+    forge: Forge, source: GitHubSource, intent: Any
+) -> None:
+    """R2.40, R2.41: a worker that stood still must not send on waking what another one has sent meanwhile."""
+
+    def lost() -> None:
+        raise ClaimLost(str(KEY))
+
+    before = list(forge.labels)
+    with pytest.raises(ClaimLost):
+        await source.apply(KEY, "op-1", intent, again=True, check=lost)
+    assert (forge.comments, forge.pulls, forge.labels) == ([], [], before)
 
 
 async def test_a_token_goes_to_no_other_host(source: GitHubSource) -> None:

@@ -6,7 +6,15 @@ from collections.abc import Callable
 
 import pytest
 
-from daiku.domain.items.intents import MarkReady, OpenRequest, PostComment, SetState, ShowProgress
+from daiku.domain.items.intents import (
+    ForgeIntent,
+    MarkReady,
+    OpenRequest,
+    PostComment,
+    SetState,
+    ShowProgress,
+)
+from daiku.work.record import ClaimLost
 from tests.work.gitlab.sources import TODO, given, key, kind_of, ours, source_of
 from tests.work.gitlab.test_find import issue
 from tests.work.gitlabfake.fixture import GitLabYard
@@ -35,6 +43,29 @@ async def test_a_state_is_its_label_and_no_other_of_ours_and_others_labels_stay(
             assert sorted(made.row["labels"]) == sorted(["🚀 mine", label])
             assert given(await source.apply(KEY, "1", intent, again=True)).found
     assert len(gitlab_forge.forge.calls("changes")) == 4
+
+
+@pytest.mark.parametrize(
+    "intent",
+    [SetState(state="done"), PostComment(text="x"), ShowProgress(text="x"), OPEN, MarkReady(branch="w")],
+)
+async def test_before_each_change_it_is_asked_whether_the_item_is_still_ours(
+    gitlab_forge: GitLabYard, intent: ForgeIntent
+) -> None:
+    """R2.45, R2.46: a worker that stood still must not send on waking what another one has sent meanwhile."""
+    project = gitlab_forge.project("group/name")
+    made = issue(gitlab_forge, project)
+    row = {"source_branch": "w", "target_branch": "main", "title": "Draft: w"}
+    gitlab_forge.forge.state.open(project, "request", gitlab_forge.bot, row)
+
+    def lost() -> None:
+        raise ClaimLost(str(KEY))
+
+    async with source_of(gitlab_forge) as source:
+        with pytest.raises(ClaimLost):
+            await source.apply(KEY, "1", intent, again=True, check=lost)
+    assert gitlab_forge.forge.calls("changes") == []
+    assert ours(made) == []
 
 
 async def test_a_comment_has_its_mark_and_is_found_by_it(gitlab_forge: GitLabYard) -> None:

@@ -55,14 +55,18 @@ async def test_a_reply_without_json_is_asked_for_again_five_times_and_then_the_i
 
 
 async def test_a_grave_error_is_a_comment_and_the_label_says_so(
-    gitlab_forge: GitLabYard, tmp_path: Path
+    gitlab_forge: GitLabYard, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """R2.76, C2.3: an item never stays as one that is worked."""
+    """R2.75, R2.76, C2.3, S2P.16: an item never stays as one that is worked."""
     async with shop_of(gitlab_forge, tmp_path) as shop:
         shop.script({"error": {"kind": "auth", "message": "The key is wrong."}})
         assert await shop.once() == ["failed"]
         assert shop.issue.row["labels"] == ["coding agent failed"]
         assert sum("The work failed" in body and "The key is wrong." in body for body in shop.ours()) == 1
+        assert (
+            sum("gitlab:group/name#1: " in line and "The key is wrong." in line for line in caplog.messages)
+            == 1
+        )
         assert await shop.once() == []
 
 

@@ -97,6 +97,20 @@ async def test_a_review_of_somebody_who_may_decide_is_an_instruction_and_of_othe
         assert shop.spoken() == []
 
 
+async def test_who_only_agrees_asks_for_no_round(gitlab_forge: GitLabYard, tmp_path: Path) -> None:
+    """S2P.11"""
+    async with shop_of(gitlab_forge, tmp_path) as shop:
+        await opened(shop, written("two.py", "2\n"), {"text": "Done as reviewed."})
+        shop.say("dev", "LGTM, thanks! 👍", shop.request)
+        shop.say("dev", "いいですね。")
+        for _ in range(2):
+            assert await shop.once() == []
+        assert shop.item.attempts == 1
+        shop.say("dev", "Write a 2.", shop.request)
+        assert await shop.once() == ["done"]
+        assert "LGTM" not in shop.prompts()[1]
+
+
 async def test_rounds_are_bounded_and_the_end_of_them_is_said_once(
     gitlab_forge: GitLabYard, tmp_path: Path
 ) -> None:
@@ -129,14 +143,17 @@ async def test_what_people_pushed_to_the_branch_is_built_on_in_the_next_round(
         assert shop.project.holds(BRANCH, commit)
 
 
-@pytest.mark.parametrize("how", ["merged", "closed", "label"])
+@pytest.mark.parametrize("how", ["merged", "request closed", "closed", "label"])
 async def test_a_request_that_is_over_is_not_looked_at_any_more(
     gitlab_forge: GitLabYard, tmp_path: Path, how: str
 ) -> None:
+    """B2.4: nothing of it is wanted any more."""
     async with shop_of(gitlab_forge, tmp_path) as shop:
         await opened(shop)
         if how == "merged":
             shop.request.row["state"] = "merged"
+        elif how == "request closed":
+            shop.request.row["state"] = "closed"
         elif how == "closed":
             shop.issue.row["state"] = "closed"
         else:

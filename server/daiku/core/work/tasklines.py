@@ -118,7 +118,7 @@ class ToolLine(Frozen):
 
 
 class PlanLine(Frozen):
-    """A line of `planning/<uuid>.jsonl`: a plan as it was made, or as it was after it changed."""
+    """A line of `planning/<uuid>.jsonl`: a plan as it was made, or as it was after it changed (S2P.19)."""
 
     type: Literal["plan", "revision", "progress"]
     timestamp: str
@@ -151,7 +151,7 @@ def task_key(key: ItemKey) -> TaskKey:
 
 
 def task_status(state: ItemState, *, begun: bool) -> TaskStatus:
-    """How a task stands whose item is in `state`. One that waits, or was given back, goes on where it was."""
+    """How a task stands whose item is in `state` (X.26). One that waits, or was given back, goes on where it was."""
     match state:
         case "queued":
             return "paused" if begun else "queued"

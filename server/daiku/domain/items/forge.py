@@ -91,7 +91,8 @@ class FailedCheck(Frozen):
 
 class ItemNews(Frozen):
     """What changed since `after`. `wanted` False: it was closed, its assignment or every label of ours was taken away;
-    `why` says which. `said` are comments and reviews by people, ours left out; `checks` is about the head commit."""
+    `why` says which. `said` are comments and reviews by people, ours left out; `checks` is about the head commit. `merged`,
+    `closed`: that is what became of the request that we made for the item."""
 
     wanted: bool
     why: Text = NO_TEXT
@@ -99,3 +100,4 @@ class ItemNews(Frozen):
     checks: Literal["none", "pending", "passed", "failed"] = "none"
     failed: tuple[FailedCheck, ...] = ()
     merged: bool = False
+    closed: bool = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import shutil
 import stat
@@ -17,6 +18,9 @@ from daiku.tools.git.ownrun import COMMIT, SECONDS, OwnGit, is_branch
 from daiku.tools.git.refusals import GitRefusal, refusal_of, refused
 from daiku.tools.git.remote import PRIVATE
 
+logger = logging.getLogger(__name__)
+LARGEST_FILE = 100_000_000
+"""Bytes of a file that is committed; GitHub refuses larger ones, and with them the whole push."""
 _LEFT = f"{PRIVATE}left/"
 _LINK = "160000"
 """The mode of a submodule's entry."""
@@ -52,12 +56,19 @@ class ItemTree:
 
 
 async def checkout(
-    mirror: Path, branch: str, start: str, place: Path, identity: Identity, *, pushed: str = ""
+    mirror: Path,
+    branch: str,
+    start: str,
+    place: Path,
+    identity: Identity,
+    *,
+    pushed: str = "",
+    anew: bool = False,
 ) -> ItemTree | GitRefusal:
     """The work tree at `place` on `branch`: the one that is there, or a new one from the branch as it stands in the
     copy, or from the commit `start` where there is no such branch. `pushed`: the item's last commit on the server. A
     branch that is not built on it is of an earlier time: it is kept below `refs/daiku/left`, and the tree made
-    anew. `exists`: the branch is in use elsewhere, or something else lies at `place`."""
+    anew; so is any other where it is to be made `anew`. `exists`: the branch is in use elsewhere, or something else lies at `place`."""
     wanted = pushed or start
     if not is_branch(branch) or (wanted and not COMMIT.fullmatch(wanted)):
         return refused("unusable")
@@ -67,8 +78,8 @@ async def checkout(
         own = OwnGit(mirror)
         there = await own.commit_of(f"refs/heads/{branch}")
         target = there or wanted
-        if pushed and there and not await own.descends(there, pushed):
-            target = pushed
+        if anew or (pushed and there and not await own.descends(there, pushed)):
+            target = wanted
         if not target:
             return refused("unusable")  # no commit at all
         if not await own.commit_of(target):
@@ -103,7 +114,7 @@ async def _made(own: OwnGit, tree: ItemTree, there: str, target: str) -> ItemTre
 
 async def snapshot(tree: ItemTree, message: str, identity: Identity) -> str | GitRefusal:
     """Make all that is not committed one commit on the item's branch; its id, empty where nothing has changed. Ignored
-    files stay out, and so do repositories within the tree and what is neither file nor link."""
+    files stay out, and so do repositories within the tree, what is neither file nor link, and what no forge takes."""
     await asyncio.to_thread(_without_old_lock, tree.notes)
     left_out = await _left_out(tree)
     if isinstance(left_out, GitRefusal):
@@ -157,18 +168,25 @@ async def _left_out(tree: ItemTree) -> list[str] | GitRefusal:
             return why
     entries = [entry.partition("\t") for entry in tracked.text.split("\0") if entry]
     links = [name for what, _, name in entries if what.startswith(_LINK)]
-    inner = [name.rstrip("/") for name in strange.text.split("\0") if name.endswith("/")]
-    odd = await asyncio.to_thread(_odd, tree.place, [name for _, _, name in entries])
-    return [*links, *inner, *odd]
+    others = [name for name in strange.text.split("\0") if name]
+    inner = [name.rstrip("/") for name in others if name.endswith("/")]
+    names = [*(name for _, _, name in entries), *(name for name in others if not name.endswith("/"))]
+    return [*links, *inner, *await asyncio.to_thread(_odd, tree.place, names)]
 
 
 def _odd(place: Path, names: list[str]) -> list[str]:
-    """Those of `names` that are neither file, folder nor link any more: a pipe, a socket."""
+    """Those of `names` that are neither file, folder nor link any more (a pipe, a socket), or larger than a forge takes:
+    to look through such a file takes git minutes, at every step."""
     found: list[str] = []
     for name in names:
         with suppress(OSError):
-            mode = os.lstat(os.path.join(place, name)).st_mode  # noqa: PTH118  # as many as there are files
-            if not (stat.S_ISREG(mode) or stat.S_ISLNK(mode) or stat.S_ISDIR(mode)):
+            there = os.lstat(os.path.join(place, name))  # noqa: PTH118  # as many as there are files
+            if stat.S_ISREG(there.st_mode) and there.st_size > LARGEST_FILE:
+                logger.warning("%s is left out of the commit: it has %d bytes", name, there.st_size)
+                found.append(name)
+            elif not (
+                stat.S_ISREG(there.st_mode) or stat.S_ISLNK(there.st_mode) or stat.S_ISDIR(there.st_mode)
+            ):
                 found.append(name)
     return found
 

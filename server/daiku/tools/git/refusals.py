@@ -51,7 +51,7 @@ def _said(kind: RefusalKind) -> Text:
 
 # What is looked for in git's own words, in lower case; the first kind that is found counts.
 _KINDS: dict[RefusalKind, tuple[str, ...]] = {
-    "full": ("no space left", "disk quota exceeded"),
+    "full": ("no space left", "disk quota exceeded", "unable to write (?:file|new index|loose object)"),
     "forbidden": ("authentication failed", "could not read (?:username|password)", "unable to get password",
                   "returned error: 40[13]", "dubious ownership"),
     "gone": ("repository '' not found", r"returned error: (?:404|410|30\d)", "does not appear to be a git repository",

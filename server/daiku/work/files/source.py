@@ -32,7 +32,7 @@ from daiku.texts.text import text
 from daiku.work.answers import refused
 from daiku.work.files.itemfile import ItemFile, read_item_file
 from daiku.work.labels import our_labels
-from daiku.work.source import CloneAccess, Strip, nothing_hidden
+from daiku.work.source import Check, CloneAccess, Strip, nothing_hidden, unchecked
 from daiku.workspace.diskio import read_bytes, replace_file
 
 logger = logging.getLogger(__name__)
@@ -96,8 +96,9 @@ class FolderSource:
         return ItemNews(wanted=True, said=tuple(said for said in _said(found) if _later(said.time, after)))
 
     async def apply(
-        self, key: ItemKey, operation: str, intent: ForgeIntent, again: bool
+        self, key: ItemKey, operation: str, intent: ForgeIntent, again: bool, check: Check = unchecked
     ) -> Outcome | ForgeRefusal:
+        check()
         match intent:
             case SetState():
                 return await self._change(key, lambda file: file.in_state(intent.state, self._labels))

@@ -15,6 +15,7 @@ from daiku.domain.items.forge import ForgeRefusal
 from daiku.texts.text import text
 from daiku.work.answers import AnyShape, Shape, one, several
 from daiku.work.github.wire import Answer, Method, Wire, unreadable
+from daiku.work.source import Check, unchecked
 
 T = TypeVar("T", bound=Shape)
 PAUSES = (0.5, 2.0)
@@ -66,14 +67,20 @@ class Calls:
         tokens: Tokens,
         repository: str,
         sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        check: Check = unchecked,
     ) -> None:
         self.repository = repository
         self.root = f"/repos/{repository}"
         self._wire = wire
         self._tokens = tokens
         self._sleep = sleep
+        self._check = check
         self.time = ""
         """The forge's clock when it answered first."""
+
+    def checked(self, check: Check) -> Calls:
+        """The same, where `check` is called directly before something is changed."""
+        return Calls(self._wire, self._tokens, self.repository, self._sleep, check)
 
     async def get(self, shape: type[AnyShape], path: str) -> AnyShape | ForgeRefusal:
         """What `path` is."""
@@ -120,6 +127,7 @@ class Calls:
         token = await self._tokens.token(self.repository)
         if isinstance(token, ForgeRefusal):
             return token
+        self._check()
         answer = await self._wire.call(method, path, token=token.get_secret_value(), data=data)
         return answer if isinstance(answer, ForgeRefusal) else _as(shape, answer.data)
 

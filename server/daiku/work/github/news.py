@@ -34,7 +34,8 @@ async def news_of(
         return said
     why = _why_unwanted(issue, labels, account)
     merged = pull is not None and bool(pull.merged_at)
-    news = ItemNews(wanted=not why, why=why, said=said, merged=merged)
+    closed = pull is not None and key.kind == "issue" and pull.state != "open" and not merged
+    news = ItemNews(wanted=not why, why=why, said=said, merged=merged, closed=closed)
     if not head:
         return news
     return await _with_checks(calls, head, news)

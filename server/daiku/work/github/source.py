@@ -20,7 +20,7 @@ from daiku.work.github.news import news_of
 from daiku.work.github.reading import Account, read_item
 from daiku.work.github.wire import SECONDS, Wire
 from daiku.work.github.writing import Writer
-from daiku.work.source import CloneAccess, NewSecret, Strip
+from daiku.work.source import Check, CloneAccess, NewSecret, Strip, unchecked
 
 
 class GitHubSource:
@@ -68,13 +68,14 @@ class GitHubSource:
         return await news_of(calls, key, after, head, self._labels, account)
 
     async def apply(
-        self, key: ItemKey, operation: str, intent: ForgeIntent, again: bool
+        self, key: ItemKey, operation: str, intent: ForgeIntent, again: bool, check: Check = unchecked
     ) -> Outcome | ForgeRefusal:
         place = await self._place(key)
         if isinstance(place, ForgeRefusal):
             return place
         calls, account = place
-        return await Writer(calls, key, self._labels, account.us).apply(operation, intent, again)
+        checked = calls.checked(check)
+        return await Writer(checked, key, self._labels, account.us).apply(operation, intent, again)
 
     async def access(self, key: ItemKey, clone_url: str) -> CloneAccess | ForgeRefusal:
         if not _is_of(self._settings.api_url, clone_url):

@@ -14,6 +14,7 @@ from daiku.domain.items.item import ItemKey
 from daiku.texts.text import text
 from daiku.work.answers import AnyShape, one, refused, several
 from daiku.work.gitlab.wire import Answer, Method, Query, Wire, unreadable
+from daiku.work.source import Check, unchecked
 
 PAUSES = (0.5, 1.0, 2.0)
 """Seconds before a read is tried again (R2.74)."""
@@ -27,11 +28,18 @@ Sleep = Callable[[float], Awaitable[None]]
 class Calls:
     """The calls about the project `repository`. Paths are below it, but those that begin with two slashes."""
 
-    def __init__(self, wire: Wire, repository: str, sleep: Sleep = asyncio.sleep) -> None:
+    def __init__(
+        self, wire: Wire, repository: str, sleep: Sleep = asyncio.sleep, check: Check = unchecked
+    ) -> None:
         self._wire = wire
         self.repository = repository
         self._root = f"/projects/{quote(repository, safe='')}"
         self._sleep = sleep
+        self._check = check
+
+    def checked(self, check: Check) -> Calls:
+        """The same, where `check` is called directly before something is changed."""
+        return Calls(self._wire, self.repository, self._sleep, check)
 
     async def get(self, shape: type[AnyShape], path: str, query: Query = NOTHING) -> AnyShape | ForgeRefusal:
         """What `path` is."""
@@ -75,6 +83,7 @@ class Calls:
         """Change something. Nothing is tried again: whether a call without an answer was heard is looked up first."""
         if (wrong := self._no_project()) is not None:
             return wrong
+        self._check()
         answer = await self._wire.call(method, self._path(path), NOTHING, dict(data))
         done = answer if isinstance(answer, ForgeRefusal) else _one(shape, answer.data)
         # Whether it was done is not known where the answer cannot be read: it is looked up as after none at all.

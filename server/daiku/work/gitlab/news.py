@@ -70,6 +70,7 @@ async def news_of(
         checks=checks,
         failed=failed,
         merged=request is not None and request.state == "merged",
+        closed=request is not None and key.kind == "issue" and request.state == "closed",
     )
 
 

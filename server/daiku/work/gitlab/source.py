@@ -23,7 +23,7 @@ from daiku.work.gitlab.people import People
 from daiku.work.gitlab.read import read_item
 from daiku.work.gitlab.shapes import User
 from daiku.work.gitlab.wire import Wire
-from daiku.work.source import CloneAccess, Strip, nothing_hidden
+from daiku.work.source import Check, CloneAccess, Strip, nothing_hidden, unchecked
 
 
 class GitLabSource:
@@ -68,13 +68,13 @@ class GitLabSource:
         return await news_of(calls, people, key, after, head, self._labels, self._settings.bot, self._strip)
 
     async def apply(
-        self, key: ItemKey, operation: str, intent: ForgeIntent, again: bool
+        self, key: ItemKey, operation: str, intent: ForgeIntent, again: bool, check: Check = unchecked
     ) -> Outcome | ForgeRefusal:
         calls = self._calls(key.repository)
         people = await self._people(calls)
         if isinstance(people, ForgeRefusal):
             return people
-        return await Applier(calls, people, key, self._labels).apply(operation, intent, again)
+        return await Applier(calls.checked(check), people, key, self._labels).apply(operation, intent, again)
 
     async def access(self, key: ItemKey, clone_url: str) -> CloneAccess | ForgeRefusal:
         try:
