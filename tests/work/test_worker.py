@@ -16,9 +16,11 @@ from typing import Any
 import pytest
 
 from daiku.work.processing import folder_of
+from tests.cli.test_terminal import Open, at_terminal
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.slow
+__all__ = ["at_terminal"]
 
 MEND: list[dict[str, Any]] = [
     {
@@ -179,6 +181,8 @@ def test_a_question_waits_in_the_file_and_the_answer_there_goes_on(lab: Lab) -> 
     code, told = lab.work()
     assert (code, told[-1]["state"]) == (0, "waiting")
     assert "Which colour?" in path.read_text("utf-8")
+    assert "remove the label `coding agent paused`" in path.read_text("utf-8")
+    assert "files:paint paint it\n" in lab.daiku("sessions", "list")[1]
     assert lab.work() == (0, [])
     path.write_text(path.read_text("utf-8") + "\nblue\n", "utf-8")
     code, told = lab.work()
@@ -231,6 +235,15 @@ def test_sigterm_gives_the_item_back_within_ten_seconds_and_it_is_taken_up_again
     process.communicate()
     assert lab.shown("files:slow")["state"] == "queued"
     assert lab.work()[1][-1]["state"] == "done"
+
+
+def test_at_a_terminal_it_says_that_it_looks_and_how_it_is_ended(lab: Lab, at_terminal: Open) -> None:
+    argv = ("worker", "--source", "files", "--dir", str(lab.root / "items"))
+    with at_terminal(*argv, lines=[]) as screen:
+        screen.until("Looking for items every 60 s. Ctrl-C gives back")
+        screen.process.send_signal(signal.SIGINT)
+        screen.until("Stopping: ")
+        assert screen.end() == 0
 
 
 def test_two_workers_at_a_time_work_each_item_once(lab: Lab) -> None:

@@ -269,6 +269,19 @@ def test_secrets_are_taken_out_of_what_is_added_and_that_is_said(daiku: Daiku, p
     assert SECRET not in daiku("playbook", "show", "env-00001", "--json").out
 
 
+def test_the_help_tells_of_each_command_in_whole_sentences(daiku: Daiku, playbooks: Playbooks) -> None:
+    told = " ".join(daiku("playbook").out.split())
+    assert "with it and without, and keep or refuse it by a rule." in told
+    assert "..." not in told
+
+
+def test_where_nothing_comes_by_standard_input_it_is_a_text_that_is_missing(
+    daiku: Daiku, playbooks: Playbooks
+) -> None:
+    done = daiku("playbook", "add", "--section", "environment", "-", stdin=b"\n")
+    assert (done.code, done.err) == (2, "daiku: A lesson needs a text.\n")
+
+
 def test_a_text_is_read_from_standard_input(daiku: Daiku, playbooks: Playbooks) -> None:
     done = daiku("playbook", "add", "--section", "environment", "-", stdin="一行\n二行\n".encode())
     assert done.code == 0

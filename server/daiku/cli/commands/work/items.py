@@ -22,6 +22,8 @@ from daiku.texts.terminal import localize, say
 
 HEARD_SECONDS = 2.0
 """How long to wait until a pause is heard."""
+BESIDE_TITLE = 32
+"""Columns of an item's line beside its name and title: when it changed, how it stands, and what lies between."""
 STATE_COLOURS: dict[ItemState, Colour] = {
     "processing": "cyan",
     "paused": "yellow",
@@ -80,6 +82,7 @@ def show(item: str, folder: str | None, as_json: bool) -> None:  # click's flag
         say("work.created"): _minute(found.created_at),
         say("work.updated"): _minute(found.updated_at),
         say("work.why"): localize(found.error),
+        say("work.waits"): say("work.answer") if found.state == "waiting" else "",
     }
     for name, value in facts.items():
         if value:
@@ -137,7 +140,7 @@ def _items(folder: str | None) -> Generator[ItemStore]:
 def _line(item: WorkItem, out: Terminal, width: int) -> str:
     """An item in one line: its name, when it changed, how it stands, its title."""
     state = out.paint(f"{item.state:<10}", STATE_COLOURS.get(item.state, "dim"))
-    title = clip(safe(item.title), max(20, out.width - width - 30)) if out.live else safe(item.title)
+    title = clip(safe(item.title), max(20, out.width - width - BESIDE_TITLE)) if out.live else safe(item.title)
     return f"{safe(item.item):<{width}}  {_minute(item.updated_at)}  {state}  {title}".rstrip()
 
 
