@@ -140,7 +140,9 @@ def _items(folder: str | None) -> Generator[ItemStore]:
 def _line(item: WorkItem, out: Terminal, width: int) -> str:
     """An item in one line: its name, when it changed, how it stands, its title."""
     state = out.paint(f"{item.state:<10}", STATE_COLOURS.get(item.state, "dim"))
-    title = clip(safe(item.title), max(20, out.width - width - BESIDE_TITLE)) if out.live else safe(item.title)
+    title = (
+        clip(safe(item.title), max(20, out.width - width - BESIDE_TITLE)) if out.live else safe(item.title)
+    )
     return f"{safe(item.item):<{width}}  {_minute(item.updated_at)}  {state}  {title}".rstrip()
 
 
