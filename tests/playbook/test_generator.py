@@ -283,7 +283,7 @@ class TestFlow:
         assert made.reasoning_steps == [
             "Lessons in the playbook: 2.",
             "Lessons that fit: 1 (batc-00001).",
-            "Built the prompt from the template of “appworld”.",
+            "Built the prompt for the dataset “appworld”.",
             "The model's reply: 19 characters.",
             "The reply names batc-00001.",
         ]

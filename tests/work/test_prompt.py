@@ -57,6 +57,19 @@ def test_what_is_not_believed_cannot_leave_its_fence(language: str) -> None:
     assert "Also for pears." in rest.rsplit("</data>", 2)[1]
 
 
+@for_each("language", ["en", "ja"])
+def test_who_asked_for_it_is_told_where_that_is_known(language: str) -> None:
+    with Prompts(language=language).active():
+        said = item_prompt(WHOLE.model_copy(update={"asked_by": "bea"}))
+        of_nobody = item_prompt(WHOLE.model_copy(update={"asked_by": ""}))
+    first, rest = said.split("\n", 1)
+    unsaid, same = of_nobody.split("\n", 1)
+    assert rest == same
+    assert "bea" in first
+    assert first.startswith(unsaid)
+    assert "  " not in first + unsaid
+
+
 def test_a_long_item_is_cut_and_only_the_latest_comments_are_told() -> None:
     comments = tuple(ItemComment(author=f"a{n}", text="x" * 50_000) for n in range(100))
     said = item_prompt(WHOLE.model_copy(update={"data": "y" * 1_000_000, "comments": comments}))

@@ -16,9 +16,11 @@ from typing import Any
 import pytest
 
 from daiku.work.processing import folder_of
+from tests.cli.test_terminal import Open, at_terminal
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.slow
+__all__ = ["at_terminal"]
 
 MEND: list[dict[str, Any]] = [
     {
@@ -160,6 +162,33 @@ def test_without_a_source_it_is_said_what_to_do(lab: Lab) -> None:
     assert err.count("\n") == 1
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "told"),
+    [
+        ("DAIKU_GITHUB__REPOSITORIES", "owner", "github.repositories: owner is not the name of a repository"),
+        ("DAIKU_GITLAB__PROJECTS", "group/name,3", "gitlab.projects: 3 is not the name of a repository"),
+    ],
+)
+def test_a_setting_that_names_no_repository_is_said(
+    lab: Lab, monkeypatch: pytest.MonkeyPatch, name: str, value: str, told: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    monkeypatch.setenv("GITHUB_TOKEN", "ghp_canary")
+    code, out, err = lab.daiku("worker", "--once")
+    assert (code, out) == (2, "")
+    assert told in err
+    assert err.count("\n") == 1
+
+
+def test_files_are_worked_in_a_repository_and_elsewhere_none_is_taken(lab: Lab) -> None:
+    path = lab.item("mend")
+    before = path.read_text("utf-8")
+    code, out, err = lab.daiku(*lab.once, "-C", str(lab.root / "home"))
+    assert (code, out) == (2, "")
+    assert "lies in no git repository" in err
+    assert path.read_text("utf-8") == before
+
+
 def test_an_item_whose_model_fails_is_told_as_failed_and_ends_with_1(lab: Lab) -> None:
     lab.script({"error": {"kind": "auth"}})
     path = lab.item("mend")
@@ -179,6 +208,8 @@ def test_a_question_waits_in_the_file_and_the_answer_there_goes_on(lab: Lab) -> 
     code, told = lab.work()
     assert (code, told[-1]["state"]) == (0, "waiting")
     assert "Which colour?" in path.read_text("utf-8")
+    assert "remove the label `coding agent paused`" in path.read_text("utf-8")
+    assert "files:paint paint it\n" in lab.daiku("sessions", "list")[1]
     assert lab.work() == (0, [])
     path.write_text(path.read_text("utf-8") + "\nblue\n", "utf-8")
     code, told = lab.work()
@@ -231,6 +262,15 @@ def test_sigterm_gives_the_item_back_within_ten_seconds_and_it_is_taken_up_again
     process.communicate()
     assert lab.shown("files:slow")["state"] == "queued"
     assert lab.work()[1][-1]["state"] == "done"
+
+
+def test_at_a_terminal_it_says_that_it_looks_and_how_it_is_ended(lab: Lab, at_terminal: Open) -> None:
+    argv = ("worker", "--source", "files", "--dir", str(lab.root / "items"), "-C", str(lab.root / "repo"))
+    with at_terminal(*argv, lines=[]) as screen:
+        screen.until("Looking for items every 60 s. Ctrl-C gives back")
+        screen.process.send_signal(signal.SIGINT)
+        screen.until("Stopping: ")
+        assert screen.end() == 0
 
 
 def test_two_workers_at_a_time_work_each_item_once(lab: Lab) -> None:

@@ -96,6 +96,14 @@ def place_options(command: F) -> F:
 
 def prompt_text(words: tuple[str, ...]) -> str:
     """The prompt from the command line, or from stdin for `-`. Raises UsageError."""
+    text = given_text(words)
+    if not text.strip() or "\0" in text:
+        raise usage(say("error.prompt_empty"))
+    return text
+
+
+def given_text(words: tuple[str, ...]) -> str:
+    """What was said on the command line, or stands in stdin for `-`; it may be empty. Raises UsageError."""
     text = " ".join(words)
     if words == ("-",):
         data = sys.stdin.buffer.read(MAX_PROMPT + 1)
@@ -109,6 +117,4 @@ def prompt_text(words: tuple[str, ...]) -> str:
         text.encode("utf-8")
     except UnicodeEncodeError:
         raise usage(say("error.prompt_utf8", where="PROMPT")) from None
-    if not text.strip() or "\0" in text:
-        raise usage(say("error.prompt_empty"))
     return text

@@ -58,6 +58,8 @@ class RunRequest:
     """The lessons of the playbook that `told` holds; None: those that fit `text` are looked for."""
     tainted: bool = False
     """`text` holds words of strangers: nothing counts as asked for by a person, from the first call on."""
+    title: str = ""
+    """What a new session is called; empty: the first line of `text`."""
 
 
 async def locate_grant(grant: EditGrant | None, workspace: Workspace) -> EditPlace | None:

@@ -82,7 +82,7 @@ class Runs:
         try:
             state = self._close_open_run(session, listen) if request.session else State()
             log = open_log(services, agent, long_id("run"), session, state, listen)
-            title = request.text.strip().split("\n", 1)[0][:TITLE_LIMIT]
+            title = (request.title or request.text).strip().split("\n", 1)[0][:TITLE_LIMIT]
             services.journal.note_status(session, "running", model.name if model else "", title)
             first = await opening_events(services, agent, begin, state, session, model)
             limits = request.limits or services.config.limits

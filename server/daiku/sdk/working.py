@@ -17,7 +17,7 @@ from daiku.core.guard.redact import Redactor
 from daiku.core.work.hidden import strip_hidden
 from daiku.dataclass import dataclass
 from daiku.domain.errors import DaikuError, Failure, UsageError
-from daiku.domain.items.item import SourceName, WorkItem
+from daiku.domain.items.item import SourceName, WorkItem, read_key
 from daiku.domain.runs import RunResult
 from daiku.llm.adapter import RetryPolicy
 from daiku.llm.model import Models
@@ -37,6 +37,7 @@ from daiku.work.record import Claim, ItemRecord
 from daiku.work.source import Source
 from daiku.work.workers.worker import Worker, WorkerParts, own_worker
 from daiku.workspace.disk import DiskWorkspace
+from daiku.workspace.repository import may_be_repository
 
 logger = logging.getLogger(__name__)
 TOKENS = (
@@ -77,6 +78,8 @@ def sources_of(work: Work) -> Mapping[SourceName, Source]:
     if work.only == "files" or (work.only is None and work.items is not None):
         if work.items is None:
             raise _usage(text("worker.needs_dir"))
+        if not may_be_repository(work.folder):
+            raise _usage(text("worker.no_repository", folder=str(work.folder)))
         labels, language = config.work.labels, work.language
         return {"files": FolderSource(work.items, work.folder, labels, strip_hidden, language)}
     found: dict[SourceName, Source] = {}
@@ -91,6 +94,7 @@ def sources_of(work: Work) -> Mapping[SourceName, Source]:
 
 def _github(work: Work) -> Source:
     settings = work.config.github
+    _check_names("github", "github.repositories", settings.repositories, "owner/name")
     name = settings.app_key_env if settings.app_id else settings.token_env
     if not work.environ.get(name, "").strip():
         raise _usage(text("worker.needs_token", name=name, forge="GitHub"))
@@ -103,6 +107,7 @@ def _github(work: Work) -> Source:
 
 def _gitlab(work: Work) -> Source:
     settings = work.config.gitlab
+    _check_names("gitlab", "gitlab.projects", settings.projects, "group/name")
     token = work.environ.get(settings.token_env, "").strip()
     if not token:
         raise _usage(text("worker.needs_token", name=settings.token_env, forge="GitLab"))
@@ -111,6 +116,13 @@ def _gitlab(work: Work) -> Source:
     except ModuleNotFoundError as missing:
         raise _without_extra(missing, "GitLab") from missing
     return GitLabSource(settings, SecretStr(token), work.config.work.labels, strip=strip_hidden)
+
+
+def _check_names(source: SourceName, setting: str, names: tuple[str, ...], example: str) -> None:
+    """Raises UsageError for the first that can name no repository: it would be looked through by nobody."""
+    for name in names:
+        if read_key(f"{source}:{name}#1") is None:
+            raise _usage(text("worker.no_name", setting=setting, name=name, example=example))
 
 
 async def work_items(

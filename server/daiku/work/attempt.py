@@ -25,6 +25,7 @@ from daiku.settings.config import Config
 from daiku.texts.text import text
 from daiku.work.intents import IntentStore
 from daiku.work.items import ItemStore
+from daiku.work.labels import label_of
 from daiku.work.prompt import ItemComment, ItemPrompt, item_prompt
 from daiku.work.record import PAUSES, Claim, ClaimLost, ItemRecord
 
@@ -161,6 +162,7 @@ class Attempt:
             approvals="work",
             limits=limits,
             tainted=True,
+            title=f"{record.item} {record.claim.title if record.claim is not None else ''}",
         )
 
     def _left(self, record: ItemRecord) -> float:
@@ -226,7 +228,7 @@ class Attempt:
 
     def _show(self, standing: Standing, usage: Usage = NOTHING_USED) -> None:
         """Have the one comment of progress say how the item stands."""
-        label = self.config.work.labels.processing
+        label = label_of(self.config.work.labels, standing)
         shown = Progress(standing, self.plan, self.steps, usage, label)
         self._want("progress", ShowProgress(text=progress_comment(shown, self.language)))
 

@@ -244,7 +244,7 @@ def test_what_was_shown_of_an_earlier_text_is_told_and_not_counted(
     other = Delta(id="", type="update", bullet_id="env-00001", content="Indent with four blanks.")
     playbooks.repository.apply(other)
     shown = daiku("playbook", "show", "env-00001")
-    assert "helpful: 0 times, harmful 0 times" in shown.out
+    assert "helpful: 0, harmful: 0" in shown.out
     assert "helpful (its edits were kept)  [of an earlier text, not counted]" in shown.out
     (told,) = json.loads(daiku("playbook", "show", "env-00001", "--json").out)["observations"]
     assert (told["version"], told["counted"]) == (1, False)
@@ -267,6 +267,18 @@ def test_secrets_are_taken_out_of_what_is_added_and_that_is_said(daiku: Daiku, p
     assert (done.code, done.out) == (0, "env-00001\n")
     assert done.err == "Secrets were taken out of the text.\n"
     assert SECRET not in daiku("playbook", "show", "env-00001", "--json").out
+
+
+def test_the_help_tells_of_each_command_in_whole_sentences(daiku: Daiku, playbooks: Playbooks) -> None:
+    told = " ".join(daiku("playbook").out.split())
+    assert "with it and without, and keep or refuse it by a rule." in told
+
+
+def test_where_nothing_comes_by_standard_input_it_is_a_text_that_is_missing(
+    daiku: Daiku, playbooks: Playbooks
+) -> None:
+    done = daiku("playbook", "add", "--section", "environment", "-", stdin=b"\n")
+    assert (done.code, done.err) == (2, "daiku: A lesson needs a text.\n")
 
 
 def test_a_text_is_read_from_standard_input(daiku: Daiku, playbooks: Playbooks) -> None:

@@ -89,6 +89,10 @@ def test_a_dry_run_says_what_it_would_cost_and_runs_nothing(
     assert done.code == 0
     assert done.out.startswith("The rule: each change is tried on at most 8 runs on record, 2 times with it")
     assert "At most 32 trials, likely for $0.3200." in done.out
+    lines = done.out.splitlines()
+    (where,) = (number for number, line in enumerate(lines) if line.startswith("r1  add to "))
+    assert lines[where + 1].startswith("  " + GOOD[:10])
+    assert lines[where + 2].startswith("  runs on record to try it on: 8; at most 32 trials")
     plan = json.loads(daiku("playbook", "adapt", "--dry-run", "--json").out)
     assert (plan["trials"], len(plan["cases"]), plan["mostCases"]) == (48, 12, 12)
     assert all(each["heldOut"] for each in plan["cases"])

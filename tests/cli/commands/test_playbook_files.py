@@ -167,7 +167,7 @@ def test_what_could_not_be_read_is_told(daiku: Daiku, store: PlaybookStore, tmp_
         "Added: 1",
         "b-2 has a new id: misc-00001",
         "Lesson 1 of the file was not taken: A text of 4001 characters is too long for a lesson: 4000 are the most.",
-        "1 lines are part of no lesson and were left out (lines 1)",
+        "Lines that are part of no lesson were left out: 1 (lines 1)",
         "Secrets were taken out of 1 of them.",
     ]
     assert SECRET not in str(store.load())

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from daiku.cli.commands.work import items as shown_items
+from daiku.cli.display.term import Terminal, columns
 from daiku.domain.items.forge import FoundItem
 from daiku.domain.items.item import ItemKey, ItemProgress
 from daiku.settings import home
@@ -22,6 +24,7 @@ from tests.conftest import ROOT
 
 ISSUE = ItemKey(source="gitlab", kind="issue", repository="group/name", name="3")
 FILE = ItemKey(source="files", kind="file", name="mend")
+LONG = ItemKey(source="files", kind="file", name="long")
 
 
 @pytest.fixture
@@ -46,6 +49,25 @@ def test_they_are_listed_by_name_state_and_title_with_nothing_for_the_terminal_t
     assert [line.split()[0] for line in shown] == ["files:mend", "gitlab:group/name#3"]
     assert shown[0].endswith(r"processing Mend \x1b[31mthe test")
     assert shown[1].endswith("queued Add a discount")
+
+
+def test_at_a_terminal_each_of_them_is_one_line(
+    daiku: Daiku, items: ItemStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    items.add(FoundItem(key=LONG, title="とても長い題名 with a tail " * 10))
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(shown_items, "terminal", lambda stream: Terminal(stream, live=True, colours=False))
+    lines = daiku("work", "list").out.splitlines()
+    assert len(lines) == 3
+    assert [columns(line) in (79, 80) for line in lines if "…" in line] == [True]
+
+
+def test_one_that_waits_is_shown_with_how_to_answer(daiku: Daiku, items: ItemStore) -> None:
+    record = items.record(str(FILE))
+    assert record is not None
+    items.change(Claim(str(FILE), record.fence), state="waiting")
+    assert "  waits for: an answer: write it below the question" in daiku("work", "show", str(FILE)).out
+    assert "waits for" not in daiku("work", "show", str(ISSUE)).out
 
 
 def test_as_json_the_list_is_one_list_of_items_in_camel_case(daiku: Daiku, items: ItemStore) -> None:

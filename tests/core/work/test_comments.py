@@ -7,6 +7,7 @@ from daiku.core.work.comments import (
     Ending,
     Outcome,
     Progress,
+    Standing,
     approval_comment,
     final_comment,
     progress_comment,
@@ -47,6 +48,14 @@ def test_progress_is_a_checklist_of_the_plan_with_what_came_later_apart() -> Non
         "repository are read while it goes on."
     )
     assert "*進捗: 2/4 (50%)*" in progress_comment(told, "ja")
+
+
+@for_each("standing", ["done", "failed", "stopped"])
+def test_of_work_that_is_over_nothing_says_that_it_goes_on(standing: Standing) -> None:
+    told = progress_comment(Progress(standing, plan=PLAN, label="coding agent"), "en")
+    assert "Daiku worked on this" in told
+    assert "is working" not in told
+    assert "To stop the work" not in told
 
 
 def test_before_there_is_a_plan_the_comment_says_so() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from daiku.cli.display.term import Colour, Terminal, clip, safe, to_the_minute
+from daiku.cli.display.term import Colour, Terminal, clip, columns, safe, to_the_minute
 from daiku.domain.playbook import Tried
 from daiku.sdk.adapting.report import Adaptation, AdaptationPlan, Candidate, Outcome, Result, TrialMade
 from daiku.texts.terminal import localize, say
@@ -36,17 +36,23 @@ def plan_lines(plan: AdaptationPlan, max_cost: float | None, out: Terminal) -> I
 
 def case_lines(plan: AdaptationPlan, out: Terminal) -> Iterator[str]:
     """The runs on record that can be done again, those that judge and those that teach."""
+    judges, teaches = say("adapt.judges"), say("adapt.teaches")
+    width = max(columns(judges), columns(teaches))
     for each in plan.cases:
-        side = say("adapt.judges") if each.held_out else say("adapt.teaches")
-        about = clip(safe(each.question), TEXT)
-        yield f"  {out.paint(side, 'dim')}  {safe(each.session)}  {_usd(each.cost)}  {about}"
+        side = judges if each.held_out else teaches
+        side = out.paint(side + " " * (width - columns(side)), "dim")
+        head = f"  {side}  {safe(each.session)}  {_usd(each.cost)}  "
+        left = max(20, out.width - columns(safe(each.session)) - width - 14) if out.live else TEXT
+        yield head + clip(safe(each.question), left)
 
 
 def _candidate(found: Candidate, out: Terminal) -> Iterator[str]:
     delta = found.delta
     kind = say(f"playbook.type.{delta.type}")
-    content = clip(safe(delta.content or delta.bullet_id), TEXT)
-    yield f"{out.paint(safe(delta.id), 'bold')}  {kind}  {content}"
+    name = safe(delta.bullet_id) if delta.bullet_id and delta.type != "add" else safe(delta.section)
+    yield f"{out.paint(safe(delta.id), 'bold')}  {kind} {name}".rstrip()
+    if delta.content:
+        yield f"  {clip(safe(delta.content), out.width - 2 if out.live else TEXT)}"
     if found.why_not is not None:
         yield f"  {out.paint(_why_not(found), 'dim')}"
         return

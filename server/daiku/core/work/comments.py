@@ -70,7 +70,8 @@ class Ending:
 def progress_comment(progress: Progress, language: str) -> str:
     """The one comment that is edited in place: the plan as a checklist, what is done now, what it cost, how to stop it
     (S2P.10, S2P.13)."""
-    said = joined("paragraphs", [text("comment.title"), *_plan(progress), *_foot(progress)])
+    title = text("comment.title" if progress.standing in _WORKING else "comment.title_over")
+    said = joined("paragraphs", [title, *_plan(progress), *_foot(progress)])
     return bounded(f"{PROGRESS_MARK}\n{render(said, language)}")
 
 

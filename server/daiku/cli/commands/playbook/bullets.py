@@ -22,14 +22,22 @@ from daiku.cli.commands.playbook.opening import (
 )
 from daiku.cli.commands.playbook.reviewing import review
 from daiku.cli.display.term import safe, terminal, to_the_minute
-from daiku.cli.options import place_options, prompt_text
+from daiku.cli.options import given_text, place_options
 from daiku.core.playbook.sections import SECTIONS
 from daiku.core.playbook.textform import by_section
 from daiku.domain.playbook import PlaybookScope
 from daiku.texts.terminal import say
 
 
-@click.group(help=say("help.playbook"), invoke_without_command=True)
+class WholeHelpGroup(click.Group):
+    """Lists its commands with the whole sentence of each; click would cut the longer ones."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, self.commands[name].help or "") for name in self.list_commands(ctx)])
+
+
+@click.group(cls=WholeHelpGroup, help=say("help.playbook"), invoke_without_command=True)
 @click.pass_context
 def playbook(ctx: click.Context) -> None:
     if ctx.invoked_subcommand is None:
@@ -144,7 +152,7 @@ def add(
     folder: str | None,
     as_json: bool,  # click's flag
 ) -> None:
-    content = (prompt_text(words) if words == ("-",) else " ".join(words)).strip("\n")
+    content = given_text(words).strip("\n")
     with desk_in(folder) as desk:
         made = desk.add(section, content, scope, keywords, propose=propose)
     tell_redacted(made.redacted)

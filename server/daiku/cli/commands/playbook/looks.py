@@ -33,7 +33,7 @@ def bullet_line(bullet: Bullet, out: Terminal, *, resting: bool, score: str = ""
         say("playbook.resting") if resting and bullet.active else "",
     ]
     note = "".join(f"({each}) " for each in notes if each)
-    head = "  ".join(part for part in (f"{safe(bullet.id):<11}", score, f"{known:<7}") if part)
+    head = "  ".join(part for part in (f"{safe(bullet.id):<12}", score, f"{known:<7}") if part)
     content = " ".join(safe(bullet.content).split())
     if out.live:
         content = clip(content, max(20, out.width - columns(head) - columns(note) - 4))

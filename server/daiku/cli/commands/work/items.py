@@ -23,6 +23,8 @@ from daiku.texts.terminal import localize, say
 
 HEARD_SECONDS = 2.0
 """How long to wait until a pause is heard."""
+BESIDE_TITLE = 32
+"""Columns of an item's line beside its name and title: when it changed, how it stands, and what lies between."""
 STATE_COLOURS: dict[ItemState, Colour] = {
     "processing": "cyan",
     "paused": "yellow",
@@ -79,6 +81,7 @@ def show(item: str, folder: str | None, as_json: bool) -> None:  # click's flag
         say("work.created"): to_the_minute(found.created_at),
         say("work.updated"): to_the_minute(found.updated_at),
         say("work.why"): localize(found.error),
+        say("work.waits"): say("work.answer") if found.state == "waiting" else "",
     }
     for name, value in facts.items():
         if value:
@@ -133,5 +136,7 @@ def _items(folder: str | None) -> Generator[ItemStore]:
 def _line(item: WorkItem, out: Terminal, width: int) -> str:
     """An item in one line: its name, when it changed, how it stands, its title."""
     state = out.paint(f"{item.state:<10}", STATE_COLOURS.get(item.state, "dim"))
-    title = clip(safe(item.title), max(20, out.width - width - 30)) if out.live else safe(item.title)
+    title = (
+        clip(safe(item.title), max(20, out.width - width - BESIDE_TITLE)) if out.live else safe(item.title)
+    )
     return f"{safe(item.item):<{width}}  {to_the_minute(item.updated_at)}  {state}  {title}".rstrip()

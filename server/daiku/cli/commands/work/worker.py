@@ -80,6 +80,8 @@ async def _worked(work: Work, *, once: bool) -> int:
     sources = sources_of(work)
     stopping = asyncio.Event()
     restore = on_interrupt(partial(_stop, stopping))
+    if not once:
+        _tell_person("worker.begun", seconds=work.config.work.poll_seconds)
     try:
         return 0 if await work_items(work, sources, stopping, once=once) else FAILED
     finally:
@@ -91,6 +93,15 @@ def _stop(stopping: asyncio.Event) -> None:
     if stopping.is_set():
         os._exit(CANCELLED)
     stopping.set()
+    _tell_person("worker.stopping")
+
+
+def _tell_person(key: str, **values: object) -> None:
+    """What whoever looks on is told; cron mails and the logs of a service have nothing of it."""
+    people = human_stream()
+    if people.live:
+        with suppress(OSError):
+            people.write(say(key, **values) + "\n")
 
 
 async def _attempt(where: Path, claim: Claim, place: Path) -> int:
