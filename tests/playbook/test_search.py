@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import threading
 from collections.abc import Sequence
 
 import pytest
@@ -11,6 +13,7 @@ from daiku.core.retrieval.vectors import Vector, whole_vector
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import Failure, LLMError
 from daiku.domain.playbook import Bullet, Playbook, SearchQuery
+from daiku.playbook.index import vectors
 from daiku.playbook.search import PlaybookSearch, search_of
 from daiku.settings import from_mapping
 from daiku.texts.text import Text, text
@@ -165,6 +168,53 @@ def test_a_model_is_not_believed_in_a_language_in_which_it_finds_everything_alik
     assert not {*STRANGERS} & {*english.asked[0]}
     assert (found("海の俳句"), found("試験を速く"), found("ice")) == ([], ["3"], ["2"])
     assert [sum(each in asked for asked in english.asked) for each in STRANGERS] == [1] * len(STRANGERS)
+
+
+class Slow(Meanings):
+    """It answers when it is let."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_answer = threading.Event()
+        self.answered = threading.Event()
+
+    async def embed(self, texts: Sequence[str]) -> list[Vector]:
+        await asyncio.to_thread(self.may_answer.wait)
+        return await super().embed(texts)
+
+    async def aclose(self) -> None:
+        self.answered.set()
+
+
+def test_a_provider_that_does_not_answer_is_waited_for_once_and_what_comes_late_is_there_for_the_next_search(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A server that is down or still loads its model must not keep every run from its lessons: words find them meanwhile."""
+    waits: list[float] = []
+    look = vectors.ServiceVectors._look
+
+    def noted(self: vectors.ServiceVectors, seconds: float) -> None:
+        waits.append(seconds)
+        look(self, seconds)
+
+    monkeypatch.setattr(vectors.ServiceVectors, "_look", noted)
+    monkeypatch.setattr(vectors, "WAITED_SECONDS", 0.01)
+    slow = Slow()
+    search = PlaybookSearch(slow)
+
+    def vector_scores(question: str) -> list[float]:
+        return [hit.vector_score for hit in search.search(SearchQuery(query_text=question), COLD)]
+
+    assert vector_scores("snow falls") == [0.0]
+    assert vector_scores("snow") == [0.0]
+    assert waits == [0.0, 0.01, 0.0, 0.0]
+    slow.may_answer.set()
+    assert slow.answered.wait(10)
+    while (pending := search._vectors._asked) is not None and not pending.vectors.done():
+        pending.vectors.result(10)
+    monkeypatch.setattr(vectors, "WAITED_SECONDS", 10.0)
+    assert vector_scores("snow falls") == [1.0, 0.0]
+    assert slow.asked == [["snow falls", "fire burns"]]
 
 
 def test_the_settings_name_the_embedder() -> None:

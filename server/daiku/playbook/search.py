@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Protocol
@@ -12,12 +11,13 @@ from daiku.core.playbook.ranking import Question, Scored, search, text_of
 from daiku.core.playbook.relevance import STRANGERS, Asked, is_related, least_alike
 from daiku.core.retrieval.hashed import hashed_vector
 from daiku.core.retrieval.vectors import Vector
-from daiku.domain.errors import DaikuError, LLMError
+from daiku.domain.errors import DaikuError
 from daiku.domain.playbook import Bullet, BulletHit, Playbook, SearchQuery, confidence
 from daiku.llm.embedder import Embedder, HashedWords
 from daiku.playbook.index.source import Embedded, Source
 from daiku.playbook.index.stored import StoredSource
 from daiku.playbook.index.value import ValueSource
+from daiku.playbook.index.vectors import ServiceVectors
 from daiku.playbook.store import PlaybookStore
 
 if TYPE_CHECKING:
@@ -29,8 +29,6 @@ LONGEST_QUESTION = 4_000
 """Characters of a question that are looked for."""
 AT_ONCE = 64
 """Bullets for which a service is asked in one search; the others are found by their words until they have vectors."""
-MOST_VECTORS = 500
-"""Texts whose vectors a service is asked for once, while this process lives."""
 
 
 class Loads(Protocol):
@@ -50,7 +48,7 @@ class PlaybookSearch:
             raise ValueError(f"alpha is between 0 and 1, not {alpha}")
         self._embedder = embedder or HashedWords()
         self._alpha = alpha
-        self._vectors: dict[str, Vector] = {}
+        self._vectors = ServiceVectors(self._embedder)
         self._strangers: Sequence[Vector] = ()
         self._last: ValueSource | None = None
         self._stored = WeakKeyDictionary[PlaybookStore, StoredSource]()
@@ -60,8 +58,8 @@ class PlaybookSearch:
     ) -> list[BulletHit]:
         """The active bullets that fit best, at most `top_k` (R3.46), none for an empty playbook (R3.41). Bullets below
         the least confidence are left out; `resting`: they are found too, marked as resting, to be shown to a person.
-        `related`: only those that have to do with the question at all, which may be none. Where
-        the embedder is a service this waits for it."""
+        `related`: only those that have to do with the question at all, which may be none. Where the embedder is a service this
+        waits for it, for a while."""
         source = self._source(playbook)
         while True:
             try:
@@ -139,17 +137,11 @@ class PlaybookSearch:
         if isinstance(self._embedder, HashedWords):
             return Embedded(hashed_vector(asked), [hashed_vector(each) for each in texts])
         beside = STRANGERS if related and not self._strangers else ()
-        missing = [each for each in dict.fromkeys((asked, *texts, *beside)) if each not in self._vectors]
-        try:
-            found = dict(zip(missing, _waited_for(self._embedder, missing), strict=True))
-        except LLMError as wrong:
-            logger.warning("lessons are searched by words only: %s", wrong.failure.message)
+        known = self._vectors.of((asked, *texts, *beside))
+        if known is None:
             return None
-        known = {**self._vectors, **found}
-        made = Embedded(known[asked], [known[each] for each in texts])
         self._strangers = [known[each] for each in beside] or self._strangers
-        self._vectors = dict(list(known.items())[-MOST_VECTORS:])
-        return made
+        return Embedded(known[asked], [known[each] for each in texts])
 
 
 def search_of(config: Config) -> PlaybookSearch:
@@ -159,20 +151,6 @@ def search_of(config: Config) -> PlaybookSearch:
     from daiku.llm.embed import embedder_of  # when used
 
     return PlaybookSearch(embedder_of(config.memory.embedder, config.llm), alpha=config.playbook.alpha)
-
-
-def _waited_for(embedder: Embedder, texts: list[str]) -> list[Vector]:
-    """The vectors of a service, asked in a thread of its own: a loop may run in this one. Raises LLMError."""
-    from concurrent.futures import ThreadPoolExecutor  # when used
-
-    async def embedded() -> list[Vector]:
-        try:
-            return await embedder.embed(texts)
-        finally:
-            await embedder.aclose()
-
-    with ThreadPoolExecutor(1, "daiku playbook") as apart:
-        return apart.submit(lambda: asyncio.run(embedded())).result() if texts else []
 
 
 def _hit(found: Scored, bullet: Bullet, query: SearchQuery) -> BulletHit:
