@@ -8,12 +8,12 @@ from typing import Literal
 
 from daiku.core.text.truncate import truncate_middle
 from daiku.core.work.harmless import code, harmless, harmless_line
+from daiku.core.work.marks import PROGRESS
 from daiku.dataclass import dataclass
 from daiku.domain.messages import Usage
 from daiku.domain.work.plans import Plan, Step
 from daiku.texts.text import Text, joined, render, text
 
-PROGRESS_MARK = "<!-- daiku:progress -->"
 MOST = 60_000
 """Characters of one comment; GitHub takes 65,536."""
 MOST_STEPS = 100
@@ -71,7 +71,7 @@ def progress_comment(progress: Progress, language: str) -> str:
     """The one comment that is edited in place: the plan as a checklist, what is done now, what it cost, how to stop it
     (S2P.10, S2P.13)."""
     said = joined("paragraphs", [text("comment.title"), *_plan(progress), *_foot(progress)])
-    return bounded(f"{PROGRESS_MARK}\n{render(said, language)}")
+    return bounded(f"{PROGRESS}\n{render(said, language)}")
 
 
 def question_comment(question: str, choices: Sequence[str], language: str) -> str:
