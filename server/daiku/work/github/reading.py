@@ -14,6 +14,7 @@ from daiku.work.github.trust import Believed, edited_by_others, last_labelling
 from daiku.work.source import Strip
 
 MAX_CHARACTERS = 1_000_000
+"""Of an item's text, and of its text and comments together: more is refused as too large."""
 
 
 @dataclass(frozen=True, slots=True)
