@@ -66,8 +66,9 @@ class Attempt:
     language: str
     run: str = ""
     plan: Plan | None = None
-    """The plan as it stands, and the ids of the steps that it began with."""
+    """The plan as it stands."""
     steps: tuple[str, ...] = ()
+    """The ids of the steps that the plan began with."""
     asked: str = ""
     """What the run asked of a person, by its id."""
     heard: int = 0

@@ -57,8 +57,9 @@ class ItemFacts(Frozen):
     in_review: bool = False
     """Its request is open, and what people and checks say of it is worked in another round."""
     rounds: int = 0
-    """Rounds that were begun for reviews and red checks, and what the present one is about."""
+    """Rounds that were begun for reviews and red checks."""
     feedback: tuple[Feedback, ...] = ()
+    """What the present round is about."""
     verified: int = 0
     """Rounds of this work on what the last look found unfinished."""
     red: str = ""

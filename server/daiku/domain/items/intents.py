@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, ClassVar, Literal, TypeAlias
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import Field, TypeAdapter
 
@@ -108,7 +108,6 @@ def without_secrets(intent: Intent, redact: Callable[[str], str]) -> Intent:
 class Outcome(Frozen):
     """What was done: the comment's id, the request's address, the commit. `found`: it was done before already."""
 
-    MARK: ClassVar[str] = "daiku:op"
     reference: str = ""
     found: bool = False
 
@@ -122,8 +121,3 @@ class IntentRecord(Frozen):
     status: IntentStatus = "wanted"
     reference: str = ""
     error: str = ""
-
-
-def mark_of(item: str, operation: str) -> str:
-    """The invisible mark that a comment carries, by which it is found again."""
-    return f"<!-- {Outcome.MARK} {item} {operation} -->"

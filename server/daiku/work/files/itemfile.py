@@ -8,12 +8,12 @@ from collections import Counter
 from collections.abc import Iterator
 
 from daiku.core.text.frontmatter import BadLine, FrontMatter, read_front_matter
+from daiku.core.work.marks import PROGRESS, without_marks
 from daiku.dataclass import dataclass
 from daiku.domain.items.item import ItemState
 from daiku.settings.config import WorkLabels
 from daiku.texts.text import render, text
 from daiku.work.labels import label_of, our_labels, same_label
-from daiku.work.marks import PROGRESS, without_marks
 
 _BELOW = "<!-- daiku:below -->"
 _COMMENTS = "<!-- daiku:comments -->"

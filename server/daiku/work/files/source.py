@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import assert_never
 
 from daiku.core.text.frontmatter import BadLine
+from daiku.core.work.marks import mark_of
 from daiku.dataclass import dataclass
 from daiku.domain.errors import DaikuError
 from daiku.domain.items.forge import ForgeRefusal, FoundItem, ItemNews, ItemText, Said
@@ -24,7 +25,6 @@ from daiku.domain.items.intents import (
     PostComment,
     SetState,
     ShowProgress,
-    mark_of,
 )
 from daiku.domain.items.item import ItemKey, SourceName
 from daiku.settings.config import WorkLabels

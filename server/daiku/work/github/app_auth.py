@@ -22,6 +22,7 @@ from daiku.work.source import NewSecret
 EARLY_SECONDS = 300.0
 """A token is renewed this long before it ends: a push with it may take a while."""
 JWT_SECONDS = 540
+"""How long a token of the App itself holds; GitHub takes no longer one than ten minutes."""
 
 
 class _Installation(Shape):

@@ -22,6 +22,7 @@ PAUSES = (0.5, 2.0)
 """Seconds before a read is tried again."""
 PAGE = 100
 MAX_PAGES = 30
+"""Of one list; a longer one is refused as too large."""
 _REPOSITORY = re.compile(r"(?!\.)[A-Za-z0-9_.-]{1,100}/(?!\.\.?$)[A-Za-z0-9_.-]{1,100}")
 
 

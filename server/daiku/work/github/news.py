@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from daiku.core.work.marks import mark_of
 from daiku.domain.items.forge import FailedCheck, ForgeRefusal, ItemNews, Said
-from daiku.domain.items.intents import REQUEST, mark_of
+from daiku.domain.items.intents import REQUEST
 from daiku.domain.items.item import ItemKey
 from daiku.settings.config import WorkLabels
 from daiku.texts.text import NO_TEXT, Text, text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from daiku.core.work.marks import OURS
 from daiku.dataclass import dataclass
 from daiku.domain.items.forge import ForgeRefusal, ItemText, Said
 from daiku.domain.items.item import ItemKey
@@ -10,10 +11,10 @@ from daiku.work.answers import moment, refused
 from daiku.work.github.calls import Calls
 from daiku.work.github.shapes import Comment, Issue, Pull, Repository, Review, User
 from daiku.work.github.trust import Believed, edited_by_others, last_labelling
-from daiku.work.marks import OURS
 from daiku.work.source import Strip
 
 MAX_CHARACTERS = 1_000_000
+"""Of an item's text, and of its text and comments together: more is refused as too large."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ Method: TypeAlias = Literal["GET", "POST", "PATCH", "PUT", "DELETE"]
 AGENT = "daiku"
 VERSION = "2022-11-28"
 SECONDS = 30.0
+"""How long GitHub may take for one answer."""
 LIMITED_SECONDS = 60.0
 """How long to wait where GitHub says that it was too much, and not for how long: what its documentation asks for."""
 _SAID = 300

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
+from daiku.core.work.marks import PROGRESS, mark_of
 from daiku.dataclass import dataclass
 from daiku.domain.items.forge import ForgeRefusal
 from daiku.domain.items.intents import (
@@ -14,7 +15,6 @@ from daiku.domain.items.intents import (
     PostComment,
     SetState,
     ShowProgress,
-    mark_of,
 )
 from daiku.domain.items.item import ItemKey, ItemState
 from daiku.settings.config import WorkLabels
@@ -22,7 +22,6 @@ from daiku.texts.text import text
 from daiku.work.github.calls import Calls, word
 from daiku.work.github.shapes import Anything, Comment, Issue, Label, Made, Pull, Repository
 from daiku.work.labels import label_of, our_labels, same_label
-from daiku.work.marks import PROGRESS
 
 MAX_TEXT = 65_000
 """GitHub takes 65,536 characters; the mark has its place too."""

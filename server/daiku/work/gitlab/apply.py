@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from daiku.core.work.marks import PROGRESS, mark_of
 from daiku.domain.items.forge import ForgeRefusal
 from daiku.domain.items.intents import (
     ForgeIntent,
@@ -13,7 +14,6 @@ from daiku.domain.items.intents import (
     PostComment,
     SetState,
     ShowProgress,
-    mark_of,
 )
 from daiku.domain.items.item import ItemKey, ItemState
 from daiku.settings.config import WorkLabels
@@ -24,7 +24,6 @@ from daiku.work.gitlab.people import People
 from daiku.work.gitlab.posted import as_draft, harmless, is_draft, without_draft
 from daiku.work.gitlab.shapes import Item, Note, Project
 from daiku.work.labels import label_of, our_labels
-from daiku.work.marks import PROGRESS
 
 
 class Applier:

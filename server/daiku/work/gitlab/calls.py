@@ -20,6 +20,7 @@ PAUSES = (0.5, 1.0, 2.0)
 """Seconds before a read is tried again (R2.74)."""
 PAGE = 100
 MAX_PAGES = 100
+"""Of one list; what is behind them is not read."""
 _PROJECT = re.compile(r"[\w.+-]{1,255}(?:/[\w.+-]{1,255}){1,20}")
 NOTHING: Query = {}
 Sleep = Callable[[float], Awaitable[None]]

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from daiku.core.work.marks import OURS
 from daiku.dataclass import dataclass
 from daiku.domain.items.forge import ForgeRefusal
 from daiku.domain.items.item import ItemKey
 from daiku.work.answers import moment
 from daiku.work.gitlab.calls import Calls, path_of
 from daiku.work.gitlab.shapes import Item, LabelEvent, Member, Note, User
-from daiku.work.marks import OURS
 
 DEVELOPER = 30
 """The access level from which on somebody may push."""

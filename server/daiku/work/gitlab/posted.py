@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from daiku.work.marks import without_marks
+from daiku.core.work.marks import without_marks
 
 _QUICK_ACTION = re.compile(r"^([ \t]*)(?=/[^\W\d])", re.MULTILINE)
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")

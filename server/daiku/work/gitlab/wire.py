@@ -28,11 +28,15 @@ READ_SECONDS = 30.0
 CHANGE_SECONDS = 65.0
 """Longer than GitLab itself works on a request: what has not been answered then is not done later either."""
 LIMITED_SECONDS = 60.0
+"""How long to wait where GitLab says that it was too much, and not for how long."""
 LONGEST_PAUSE = 3600.0
+"""Seconds: a longer pause than this is not kept, whatever the answer says."""
 THREADS = 4
+"""Requests that are under way at once."""
 _SAID = 300
 _VERSION = re.compile(r"/api/v4/*$")
 _TAIL_READ = 50_000_000
+"""Bytes of a log that are read for its end: what is longer is cut there."""
 _KINDS: Mapping[int, RefusalKind] = {**REFUSALS, 409: "exists", 429: "limited"}
 
 

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-import re
+from daiku.core.text.patterns import lazy
 
-PROGRESS = "<!-- daiku:progress -->"
-"""The progress comment begins with it (PROTOCOL 9)."""
 OURS = "<!-- daiku:"
 """Every mark begins so."""
-_MARK = re.compile(r"<!--(?=\s*daiku:)")
+PROGRESS = f"{OURS}progress -->"
+"""The progress comment begins with it (PROTOCOL 9)."""
+_MARK = lazy(r"<!--(?=\s*daiku:)")
+
+
+def mark_of(item: str, operation: str) -> str:
+    """The mark that a comment or a request carries, by which it is found again."""
+    return f"{OURS}op {item} {operation} -->"
 
 
 def without_marks(said: str) -> str:
