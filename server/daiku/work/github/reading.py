@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from daiku.core.work.instructions import within_room, without_instructions
 from daiku.core.work.marks import OURS
 from daiku.dataclass import dataclass
 from daiku.domain.items.forge import ForgeRefusal, ItemText, Said
@@ -14,7 +15,7 @@ from daiku.work.github.trust import Believed, edited_by_others, last_labelling
 from daiku.work.source import Strip
 
 MAX_CHARACTERS = 1_000_000
-"""Of an item's text, and of its text and comments together: more is refused as too large."""
+"""Of an item's text: more is refused as too large."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +63,15 @@ async def read_item(calls: Calls, key: ItemKey, label: str, account: Account) ->
     if isinstance(said, ForgeRefusal):
         return said
     body, hidden = account.strip(issue.body or "")
-    if not any(each.trusted for each in said):
-        if not body.strip():
+    match without_instructions(body, trusted, said):
+        case "empty":
             return refused("empty", text("github.empty"))
-        if not trusted:
+        case "untrusted":
             return refused("untrusted", text("github.edited"))
-    if len(body) + sum(len(each.text) for each in said) > MAX_CHARACTERS:
-        return refused("too_large", text("github.too_large"))
-    return _as_text(key, repository, issue, pull, body, trusted, said, hidden, calls.time)
+        case None:
+            return _as_text(
+                key, repository, issue, pull, body, trusted, within_room(said), hidden, calls.time
+            )
 
 
 def _as_text(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from daiku.core.work.instructions import within_room, without_instructions
 from daiku.domain.items.forge import ForgeRefusal, ItemText, Said
 from daiku.domain.items.item import ItemKey
 from daiku.texts.text import text
@@ -14,7 +15,7 @@ from daiku.work.gitlab.shapes import Item, Member, Note, Project
 from daiku.work.source import Strip
 
 MAX_BODY = 200_000
-"""Characters of the longest text that is worked, and of all comments together."""
+"""Characters of the longest text that is worked."""
 
 
 async def read_item(
@@ -54,8 +55,6 @@ async def _with_text(
     body, hidden = strip(item.description or "")
     if len(body) > MAX_BODY:
         return refused("too_large", text("gitlab.too_large", item=str(key), most=MAX_BODY))
-    if not body.strip():
-        return refused("empty", text("gitlab.empty", item=str(key)))
     notes = await calls.every(Note, f"{path_of(key)}/notes", {"sort": "asc", "order_by": "created_at"})
     if isinstance(notes, ForgeRefusal):
         return notes
@@ -65,6 +64,13 @@ async def _with_text(
     said = await said_in(people, notes, strip)
     if isinstance(said, ForgeRefusal):
         return said
+    match without_instructions(body, stood, said[0]):
+        case "empty":
+            return refused("empty", text("gitlab.empty", item=str(key)))
+        case "untrusted":
+            return refused("untrusted", text("gitlab.edited", item=str(key)))
+        case None:
+            pass
     return ItemText(
         key=key,
         title=item.title,
@@ -72,7 +78,7 @@ async def _with_text(
         author=item.author.username if item.author else "",
         url=item.web_url,
         body_trusted=stood,
-        comments=_within(said[0]),
+        comments=within_room(said[0]),
         hidden=hidden or said[1],
         clone_url=project.http_url_to_repo,
         default=project.default_branch or "",
@@ -158,15 +164,3 @@ async def _may_push(calls: Calls, people: People, project: Project, place: str) 
     if found.kind != "gone":
         return found
     return people.me.is_admin or project.permissions is None or project.permissions.level >= DEVELOPER
-
-
-def _within(comments: tuple[Said, ...]) -> tuple[Said, ...]:
-    """The comments that have room, the newest of those who are believed first: whoever may comment must not be able to keep
-    an item from being worked."""
-    kept: set[str] = set()
-    room, newest = MAX_BODY, comments[::-1]
-    for said in sorted(newest, key=lambda said: not said.trusted):
-        if len(said.text) <= room:
-            kept.add(said.id)
-            room -= len(said.text)
-    return tuple(said for said in comments if said.id in kept)
