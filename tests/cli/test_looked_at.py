@@ -59,7 +59,8 @@ def test_what_a_model_saw_is_told_after_the_answer_and_waits(
 def test_what_a_look_cost_is_told_and_stands_in_the_session_by_its_name(
     daiku: Daiku, model: str, looks: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("daiku.cli.display.show._scripted", lambda _model: False)  # of a script no cost is told
+    # Of a script no cost is told.
+    monkeypatch.setattr("daiku.cli.display.show._scripted", lambda _model: False)
     used = {"model": "openai/gpt", "promptTokens": 1500, "completionTokens": 20, "cost": 0.25}
     looks(*({**line, "usage": used} for line in answers()))
     told = run(daiku, model).err
