@@ -56,6 +56,23 @@ def test_what_a_model_saw_is_told_after_the_answer_and_waits(
     assert (waiting["content"], waiting["origin"]) == (INSIGHT, "model")
 
 
+def test_what_a_look_cost_is_told_and_stands_in_the_session_by_its_name(
+    daiku: Daiku, model: str, looks: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Of a script no cost is told.
+    monkeypatch.setattr("daiku.cli.display.show._scripted", lambda _model: False)
+    used = {"model": "openai/gpt", "promptTokens": 1500, "completionTokens": 20, "cost": 0.25}
+    looks(*({**line, "usage": used} for line in answers()))
+    told = run(daiku, model).err
+    assert "Looking at it for lessons: 3,000 in · 40 out · $0.5000" in told
+    (session,) = json.loads(daiku("sessions", "list", "--json").out)
+    shown = daiku("sessions", "show", session["sessionId"]).out
+    assert "reflector: completed · 1,500 in · 20 out · $0.2500\n" in shown
+    assert "curator: completed · 1,500 in" in shown
+    exported = daiku("sessions", "export", session["sessionId"]).out
+    assert exported.count("> ") == exported.count("## ") == 1
+
+
 def test_what_programs_read_ends_with_the_run_and_the_look_is_kept(
     daiku: Daiku, model: str, looks: Callable[..., None]
 ) -> None:

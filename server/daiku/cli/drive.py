@@ -18,8 +18,9 @@ from daiku.cli.main import CANCELLED, FAILED, USAGE, complain, silence_broken_pi
 from daiku.dataclass import dataclass
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError
-from daiku.domain.events import ApprovalAsked, InputAsked, Notice, RunStarted
+from daiku.domain.events import ApprovalAsked, InputAsked, Notice, RunFinished, RunStarted
 from daiku.domain.held import Bullet
+from daiku.domain.messages import Usage
 from daiku.domain.runs import ClientApprovals, RunResult
 from daiku.sdk.fronts import App, Listener
 from daiku.texts.terminal import locale_of, localize, say
@@ -98,10 +99,17 @@ async def drive(app: App, start: Start, how: RunMode) -> tuple[int, RunResult]:
 
 
 def _tell_learnt(app: App, result: RunResult, show: Show, language: str) -> None:
-    """Show what the run taught; the person has its answer already."""
+    """Show what the run taught, and what it cost to look for that; the person has its answer already."""
     later = app.journal.chunks(result.session_id, result.last_seq)
-    for chunk in (each for each in later if isinstance(each.event, Bullet | Notice)):
-        show(chunk.in_language(language))
+    used = Usage()
+    for chunk in later:
+        if isinstance(chunk.event, Bullet | Notice):
+            show(chunk.in_language(language))
+        elif isinstance(chunk.event, RunFinished) and chunk.parent == result.run_id:
+            used = used.plus(chunk.event.usage)
+    if used.prompt_tokens and (told := usage_text(used)):
+        people = human_stream()
+        people.write(people.paint(say("looked", used=told), "dim") + "\n")
 
 
 def exit_code(result: RunResult, how: RunMode) -> int:

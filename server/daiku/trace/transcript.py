@@ -61,7 +61,7 @@ def _parts(chunks: Sequence[Chunk], language: str) -> Iterator[str]:
     for chunk in chunks:
         event = chunk.in_language(language).event
         match event:
-            case RunStarted(prompt=prompt):
+            case RunStarted(prompt=prompt) if prompt or chunk.parent is None:
                 yield f"## {chunk.time}\n\n{_quoted(prompt)}"
             case MessageEvent(role="user", text=said):
                 yield _quoted(said)

@@ -343,6 +343,7 @@ def test_a_proposal_of_an_import_shows_its_text_and_keeps_its_counters(
         ("## a\n[pc-00001] helpful=0 harmful=0 :: x\n".encode("utf-16"), "is not UTF-8 text"),
         (b"\0" * 100, "There is no lesson in this file"),
         (b"[1]", "This is no playbook as JSON"),
+        (b'{"a": 1}', "There is no lesson in this file"),
         (b"prose alone", "There is no lesson in this file"),
         (b'[{"id": "x", "section": "y", "content": "z", "helpful": "many"}]', "0.helpful"),
     ],

@@ -231,7 +231,6 @@ def test_json_may_be_an_object_that_holds_the_bullets() -> None:
     [
         ("[", "Expecting value"),
         ("[" * 100_000, ""),
-        ("{}", "tuple"),
         ('[{"id": "a", "section": "b"}]', "0.content"),
         ('[{"id": "a", "section": "b", "content": "c", "helpful": -1}]', "0.helpful"),
         ('[{"id": "a", "section": "b", "content": "c", "more": 1}]', "0.more"),
@@ -241,3 +240,10 @@ def test_json_that_is_no_playbook_is_refused_with_its_place(said: str, place: st
     with pytest.raises(UnreadableText) as wrong:
         read_json(said)
     assert place in wrong.value.place
+
+
+@for_each("said", ["{}", '{"bullets": "none"}', '{"a": [1]}'])
+def test_json_without_a_list_of_lessons_breaks_off_nowhere(said: str) -> None:
+    with pytest.raises(UnreadableText) as wrong:
+        read_json(said)
+    assert wrong.value.place == ""

@@ -34,7 +34,8 @@ export class Workbench {
   async shot(name) {
     mkdirSync(SHOTS, { recursive: true });
     const file = path.join(SHOTS, `${name}.png`);
-    await this.page.screenshot({ path: file });
+    // A menu that only begins to be seen is shown as it will be.
+    await this.page.screenshot({ path: file, animations: "disabled" });
     return file;
   }
 

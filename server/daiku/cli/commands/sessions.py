@@ -219,6 +219,7 @@ def chunk_lines(chunk: Chunk, out: Terminal) -> Iterator[str]:
         case Failure(message=message, hint=hint):
             yield out.paint(safe(f"{message} {hint}".strip()), "red")
         case RunFinished(status=status, usage=usage):
-            yield out.paint(" · ".join(part for part in (status, usage_text(usage)) if part), "dim")
+            who = f"{safe(chunk.agent)}: " if chunk.parent is not None and chunk.agent else ""
+            yield out.paint(who + " · ".join(part for part in (status, usage_text(usage)) if part), "dim")
         case _:
             return

@@ -31,9 +31,9 @@ class ReadText:
 
 
 class UnreadableText(ValueError):
-    """A text that is not what it looks like; `place` says where it breaks off."""
+    """A text that is not what it looks like; `place` says where it breaks off, empty: it holds no lessons at all."""
 
-    def __init__(self, place: str) -> None:
+    def __init__(self, place: str = "") -> None:
         super().__init__(place)
         self.place = place
 
@@ -137,6 +137,8 @@ def read_json(text: str) -> ReadText:
         raise UnreadableText(str(wrong)[:200]) from None
     if isinstance(value, dict):
         value = cast("dict[str, object]", value).get("bullets")
+    if not isinstance(value, list):
+        raise UnreadableText
     try:
         return ReadText(_BULLETS.validate_python(value))
     except ValidationError as wrong:

@@ -229,10 +229,14 @@ def _read(said: str) -> tuple[PlaybookForm, ReadText]:
         else:
             form, read = "agents", read_agents(said)
     except UnreadableText as wrong:
-        raise _wrong(text("playbook.file_json", why=wrong.place)) from None
+        raise (_wrong(text("playbook.file_json", why=wrong.place)) if wrong.place else _nothing()) from None
     if not read.bullets and start and form != "json":
-        raise _wrong(text("playbook.file_nothing"), text("playbook.file_forms"))
+        raise _nothing()
     return form, read
+
+
+def _nothing() -> UsageError:
+    return _wrong(text("playbook.file_nothing"), text("playbook.file_forms"))
 
 
 def _clean(bullet: Bullet, desk: PlaybookDesk) -> Bullet:
