@@ -14,6 +14,7 @@ from daiku.core.guardrails.forms import searched_forms
 from daiku.core.playbook.doubts.known_commands import is_common_word, is_known_program, is_well_known
 from daiku.core.playbook.doubts.names import Names, names_in, parts_of, without_numbers
 from daiku.core.playbook.doubts.what_runs import names_run, values_given
+from daiku.core.state.state import PERSON
 from daiku.core.text.patterns import lazy
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import (
@@ -22,6 +23,7 @@ from daiku.domain.events import (
     HandoffEnd,
     InputAsked,
     Notice,
+    PlanEvent,
     RunStarted,
     ToolCallEvent,
     ToolResponse,
@@ -88,7 +90,17 @@ class Shown:
 
 def shown_in(chunks: Iterable[Chunk]) -> list[Shown]:
     """What the runs in `chunks` were shown: by tools, files, pages, rules of folders, servers, the request's context."""
-    return [Shown(text, chunk.seq) for chunk in chunks for text in dict.fromkeys(_texts(chunk)) if text]
+    found: list[Shown] = []
+    plans: set[str] = set()
+    for chunk in chunks:
+        texts = list(_texts(chunk))
+        if isinstance(chunk.event, PlanEvent):
+            plan = chunk.event.plan
+            if chunk.agent == PERSON and plan.plan_id not in plans:  # brought from elsewhere, such as a file
+                texts += _strings(plan.model_dump(mode="json"))
+            plans.add(plan.plan_id)
+        found += [Shown(each, chunk.seq) for each in dict.fromkeys(texts) if each]
+    return found
 
 
 def said_in(chunks: Iterable[Chunk]) -> list[Shown]:
