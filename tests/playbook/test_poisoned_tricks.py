@@ -25,6 +25,7 @@ from daiku.domain.events import (
 )
 from daiku.domain.held import CurationOperation, Recalled, Reflected, Reflection, RulesText
 from daiku.domain.runs import ContextItem
+from daiku.domain.work.handovers import Brief
 from daiku.playbook.lessons_from_runs import propose_asked
 from daiku.playbook.store import PlaybookStore
 from daiku.runs import RunRequest
@@ -99,6 +100,10 @@ def test_a_plan_from_a_file_is_strangers_words_and_one_of_the_model_is_not(store
     other = PlaybookStore(store._database, "repository", "there")
     (made,) = learn(other, [*brought, *told(failed, passed, after=1)])
     assert (made.status, "copied" in made.doubts) == ("proposed", True)
+    third = PlaybookStore(store._database, "repository", "elsewhere")
+    start = RunStarted(prompt="work it", brief=Brief(request="work it", plan=plan))
+    (made,) = learn(third, told(start, failed, passed))
+    assert (made.status, "copied" in made.doubts) == ("proposed", True), "it was made in another session"
 
 
 def test_what_makes_a_command_pass_waits_where_a_stranger_wrote_it(store: PlaybookStore) -> None:

@@ -28,6 +28,8 @@ from daiku.domain.events import (
     ToolCallEvent,
     ToolResponse,
 )
+from daiku.domain.work.handovers import Brief
+from daiku.domain.work.plans import Plan
 
 WORD, SIGN = 3, 2
 """What a word counts, and a sign of Japanese or Chinese."""
@@ -93,14 +95,24 @@ def shown_in(chunks: Iterable[Chunk]) -> list[Shown]:
     found: list[Shown] = []
     plans: set[str] = set()
     for chunk in chunks:
-        texts = list(_texts(chunk))
-        if isinstance(chunk.event, PlanEvent):
-            plan = chunk.event.plan
-            if chunk.agent == PERSON and plan.plan_id not in plans:  # brought from elsewhere, such as a file
-                texts += _strings(plan.model_dump(mode="json"))
-            plans.add(plan.plan_id)
+        texts = [*_texts(chunk), *_of_plan(chunk, plans)]
         found += [Shown(each, chunk.seq) for each in dict.fromkeys(texts) if each]
     return found
+
+
+def _of_plan(chunk: Chunk, known: set[str]) -> Iterator[str]:
+    """What a plan says that nobody made in this session: it was brought from a file, or from another session. `known`: the
+    plans so far."""
+    match chunk.event:
+        case PlanEvent(plan=plan):
+            new, brought = plan.plan_id not in known, chunk.agent == PERSON
+            known.add(plan.plan_id)
+        case RunStarted(brief=Brief(plan=Plan() as plan)):
+            new, brought = plan.plan_id not in known, chunk.parent is None
+        case _:
+            return
+    if new and brought:
+        yield from _strings(plan.model_dump(mode="json"))
 
 
 def said_in(chunks: Iterable[Chunk]) -> list[Shown]:
