@@ -56,6 +56,7 @@ WRITTEN_BY_OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
         "core.playbook.evidence.advice": ("_WARNED_BEFORE", "_WARNED_AFTER"),
         "core.playbook.evidence.said": ("_AGAINST", "_FOR", "_NOT_BAD", "_OPEN"),
         "core.playbook.doubts.copied": ("_CALLS",),
+        "core.playbook.doubts.names": ("_SPELLED",),
         "core.playbook.lessons.corrections": ("_OPENS", "_RULE", "_STEERS", "_REASONS", "_LEADING"),
         "core.playbook.lessons.similar": ("_NEGATIONS",),
         "core.playbook.likeness": ("FILLERS",),

@@ -8,6 +8,7 @@ import { inEditor } from "./lab/lab.mjs";
 import { Panel } from "./panel.mjs";
 
 const shell = (command) => ({ tool: "shell/run", args: { command } });
+const write = (path, content) => ({ tool: "files/write", args: { path, content } });
 /** Which line answers is said by the message before it: a person's words, or the result of a command. */
 const SCRIPT = [
   { when: "Check", text: "I test it.", calls: [shell("make test")] },
@@ -15,6 +16,9 @@ const SCRIPT = [
   { when: "Ran 1 test", text: "All tests pass." },
   { when: "green", text: "I know how [batc-00001].", calls: [shell("python3 -m unittest -q")] },
   { when: "Ran 1 test", text: "They are green [batc-00001]." },
+  { when: "Put the price down", text: "By [env-00001].", calls: [write("price.py", "PRICE = 1.5\n")] },
+  { when: "price.py", text: "It stands there [env-00001]." },
+  { when: "No, always", text: "Understood." },
 ];
 const FILES = {
   "test_price.py":
@@ -23,6 +27,7 @@ const FILES = {
 };
 const LEARNT = "Run the tests by `python3 -m unittest -q`";
 const TIDY = "Keep prices in cents, never as floats.";
+const EURO = "Prices are floats of euros.";
 const SHORT = "Name branches after their issue.";
 
 const run = (program, argv, options) => {
@@ -49,7 +54,7 @@ test("what a run taught is decided by key with its evidence in sight, told to th
   timeout: 500_000,
 }, async () => {
   const env = { DAIKU_LLM__MODEL: "scripted/play.jsonl" };
-  const settings = { "daiku.approvals.command": "allow" };
+  const settings = { "daiku.approvals.command": "allow", "daiku.approvals.edit": "allow" };
   await inEditor({ name: "playbook", files: FILES, env, settings }, async ({ workbench, page, workspace, home }) => {
     for (const argv of [
       ["init", "-qb", "main"],
@@ -141,6 +146,25 @@ test("what a run taught is decided by key with its evidence in sight, told to th
     await focused(LEARNT).waitFor();
     await row(/\+1 −0/).waitFor();
     await row("It helped").waitFor(); // it unfolds as it takes the focus
+
+    // Work that a lesson led to is taken back: it rests. What the person says of it is proposed, and accepted by keyboard.
+    assert.equal(daiku("add", "--section", "environment", EURO).trim(), "env-00001");
+    await next.say("Put the price down");
+    await said("It stands there", next);
+    await next.frame.getByRole("button", { name: "Undo all" }).last().click();
+    await next.frame.locator(".card.restored").waitFor();
+    await header("Chat").click();
+    await row(/\+0 −1.*Prices are floats of euros.*rests/).waitFor();
+    await workbench.shot("playbook-8-rests");
+    const last = await Panel.open(workbench, { width: 520 });
+    await last.say("No, always name new files in snake_case.");
+    await row("1 lesson waits for you").click();
+    await page.keyboard.press("ArrowRight");
+    await page.keyboard.press("ArrowDown");
+    await focused("snake_case").waitFor();
+    await page.keyboard.press("Space");
+    await row(/waits? for you/).waitFor({ state: "detached" });
+    assert.match(daiku("list"), /Always name new files in snake_case/);
     await header("Chat").click();
 
     // Written by the person, found by its words, in three themes and in Japanese.

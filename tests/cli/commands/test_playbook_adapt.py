@@ -140,9 +140,15 @@ def test_a_person_is_asked_before_anything_is_paid(
     assert statuses() == [standing]
 
 
-def test_yes_asks_nobody(daiku: Daiku, played: Played, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_yes_asks_nobody_and_is_bounded_all_the_same(
+    daiku: Daiku, played: Played, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """X.12: where nobody says what may be spent it is twice what the runs on record cost, and that is said before."""
     at_keyboard(monkeypatch, "n")
-    assert "Go on?" not in daiku("playbook", "adapt", "--yes").err
+    assert "No more than $0.9600 is spent." in daiku("playbook", "adapt", "--dry-run").out
+    done = daiku("playbook", "adapt", "--yes")
+    assert "Go on?" not in done.err
+    assert done.err.index("No more than $0.9600 is spent.") < done.err.index("[1/")
     assert played.made
 
 

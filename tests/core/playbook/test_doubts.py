@@ -197,7 +197,7 @@ def test_a_command_that_stands_in_a_text_is_a_copy_of_it(command: str, is_copy: 
 def test_what_decides_what_a_command_does_is_looked_for_however_it_is_written(
     command: str, told: str
 ) -> None:
-    """Values of options and variables, folders, what is laid in another's place, names joined in another way, messages."""
+    """B3.3: values of options and variables, folders, what is laid in another's place, names joined in another way, messages."""
     assert copies_command(command, [Shown("Nothing of the kind.")]) is False
     assert doubts_of("", [Shown(told)], commands=[command])[0] == "copied"
 

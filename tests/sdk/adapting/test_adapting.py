@@ -267,3 +267,17 @@ async def test_offline_learns_anew_from_the_sessions_that_teach_alone(stores: St
     assert plan.learnt == len(waits) == len(plan.candidates) > 0
     assert {place.session_id for each in waits for place in each.evidence} <= taught
     assert (await planned(made, Rule(), offline=True)).learnt == 0
+
+
+async def test_what_the_rules_of_the_folder_say_is_not_even_tried(stores: Stores, folder: Path) -> None:
+    """B3.3: learnt anew, it is held against what stood in the system prompts."""
+    (folder / "AGENTS.md").write_text("Build by uv run grut and by nothing else.\n", "utf-8")
+    made = gate(stores, folder, cases(12), Played(follows))
+    while not made.teaching():
+        session = stores.journal.add_session(workspace=str(folder))
+        events = [RunStarted(prompt="build it"), *ran("grut", 127), *ran("uv run grut")]
+        stores.journal.writer(session).write(f"run_{session}", None, "coordinator", events)
+    plan = await planned(made, Rule(), offline=True)
+    (candidate,) = plan.candidates
+    assert candidate.delta.doubts == ("copied",)
+    assert candidate.why_not == "doubted"

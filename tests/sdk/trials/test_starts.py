@@ -122,7 +122,7 @@ REASONS: dict[str, tuple[str, Callable[[Project], object]]] = {
 
 @pytest.mark.parametrize("case", sorted(REASONS))
 def test_what_cannot_be_kept_is_a_value_and_nothing_of_it_is_kept(place: Project, case: str) -> None:
-    """A run begins all the same, and no trial is made of it."""
+    """X.12: a run begins all the same, and no trial is made of it."""
     why, change = REASONS[case]
     change(place)
     start = start_of(place)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.playbook.gate.budget import TrialBudget, allowed, estimated, trials_of
+from daiku.core.playbook.gate.budget import TrialBudget, allowed, bound_of, estimated, trials_of
 from daiku.core.playbook.gate.heldout import is_held_out, judges_of
 from daiku.domain.playbook import Delta, LearntFrom
 from daiku.domain.trials import Case, ProjectStart
@@ -98,3 +98,10 @@ def test_the_same_request_on_the_same_files_is_one_case() -> None:
 def test_about_two_of_three_sessions_judge() -> None:
     share = sum(is_held_out(f"ses_{n:032x}") for n in range(3000)) / 3000
     assert 0.62 < share < 0.71
+
+
+def test_where_nobody_says_what_may_be_spent_it_is_bounded_by_what_is_likely() -> None:
+    """X.12."""
+    assert [
+        bound_of(said, likely) for said, likely in ((0.5, 3.0), (0.0, 3.0), (None, 3.0), (None, 0.0))
+    ] == [0.5, 0.0, 6.0, None]

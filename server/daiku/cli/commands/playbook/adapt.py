@@ -19,8 +19,9 @@ from daiku.cli.interrupts import on_interrupt
 from daiku.cli.main import CANCELLED, FAILED, usage, write_output
 from daiku.cli.options import place_options
 from daiku.core.guard.redact import redactor
+from daiku.core.playbook.gate.budget import bound_of
 from daiku.core.playbook.gate.rule import Rule
-from daiku.dataclass import dataclass
+from daiku.dataclass import dataclass, replace
 from daiku.sdk.adapting.report import Adaptation, AdaptationPlan, TrialMade
 from daiku.settings import secrets_of
 from daiku.settings.config import Config
@@ -96,6 +97,7 @@ async def _adapted(chosen: AdaptOptions, gate: Gate) -> int:
 
     people, rule = human_stream(), Rule(cases=chosen.cases, rounds=chosen.repeat)
     plan = await planned(gate, rule, offline=chosen.offline, dry=chosen.dry_run)
+    chosen = replace(chosen, max_cost=bound_of(chosen.max_cost, plan.estimated_cost))
     if chosen.dry_run:
         _show_plan(chosen, plan)
         return 0

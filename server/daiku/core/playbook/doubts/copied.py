@@ -14,6 +14,7 @@ from daiku.core.guardrails.forms import searched_forms
 from daiku.core.playbook.doubts.known_commands import is_common_word, is_known_program, is_well_known
 from daiku.core.playbook.doubts.names import Names, names_in, parts_of, without_numbers
 from daiku.core.playbook.doubts.what_runs import names_run, values_given
+from daiku.core.state.state import PERSON
 from daiku.core.text.patterns import lazy
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import (
@@ -22,10 +23,13 @@ from daiku.domain.events import (
     HandoffEnd,
     InputAsked,
     Notice,
+    PlanEvent,
     RunStarted,
     ToolCallEvent,
     ToolResponse,
 )
+from daiku.domain.work.handovers import Brief
+from daiku.domain.work.plans import Plan
 
 WORD, SIGN = 3, 2
 """What a word counts, and a sign of Japanese or Chinese."""
@@ -88,7 +92,27 @@ class Shown:
 
 def shown_in(chunks: Iterable[Chunk]) -> list[Shown]:
     """What the runs in `chunks` were shown: by tools, files, pages, rules of folders, servers, the request's context."""
-    return [Shown(text, chunk.seq) for chunk in chunks for text in dict.fromkeys(_texts(chunk)) if text]
+    found: list[Shown] = []
+    plans: set[str] = set()
+    for chunk in chunks:
+        texts = [*_texts(chunk), *_of_plan(chunk, plans)]
+        found += [Shown(each, chunk.seq) for each in dict.fromkeys(texts) if each]
+    return found
+
+
+def _of_plan(chunk: Chunk, known: set[str]) -> Iterator[str]:
+    """What a plan says that nobody made in this session: it was brought from a file, or from another session. `known`: the
+    plans so far."""
+    match chunk.event:
+        case PlanEvent(plan=plan):
+            new, brought = plan.plan_id not in known, chunk.agent == PERSON
+            known.add(plan.plan_id)
+        case RunStarted(brief=Brief(plan=Plan() as plan)):
+            new, brought = plan.plan_id not in known, chunk.parent is None
+        case _:
+            return
+    if new and brought:
+        yield from _strings(plan.model_dump(mode="json"))
 
 
 def commands_called(chunks: Iterable[Chunk]) -> list[Shown]:

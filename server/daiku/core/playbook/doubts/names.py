@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from itertools import accumulate
+import re
+from functools import lru_cache
 
 from daiku.core.text.patterns import lazy
 from daiku.dataclass import dataclass
 
 LEAST = 7
 """Letters of a name below which it may be made of other words by chance."""
+_MARK = "\x1f"
 _PARTS = lazy(r"[^\W_]+")
 _SPELLED = lazy(
     r"\b(?:dot|period|slash|dash|hyphen|minus|underscore|point)\b|ドット|ピリオド|スラッシュ|ダッシュ|ハイフン"
@@ -23,26 +24,19 @@ _NUMBERED = lazy(r"^[ \t]*(?:[^\s:]{1,200}:)?\d+(?: \| ?|:[ \t]?|-[ \t]|\t)")
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """A text as one row of letters, and where the words in it begin and end."""
+    """A text as its words one after the other, each between two marks."""
 
     row: str
-    edges: tuple[int, ...]
 
     def holds(self, name: str) -> bool:
         """Whether `name` is made up of whole words that stand there one after the other."""
         letters = "".join(_PARTS.findall(name))
-        if len(letters) < LEAST:
-            return False
-        at = self.row.find(letters)
-        while at >= 0:
-            if self._is_edge(at) and self._is_edge(at + len(letters)):
-                return True
-            at = self.row.find(letters, at + 1)
-        return False
+        return len(letters) >= LEAST and _joined_in_any_way(letters).search(self.row) is not None
 
-    def _is_edge(self, at: int) -> bool:
-        place = bisect_left(self.edges, at)
-        return place < len(self.edges) and self.edges[place] == at
+
+@lru_cache(maxsize=512)
+def _joined_in_any_way(letters: str) -> re.Pattern[str]:
+    return re.compile(_MARK + f"{_MARK}?".join(map(re.escape, letters)) + _MARK)
 
 
 def parts_of(name: str) -> list[str]:
@@ -53,7 +47,7 @@ def parts_of(name: str) -> list[str]:
 def names_in(folded: str) -> Names:
     """The names that a text in small letters may be read to have."""
     parts = _PARTS.findall(_SPELLED.sub(" ", _decoded(folded)))
-    return Names("".join(parts), (0, *accumulate(map(len, parts))))
+    return Names(f"{_MARK}{_MARK.join(parts)}{_MARK}")
 
 
 def _decoded(text: str) -> str:

@@ -7,6 +7,9 @@ from typing import NamedTuple
 
 from daiku.domain.trials import Case
 
+MARGIN = 2
+"""So many times what trials will likely cost they may cost where nobody says how much."""
+
 
 class TrialBudget(NamedTuple):
     """`most` USD in all (None: nothing bounds them), what is `spent`, and on how many `trials`."""
@@ -30,6 +33,12 @@ def allowed(budget: TrialBudget, likely: float) -> float | None:
     if budget.free is None:
         return 0.0
     return budget.free if budget.free > 0 and budget.free >= likely else None
+
+
+def bound_of(said: float | None, likely: float) -> float | None:
+    """What all trials may cost: as much as was `said`, else a multiple of what they will `likely` cost, for a lesson that
+    misleads makes a run longer. None, no bound, only where the runs on record cost nothing."""
+    return said if said is not None else MARGIN * likely or None
 
 
 def estimated(cases: Sequence[Case], rounds: int) -> float:
