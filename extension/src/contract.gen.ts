@@ -1015,7 +1015,7 @@ export interface PlaybookDelta {
   why: string;
   evidence: LearntFrom[];
   again: LearntFrom[];
-  doubts: ("copied" | "address" | "secret" | "approval" | "instruction" | "tainted" | "untrusted" | "long" | "hidden" | "rejected")[];
+  doubts: ("copied" | "address" | "secret" | "approval" | "instruction" | "tainted" | "untrusted" | "long" | "lines" | "hidden" | "rejected")[];
   before: PlaybookBullet[];
   after: PlaybookBullet[];
   createdAt: string;
@@ -1484,7 +1484,7 @@ export interface ShownDelta {
   why: string;
   evidence: LearntFrom[];
   again: LearntFrom[];
-  doubts: ("copied" | "address" | "secret" | "approval" | "instruction" | "tainted" | "untrusted" | "long" | "hidden" | "rejected")[];
+  doubts: ("copied" | "address" | "secret" | "approval" | "instruction" | "tainted" | "untrusted" | "long" | "lines" | "hidden" | "rejected")[];
   before: PlaybookBullet[];
   after: PlaybookBullet[];
   createdAt: string;

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from daiku import api
 from daiku.core.guard.redact import redactor
 from daiku.core.playbook.refused import Refused, empty, no_bullet, no_change
-from daiku.core.playbook.sections import SECTIONS, keywords_of, section_of
+from daiku.core.playbook.sections import SECTIONS, keywords_of, section_words
 from daiku.core.playbook.shown import diff_of, touched_by
 from daiku.core.playbook.textform import section_name
 from daiku.dataclass import dataclass
@@ -67,7 +67,8 @@ class PlaybookDesk:
         found = tuple(
             each
             for each in kept
-            if (everything or each.active) and (not section or _same(each.section, section))
+            if (everything or each.active)
+            and (not section or section_words(each.section) == section_words(section))
         )
         resting = tuple(each.id for each in found if confidence(each) < self.settings.min_confidence)
         sections = tuple(dict.fromkeys((*SECTIONS, *(each.section for each in kept))))
@@ -319,15 +320,6 @@ def open_desk(
         yield PlaybookDesk(playbooks, config.playbook, stores.journal, redact, searching(config))
     finally:
         stores.close()
-
-
-def _same(section: str, asked: str) -> bool:
-    """Whether a section is the one that is asked for, however it is spelt."""
-    return _words(section) == _words(section_of(asked))
-
-
-def _words(section: str) -> list[str]:
-    return "".join(char if char.isalnum() else " " for char in section.casefold()).split()
 
 
 def _worst_last(hit: BulletHit) -> tuple[bool, float]:
