@@ -1015,7 +1015,7 @@ export interface PlaybookDelta {
   why: string;
   evidence: LearntFrom[];
   again: LearntFrom[];
-  doubts: ("copied" | "address" | "secret" | "approval" | "instruction" | "tainted" | "untrusted" | "long" | "hidden" | "rejected")[];
+  doubts: ("copied" | "address" | "secret" | "approval" | "instruction" | "tainted" | "untrusted" | "long" | "lines" | "hidden" | "rejected")[];
   before: PlaybookBullet[];
   after: PlaybookBullet[];
   createdAt: string;
@@ -1467,7 +1467,7 @@ export interface ShortenedResult {
   text: string;
 }
 
-/** A change with what a person needs to judge it: the bullets that it touches as they stand now, the difference that it makes or made to their texts (under `@@ id @@` lines that begin with `-`, `+` or a space), and the places of its evidence. */
+/** A change with what a person needs to judge it: the bullets that it touches as they stand now, the difference that it makes or made to their texts (under `@@ id @@` lines that begin with `-`, `+` or a space; keywords stand last, labelled in the client's language), and the places of its evidence. */
 export interface ShownDelta {
   id: string;
   type: "add" | "update" | "tag" | "merge" | "remove" | "restore";
@@ -1484,7 +1484,7 @@ export interface ShownDelta {
   why: string;
   evidence: LearntFrom[];
   again: LearntFrom[];
-  doubts: ("copied" | "address" | "secret" | "approval" | "instruction" | "tainted" | "untrusted" | "long" | "hidden" | "rejected")[];
+  doubts: ("copied" | "address" | "secret" | "approval" | "instruction" | "tainted" | "untrusted" | "long" | "lines" | "hidden" | "rejected")[];
   before: PlaybookBullet[];
   after: PlaybookBullet[];
   createdAt: string;

@@ -246,6 +246,20 @@ def test_learning_something_merges_what_says_the_same(store: PlaybookStore) -> N
     assert bullet(store, first).active
 
 
+def test_the_whole_playbook_is_not_read_again_for_each_change(
+    store: PlaybookStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In one of ten thousand bullets each reading costs; what a change names is looked up by its id."""
+    for program in ("pytest", "eslint", "mypy"):
+        add(store, f"Run the checks by `{program}`; `tox` fails here.", "rule")
+    whole, read = store.load, list[str]()
+    monkeypatch.setattr(store, "load", lambda: read.append("once") or whole())
+    runs = ((one, f"uv run {one}") for one in ("pytest", "eslint", "mypy"))
+    made = learn(store, told(*(each for old, new in runs for each in (ran(old, 127), ran(new)))))
+    assert [(each.type, each.status) for each in made] == [("update", "applied")] * 3
+    assert len(read) == 2, "before anything is changed, and to see what says the same now"
+
+
 def test_two_processes_learn_the_same_at_once(open_playbook: OpenPlaybook) -> None:
     one, other = open_playbook(), open_playbook()
     assert len(learn(one)) == 1

@@ -58,6 +58,7 @@ export const doubtWords = (): Record<Delta["doubts"][number], string> => ({
   tainted: t("It comes from a run that read strangers' words."),
   untrusted: t("It comes from a folder that is not trusted."),
   long: t("It is longer than a lesson."),
+  lines: t("It has more than one line."),
   rejected: t("It was rejected before; more runs taught it since."),
   hidden: t("It holds characters that nobody sees."),
 });

@@ -196,6 +196,21 @@ describe("what waits for the person", () => {
     expect((await rows(waiting)).map(({ collapsibleState }) => collapsibleState)).toEqual([0, 2]);
   });
 
+  it("says which lines are keywords, as the server calls them, and that it has several lines", async () => {
+    const shown = shownOf(
+      "d1",
+      { content: "One.\nTwo.", doubts: ["lines", "long"] },
+      { diff: "@@ x @@\n+One.\n+Two.\n+Keywords: npm, test\n" },
+    );
+    const { below, words } = await looking({ deltas: [shown] });
+    const [waiting] = await below();
+    const [change] = await below(waiting);
+    expect(await words(change)).toEqual([
+      ...["Two.", "Keywords: npm, test"],
+      ...["It has more than one line.", "It is longer than a lesson."],
+    ]);
+  });
+
   it("is folded where it is much", async () => {
     const { below, rows } = await looking({
       deltas: ["d1", "d2", "d3", "d4"].map((id) => shownOf(id, { why: "It hung." })),

@@ -97,8 +97,8 @@ class PlaybookPlace(LearntFrom):
 
 class ShownDelta(Delta):
     """A change with what a person needs to judge it: the bullets that it touches as they stand now, the difference
-    that it makes or made to their texts (under `@@ id @@` lines that begin with `-`, `+` or a space), and the places of
-    its evidence."""
+    that it makes or made to their texts (under `@@ id @@` lines that begin with `-`, `+` or a space; keywords stand last,
+    labelled in the client's language), and the places of its evidence."""
 
     bullets: tuple[Bullet, ...] = ()
     diff: str = ""

@@ -55,12 +55,13 @@ Doubt: TypeAlias = Literal[
     "tainted",
     "untrusted",
     "long",
+    "lines",
     "hidden",
     "rejected",
 ]
 """Why a text waits for a person even where learning is automatic: it repeats what a tool showed, names an address, a secret
 or an approval, speaks to the agent, comes from a run that read strangers' words or from a workspace without trust, is
-longer than a lesson, holds characters that nobody sees, or says what the person did not want before."""
+longer than a lesson, has several lines, holds characters that nobody sees, or says what the person did not want before."""
 
 
 class Bullet(Wire):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Literal, Protocol
 
 from daiku.core.outcome import outcomes_of
@@ -20,7 +20,7 @@ from daiku.dataclass import replace
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import RunStarted
 from daiku.domain.held import Reflected
-from daiku.domain.playbook import Delta, DeltaStatus, LearntFrom, Playbook
+from daiku.domain.playbook import Bullet, Delta, DeltaStatus, LearntFrom, Playbook
 
 LearnMode = Literal["off", "review", "auto"]
 FEW = 200
@@ -38,6 +38,8 @@ class KeepsLessons(Protocol):
     """What of a store of a playbook learning needs."""
 
     def load(self) -> Playbook: ...
+    def bullets(self, ids: Sequence[str]) -> Mapping[str, Bullet]: ...
+    def history(self, bullet: str) -> tuple[Delta, ...]: ...
     def propose(self, delta: Delta) -> Delta: ...
     def apply(self, delta: Delta) -> Delta | Refused: ...
     def accept(self, delta_id: str) -> Delta | Refused: ...
@@ -180,20 +182,20 @@ def _is_well_founded(store: KeepsLessons, delta: Delta) -> bool:
     """Whether runs showed much for the bullet whose text `delta` replaces: then one run alone does not outweigh them."""
     if delta.type != "update" or delta.why in _PERSON_SAID:
         return False
-    return any(
-        each.id == delta.bullet_id and each.helpful - each.harmful >= WELL_FOUNDED
-        for each in store.load().bullets
-    )
+    bullet = store.bullets((delta.bullet_id,)).get(delta.bullet_id)
+    return bullet is not None and bullet.helpful - bullet.harmful >= WELL_FOUNDED
 
 
 def touches_words_of_a_person(store: KeepsLessons, delta: Delta) -> bool:
     """Whether a person wrote a bullet that `delta` changes, brought it by an import, or changed it since."""
-    touched = {delta.bullet_id, *delta.bullet_ids} - {""}
-    if not touched:
-        return False
-    theirs = {each.id for each in store.load().bullets if each.origin in _PERSONS}
-    theirs.update(each.bullet_id for each in store.deltas("applied") if each.origin in _PERSONS)
-    return not touched.isdisjoint(theirs)
+    touched = [name for name in dict.fromkeys((delta.bullet_id, *delta.bullet_ids)) if name]
+    if any(each.origin in _PERSONS for each in store.bullets(touched).values()):
+        return True
+    return any(
+        each.bullet_id == name and each.status == "applied" and each.origin in _PERSONS
+        for name in touched
+        for each in store.history(name)
+    )
 
 
 def _due(

@@ -184,9 +184,9 @@ def test_bullets_are_listed_by_section_and_without_the_disabled_ones(
     assert daiku("playbook", "disable", "env-00001").code == 0
     assert daiku("playbook", "list").out.splitlines() == [
         "common_mistakes",
-        "  cm-00001     +0 -0    two",
+        "  cm-00001      +0 -0    two",
         "environment",
-        "  env-00002    +0 -0    three",
+        "  env-00002     +0 -0    three",
     ]
     assert "(disabled) one" in daiku("playbook", "list", "--all").out
     (row,) = json.loads(daiku("playbook", "list", "--section", "COMMON MISTAKES", "--json").out)
@@ -229,6 +229,7 @@ def test_one_is_shown_with_its_history_and_what_runs_showed(daiku: Daiku, playbo
     shown = daiku("playbook", "show", "env-00001").out
     for line in ("  one\n  two\n", "keywords: k", "helpful (its command passed)", "by a person", "    +one"):
         assert line in shown
+    assert "+Keywords: k\n" in shown
     assert "not counted" not in shown
 
 

@@ -100,6 +100,27 @@ def test_a_dry_run_says_what_it_would_cost_and_runs_nothing(
     assert statuses() == ["proposed"]
 
 
+def test_what_nobody_knows_the_price_of_is_told_in_tokens(
+    daiku: Daiku, played: Played, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """X.12: a cost of nothing would be a lie."""
+
+    async def cases_of(*_: object) -> tuple[Case, ...]:
+        return tuple(case(name, cost=0.0) for name in sessions(12))
+
+    monkeypatch.setattr(gate, "cases_of", cases_of)
+    said = daiku("playbook", "adapt", "--dry-run").out
+    tokens = "likely about 43,200 tokens (the price of the model is not known); bound"
+    assert f"at most 48 trials, {tokens}" in said
+    assert "At most 48 trials, likely for about 43,200 tokens (the price of the model is not known)." in said
+    assert "$0" not in said
+    monkeypatch.setenv("LC_ALL", "ja_JP.UTF-8")
+    said = daiku("playbook", "adapt", "--dry-run").out
+    assert "  900 トークン  run the tests of part" in said
+    assert "費用の見込みは約 43,200 トークン（モデルの料金は不明）です。" in said
+    assert "見込み約 43,200 トークン（モデルの料金は不明）、基準" in said
+
+
 def test_without_a_person_it_needs_to_be_told_what_it_may_spend(
     daiku: Daiku, played: Played, statuses: Statuses
 ) -> None:

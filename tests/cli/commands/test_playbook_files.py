@@ -159,6 +159,43 @@ def test_a_file_of_rules_for_agents_keeps_its_contents(
     assert [each.content for each in store.load().bullets] == ["There is no network.", "二行の\nルール"]
 
 
+@pytest.mark.parametrize("how", [(), ("--propose",)])
+def test_rules_that_are_brought_a_second_time_are_not_added_again(
+    daiku: Daiku, store: PlaybookStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: tuple[str, ...]
+) -> None:
+    """Their bullets bring no ids: one is known by its section and its words, active or waiting, however it came."""
+    file = tmp_path / "AGENTS.md"
+    file.write_text(AGENT_RULES, encoding="utf-8")
+    daiku("playbook", "import", str(file), *how)
+    before = store.revision()
+    told = "In the playbook already, active or waiting, and not added again: 2\n"
+    for again in ((), ("--propose",)):
+        assert daiku("playbook", "import", str(file), *again).out == told
+    row = json.loads(daiku("playbook", "import", str(file), "--json").out)
+    assert (row["held"], row["added"], row["proposed"], row["renumbered"]) == (2, [], [], [])
+    assert store.revision() == before
+    more = "# Environment\n\n* There is  no network.\n* New.\n\n# other\n\n* There is no network.\n"
+    file.write_text(more, encoding="utf-8")
+    monkeypatch.setenv("LC_ALL", "ja_JP.UTF-8")
+    assert daiku("playbook", "import", str(file)).out.splitlines() == [
+        "追加: 2 件",
+        "すでにプレイブックにあるため（有効または確認待ち）追加しなかった教訓: 1 件",
+    ]
+
+
+def test_what_stands_twice_in_one_file_or_was_disabled_is_added(
+    daiku: Daiku, store: PlaybookStore, tmp_path: Path
+) -> None:
+    """Rules go out as they came in; and who brings a rule that was disabled wants it."""
+    said = "## environment\n\n- Twice.\n- Twice.\n"
+    (tmp_path / "AGENTS.md").write_text(said, encoding="utf-8")
+    assert daiku("playbook", "import", str(tmp_path / "AGENTS.md")).out == "Added: 2\n"
+    assert daiku("playbook", "export", "--format", "agents").out == said
+    for bullet in store.load().bullets:
+        daiku("playbook", "disable", bullet.id)
+    assert daiku("playbook", "import", str(tmp_path / "AGENTS.md")).out == "Added: 2\n"
+
+
 def test_what_could_not_be_read_is_told(daiku: Daiku, store: PlaybookStore, tmp_path: Path) -> None:
     said = f"prose\n\n## a\n[a-1] helpful=0 harmful=0 :: {'x' * 4001}\n[b-2] helpful=0 harmful=0 :: Use {SECRET}\n"
     (tmp_path / "ace.txt").write_text(said, encoding="utf-8")
@@ -189,7 +226,8 @@ def test_a_file_that_a_repository_holds_is_only_proposed(
         assert json.loads(daiku("playbook", "list", "--json").out) == []
     waiting = json.loads(daiku("playbook", "deltas", "--json").out)
     assert all("untrusted" in each["doubts"] for each in waiting)
-    assert "long" in waiting[0]["doubts"]
+    assert "lines" in waiting[0]["doubts"]
+    assert "has more than one line" in daiku("playbook", "deltas").out
     daiku("playbook", "review", "--accept", *(each["id"] for each in waiting[:3]))
     assert daiku("playbook", "export").out == ACE
 

@@ -92,7 +92,7 @@ DOUBTED: list[tuple[Doubt, str]] = [
     ("hidden", "Use tabs. <!-- and more -->"),
     ("hidden", "Используйте табуляцию."),
     ("long", "Use tabs. " * 60),
-    ("long", "Use tabs.\nUse spaces."),
+    ("lines", "Use tabs.\nUse spaces."),
 ]  # fmt: skip
 
 

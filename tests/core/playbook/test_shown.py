@@ -21,12 +21,18 @@ def delta(**fields: Any) -> Delta:
     ("fields", "shown"),
     [
         ({"type": "add", "bullet_id": "", "section": "s", "content": "x\ny"}, "@@ s @@\n+x\n+y\n"),
-        ({"type": "update", "content": "one\n2\nthree"}, "@@ pc-00001 @@\n one\n-two\n+2\n three\n [k]\n"),
-        ({"type": "update", "keywords": ("k", "l")}, "@@ pc-00001 @@\n one\n two\n three\n-[k]\n+[k, l]\n"),
-        ({"type": "remove"}, "@@ pc-00001 @@\n-one\n-two\n-three\n-[k]\n"),
+        (
+            {"type": "update", "content": "one\n2\nthree"},
+            "@@ pc-00001 @@\n one\n-two\n+2\n three\n Keywords: k\n",
+        ),
+        (
+            {"type": "update", "keywords": ("k", "l")},
+            "@@ pc-00001 @@\n one\n two\n three\n-Keywords: k\n+Keywords: k, l\n",
+        ),
+        ({"type": "remove"}, "@@ pc-00001 @@\n-one\n-two\n-three\n-Keywords: k\n"),
         (
             {"type": "merge", "bullet_ids": ("pc-00002",), "content": "one"},
-            "@@ pc-00001 @@\n one\n-two\n-three\n [k]\n@@ pc-00002 @@\n-other\n",
+            "@@ pc-00001 @@\n one\n-two\n-three\n Keywords: k\n@@ pc-00002 @@\n-other\n",
         ),
         ({"type": "tag", "tag": "helpful"}, ""),
         ({"type": "restore"}, ""),
@@ -34,19 +40,25 @@ def delta(**fields: Any) -> Delta:
     ],
 )
 def test_a_proposed_change_shows_what_it_would_do_now(fields: dict[str, Any], shown: str) -> None:
-    assert diff_of(delta(**fields), NOW) == shown
+    assert diff_of(delta(**fields), NOW, "en") == shown
+
+
+def test_keywords_are_labelled_in_the_persons_language() -> None:
+    wanted = delta(type="update", keywords=("k", "l"))
+    shown = "@@ pc-00001 @@\n one\n two\n three\n-キーワード: k\n+キーワード: k, l\n"
+    assert diff_of(wanted, NOW, "ja") == shown
 
 
 def test_a_disabled_bullet_would_come_back_whole() -> None:
     off = OLD.model_copy(update={"active": False, "keywords": ()})
-    assert diff_of(delta(type="restore"), {OLD.id: off}) == "@@ pc-00001 @@\n+one\n+two\n+three\n"
+    assert diff_of(delta(type="restore"), {OLD.id: off}, "en") == "@@ pc-00001 @@\n+one\n+two\n+three\n"
 
 
 @for_each("status", ["applied", "undone"])
 def test_a_change_that_was_made_shows_what_it_did_then(status: str) -> None:
     after = OTHER.model_copy(update={"content": "another"})
     made = delta(type="update", bullet_id="pc-00002", status=status, before=(OTHER,), after=(after,))
-    assert diff_of(made, {}) == "@@ pc-00002 @@\n-other\n+another\n"
+    assert diff_of(made, {}, "en") == "@@ pc-00002 @@\n-other\n+another\n"
 
 
 def test_the_bullets_of_a_change_are_named_once_and_none_of_what_is_only_to_be_added() -> None:

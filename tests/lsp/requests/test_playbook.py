@@ -34,6 +34,23 @@ def add(content: str, **fields: Any) -> Delta:
     )
 
 
+@pytest.mark.parametrize(("locale", "label"), [("en", "Keywords"), ("ja-JP", "キーワード")])
+async def test_the_keywords_in_a_difference_are_called_so_in_the_clients_language(
+    workspace: Path, playbooks: Playbooks, locale: str, label: str
+) -> None:
+    """The tree, its diff and its tooltip show these lines as they are."""
+    async with connected(workspace, client={"locale": locale}) as server:
+        given = {
+            "section": "environment",
+            "content": "No network.",
+            "keywords": ["net", "web"],
+            "propose": True,
+        }
+        await server.client.request("daiku/playbook/add", given)
+        (shown,) = (await server.client.request("daiku/playbook/deltas", {}))["deltas"]
+        assert shown["diff"] == f"@@ environment @@\n+No network.\n+{label}: net, web\n"
+
+
 async def test_a_bullet_is_added_listed_changed_disabled_and_enabled(
     workspace: Path, playbooks: Playbooks
 ) -> None:

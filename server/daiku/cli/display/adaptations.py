@@ -28,10 +28,9 @@ def plan_lines(plan: AdaptationPlan, max_cost: float | None, out: Terminal) -> I
     for each in plan.candidates:
         yield from _candidate(each, out)
     if plan.trials:
-        likely = say("adapt.cost", trials=plan.trials, cost=_usd(plan.estimated_cost))
+        cost = _likely(plan.estimated_cost, plan.estimated_tokens)
+        likely = say("adapt.cost", trials=plan.trials, cost=cost)
         yield likely if max_cost is None else f"{likely} {say('adapt.most', most=_usd(max_cost))}"
-        if not plan.estimated_cost and plan.estimated_tokens:
-            yield say("adapt.no_price", tokens=f"{plan.estimated_tokens:,}")
 
 
 def case_lines(plan: AdaptationPlan, out: Terminal) -> Iterator[str]:
@@ -41,8 +40,11 @@ def case_lines(plan: AdaptationPlan, out: Terminal) -> Iterator[str]:
     for each in plan.cases:
         side = judges if each.held_out else teaches
         side = out.paint(side + " " * (width - columns(side)), "dim")
-        head = f"  {side}  {safe(each.session)}  {_usd(each.cost)}  "
-        left = max(20, out.width - columns(safe(each.session)) - width - 14) if out.live else TEXT
+        tokens = say("adapt.tokens", tokens=f"{each.tokens:,}")
+        cost = _usd(each.cost) if each.cost or not each.tokens else tokens
+        head = f"  {side}  {safe(each.session)}  {cost}  "
+        taken = columns(safe(each.session)) + columns(cost) + width + 7
+        left = max(20, out.width - taken) if out.live else TEXT
         yield head + clip(safe(each.question), left)
 
 
@@ -60,7 +62,7 @@ def _candidate(found: Candidate, out: Terminal) -> Iterator[str]:
         "adapt.candidate",
         cases=len(found.runs),
         trials=found.trials,
-        cost=_usd(found.estimated_cost),
+        cost=_likely(found.estimated_cost, found.estimated_tokens),
         bound=_share(found.bound),
     )
     yield f"  {words}"
@@ -120,6 +122,11 @@ def tried_text(seen: Tried) -> str:
         bound=_share(seen.bound),
     )
     return f"{say(f'adapt.verdict.{seen.verdict}')} {counts}"
+
+
+def _likely(cost: float, tokens: int) -> str:
+    """What something will cost; tokens alone where nobody knows their price."""
+    return _usd(cost) if cost or not tokens else say("adapt.no_price", tokens=f"{tokens:,}")
 
 
 def _usd(cost: float) -> str:

@@ -1,12 +1,30 @@
-"""The ids of imported bullets: their own where these are free, else new ones."""
+"""What an import brings: which texts a playbook holds already, and ids, their own where these are free, else new ones."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from daiku.core.playbook.sections import bullet_id, id_parts, slug_of
+from daiku.core.playbook.sections import bullet_id, id_parts, section_words, slug_of
 from daiku.domain.playbook import Bullet, PlaybookScope
+
+
+def not_held(
+    bullets: Sequence[Bullet], scope: PlaybookScope, held: Callable[[], Iterable[tuple[str, str]]]
+) -> tuple[bool, ...]:
+    """Whether each bullet is new: one without an id of such a playbook is known by its text alone, and not taken a second
+    time where one of `held` (sections and texts) says the same in the same section. One with such an id is new."""
+    anonymous = [id_parts(each.id, scope) is None for each in bullets]
+    known = {_words(*each) for each in held()} if any(anonymous) else set[tuple[tuple[str, ...], str]]()
+    return tuple(
+        not (nameless and _words(each.section, each.content) in known)
+        for each, nameless in zip(bullets, anonymous, strict=True)
+    )
+
+
+def _words(section: str, content: str) -> tuple[tuple[str, ...], str]:
+    """A section however it is spelt, and a text whatever white space is in it."""
+    return section_words(section), " ".join(content.split())
 
 
 def with_ids(

@@ -47,6 +47,11 @@ def section_of(name: str) -> str:
     return " ".join(name.split())[:LONGEST_SECTION].strip() or USUAL_SECTION
 
 
+def section_words(name: str) -> tuple[str, ...]:
+    """What two names of one section have in common, however each is spelt."""
+    return tuple("".join(char if char.isalnum() else " " for char in section_of(name).casefold()).split())
+
+
 def keywords_of(words: Iterable[str]) -> tuple[str, ...]:
     """Keywords as they are kept: each once, none empty, and no more than anybody needs."""
     found = dict.fromkeys(word.strip()[:LONGEST_KEYWORD] for word in words)

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import TypeAlias
 
 from daiku.core.changes.align import line_ops
 from daiku.core.playbook.changes import keywords_after
 from daiku.domain.playbook import Bullet, Delta
+from daiku.texts.text import render, text
 
 _MADE = ("applied", "undone")
+_Said: TypeAlias = tuple[str, tuple[str, ...]]
+"""The text of a bullet and its keywords."""
+_NOTHING: _Said = ("", ())
 
 
-def diff_of(delta: Delta, now: Mapping[str, Bullet]) -> str:
+def diff_of(delta: Delta, now: Mapping[str, Bullet], language: str) -> str:
     """What `delta` did, or would do to the bullets as they are `now`: under `@@ id @@` the lines that go and those that
-    come, and what stays between them. Empty where no text changes."""
+    come, and what stays between them; keywords are the last line of a bullet, labelled in `language`. Empty where no text
+    changes."""
     changes = _done(delta) if delta.status in _MADE else _wanted(delta, now)
-    return "".join(_lines(name, old, new) for name, old, new in changes if old != new)
+    told = ((name, _told(old, language), _told(new, language)) for name, old, new in changes)
+    return "".join(_lines(name, old, new) for name, old, new in told if old != new)
 
 
 def touched_by(delta: Delta) -> tuple[str, ...]:
@@ -26,41 +33,44 @@ def touched_by(delta: Delta) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for name in named if name))
 
 
-def _done(delta: Delta) -> Iterator[tuple[str, str, str]]:
+def _done(delta: Delta) -> Iterator[tuple[str, _Said, _Said]]:
     before = {each.id: _text(each) for each in delta.before}
     after = {each.id: _text(each) for each in delta.after}
     for name in dict.fromkeys((*before, *after)):
-        yield name, before.get(name, ""), after.get(name, "")
+        yield name, before.get(name, _NOTHING), after.get(name, _NOTHING)
 
 
-def _wanted(delta: Delta, now: Mapping[str, Bullet]) -> Iterator[tuple[str, str, str]]:
+def _wanted(delta: Delta, now: Mapping[str, Bullet]) -> Iterator[tuple[str, _Said, _Said]]:
     bullet = now.get(delta.bullet_id)
-    old = "" if bullet is None else _text(bullet)
+    old = _NOTHING if bullet is None else _text(bullet)
     match delta.type:
         case "add":
-            yield delta.section, "", _with_keywords(delta.content, delta.keywords)
+            yield delta.section, _NOTHING, (delta.content, delta.keywords)
         case "update" | "merge" if bullet is not None:
             content = delta.content or bullet.content
-            yield bullet.id, old, _with_keywords(content, keywords_after(delta, bullet))
+            yield bullet.id, old, (content, keywords_after(delta, bullet))
         case "remove":
-            yield delta.bullet_id, old, ""
+            yield delta.bullet_id, old, _NOTHING
         case "restore" if bullet is not None:
-            yield bullet.id, old, _with_keywords(bullet.content, bullet.keywords)
+            yield bullet.id, old, (bullet.content, bullet.keywords)
         case _:
             pass
     if delta.type == "merge":
         for name in delta.bullet_ids:
             if name != delta.bullet_id and name in now:
-                yield name, _text(now[name]), ""
+                yield name, _text(now[name]), _NOTHING
 
 
-def _text(bullet: Bullet) -> str:
+def _text(bullet: Bullet) -> _Said:
     """What a run can be told of the bullet: nothing of one that is not active."""
-    return _with_keywords(bullet.content, bullet.keywords) if bullet.active else ""
+    return (bullet.content, bullet.keywords) if bullet.active else _NOTHING
 
 
-def _with_keywords(content: str, keywords: tuple[str, ...]) -> str:
-    return f"{content}\n[{', '.join(keywords)}]" if keywords and content else content
+def _told(said: _Said, language: str) -> str:
+    content, keywords = said
+    if not keywords or not content:
+        return content
+    return f"{content}\n{render(text('playbook.keywords', words=', '.join(keywords)), language)}"
 
 
 def _lines(name: str, old: str, new: str) -> str:

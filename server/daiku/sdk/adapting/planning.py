@@ -34,7 +34,7 @@ async def planned(gate: Gate, rule: Rule, *, offline: bool = False, dry: bool = 
         candidates=candidates,
         trials=trials_of(tried, rule.rounds),
         estimated_cost=estimated(tried, rule.rounds),
-        estimated_tokens=sum(each.tokens for each in tried) * rule.rounds * 2,
+        estimated_tokens=_tokens(tried, rule.rounds),
         teaching=len(gate.teaching()) if offline else 0,
         learnt=learnt,
         cut_off=cut_off(gate.journal.database),
@@ -60,10 +60,16 @@ async def _candidate(gate: Gate, delta: Delta, cases: Sequence[Case], rule: Rule
         runs=tuple(each.run for each in judges),
         trials=trials_of(judges, rule.rounds) if enough else 0,
         estimated_cost=estimated(judges, rule.rounds) if enough else 0.0,
+        estimated_tokens=_tokens(judges, rule.rounds) if enough else 0,
         bound=bound,
         least=least_cases(bound),
         why_not=None if enough else "too_few",
     )
+
+
+def _tokens(cases: Sequence[Case], rounds: int) -> int:
+    """What trials of these cases will likely take, with the change and without it."""
+    return sum(each.tokens for each in cases) * rounds * 2
 
 
 def _not_tried(delta: Delta, why: WhyNotTried) -> Candidate:

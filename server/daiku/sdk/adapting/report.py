@@ -32,13 +32,14 @@ class RecordedCase(Wire):
 
 
 class Candidate(Wire):
-    """A change that waits, and on which runs it is tried: at most `trials`, for about `estimated_cost` USD, at the `bound`
-    of this look at it, which `least` cases that differ can reach. With `why_not` it is not tried."""
+    """A change that waits, and on which runs it is tried: at most `trials`, for about `estimated_cost` USD and
+    `estimated_tokens`, at the `bound` of this look at it, which `least` cases that differ can reach. With `why_not` it is not tried."""
 
     delta: Delta
     runs: tuple[str, ...] = ()
     trials: int = 0
     estimated_cost: float = 0.0
+    estimated_tokens: int = 0
     bound: float = 0.0
     least: int = 0
     why_not: WhyNotTried | None = None

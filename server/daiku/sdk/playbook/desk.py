@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from daiku import api
 from daiku.core.guard.redact import redactor
 from daiku.core.playbook.refused import Refused, empty, no_bullet, no_change
-from daiku.core.playbook.sections import SECTIONS, keywords_of, section_of
+from daiku.core.playbook.sections import SECTIONS, keywords_of, section_words
 from daiku.core.playbook.shown import diff_of, touched_by
 from daiku.core.playbook.textform import section_name
 from daiku.dataclass import dataclass
@@ -30,6 +30,7 @@ from daiku.domain.playbook import (
 from daiku.playbook.playbooks import searching
 from daiku.settings import secrets_of
 from daiku.settings.config import Config, PlaybookSettings
+from daiku.texts.catalogue import ENGLISH
 from daiku.texts.text import NO_TEXT, Text, text
 from daiku.trace.journal import Journal
 from daiku.trace.stores import open_stores
@@ -56,6 +57,8 @@ class PlaybookDesk:
     """What finds bullets; made when something is first looked for."""
     trusted: bool = True
     """Whether the person trusts the workspace; one without trust has no playbook here, and brings nothing into one."""
+    language: str = ENGLISH
+    """What differences are labelled in."""
 
     # ---- what is there
 
@@ -67,7 +70,8 @@ class PlaybookDesk:
         found = tuple(
             each
             for each in kept
-            if (everything or each.active) and (not section or _same(each.section, section))
+            if (everything or each.active)
+            and (not section or section_words(each.section) == section_words(section))
         )
         resting = tuple(each.id for each in found if confidence(each) < self.settings.min_confidence)
         sections = tuple(dict.fromkeys((*SECTIONS, *(each.section for each in kept))))
@@ -251,7 +255,7 @@ class PlaybookDesk:
         return api.ShownDelta(
             **dict(delta),
             bullets=tuple(known.values()),
-            diff=diff_of(delta, known),
+            diff=diff_of(delta, known, self.language),
             places=tuple(self._place(each) for each in delta.evidence),
         )
 
@@ -288,20 +292,21 @@ def done(outcome: Delta | Refused) -> Delta:
     raise _usage(outcome.message)
 
 
-def desk_of(app: App) -> PlaybookDesk:
-    """The playbooks of the database in which the app keeps its conversations. Which repository a folder without trust
-    would be is not even read: what its files say could make it that of another one."""
+def desk_of(app: App, language: str) -> PlaybookDesk:
+    """The playbooks of the database in which the app keeps its conversations, for a person of this language. Which repository a
+    folder without trust would be is not even read: what its files say could make it that of another one."""
     from daiku.playbook.repository import open_playbooks  # when used
 
     trusted = app.runs.services.trusted
     playbooks = open_playbooks(app.journal.database, app.workspace.roots if trusted else ())
     redact = redactor(secrets_of(app.config, os.environ))
-    return PlaybookDesk(playbooks, app.config.playbook, app.journal, redact, searching(app.config), trusted)
+    search = searching(app.config)
+    return PlaybookDesk(playbooks, app.config.playbook, app.journal, redact, search, trusted, language)
 
 
 @contextmanager
 def open_desk(
-    config: Config, home: Path, folder: Path, redact: Callable[[str], str]
+    config: Config, home: Path, folder: Path, redact: Callable[[str], str], language: str = ENGLISH
 ) -> Generator[PlaybookDesk]:
     """The playbooks alone: to work on them needs no model. Raises UsageError."""
     from daiku.playbook.repository import open_playbooks  # when used
@@ -316,18 +321,10 @@ def open_desk(
         learning = learning_of(config.playbook, (folder,), stores, redact, outside=lambda: True)
         if learning is not None:
             catch_up(stores.journal, Unlearnt(stores.database, str(folder)), learning)
-        yield PlaybookDesk(playbooks, config.playbook, stores.journal, redact, searching(config))
+        search = searching(config)
+        yield PlaybookDesk(playbooks, config.playbook, stores.journal, redact, search, language=language)
     finally:
         stores.close()
-
-
-def _same(section: str, asked: str) -> bool:
-    """Whether a section is the one that is asked for, however it is spelt."""
-    return _words(section) == _words(section_of(asked))
-
-
-def _words(section: str) -> list[str]:
-    return "".join(char if char.isalnum() else " " for char in section.casefold()).split()
 
 
 def _worst_last(hit: BulletHit) -> tuple[bool, float]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from itertools import compress
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from daiku.core.playbook.agentsform import agents_text, read_agents
-from daiku.core.playbook.importing import with_ids
+from daiku.core.playbook.importing import not_held, with_ids
 from daiku.core.playbook.sections import MOST_COUNTED, keywords_of
 from daiku.core.playbook.textform import (
     ReadText,
@@ -23,9 +25,13 @@ from daiku.core.text.visible import drop_hidden
 from daiku.domain.base import Localizable, Wire
 from daiku.domain.errors import Failure, UsageError
 from daiku.domain.playbook import Bullet, Delta, Doubt, PlaybookScope
+from daiku.playbook.rows import storable
 from daiku.sdk.playbook.desk import PlaybookDesk, done
 from daiku.texts.text import NO_TEXT, Text, text
 from daiku.workspace.repository import may_be_repository
+
+if TYPE_CHECKING:
+    from daiku.playbook.store import PlaybookStore
 
 PlaybookForm: TypeAlias = Literal["ace", "json", "agents"]
 Vouched: TypeAlias = Literal["whole", "harmless", "none"]
@@ -50,13 +56,14 @@ class NotImported(Localizable):
 
 
 class Imported(Localizable):
-    """What came of a file: the ids of the bullets that are active now, the changes that wait for review, which ids are new,
-    what was not taken, the lines that are part of no bullet, which of the active ones hold characters that nobody sees,
+    """What came of a file: the ids of the bullets that are active now, the changes that wait for review, how many bullets
+    the playbook held already, active or waiting, and were not added again, which ids are new, what was not taken, the lines that are part of no bullet, which of the active ones hold characters that nobody sees,
     and from how many texts secrets were taken out."""
 
     form: PlaybookForm
     added: tuple[str, ...] = ()
     proposed: tuple[str, ...] = ()
+    held: int = 0
     renumbered: tuple[Renumbered, ...] = ()
     refused: tuple[NotImported, ...] = ()
     left_out: tuple[int, ...] = ()
@@ -87,8 +94,14 @@ def imported(
         at: found.message for at, each in enumerate(read.bullets, 1) if (found := wrong_text(each.content))
     }
     taken = [each for at, each in enumerate(read.bullets, 1) if at not in wrong]
-    kept = [_clean(each, desk) for each in taken]
+    cleaned = [_clean(each, desk) for each in taken]
     store = desk.store(scope)
+    new = not_held(
+        [each.model_copy(update={"content": storable(each.content)}) for each in cleaned],
+        scope,
+        lambda: _held(store),
+    )
+    taken, kept = list(compress(taken, new)), list(compress(cleaned, new))
     named = with_ids(kept, scope, lambda name: store.get(name) is not None)
     judged = propose or vouched != "whole"
     wanted = [_addition(each, scope, _doubts(each, vouched) if judged else ()) for each in named]
@@ -105,12 +118,19 @@ def imported(
         form=form,
         added=tuple(each.bullet_id for each in active),
         proposed=tuple(each.id for each in made if each.status == "proposed"),
+        held=new.count(False),
         renumbered=tuple(Renumbered(was=was, id=now) for was, now in names if was and was != now),
         refused=tuple(NotImported(number=at, message=why) for at, why in wrong.items()),
         left_out=read.left_out,
         hidden=tuple(each.bullet_id for each in active if _hides(each.content)),
         redacted=sum(_said(was) != _said(now) for was, now in zip(taken, kept, strict=True)),
     )
+
+
+def _held(store: PlaybookStore) -> Iterator[tuple[str, str]]:
+    """The sections and texts of the bullets that are active, and of those that wait for review."""
+    yield from ((each.section, each.content) for each in store.load().bullets if each.active)
+    yield from ((each.section, each.content) for each in store.deltas("proposed") if each.type == "add")
 
 
 def _addition(bullet: Bullet, scope: PlaybookScope, doubts: tuple[Doubt, ...]) -> Delta:
@@ -144,7 +164,7 @@ def _waits(addition: Delta, vouched: Vouched) -> bool:
 
     if vouched == "none":
         return True
-    doubtful = len(addition.content) > LOOKED_AT or bool(set(addition.doubts) - {"long"})
+    doubtful = len(addition.content) > LOOKED_AT or bool(set(addition.doubts) - {"long", "lines"})
     return vouched == "harmless" and doubtful
 
 

@@ -83,11 +83,13 @@ def import_(
 
 
 def _told(found: Imported) -> Iterator[str]:
-    if found.added or not found.proposed:
+    if found.added or not (found.proposed or found.held):
         yield say("playbook.import.added", count=len(found.added))
     if found.proposed:
         yield say("playbook.import.proposed", count=len(found.proposed))
         yield say("playbook.import.see")
+    if found.held:
+        yield say("playbook.import.held", count=found.held)
     for each in found.renumbered:
         yield say("playbook.import.renumbered", was=safe(each.was), id=each.id)
     for each in found.refused:

@@ -18,7 +18,7 @@ from daiku.core.guard.redact import redactor
 from daiku.domain.base import JsonObject
 from daiku.sdk.playbook.desk import PlaybookDesk, open_desk
 from daiku.settings import secrets_of
-from daiku.texts.terminal import say
+from daiku.texts.terminal import locale_of, say
 
 F = TypeVar("F", bound=Callable[..., Any])
 SCOPES = ("repository", "user")
@@ -38,7 +38,7 @@ def desk_in(folder: str | None) -> Generator[PlaybookDesk]:
     loaded, state = settings_for(place)
     tell_notices(loaded)
     redact = redactor(secrets_of(loaded.config, os.environ))
-    with open_desk(loaded.config, state, place, redact) as desk:
+    with open_desk(loaded.config, state, place, redact, locale_of(os.environ)) as desk:
         yield desk
 
 

@@ -105,7 +105,7 @@ async def _answer(desk: PlaybookDesk, shown: api.ShownDelta, people: Terminal, t
         now = shown
         if content is not None:
             edited = shown.model_copy(update={"content": content})
-            now = edited.model_copy(update={"diff": diff_of(edited, bullets)})
+            now = edited.model_copy(update={"diff": diff_of(edited, bullets, desk.language)})
         people.write("\n" + people.paint(title, "bold", "yellow") + "\n")
         for line in delta_lines(now, people):
             people.write(line + "\n")

@@ -26,7 +26,8 @@ LONGEST = 400
 LOOKED_AT = 2000
 """Characters that are looked at: what is longer waits whatever it says."""
 ORDER: tuple[Doubt, ...] = (
-    "untrusted", "tainted", "copied", "hidden", "address", "secret", "approval", "instruction", "long", "rejected",
+    "untrusted", "tainted", "copied", "hidden", "address", "secret", "approval", "instruction", "long", "lines",
+    "rejected",
 )  # fmt: skip
 _SPACED = lazy(r"(?:(?<!\w)\w[\s._*/|-]{1,3}){5,}\w(?!\w)")
 """A word whose letters stand apart: people read it, patterns do not."""
@@ -51,8 +52,10 @@ def doubts_of(
     read strangers' words; `trusted`: the person trusts the workspace."""
     known = list(shown)
     found: set[Doubt] = set()
-    if len(text) > LONGEST or "\n" in text.strip() or "\r" in text.strip():
+    if len(text) > LONGEST:
         found.add("long")
+    if "\n" in text.strip() or "\r" in text.strip():
+        found.add("lines")
     text = text[:LOOKED_AT]
     spans = code_spans(text)
     if not trusted:

@@ -49,5 +49,5 @@ async def client_desk(c: ClientConnection) -> PlaybookDesk:
     app = await c.app()
     known = _DESKS.get(c)
     if known is None or known[0] is not app:
-        known = _DESKS[c] = (app, desk_of(app))
+        known = _DESKS[c] = (app, desk_of(app, c.protocol.language))
     return known[1]
