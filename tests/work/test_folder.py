@@ -300,6 +300,22 @@ async def test_a_key_names_nothing_outside_the_folder(folder: Path, source: Fold
     assert isinstance(await source.read(ItemKey(source="files", kind="file", name=name)), ForgeRefusal)
 
 
+async def test_only_items_of_its_own_folder_and_repository_are_taken(
+    folder: Path, source: FolderSource, tmp_path: Path
+) -> None:
+    put(folder, "one", "---\nlabels: [coding agent]\n---\nMend it.\n")
+    looked = await source.find()
+    assert not isinstance(looked, ForgeRefusal)
+    (key,) = [each.key for each in looked]
+    assert str(key) == "files:one"
+    assert source.takes(key)
+    assert not FolderSource(folder, tmp_path / "elsewhere", WorkLabels()).takes(key)
+    (tmp_path / "more").mkdir()
+    assert not FolderSource(tmp_path / "more", folder.parent / "repository", WorkLabels()).takes(key)
+    (tmp_path / "link").symlink_to(folder)
+    assert FolderSource(tmp_path / "link", folder.parent / "repository", WorkLabels()).takes(key)
+
+
 async def test_a_folder_that_is_not_there_is_refused(folder: Path) -> None:
     found = await FolderSource(folder / "none", folder, WorkLabels()).find()
     assert isinstance(found, ForgeRefusal)

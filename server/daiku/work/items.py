@@ -99,8 +99,7 @@ class ItemStore:
 
     def first_queued(self, count: int) -> tuple[ItemRecord, ...]:
         """Of each repository the `count` queued items that are next: what was begun before what is new (S2R.5), then the
-        oldest change first. What is behind them is not read: however many there are, the next ones are found as
-        fast."""
+        oldest change first. What is behind them is not read, however many there are."""
         rows = self._db.query(
             f"{_SELECT} WHERE item IN (SELECT item FROM (SELECT item, ROW_NUMBER() OVER"  # noqa: S608  # constants
             f" (PARTITION BY repository ORDER BY {_NEXT}) AS place FROM work_items WHERE state = 'queued')"
@@ -119,14 +118,16 @@ class ItemStore:
 
     def add(self, found: FoundItem) -> bool:
         """Note an item that a source found. True where it is to be worked: it is new, or was labelled again since
-        it was over."""
+        it was over. A file of another place is another item, and changes nothing."""
         item = str(found.key)
         known = self._db.first("SELECT state, labelled_at FROM work_items WHERE item = ?", (item,))
         if known is not None and not _is_ordered(known[0], known[1], found):
             return False  # what most looks find
         with self._db.transaction():
             old = self._locked(item)
-            if old is not None and not _is_ordered(old.shown.state, old.labelled_at, found):
+            if old is not None and not (
+                old.key == found.key and _is_ordered(old.shown.state, old.labelled_at, found)
+            ):
                 return False
             now = self._now()
             shown = WorkItem(
@@ -176,8 +177,7 @@ class ItemStore:
                 self._store(changed(record, {"state": "queued"}, wanted=""))
 
     def begin_round(self, record: ItemRecord, facts: ItemFacts) -> bool:
-        """Have an item in review worked in another round, by a new run of its session; False where it has changed since
-        it was read."""
+        """Have an item in review worked in another round, by a new run of its session; False where it changed meanwhile."""
         with self._db.transaction():
             if not self._stands(record):
                 return False

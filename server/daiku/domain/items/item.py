@@ -24,12 +24,14 @@ _KEY = re.compile(
 
 class ItemKey(Frozen):
     """Which issue, request or file. `repository` is `owner/name` or `group/sub/name`, empty for a file; `name` is the
-    number as digits, or the file's name without `.md`."""
+    number as digits, or the file's name without `.md`. `place`: the folder in which a file lies and the repository in
+    which it is worked; commands do not name them, so that there is one file of a name."""
 
     source: SourceName
     kind: ItemKind
     repository: str = ""
     name: str
+    place: str = ""
 
     def __str__(self) -> str:
         if self.source == "files":
