@@ -162,6 +162,7 @@ async def test_a_comment_is_there_once_however_often_it_is_posted(folder: Path, 
     said = path.read_text()
     assert said.startswith(ITEM)
     assert (said.count("Which licence?"), said.count("And the year?")) == (1, 1)
+    assert "## Progress\n\n<!-- daiku:progress -->\nThe work has not begun.\n" in said
     assert (await news(source, "")).said == ()
 
 
@@ -171,6 +172,7 @@ async def test_what_is_written_into_the_file_is_in_the_persons_language(folder: 
     await done(source, PostComment(text="どの色？"))
     written = path.read_text("utf-8").removeprefix(ITEM)
     assert "# 進み具合" in written
+    assert "作業はまだ始まっていません。" in written
     assert not re.search("[A-Za-z ]{20}", re.sub("<!--.*?-->", "", written))
 
 
