@@ -12,6 +12,7 @@ from daiku.domain.chunks import iso_now
 from daiku.domain.errors import Failure, UsageError
 from daiku.domain.items.forge import FoundItem, ItemText
 from daiku.domain.items.item import OVER, ItemProgress, ItemState, WorkItem, read_key
+from daiku.domain.messages import Usage
 from daiku.store.database import Database, marks
 from daiku.texts.text import NO_TEXT, Text, text
 from daiku.work.record import (
@@ -130,18 +131,10 @@ class ItemStore:
             ):
                 return False
             now = self._now()
-            shown = WorkItem(
-                item=str(found.key),
-                title=found.title,
-                url=found.url,
-                state="queued",
-                session_id=old.shown.session_id if old is not None else "",
-                branch=old.shown.branch if old is not None else "",
-                request_url=old.shown.request_url if old is not None else "",
-                attempts=old.shown.attempts if old is not None else 0,
-                created_at=old.shown.created_at if old is not None else now,
-                updated_at=now,
-            )
+            told = {"title": found.title, "url": found.url, "state": "queued", "updated_at": now}
+            shown = WorkItem.model_validate({"item": item, "created_at": now, **told})
+            if old is not None:
+                shown = old.shown.model_copy(update={**told, "progress": None, "error": NO_TEXT})
             fence = old.fence if old is not None else 0
             facts = old.facts.anew() if old is not None else ItemFacts(uuid=str(uuid4()))
             record = ItemRecord(
@@ -253,6 +246,7 @@ class ItemStore:
         branch: str | None = None,
         request_url: str | None = None,
         progress: ItemProgress | None = None,
+        usage: Usage | None = None,
         text_at_claim: ItemText | None = None,
         facts: ItemFacts | None = None,
     ) -> ItemRecord:
@@ -266,6 +260,7 @@ class ItemStore:
                 ("branch", branch),
                 ("request_url", request_url),
                 ("progress", progress),
+                ("usage", usage),
             )
             if value is not None
         }

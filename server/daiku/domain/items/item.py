@@ -6,6 +6,7 @@ import re
 from typing import Literal
 
 from daiku.domain.base import Frozen, Localizable, Wire
+from daiku.domain.messages import Usage
 from daiku.texts.text import NO_TEXT, Text
 
 SourceName = Literal["github", "gitlab", "files"]
@@ -61,7 +62,8 @@ class ItemProgress(Wire):
 
 class WorkItem(Localizable):
     """A work item as commands, editors and scripts see it. `error` says why it failed, waits or was stopped; `wanted`
-    what was asked of it while it is worked, and has not come about yet."""
+    what was asked of it while it is worked, and has not come about yet; `usage` what its runs took of models so far, None
+    where there was none."""
 
     item: str
     title: str
@@ -73,6 +75,7 @@ class WorkItem(Localizable):
     attempts: int = 0
     wanted: Signal = ""
     progress: ItemProgress | None = None
+    usage: Usage | None = None
     error: Text = NO_TEXT
     created_at: str
     updated_at: str
