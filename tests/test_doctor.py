@@ -173,7 +173,7 @@ async def test_a_forge_without_its_token_is_told_by_the_name_of_the_variable(
     monkeypatch.delenv("GITLAB_TOKEN", raising=False)
     monkeypatch.setattr("daiku.doctor.sandbox_state", lambda _: "on")
     [(state, what, _)] = await on_work(built(gitlab={"projects": ["group/name"]}))
-    assert (state, "GITLAB_TOKEN" in what, "https://gitlab.com" in what) == ("note", True, True)
+    assert (state, "GITLAB_TOKEN" in what, "https://gitlab.com" in what) == ("bad", True, True)
 
 
 async def test_a_forge_without_the_packages_it_needs_is_told_with_the_extra_that_brings_them(
@@ -182,7 +182,7 @@ async def test_a_forge_without_the_packages_it_needs_is_told_with_the_extra_that
     monkeypatch.setenv("GITLAB_TOKEN", "glpat-canary-0000")
     monkeypatch.setitem(sys.modules, "daiku.work.gitlab.source", None)
     [(state, what, mend), *_] = await on_work(built(gitlab={"projects": ["group/name"]}))
-    assert (state, "is not installed" in what, "daiku[work]" in mend) == ("note", True, True)
+    assert (state, "is not installed" in what, "daiku[work]" in mend) == ("bad", True, True)
 
 
 async def test_a_forge_that_cannot_be_reached_is_told_without_its_token(
@@ -192,7 +192,7 @@ async def test_a_forge_that_cannot_be_reached_is_told_without_its_token(
     monkeypatch.setattr("daiku.sdk.forges.SECONDS", 0.3)
     address = f"{dead_address()}/api/v4"
     [(state, what, mend), *_] = await on_work(built(gitlab={"api_url": address, "projects": ["group/name"]}))
-    assert (state, address in what) == ("note", True)
+    assert (state, address in what) == ("bad", True)
     assert "canary" not in what + mend
 
 
@@ -211,3 +211,19 @@ async def test_a_forge_that_answers_is_told_with_what_waits_there_and_that_no_co
         f"Work items from GitLab ({gitlab_forge.api_url}): 1 to be worked in group/name",
     )
     assert (commands[0], "no commands are run" in commands[1]) == ("note", True)
+
+
+async def test_a_repository_that_is_not_there_is_told_by_its_name_beside_those_that_answer(
+    built: Built, monkeypatch: pytest.MonkeyPatch, gitlab_forge: GitLabYard
+) -> None:
+    monkeypatch.setenv("GITLAB_TOKEN", "glpat-bot")
+    monkeypatch.setattr("daiku.doctor.sandbox_state", lambda _: "on")
+    gitlab_forge.project("group/name")
+    projects = ["group/name", "group/nmae"]
+    app = built(gitlab={"api_url": gitlab_forge.api_url, "projects": projects})
+    answered, wrong = await on_work(app)
+    assert answered[:2] == (
+        "good",
+        f"Work items from GitLab ({gitlab_forge.api_url}): 0 to be worked in group/name",
+    )
+    assert (wrong[0], "group/nmae" in wrong[1], "group/name" in wrong[1]) == ("bad", True, False)

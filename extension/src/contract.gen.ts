@@ -1722,7 +1722,7 @@ export interface Usage {
   cost?: number;
 }
 
-/** A work item as commands, editors and scripts see it. `error` says why it failed, waits or was stopped; `wanted` what was asked of it while it is worked, and has not come about yet. */
+/** A work item as commands, editors and scripts see it. `error` says why it failed, waits or was stopped; `wanted` what was asked of it while it is worked, and has not come about yet; `usage` what its runs took of models so far, None where there was none. */
 export interface WorkItem {
   item: string;
   title: string;
@@ -1734,6 +1734,7 @@ export interface WorkItem {
   attempts: number;
   wanted: "" | "pause" | "cancel";
   progress?: ItemProgress;
+  usage?: Usage;
   error: string;
   createdAt: string;
   updatedAt: string;

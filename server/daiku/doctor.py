@@ -127,11 +127,12 @@ async def _work(app: App) -> list[DoctorFinding]:
 
 
 def _forge(forge: Forge) -> DoctorFinding:
-    """Whether a forge answers, with the token that is there; of the token itself nothing is told."""
+    """Whether a forge answers, with the token that is there; of the token itself nothing is told. Only what the person's
+    settings name is asked: where it does not answer, no item of it is worked, and that has to be mended."""
     told = {"forge": forge.name, "address": forge.address, "names": ", ".join(forge.repositories)}
     if isinstance(forge.found, Failure):
         what = text("doctor.work_forge_not", **told, why=forge.found.message)
-        return DoctorFinding(area="work", state="note", what=what, mend=forge.found.hint)
+        return DoctorFinding(area="work", state="bad", what=what, mend=forge.found.hint)
     return DoctorFinding(area="work", state="good", what=text("doctor.work_forge", **told, count=forge.found))
 
 

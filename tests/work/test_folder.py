@@ -162,6 +162,7 @@ async def test_a_comment_is_there_once_however_often_it_is_posted(folder: Path, 
     said = path.read_text()
     assert said.startswith(ITEM)
     assert (said.count("Which licence?"), said.count("And the year?")) == (1, 1)
+    assert "## Progress\n\n<!-- daiku:progress -->\nThe work has not begun.\n" in said
     assert (await news(source, "")).said == ()
 
 
@@ -171,6 +172,7 @@ async def test_what_is_written_into_the_file_is_in_the_persons_language(folder: 
     await done(source, PostComment(text="どの色？"))
     written = path.read_text("utf-8").removeprefix(ITEM)
     assert "# 進み具合" in written
+    assert "作業はまだ始まっていません。" in written
     assert not re.search("[A-Za-z ]{20}", re.sub("<!--.*?-->", "", written))
 
 
@@ -298,6 +300,22 @@ async def test_a_name_that_no_item_may_have_is_told_once(
 async def test_a_key_names_nothing_outside_the_folder(folder: Path, source: FolderSource, name: str) -> None:
     (folder.parent / "outside.md").write_text(ITEM)
     assert isinstance(await source.read(ItemKey(source="files", kind="file", name=name)), ForgeRefusal)
+
+
+async def test_only_items_of_its_own_folder_and_repository_are_taken(
+    folder: Path, source: FolderSource, tmp_path: Path
+) -> None:
+    put(folder, "one", "---\nlabels: [coding agent]\n---\nMend it.\n")
+    looked = await source.find()
+    assert not isinstance(looked, ForgeRefusal)
+    (key,) = [each.key for each in looked]
+    assert str(key) == "files:one"
+    assert source.takes(key)
+    assert not FolderSource(folder, tmp_path / "elsewhere", WorkLabels()).takes(key)
+    (tmp_path / "more").mkdir()
+    assert not FolderSource(tmp_path / "more", folder.parent / "repository", WorkLabels()).takes(key)
+    (tmp_path / "link").symlink_to(folder)
+    assert FolderSource(tmp_path / "link", folder.parent / "repository", WorkLabels()).takes(key)
 
 
 async def test_a_folder_that_is_not_there_is_refused(folder: Path) -> None:

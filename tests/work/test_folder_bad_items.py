@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import subprocess
 import time
 from collections.abc import Mapping
@@ -19,6 +20,7 @@ from daiku.domain.runs import RunResult
 from daiku.sdk import working
 from daiku.sdk.working import Work, attempt_item, sources_of, work_items
 from daiku.settings.config import Config
+from daiku.texts.text import render
 from daiku.work.processing import folder_of
 from daiku.work.record import Claim
 from tests.work.gitlabflow import FILES, LABEL, MEND
@@ -94,6 +96,22 @@ async def test_a_text_that_cannot_be_worked_is_told_once(box: Box, body: str, wo
     is_told_once(path, words)
     assert await box.look() == []
     assert box.git("branch", "--list", "daiku/*") == ""
+
+
+async def test_a_repository_without_a_commit_is_told_as_such_and_works_when_it_has_one(box: Box) -> None:
+    shutil.rmtree(box.root / "repo/.git")
+    box.git("init", "-q", "-b", "main", ".")
+    path = box.item()
+    (told,) = await box.look()
+    assert (told.state, told.error.id) == ("failed", "git.no_commit")
+    assert "まだコミットがありません" in render(told.error, "ja")
+    is_told_once(path, "the repository has no commit yet")
+    is_told_once(path, "The work has not begun.")
+    box.git("add", "-A")
+    box.git("commit", "-qm", "first")
+    box.item()
+    assert [each.state for each in await box.look()] == ["done"]
+    assert "return a + b" in box.git("show", "daiku/mend:calc.py")
 
 
 async def test_a_branch_that_is_there_already_is_left_alone(box: Box) -> None:

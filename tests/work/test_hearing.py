@@ -12,8 +12,10 @@ import pytest
 from daiku.domain.items.forge import ForgeRefusal, ItemNews
 from daiku.domain.items.item import ItemKey
 from daiku.domain.runs import RunResult
+from daiku.settings.config import Config
 from daiku.texts.text import text
-from daiku.work.hearing import LONGEST_WAIT, fairly, hear_meanwhile, wait_seconds
+from daiku.work.hearing import LONGEST_WAIT, Hearing, fairly, hear_all, hear_meanwhile, wait_seconds
+from daiku.work.intents import IntentStore
 from daiku.work.items import ItemStore
 from daiku.work.processing import folder_of
 from daiku.work.record import Claim, ItemRecord
@@ -217,6 +219,22 @@ async def test_what_the_run_notes_while_a_source_is_asked_is_kept_when_the_item_
     record = items.record(claim.item)
     assert record is not None
     assert (record.facts.question, record.facts.heard, record.wanted) == ("q1", 3, "cancel")
+
+
+@pytest.mark.parametrize("takes", [True, False])
+async def test_only_the_source_that_takes_an_item_is_asked_about_it(items: ItemStore, takes: bool) -> None:
+    claim = claimed(items)
+    items.change(claim, state="waiting")
+
+    class Asked(Limited):
+        def takes(self, key: ItemKey) -> bool:
+            return takes
+
+    source = Asked(ForgeRefusal(kind="limited", message=text("git.unreachable")))
+    intents = IntentStore(items.database, items)
+    hearing = Hearing(Config(), items, intents, {"files": source}, "worker-1", "en", lambda _: None)  # pyright: ignore[reportArgumentType]  # it is asked for news alone
+    await hear_all(hearing, once=True)
+    assert len(source.looks) == int(takes)
 
 
 def test_a_request_of_which_nothing_comes_is_looked_at_less_often(items: ItemStore) -> None:

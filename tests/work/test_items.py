@@ -64,6 +64,23 @@ def test_an_item_is_claimed_once_and_a_later_claim_ends_the_earlier_one(items: I
     assert items.change(second, state="done").shown.state == "done"
 
 
+def test_a_file_of_another_folder_takes_no_items_place(items: ItemStore) -> None:
+    items.change(claimed(items), state="done")
+    elsewhere = found(labelled="2").key.model_copy(update={"place": "/b/items, /b/repo"})
+    assert not items.add(FoundItem(key=elsewhere, title="another", labelled_at="2"))
+    record = items.record("files:mend")
+    assert record is not None
+    assert (record.shown.title, record.shown.state, record.key.place) == ("mend", "done", "")
+
+
+def test_items_of_another_folder_do_not_hide_those_of_this_one(items: ItemStore) -> None:
+    for place, names in (("/a", ("a1", "a2", "a3")), ("/b", ("b1", "b2"))):
+        for name in names:
+            key = ItemKey(source="files", kind="file", name=name, place=place)
+            items.add(FoundItem(key=key, title=name, labelled_at="1"))
+    assert {each.key.name for each in items.first_queued(1)} == {"a1", "b1"}
+
+
 def test_an_item_that_is_over_is_worked_again_only_when_it_was_labelled_anew(items: ItemStore) -> None:
     claim = claimed(items)
     items.change(claim, state="done", branch="daiku/mend")

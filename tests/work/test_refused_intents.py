@@ -43,6 +43,9 @@ class Heard(Source):
     def name(self) -> SourceName:
         return "files"
 
+    def takes(self, key: ItemKey) -> bool:
+        return True
+
     async def find(self) -> tuple[FoundItem, ...]:
         return ()
 

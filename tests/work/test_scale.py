@@ -52,6 +52,9 @@ class Forge:
     def name(self) -> SourceName:
         return "gitlab"
 
+    def takes(self, key: ItemKey) -> bool:
+        return True
+
     async def find(self) -> tuple[FoundItem, ...] | ForgeRefusal:
         self.calls.update(f"find {repository}" for repository in REPOSITORIES)
         return tuple(self.queue.values())

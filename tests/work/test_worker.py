@@ -150,6 +150,24 @@ def test_a_labelled_file_becomes_a_branch_with_the_work_and_the_persons_branch_s
     assert lab.git("log", "-1", "--format=%an <%ae>", "daiku/mend") == "Daiku <daiku@localhost>"
 
 
+def test_what_an_item_used_is_shown_while_it_is_worked_and_then_as_its_comment_says_it(lab: Lab) -> None:
+    lab.script(*SLOW)
+    path = lab.item("slow")
+    process = lab.start(*lab.once)
+    until((lab.root / "home/items" / SLOW_TREE / "a.txt").exists)
+    at_work = lab.shown("files:slow")
+    assert process.wait(timeout=60) == 0
+    process.communicate()
+    used = [
+        each["usage"]["promptTokens"] + each["usage"]["completionTokens"]
+        for each in (at_work, lab.shown("files:slow"))
+    ]
+    assert at_work["state"] == "processing"
+    assert 0 < used[0] < used[1]
+    assert f"**Used:** {used[1]:,} tokens" in path.read_text("utf-8")
+    assert f"  used so far: {used[1]:,} tokens" in lab.daiku("work", "show", "files:slow")[1]
+
+
 def test_nothing_to_do_ends_with_0_and_says_nothing(lab: Lab) -> None:
     assert lab.daiku(*lab.once)[:2] == (0, "")
 

@@ -21,7 +21,7 @@ SECONDS = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Forge:
-    """A forge that the settings name repositories of. `found`: how many items are to be worked there; a Failure where
+    """Repositories of a forge that the settings name. `found`: how many items are to be worked there; a Failure where
     that could not be asked."""
 
     name: str
@@ -31,28 +31,43 @@ class Forge:
 
 
 async def forges_of(config: Config, environ: Mapping[str, str]) -> tuple[Forge, ...]:
-    """The forges that the settings name repositories of, each asked what is to be worked."""
+    """The forges that the settings name repositories of, each asked what is to be worked. Repositories that cannot be
+    asked are a Forge of their own for each reason: a name that is wrong is not hidden by those that are right."""
     github, gitlab = config.github, config.gitlab
     named: tuple[tuple[SourceName, str, str, tuple[str, ...]], ...] = (
         ("github", "GitHub", github.api_url, github.repositories),
         ("gitlab", "GitLab", gitlab.api_url, gitlab.projects),
     )
-    asked = [
-        _asked(config, environ, source, Forge(name, address, repositories, 0))
-        for source, name, address, repositories in named
-        if repositories
-    ]
-    return tuple(await asyncio.gather(*asked))
+    found: list[Forge] = []
+    for source, name, address, repositories in named:
+        asked = await asyncio.gather(*(_asked(config, environ, source, each) for each in repositories))
+        found += _by_answer(name, address, tuple(zip(repositories, asked, strict=True)))
+    return tuple(found)
 
 
-async def _asked(config: Config, environ: Mapping[str, str], name: SourceName, forge: Forge) -> Forge:
-    found = await _found(config, environ, name)
-    return Forge(forge.name, forge.address, forge.repositories, found)
+def _by_answer(name: str, address: str, asked: tuple[tuple[str, int | Failure], ...]) -> list[Forge]:
+    """The repositories that answered as one, then those that did not, by reason."""
+    counts = [(repository, found) for repository, found in asked if isinstance(found, int)]
+    answered = tuple(repository for repository, _ in counts)
+    found = [Forge(name, address, answered, sum(count for _, count in counts))] if counts else []
+    why: dict[Failure, tuple[str, ...]] = {}
+    for repository, failure in asked:
+        if isinstance(failure, Failure):
+            why[failure] = (*why.get(failure, ()), repository)
+    return [*found, *(Forge(name, address, names, failure) for failure, names in why.items())]
 
 
-async def _found(config: Config, environ: Mapping[str, str], name: SourceName) -> int | Failure:
+async def _asked(
+    config: Config, environ: Mapping[str, str], name: SourceName, repository: str
+) -> int | Failure:
     nowhere = Path()  # a forge's items are found without a folder
-    work = Work(config, nowhere, nowhere, environ, lambda _: None, Redactor(()), only=name)
+    alone = (
+        {"github": config.github.model_copy(update={"repositories": (repository,)})}
+        if name == "github"
+        else {"gitlab": config.gitlab.model_copy(update={"projects": (repository,)})}
+    )
+    one = config.model_copy(update=alone)
+    work = Work(one, nowhere, nowhere, environ, lambda _: None, Redactor(()), only=name)
     try:
         source = sources_of(work)[name]
     except UsageError as wrong:

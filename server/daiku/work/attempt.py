@@ -73,6 +73,8 @@ class Attempt:
     """What the run asked of a person, by its id."""
     heard: int = 0
     """The number of the last word of a person that the run was told."""
+    used: Usage = NOTHING_USED
+    """What the item's runs used so far, by what was heard of them."""
     lost: bool = field(default=False, init=False)
     told: ModelTold | None = field(default=None, init=False)
     """What its model is told besides the conversation; None until it is known."""
@@ -86,6 +88,7 @@ class Attempt:
         if record.wanted in PAUSES or record.wanted == "give_back":
             self.items.signal(self.claim, "pausing", after="pause")
             return RunResult(run_id=record.run, session_id=record.shown.session_id, status="paused")
+        self.used = record.shown.usage or NOTHING_USED
         working = asyncio.create_task(self._begun(record))
         watching = asyncio.create_task(self._watch(working))
         try:
@@ -97,6 +100,7 @@ class Attempt:
             if not self.lost:
                 used = self._used(result.session_id)
                 used = used.plus(result.usage) if result.status == "paused" else used
+                self.items.change(self.claim, usage=used)
                 self._show(STANDING[result.status] if not self.asked else "waiting", used)
                 return result
         finally:
@@ -208,6 +212,9 @@ class Attempt:
                 self._follow(plan)
                 self._show("processing")
                 self.items.change(self.claim, progress=progress_of(plan))
+            case Usage() as call:
+                self.used = self.used.plus(call)
+                self.items.change(self.claim, usage=self.used)
             case ApprovalAsked() as asked:
                 told = approval_comment(asked.preview, asked.why, self.language)
                 self._ask(asked.approval_id, told, of_approval=True)

@@ -155,7 +155,7 @@ async def hear_all(hearing: Hearing, *, once: bool) -> None:
     )
     for record in (*waiting, *fairly(due, MOST_LOOKS_ONCE if once else MOST_LOOKS)):
         source = hearing.sources.get(record.key.source)
-        if source is None or not hearing.may_ask(record.key.source):
+        if source is None or not source.takes(record.key) or not hearing.may_ask(record.key.source):
             continue
         try:
             if record.shown.state == "waiting":

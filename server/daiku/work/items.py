@@ -12,6 +12,7 @@ from daiku.domain.chunks import iso_now
 from daiku.domain.errors import Failure, UsageError
 from daiku.domain.items.forge import FoundItem, ItemText
 from daiku.domain.items.item import OVER, ItemProgress, ItemState, WorkItem, read_key
+from daiku.domain.messages import Usage
 from daiku.store.database import Database, marks
 from daiku.texts.text import NO_TEXT, Text, text
 from daiku.work.record import (
@@ -99,8 +100,7 @@ class ItemStore:
 
     def first_queued(self, count: int) -> tuple[ItemRecord, ...]:
         """Of each repository the `count` queued items that are next: what was begun before what is new (S2R.5), then the
-        oldest change first. What is behind them is not read: however many there are, the next ones are found as
-        fast."""
+        oldest change first. What is behind them is not read, however many there are."""
         rows = self._db.query(
             f"{_SELECT} WHERE item IN (SELECT item FROM (SELECT item, ROW_NUMBER() OVER"  # noqa: S608  # constants
             f" (PARTITION BY repository ORDER BY {_NEXT}) AS place FROM work_items WHERE state = 'queued')"
@@ -119,28 +119,22 @@ class ItemStore:
 
     def add(self, found: FoundItem) -> bool:
         """Note an item that a source found. True where it is to be worked: it is new, or was labelled again since
-        it was over."""
+        it was over. A file of another place is another item, and changes nothing."""
         item = str(found.key)
         known = self._db.first("SELECT state, labelled_at FROM work_items WHERE item = ?", (item,))
         if known is not None and not _is_ordered(known[0], known[1], found):
             return False  # what most looks find
         with self._db.transaction():
             old = self._locked(item)
-            if old is not None and not _is_ordered(old.shown.state, old.labelled_at, found):
+            if old is not None and not (
+                old.key == found.key and _is_ordered(old.shown.state, old.labelled_at, found)
+            ):
                 return False
             now = self._now()
-            shown = WorkItem(
-                item=str(found.key),
-                title=found.title,
-                url=found.url,
-                state="queued",
-                session_id=old.shown.session_id if old is not None else "",
-                branch=old.shown.branch if old is not None else "",
-                request_url=old.shown.request_url if old is not None else "",
-                attempts=old.shown.attempts if old is not None else 0,
-                created_at=old.shown.created_at if old is not None else now,
-                updated_at=now,
-            )
+            told = {"title": found.title, "url": found.url, "state": "queued", "updated_at": now}
+            shown = WorkItem.model_validate({"item": item, "created_at": now, **told})
+            if old is not None:
+                shown = old.shown.model_copy(update={**told, "progress": None, "error": NO_TEXT})
             fence = old.fence if old is not None else 0
             facts = old.facts.anew() if old is not None else ItemFacts(uuid=str(uuid4()))
             record = ItemRecord(
@@ -176,8 +170,7 @@ class ItemStore:
                 self._store(changed(record, {"state": "queued"}, wanted=""))
 
     def begin_round(self, record: ItemRecord, facts: ItemFacts) -> bool:
-        """Have an item in review worked in another round, by a new run of its session; False where it has changed since
-        it was read."""
+        """Have an item in review worked in another round, by a new run of its session; False where it changed meanwhile."""
         with self._db.transaction():
             if not self._stands(record):
                 return False
@@ -253,6 +246,7 @@ class ItemStore:
         branch: str | None = None,
         request_url: str | None = None,
         progress: ItemProgress | None = None,
+        usage: Usage | None = None,
         text_at_claim: ItemText | None = None,
         facts: ItemFacts | None = None,
     ) -> ItemRecord:
@@ -266,6 +260,7 @@ class ItemStore:
                 ("branch", branch),
                 ("request_url", request_url),
                 ("progress", progress),
+                ("usage", usage),
             )
             if value is not None
         }

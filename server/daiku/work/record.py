@@ -142,8 +142,8 @@ def asked_for(record: ItemRecord, wanted: Wanted) -> ItemRecord | None:
 
 
 def repository_of(key: ItemKey) -> str:
-    """The repository of an item, or the folders of this machine, as one name."""
-    return f"{key.source}:{key.repository}"
+    """The repository of an item, or the place of a file, as one name."""
+    return f"{key.source}:{key.repository or key.place}"
 
 
 def without_secrets(record: ItemRecord, redact: Redact) -> ItemRecord:

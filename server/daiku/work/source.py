@@ -44,6 +44,10 @@ class Source(Protocol):
     @property
     def name(self) -> SourceName: ...
 
+    def takes(self, key: ItemKey) -> bool:
+        """Whether the item can be one of this source: it is read and worked by no other."""
+        ...
+
     async def find(self) -> tuple[FoundItem, ...] | ForgeRefusal:
         """The items that are to be worked, oldest label first. At most one call a repository when nothing is new."""
         ...

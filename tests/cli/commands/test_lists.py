@@ -211,6 +211,25 @@ def test_the_doctor_says_what_is_wrong_and_how_to_mend_it(
     assert "Sandbox:" in done.out
 
 
+def test_the_doctor_counts_a_forge_that_cannot_be_asked_as_wrong(
+    daiku: Daiku, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(workspace)
+    monkeypatch.setenv("OLLAMA_HOST", "http://127.0.0.1:9")
+    monkeypatch.setenv("LMSTUDIO_BASE_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.delenv("GITHUB_TOKEN", raising=False)
+    without = daiku("doctor").out
+    assert "✗ Work items" not in without
+    monkeypatch.setenv("DAIKU_GITHUB__REPOSITORIES", '["owner/name"]')
+    done = daiku("doctor")
+    assert done.code == 1
+    (line,) = [line for line in done.out.splitlines() if line.startswith("✗ Work items")]
+    assert "owner/name" in line
+    assert "GITHUB_TOKEN" in line
+    assert "Everything is in order" not in done.out
+    assert done.out.count("✗") == without.count("✗") + 1
+
+
 def test_the_doctor_also_examines_settings_that_are_wrong(
     daiku: Daiku, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -15,6 +15,7 @@ from daiku.cli.commands.work import items as shown_items
 from daiku.cli.display.term import Terminal, columns
 from daiku.domain.items.forge import FoundItem
 from daiku.domain.items.item import ItemKey, ItemProgress
+from daiku.domain.messages import Usage
 from daiku.settings import home
 from daiku.trace.stores import open_stores
 from daiku.work.items import ItemStore
@@ -83,6 +84,7 @@ def test_as_json_the_list_is_one_list_of_items_in_camel_case(daiku: Daiku, items
         "attempts": 0,
         "wanted": "",
         "progress": None,
+        "usage": None,
         "error": "",
     }
     assert {name: value for name, value in item.items() if not name.endswith("At")} == expected
@@ -124,6 +126,22 @@ def test_what_is_asked_of_an_item_at_work_is_left_for_whoever_works_it(
     shown = daiku("work", "show", str(FILE)).out
     assert "  asked for: pause\n" in shown
     assert "  steps done: 1/3 Count\n" in shown
+
+
+def test_what_its_runs_used_so_far_is_shown_as_in_the_comment_of_progress(
+    daiku: Daiku, items: ItemStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "used so far" not in daiku("work", "show", str(FILE)).out
+    record = items.record(str(FILE))
+    assert record is not None
+    claim = Claim(str(FILE), record.fence)
+    items.change(claim, usage=Usage(prompt_tokens=12_000, completion_tokens=345))
+    assert "  used so far: 12,345 tokens\n" in daiku("work", "show", str(FILE)).out
+    items.change(claim, usage=Usage(prompt_tokens=12_000, completion_tokens=345, cost=0.256))
+    assert "  used so far: 12,345 tokens, $0.26\n" in daiku("work", "show", str(FILE)).out
+    assert json.loads(daiku("work", "show", str(FILE), "--json").out)["usage"]["cost"] == 0.256
+    monkeypatch.setenv("LC_ALL", "ja_JP.UTF-8")
+    assert "  これまでの使用量: 12,345 トークン、$0.26\n" in daiku("work", "show", str(FILE)).out
 
 
 def test_it_speaks_the_persons_language(

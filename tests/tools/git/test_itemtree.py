@@ -251,7 +251,8 @@ async def test_a_start_that_is_not_there_and_a_repository_without_one_are_refuse
     bench.server.create("o/empty")
     empty = await mirror(bench.own / "mirrors", bench.remote(name="o/empty"))
     assert isinstance(empty, Path)
-    assert kind(await checkout(empty, "daiku/2", "", bench.own / "t", WHO)) == "unusable"
+    assert kind(await checkout(empty, "daiku/2", "", bench.own / "t", WHO)) == "empty"
+    assert kind(await checkout(place, "daiku/2", "", bench.own / "t", WHO)) == "unusable"
     assert not (bench.own / "t").exists()
 
 

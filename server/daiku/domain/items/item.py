@@ -6,6 +6,7 @@ import re
 from typing import Literal
 
 from daiku.domain.base import Frozen, Localizable, Wire
+from daiku.domain.messages import Usage
 from daiku.texts.text import NO_TEXT, Text
 
 SourceName = Literal["github", "gitlab", "files"]
@@ -24,12 +25,14 @@ _KEY = re.compile(
 
 class ItemKey(Frozen):
     """Which issue, request or file. `repository` is `owner/name` or `group/sub/name`, empty for a file; `name` is the
-    number as digits, or the file's name without `.md`."""
+    number as digits, or the file's name without `.md`. `place`: the folder in which a file lies and the repository in
+    which it is worked; commands do not name them, so that there is one file of a name."""
 
     source: SourceName
     kind: ItemKind
     repository: str = ""
     name: str
+    place: str = ""
 
     def __str__(self) -> str:
         if self.source == "files":
@@ -59,7 +62,8 @@ class ItemProgress(Wire):
 
 class WorkItem(Localizable):
     """A work item as commands, editors and scripts see it. `error` says why it failed, waits or was stopped; `wanted`
-    what was asked of it while it is worked, and has not come about yet."""
+    what was asked of it while it is worked, and has not come about yet; `usage` what its runs took of models so far, None
+    where there was none."""
 
     item: str
     title: str
@@ -71,6 +75,7 @@ class WorkItem(Localizable):
     attempts: int = 0
     wanted: Signal = ""
     progress: ItemProgress | None = None
+    usage: Usage | None = None
     error: Text = NO_TEXT
     created_at: str
     updated_at: str

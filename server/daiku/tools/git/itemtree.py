@@ -13,7 +13,7 @@ from pathlib import Path
 
 from daiku.dataclass import dataclass
 from daiku.store.copyfolders import take_away
-from daiku.tools.git.mirror import holding
+from daiku.tools.git.mirror import has_branches, holding
 from daiku.tools.git.ownrun import COMMIT, SECONDS, OwnGit, is_branch
 from daiku.tools.git.refusals import GitRefusal, refusal_of, refused
 from daiku.tools.git.remote import PRIVATE
@@ -81,7 +81,7 @@ async def checkout(
         if anew or (pushed and there and not await own.descends(there, pushed)):
             target = wanted
         if not target:
-            return refused("unusable")  # no commit at all
+            return refused("unusable" if await has_branches(mirror) else "empty")
         if not await own.commit_of(target):
             return refused("gone")
         for who, value in (("user.name", identity.name), ("user.email", identity.email)):

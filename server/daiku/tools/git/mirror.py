@@ -59,6 +59,12 @@ async def head_of(place: Path, name: str) -> str:
     return await OwnGit(place).commit_of(f"{_BRANCHES}{name}")
 
 
+async def has_branches(place: Path) -> bool:
+    """Whether the server had any branch when the copy was brought up to date: without one there is no commit."""
+    listed = await OwnGit(place).run("for-each-ref", "--count=1", "--format=%(refname)", _BRANCHES)
+    return bool(listed.text.strip())
+
+
 def kept_ref(name: str) -> str:
     """The ref of the server under which the work on the item is kept whose folder is called `name`."""
     return f"{_KEPT}{name}/tree"

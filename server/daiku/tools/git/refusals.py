@@ -10,9 +10,9 @@ from daiku.texts.text import Text, text
 from daiku.tools.shell.capture import TOO_LATE, ProgramResult
 
 RefusalKind: TypeAlias = Literal[
-    "unreachable", "forbidden", "gone", "moved", "exists", "damaged", "full", "unusable"
+    "unreachable", "forbidden", "gone", "moved", "exists", "damaged", "full", "empty", "unusable"
 ]
-"""`unreachable` may work later, or may have worked; `moved`: a branch is not where it was expected to be; `unusable`:
+"""`empty`: the repository has no commit yet; `unreachable` may work later, or may have worked; `moved`: a branch is not where it was expected to be; `unusable`:
 what was asked for can never work."""
 
 
@@ -45,6 +45,8 @@ def _said(kind: RefusalKind) -> Text:
             return text("git.damaged")
         case "full":
             return text("git.full")
+        case "empty":
+            return text("git.no_commit")
         case "unusable":
             return text("git.unusable")
 

@@ -68,7 +68,7 @@ class ItemFile:
 
     def with_comment(self, mark: str, said: str, language: str) -> ItemFile:
         """The file with one more comment at its end."""
-        whole = self if self._below() < len(self.text) else self.with_progress("", language)
+        whole = self if self._below() < len(self.text) else self._with_sections(language)
         return whole._with_end(f"{mark}\n{_harmless(said)}\n{_END}\n")
 
     def with_progress(self, said: str, language: str) -> ItemFile:
@@ -84,6 +84,9 @@ class ItemFile:
         end, closed = self._end_of(start)
         # Where somebody took the end away it is not known what is whose: it stays, and counts as ours.
         return _read(self.text[:start] + self._as_here(block if closed else block + _LEFT) + self.text[end:])
+
+    def _with_sections(self, language: str) -> ItemFile:
+        return self.with_progress(render(text("itemfile.not_begun"), language), language)
 
     def noting(self, time: str) -> ItemFile:
         """The file in which new words of the person have a time: a later change of the file makes them no newer."""

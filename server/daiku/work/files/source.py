@@ -70,6 +70,7 @@ class FolderSource:
     ) -> None:
         self._folder = Path(os.path.realpath(folder))
         self._repository = repository
+        self._place = f"{self._folder}, {os.path.realpath(repository)}"
         self._labels = labels
         self._strip = strip
         self._language = language
@@ -78,6 +79,9 @@ class FolderSource:
     @property
     def name(self) -> SourceName:
         return "files"
+
+    def takes(self, key: ItemKey) -> bool:
+        return key.source == self.name and key.place == self._place
 
     async def find(self) -> tuple[FoundItem, ...] | ForgeRefusal:
         return await asyncio.to_thread(self._find)
@@ -152,7 +156,10 @@ class FolderSource:
             return None
         # The moment of the change stands for that of the label: after it is over, only another change orders it again.
         url = (self._folder / f"{name}.md").as_uri()
-        return FoundItem(key=_key(name), title=file.title or name, url=url, labelled_at=found.time)
+        return FoundItem(key=self._key(name), title=file.title or name, url=url, labelled_at=found.time)
+
+    def _key(self, name: str) -> ItemKey:
+        return ItemKey(source="files", kind="file", name=name, place=self._place)
 
     def _item(self, key: ItemKey) -> ItemText | ForgeRefusal:
         found = self._read(key.name)
@@ -240,10 +247,6 @@ def _markdown_files(folder: Path) -> Iterator[tuple[str, tuple[int, ...]]]:
                 continue
             if entry.is_file(follow_symlinks=False):
                 yield entry.name.removesuffix(".md"), _stamp(entry.stat(follow_symlinks=False))
-
-
-def _key(name: str) -> ItemKey:
-    return ItemKey(source="files", kind="file", name=name)
 
 
 def _stamp(found: os.stat_result) -> tuple[int, ...]:

@@ -49,6 +49,9 @@ class GitHubSource:
     def name(self) -> SourceName:
         return "github"
 
+    def takes(self, key: ItemKey) -> bool:
+        return key.source == self.name
+
     async def find(self) -> tuple[FoundItem, ...] | ForgeRefusal:
         named = tuple(r for r in self._settings.repositories if repository_path(r))
         return await self._finder.find(named)

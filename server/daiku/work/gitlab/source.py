@@ -50,6 +50,9 @@ class GitLabSource:
     def name(self) -> SourceName:
         return "gitlab"
 
+    def takes(self, key: ItemKey) -> bool:
+        return key.source == self.name
+
     async def find(self) -> tuple[FoundItem, ...] | ForgeRefusal:
         return await self._finder.find(tuple(dict.fromkeys(self._settings.projects)))
 

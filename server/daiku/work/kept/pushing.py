@@ -141,7 +141,7 @@ def as_refusal(why: GitRefusal) -> ForgeRefusal:
             return ForgeRefusal(kind="moved", message=why.message)
         case "exists":
             return ForgeRefusal(kind="exists", message=why.message)
-        case "damaged" | "full" | "unusable":
+        case "damaged" | "full" | "empty" | "unusable":
             return ForgeRefusal(kind="bad", message=why.message)
         case _:
             assert_never(why.kind)

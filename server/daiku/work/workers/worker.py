@@ -14,7 +14,7 @@ from pathlib import Path
 from daiku.core.proof.evidence import Evidence
 from daiku.dataclass import dataclass, field
 from daiku.domain.errors import DaikuError
-from daiku.domain.items.forge import ForgeRefusal
+from daiku.domain.items.forge import ForgeRefusal, FoundItem
 from daiku.domain.items.item import ItemState, SourceName, WorkItem
 from daiku.settings.config import Config
 from daiku.store.lock import SessionLock
@@ -159,12 +159,25 @@ class Worker:
                 self._note(found.message)
                 self.failed = True
                 continue
-            for item in found:
-                self.parts.items.add(item)
+            self._add(found)
         await hear_all(self._hearing, once=once)
         await clear_old(self.parts.home, self.parts.items, time.time())
         self._warned = self._error
         self._looked_at = time.time()
+
+    def _add(self, found: tuple[FoundItem, ...]) -> None:
+        """Note the items, but no file whose name is that of an item in another place: who works one would change the
+        other."""
+        taken: list[str] = []
+        for item in found:
+            known = self.parts.items.record(str(item.key)) if item.key.place else None
+            if known is not None and known.key != item.key:
+                taken.append(f"{item.key.name} ({known.key.place})")
+            else:
+                self.parts.items.add(item)
+        if taken:
+            self._note(text("worker.name_taken", names="; ".join(taken)))
+            self.failed = True
 
     async def _work_all(self, beating: asyncio.Task[None], seconds: float | None = None) -> None:
         """Work what is queued, at most so many at a time; with `seconds` return when they have passed or it is time
@@ -203,7 +216,8 @@ class Worker:
     def _is_ours(self, record: ItemRecord) -> bool:
         """Whether this worker may begin the item, and did not do so since the last look."""
         tried = record.item in self._under_way or record.item in self._tried
-        return record.key.source in self.parts.sources and not tried
+        source = self.parts.sources.get(record.key.source)
+        return source is not None and source.takes(record.key) and not tried
 
     def _begin(self, record: ItemRecord) -> None:
         """Work the item, unless somebody else has taken it."""

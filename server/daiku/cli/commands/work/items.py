@@ -17,6 +17,7 @@ from daiku.cli.display.term import Colour, Terminal, clip, safe, terminal, to_th
 from daiku.cli.options import place_options
 from daiku.core.guard.redact import redactor
 from daiku.domain.items.item import ItemState, WorkItem
+from daiku.domain.messages import Usage
 from daiku.sdk.work_items import ItemStore, Wanted, open_items
 from daiku.settings import secrets_of
 from daiku.texts.terminal import localize, say
@@ -78,6 +79,7 @@ def show(item: str, folder: str | None, as_json: bool) -> None:  # click's flag
         say("work.request"): found.request_url,
         say("work.url"): found.url,
         say("work.attempts"): str(found.attempts),
+        say("work.used"): _used(found.usage),
         say("work.created"): to_the_minute(found.created_at),
         say("work.updated"): to_the_minute(found.updated_at),
         say("work.why"): localize(found.error),
@@ -86,6 +88,16 @@ def show(item: str, folder: str | None, as_json: bool) -> None:  # click's flag
     for name, value in facts.items():
         if value:
             click.echo(f"  {out.paint(name, 'dim')}: {safe(value)}")
+
+
+def _used(usage: Usage | None) -> str:
+    """What the item's runs took so far, as its comment of progress says it."""
+    tokens = usage.prompt_tokens + usage.completion_tokens if usage is not None else 0
+    if usage is None or not tokens:
+        return ""
+    if usage.cost is None:
+        return say("work.tokens", count=f"{tokens:,}")
+    return say("work.tokens_cost", count=f"{tokens:,}", cost=f"{usage.cost:.2f}")
 
 
 def _ask(wanted: Wanted, item: str, folder: str | None, as_json: bool) -> None:  # click's flag
