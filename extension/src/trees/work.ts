@@ -4,7 +4,7 @@ import * as vscode from "vscode";
 import type { LanguageClient } from "vscode-languageclient/node";
 import type { WorkItem, WorkWatchResult } from "../contract.gen";
 import { t } from "../l10n";
-import { ago } from "../pure/text/format";
+import { ago, dollars, tokens } from "../pure/text/format";
 import { failureOf, failureWords, request } from "../server/rpc";
 import { type Served, WatchedView } from "./watched";
 
@@ -187,6 +187,13 @@ const factsOf = (item: WorkItem): string[] => [
   item.attempts > 1 ? t("attempt {0}", item.attempts) : "",
 ];
 
+/** What its runs used of models, and what that cost where the price is known. */
+function usedOf({ usage }: WorkItem): string {
+  if (!usage) return "";
+  const used = t("{0} tokens", tokens(usage.promptTokens + usage.completionTokens));
+  return t("Used so far: {0}", usage.cost === undefined ? used : `${used} · ${dollars(usage.cost)}`);
+}
+
 const linesOf = (item: WorkItem): string[] => [
   item.title,
   [stateWords()[item.state], wantedWords()[item.wanted]].filter(Boolean).join(", "),
@@ -197,5 +204,6 @@ const linesOf = (item: WorkItem): string[] => [
   item.branch ? t("Branch: {0}", item.branch) : "",
   item.requestUrl ? t("Request: {0}", item.requestUrl) : "",
   item.attempts ? t("Attempts: {0}", item.attempts) : "",
+  usedOf(item),
   t("Changed: {0}", ago(item.updatedAt, vscode.env.language, t("now"))),
 ];

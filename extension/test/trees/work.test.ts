@@ -86,6 +86,18 @@ describe("an item that is done", () => {
   });
 });
 
+describe("what an item used of models", () => {
+  const usage = { model: "m", promptTokens: 11_500, completionTokens: 500, cachedTokens: 0 };
+
+  it.each([
+    [{ ...usage, cost: 0.034 }, "Used so far: 12k tokens · $0.034"],
+    [usage, "Used so far: 12k tokens"],
+  ])("stands in its tooltip, with the cost where the price is known", async (used, line) => {
+    const { row } = await looking([itemOf("files:mend", { state: "processing", usage: used })]);
+    expect(String((await row()).tooltip).split("\n")).toContain(line);
+  });
+});
+
 describe("news", () => {
   it("are drawn as they come, as long as somebody looks", async () => {
     const { tell, rows, look, server } = await looking([]);
