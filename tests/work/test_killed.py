@@ -227,6 +227,13 @@ def stop(process: subprocess.Popen[str], *, whole: bool) -> list[int]:
     return stopped
 
 
+def go_on(stopped: list[int]) -> None:
+    """Let what was stopped go on; a child may have ended in the moment in which it was stopped."""
+    for pid in stopped:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+
+
 @pytest.fixture
 def started() -> Iterator[Callable[[Desk], subprocess.Popen[str]]]:
     """Starts a worker that stays; it is ended after the test."""
@@ -292,8 +299,7 @@ def test_a_machine_that_stood_still_and_wakes_up_late_changes_nothing_more(
         second = started(two)
         until(lambda: is_over(yard))
         changes = len(yard.forge.calls("changes"))
-        for pid in stopped:
-            os.kill(pid, signal.SIGCONT)
+        go_on(stopped)
         until(lambda: not children(first.pid))  # the agent's process has ended
         for process in (first, second):
             process.terminate()
@@ -322,8 +328,7 @@ def test_a_worker_that_stood_still_for_a_minute_beside_another_of_its_home_chang
             workers[each].append(started(desks[each]))
         awake = time.monotonic() + STOOD_STILL_SECONDS
         until(lambda: time.monotonic() > awake, most=STOOD_STILL_SECONDS + 10)
-        for pid in stopped:
-            os.kill(pid, signal.SIGCONT)
+        go_on(stopped)
         for each, yard in yards.items():
             until(lambda yard=yard: is_over(yard))
             for process in workers[each]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 import subprocess
 from pathlib import Path
 
@@ -19,6 +17,7 @@ from tests.work.test_killed import (
     children,
     desks_of,
     end_of,
+    go_on,
     is_at,
     is_over,
     started,
@@ -63,8 +62,7 @@ def test_a_machine_that_stood_still_before_its_call_does_not_make_it_when_it_wak
         running.append(started(two))
         until(lambda: is_over(yard))
         changes = len(yard.forge.calls("changes"))
-        for pid in stopped:
-            os.kill(pid, signal.SIGCONT)
+        go_on(stopped)
         until(lambda: not children(running[0].pid))
         for process in running:
             process.terminate()

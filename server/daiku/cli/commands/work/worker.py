@@ -81,7 +81,7 @@ async def _worked(work: Work, *, once: bool) -> int:
     stopping = asyncio.Event()
     restore = on_interrupt(partial(_stop, stopping))
     if not once:
-        _tell_person("worker.begun", seconds=work.config.work.poll_seconds)
+        _tell_person(say("worker.begun", seconds=work.config.work.poll_seconds))
     try:
         return 0 if await work_items(work, sources, stopping, once=once) else FAILED
     finally:
@@ -93,15 +93,15 @@ def _stop(stopping: asyncio.Event) -> None:
     if stopping.is_set():
         os._exit(CANCELLED)
     stopping.set()
-    _tell_person("worker.stopping")
+    _tell_person(say("worker.stopping"))
 
 
-def _tell_person(key: str, **values: object) -> None:
+def _tell_person(words: str) -> None:
     """What whoever looks on is told; cron mails and the logs of a service have nothing of it."""
     people = human_stream()
     if people.live:
         with suppress(OSError):
-            people.write(say(key, **values) + "\n")
+            people.write(words + "\n")
 
 
 async def _attempt(where: Path, claim: Claim, place: Path) -> int:
