@@ -131,10 +131,12 @@ class ItemStore:
             ):
                 return False
             now = self._now()
-            told = {"title": found.title, "url": found.url, "state": "queued", "updated_at": now}
-            shown = WorkItem.model_validate({"item": item, "created_at": now, **told})
+            shown = WorkItem(
+                item=item, title=found.title, url=found.url, state="queued", created_at=now, updated_at=now
+            )
             if old is not None:
-                shown = old.shown.model_copy(update={**told, "progress": None, "error": NO_TEXT})
+                anew = {"state": "queued", "error": NO_TEXT, "progress": None}
+                shown = changed(old, {"title": found.title, "url": found.url, **anew}).shown
             fence = old.fence if old is not None else 0
             facts = old.facts.anew() if old is not None else ItemFacts(uuid=str(uuid4()))
             record = ItemRecord(

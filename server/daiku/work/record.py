@@ -75,8 +75,8 @@ class ItemFacts(Frozen):
 
 class ItemRecord(Frozen):
     """An item on record, which is what others call a task (X.5): what is shown of it, and what whoever works it goes by.
-    `claim` is its text as it stood
-    when it was claimed; `fence` is the number of that claim: a later claim has a higher one."""
+    `claim` is its text as it stood when it was claimed; `fence` is the number of that claim: a later claim has a higher
+    one."""
 
     shown: WorkItem
     key: ItemKey

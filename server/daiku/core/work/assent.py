@@ -10,17 +10,65 @@ from daiku.core.text.patterns import lazy
 MOST = 120
 """Characters; whoever writes more has something to say."""
 _PHRASES = frozenset(
-    """
-    +1|approved|awesome|cool|excellent|fantastic|good job|good work|great|great job|great work|lgtm|looks good
-    |looks good to me|looks great|love it|nice|nice job|nice one|nice work|ok|okay|perfect|ship it|sounds good|thank you
-    |thank you so much|thank you very much|thanks|thanks a lot|thx|very nice|well done|wonderful
-    |okです|lgtmです|ありがとう|ありがとうございます|ありがとうございました|いいですね|良いですね|いい感じです|よさそうです|良さそうです
-    |問題ありません|問題ないです|問題なさそうです|完璧です|素晴らしい|素晴らしいです|承認します|了解です|了解しました|お疲れ様です
-    |お疲れさまです|助かります|助かりました
-    """.replace("\n", "")
-    .replace("  ", "")
-    .strip()
-    .split("|")
+    [
+        "+1",
+        "approved",
+        "awesome",
+        "cool",
+        "excellent",
+        "fantastic",
+        "good job",
+        "good work",
+        "great",
+        "great job",
+        "great work",
+        "lgtm",
+        "looks good",
+        "looks good to me",
+        "looks great",
+        "love it",
+        "nice",
+        "nice job",
+        "nice one",
+        "nice work",
+        "ok",
+        "okay",
+        "perfect",
+        "ship it",
+        "sounds good",
+        "thank you",
+        "thank you so much",
+        "thank you very much",
+        "thanks",
+        "thanks a lot",
+        "thx",
+        "very nice",
+        "well done",
+        "wonderful",
+        "okです",
+        "lgtmです",
+        "ありがとう",
+        "ありがとうございます",
+        "ありがとうございました",
+        "いいですね",
+        "良いですね",
+        "いい感じです",
+        "よさそうです",
+        "良さそうです",
+        "問題ありません",
+        "問題ないです",
+        "問題なさそうです",
+        "完璧です",
+        "素晴らしい",
+        "素晴らしいです",
+        "承認します",
+        "了解です",
+        "了解しました",
+        "お疲れ様です",
+        "お疲れさまです",
+        "助かります",
+        "助かりました",
+    ]
 )
 _SIGNS = frozenset("👍👏🙏🎉🚀✅✔💯❤💚💙🔥🙂😀😃😄😊😍🤩🥳👌🙌✨🚢")
 _NAMED_SIGNS = lazy(
