@@ -101,6 +101,9 @@ WRITTEN_BY_OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
         "llm.transport.failures": ("_NO_CREDIT", "_BAD_KEY"),
         "llm.transport.vendor_errors": ("_OVERFLOW", "_SAYS_NOTHING", "_AGAIN_IN", "'request too large'"),
     },
+    "a person, in a comment on a request: words that thank or agree and ask for nothing": {
+        "core.work.assent": ("_PHRASES",)
+    },
     "a forge that has no field for it": {"work.gitlab.people": ("_CHANGES",)},
     "a library whose exception has no field for it": {
         "core.replies.parse": ("'Unterminated string'",),

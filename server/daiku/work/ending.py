@@ -157,6 +157,7 @@ async def _over(ended: Ended, state: ItemState, outcome: Outcome, why: Text) -> 
         outcome,
         words=result.text if outcome in ("done", "limit") else "",
         why=why,
+        changes="on_branch" if record.has_pushed else "none",
         request_url=record.shown.request_url,
         label=ended.config.work.labels.todo,
         asked_by=ended.text.author if record.key.source != "files" else "",

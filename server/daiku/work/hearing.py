@@ -219,6 +219,7 @@ async def _end(hearing: Hearing, source: Source, record: ItemRecord, state: Item
     told = Ending(
         "stopped",
         why=why,
+        changes="on_branch" if record.has_pushed else "unknown",
         label=hearing.config.work.labels.todo,
         asked_by=record.claim.author if record.claim is not None else "",
     )

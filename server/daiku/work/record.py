@@ -92,6 +92,11 @@ class ItemRecord(Frozen):
     def item(self) -> str:
         return self.shown.item
 
+    @property
+    def has_pushed(self) -> bool:
+        """Whether there is more on its branch than it was begun with."""
+        return self.facts.pushed not in ("", self.facts.base_commit)
+
 
 def seen(shown: WorkItem, wanted: Order) -> WorkItem:
     """The item as others see it: with what was asked of it, until that has come about."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from daiku.core.work.comments import (
+    Changes,
     Ending,
     Outcome,
     Progress,
@@ -106,6 +107,28 @@ def test_the_last_comment_tells_what_came_of_it(outcome: Outcome, begins: str) -
     assert "Reason: Because." in said
     assert "set the label `coding agent`" in said
     assert "@" not in final_comment(Ending(outcome, asked_by="ann @bob"), "en")
+
+
+@for_each(
+    ("outcome", "changes", "told"),
+    [
+        ("done", "none", "No file was changed."),
+        ("limit", "none", "No file was changed."),
+        ("done", "on_branch", ""),  # its request shows them
+        ("limit", "on_branch", "is on its branch"),
+        ("stopped", "on_branch", "is on its branch"),
+        ("failed", "on_branch", "is on its branch"),
+        ("stopped", "none", ""),  # what was not committed may be lost, and nobody looked
+        ("failed", "none", ""),
+        ("stopped", "unknown", ""),
+    ],
+)
+def test_the_last_comment_tells_where_the_changes_are_whatever_the_model_says(
+    outcome: Outcome, changes: Changes, told: str
+) -> None:
+    said = final_comment(Ending(outcome, words="Added it.", changes=changes), "en")
+    sentences = ("No file was changed.", "is on its branch")
+    assert [each for each in sentences if each in said] == ([told] if told else [])
 
 
 def test_the_request_names_its_issue_and_shows_the_evidence() -> None:

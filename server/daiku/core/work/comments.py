@@ -30,6 +30,7 @@ _STANDING: Mapping[Standing, str] = MappingProxyType(
         "stopped": "comment.is_stopped",
     }
 )
+Changes = Literal["unknown", "none", "on_branch"]
 _WORKING: frozenset[Standing] = frozenset({"queued", "processing", "waiting", "paused"})
 _OUTCOMES: Mapping[Outcome, str] = MappingProxyType(
     {
@@ -56,12 +57,14 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """What came of an item. `words` are the model's own, `why` says what stopped it, `request_url` is what there is to
-    review, `label` the one that has it worked again, `asked_by` the account that is told."""
+    """What came of an item. `words` are the model's own, `why` says what stopped it, `changes` where the changed files
+    are, `request_url` is what there is to review, `label` the one that has it worked again, `asked_by` the account that
+    is told."""
 
     outcome: Outcome
     words: str = ""
     why: Text = Text("")
+    changes: Changes = "unknown"
     request_url: str = ""
     label: str = ""
     asked_by: str = ""
@@ -96,12 +99,24 @@ def final_comment(ending: Ending, language: str) -> str:
     parts = [
         text("comment.told", name=ending.asked_by) if is_account(ending.asked_by) else "",
         text(_OUTCOMES[ending.outcome]),
+        _changes(ending),
         text("comment.why", why=why) if why else "",
         harmless(ending.words),
         text("comment.review", url=ending.request_url) if ending.request_url else "",
         text("comment.again", label=code(ending.label)) if ending.label else "",
     ]
     return bounded(render(joined("paragraphs", parts), language))
+
+
+def _changes(ending: Ending) -> Text:
+    """That nothing was changed, whatever the model says of it; or where what was done is, if there is no request."""
+    match ending.changes:
+        case "none" if ending.outcome in ("done", "limit"):
+            return text("comment.unchanged")
+        case "on_branch" if ending.outcome in ("failed", "limit", "stopped"):
+            return text("comment.on_branch")
+        case _:
+            return Text("")
 
 
 def bounded(comment: str) -> str:
