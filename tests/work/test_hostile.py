@@ -140,6 +140,20 @@ def in_branch(lab: Lab) -> list[str]:
     return lab.git("diff", "--name-only", "main", "daiku/evil").splitlines()
 
 
+def test_a_commit_of_the_model_does_nothing_on_a_forge(lab: Lab) -> None:
+    """Nothing is closed when it is merged, and checks run."""
+    played(
+        lab,
+        call("files/write", path="fine.txt", content="fine\n"),
+        call("git/commit", message="Fixes #1 for @bob [skip ci]\n\n\nskip-checks: true", paths=["fine.txt"]),
+        run("git -c user.name=a -c user.email=a@b commit -q --allow-empty -m 'Fixes #1 [skip ci]'; true"),
+    )
+    assert in_branch(lab) == ["fine.txt"]
+    said = lab.git("log", "--format=%B", "main..daiku/evil")
+    assert "Fixes 1 for bob (skip ci)" in said
+    assert not [each for each in ("#1", "@bob", "[skip ci]", "skip-checks") if each in said]
+
+
 def test_a_request_for_the_token_finds_none(lab: Lab) -> None:
     """The variables of the worker are in no process of the agent's commands, and in nothing that is kept."""
     every = "import glob; [print(open(p, 'rb').read()) for p in glob.glob('/proc/*/env' + 'iron')]"

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from daiku.core.work.harmless import code, harmless, harmless_line, plain_line
+from daiku.core.work.harmless import code, commit_words, harmless, harmless_line, plain_line
 from tests.cases import for_each
 
 PIECES = (
@@ -70,3 +70,19 @@ def test_code_stays_code_as_it_was_written() -> None:
 )
 def test_a_title_closes_nothing_and_names_nobody(title: str, shown: str) -> None:
     assert plain_line(title) == shown
+
+
+@for_each(
+    ("message", "shown"),
+    [
+        ("Mend add", "Mend add"),
+        ("Mend add [skip ci]\n\nFixes #12, o/r#3 and GH-4, for @bob", "Mend add (skip ci)\n\nFixes 12, o/r3 and GH 4, for bob"),
+        ("Mend\r\n\r\n\r\nSkip-Checks: true", "Mend\n\n\n: true"),
+        ("***no_ci*** Closes https://h/o/r/issues/3", " Closes h/o/r/issues/3"),
+        ("直す\n\n- 足し算", "直す\n\n- 足し算"),
+    ],
+)  # fmt: skip
+def test_a_message_of_a_commit_closes_nothing_and_keeps_no_checks_from_running(
+    message: str, shown: str
+) -> None:
+    assert commit_words(message) == shown

@@ -29,6 +29,8 @@ _ENTITY = lazy(r"&(?=#\d|#[xX]|[A-Za-z]\w*;)")
 _TAG = lazy(r"<(?=[A-Za-z/!?])")
 _IMAGE = lazy(r"!(?=\[)")
 _ACTION = lazy(r"^([ \t]*)(/[A-Za-z_]+(?=[ \t]|$))")
+_NO_CHECKS = lazy(r"\bskip-checks(?=[ \t]*:)|\*\*\*NO_CI\*\*\*", re.IGNORECASE)
+_BRACKETS = str.maketrans("[]", "()")
 _LINE_SIGN = lazy(r"(?<![A-Za-z0-9])@(?=[A-Za-z0-9_])|[#!](?=\d)|https?://")
 
 
@@ -55,6 +57,13 @@ def harmless_line(words: str, limit: int = MOST_LINE) -> str:
 def plain_line(words: str, limit: int = MOST_LINE) -> str:
     """The same where there is no Markdown: a title, the first line of a commit. The signs that would act are left out."""
     return _LINE_SIGN.sub("", re.sub(r"\bGH-(?=\d)", "GH ", _one_line(words, limit)))
+
+
+def commit_words(message: str) -> str:
+    """A message of a commit in which nothing acts: no mention, no reference that a merge would close, and nothing that
+    keeps checks from running, as `[skip ci]` does."""
+    lines = _plain_lines(message)[:MOST_WORDS].splitlines()
+    return "\n".join(_NO_CHECKS.sub("", plain_line(line, MOST_WORDS)).translate(_BRACKETS) for line in lines)
 
 
 def code(words: str, limit: int = MOST_LINE) -> str:

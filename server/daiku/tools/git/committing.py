@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
+from daiku.core.work.harmless import commit_words
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
 from daiku.tools.face import Face
@@ -21,7 +22,8 @@ class CommitArgs(Args):
 
 
 async def commit(args: CommitArgs, context: ToolContext) -> ToolResult:
-    """Stage what is named and commit; hooks of the repository are not run, and nothing is signed."""
+    """Stage what is named and commit; hooks of the repository are not run, and nothing is signed. In the run of a work
+    item the message does nothing on a forge."""
     placed = await repository_of(args.paths, context)
     if isinstance(placed, ToolResult):
         return placed
@@ -33,7 +35,8 @@ async def commit(args: CommitArgs, context: ToolContext) -> ToolResult:
         return failed("Nothing is staged, so there is nothing to commit. Name `paths`, or say `all`.")
     told = ["commit", "--no-gpg-sign", "--no-verify", "--cleanup=strip", "--file=-"]
     # The message goes through standard input: it cannot be taken for an option.
-    return await answer(told, "", (), context, "Committed.", stdin=args.message)
+    message = args.message if context.personal else commit_words(args.message)
+    return await answer(told, "", (), context, "Committed.", stdin=message)
 
 
 async def _stage(found: Repository, names: list[str], options: tuple[str, ...]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import assert_never
 
 from daiku.core.protected.paths import is_pipeline
-from daiku.core.work.harmless import plain_line
+from daiku.core.work.harmless import commit_words, plain_line
 from daiku.dataclass import dataclass
 from daiku.domain.items.forge import ForgeRefusal
 from daiku.domain.items.intents import DropKept, GitIntent, KeepTree, Outcome, PushBranch
@@ -21,7 +21,6 @@ MOST_SUBJECT = 72
 """Characters of a commit's first line."""
 MOST_NAMED = 5
 """Files that a refusal names."""
-_BRACKETS = str.maketrans("[]", "()")
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,8 +123,7 @@ async def _dropped(place: Place) -> Outcome | GitRefusal:
 def commit_message(subject: str, key: ItemKey) -> str:
     """The message of a commit that holds what a run left uncommitted; its subject does nothing on a forge, nor does it
     keep checks from running, as `[skip ci]` does."""
-    harmless = plain_line(subject, MOST_SUBJECT).translate(_BRACKETS)
-    return f"{harmless or key}\n\nFor {key}."
+    return f"{commit_words(plain_line(subject, MOST_SUBJECT)) or key}\n\nFor {key}."
 
 
 def as_refusal(why: GitRefusal) -> ForgeRefusal:
