@@ -1,4 +1,4 @@
-"""GitHub's own description of its interface: whether a request is one that GitHub would take."""
+"""GitHub's own descriptions of its interface: whether a request, in GraphQL or not, is one that GitHub would take."""
 
 from __future__ import annotations
 
@@ -15,16 +15,23 @@ import pytest
 from jsonschema import Draft4Validator
 from jsonschema.validators import extend
 
-from tests.tools.mcp.packages import CACHE, INSTALL_SECONDS, npm
+from tests.tools.mcp.packages import CACHE, INSTALL_SECONDS, from_npm, node, npm
 
 PACKAGE = "@octokit/openapi@23.0.2"
+SCHEMA = ("@octokit/graphql-schema@15.26.1", "graphql@16.15.0")
 _MEMBER = "package/generated/api.github.com.json"
 # OpenAPI 3.0 is a dialect of JSON Schema; what its words mean beyond that is no matter in what is sent here.
 _Validator = extend(Draft4Validator)
 
 
+def fetch_descriptions() -> None:
+    """Have both at hand before the first request; the test is skipped where they cannot be had."""
+    _place()
+    from_npm(*SCHEMA)
+
+
 def described() -> dict[str, Any]:
-    """The description; the test is skipped where it cannot be had."""
+    """What there is beside GraphQL."""
     return _load(_place())
 
 
@@ -38,6 +45,20 @@ def problems(method: str, path: str, query: str, body: bytes) -> tuple[str, ...]
         f"{method} {path}: {each}" for each in (*_of_query(root, found, query), *_of_body(root, found, body))
     ]
     return tuple(said)
+
+
+def problems_of_graphql(body: bytes) -> tuple[str, ...]:
+    """What GitHub would not understand of a request in GraphQL; nothing where all is well."""
+    sent = json.loads(body)
+    return _checked(sent["query"], json.dumps(sent.get("variables", {})))
+
+
+@cache
+def _checked(query: str, variables: str) -> tuple[str, ...]:
+    argv = [node(), str(Path(__file__).with_name("query.mjs")), str(from_npm(*SCHEMA))]
+    sent = json.dumps({"query": query, "variables": json.loads(variables)})
+    done = subprocess.run(argv, input=sent, capture_output=True, text=True, check=True, timeout=60)
+    return tuple(f"{query}: {each}" for each in json.loads(done.stdout))
 
 
 def _of_query(root: dict[str, Any], operation: dict[str, Any], query: str) -> list[str]:

@@ -15,7 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from tests.services.github.described import problems
+from tests.services.github.described import problems, problems_of_graphql
 
 Fault = Literal["500", "502", "429", "secondary", "reset", "lost"]
 """`secondary`: too much at a time, as GitHub says it; `reset`: the connection ends before anything is done; `lost`: it is
@@ -86,8 +86,12 @@ class Proxy:
     def taken(self, asked: Asked) -> Fault | None:
         with self.lock:
             self.received.append(asked)
-            if asked.path != "/graphql" and asked.header("user-agent") == "daiku":
-                self.wrong += problems(asked.method, asked.path, asked.query, asked.body)
+            if asked.header("user-agent") == "daiku":
+                self.wrong += (
+                    problems_of_graphql(asked.body)
+                    if asked.path == "/graphql"
+                    else problems(asked.method, asked.path, asked.query, asked.body)
+                )
             return self.fault(asked)
 
     def upstream(

@@ -17,6 +17,7 @@ from github.Repository import Repository
 
 from tests.services.git_server import GitServer, git_server, run_git
 from tests.services.github.additions import Additions
+from tests.services.github.described import fetch_descriptions
 from tests.services.github.emulated import emulated
 from tests.services.github.proxy import Asked, Fault, Proxy, running
 
@@ -129,6 +130,7 @@ class GitHubYard:
 @contextmanager
 def github_yard(folder: Path) -> Generator[GitHubYard]:
     """The forge, for as long as the block runs; afterwards every request of the worker's must have been understood."""
+    fetch_descriptions()
     folder.mkdir(parents=True, exist_ok=True)
     app: dict[str, Any] = {
         "app_id": APP_ID,
