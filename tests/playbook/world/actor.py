@@ -20,10 +20,13 @@ class Actor:
         self._repository = repository
         self._seed = repository.world.seed
 
-    def work(self, task: Task, convention: Convention, right: str, advice: Sequence[str]) -> tuple[Step, ...]:
-        """Try one thing after the other until one is right or the limit is reached; the last step says how it ended."""
+    def work(
+        self, task: Task, convention: Convention, right: str, advice: Sequence[str], *, luck: str = ""
+    ) -> tuple[Step, ...]:
+        """Try one thing after the other until one is right or the limit is reached; the last step says how it ended. Another
+        `luck` is another order of what seems as likely, as a model does not do a task twice in the same way."""
         steps: list[Step] = []
-        for action, text in self._choices(task, convention, advice):
+        for action, text in self._choices(task, convention, advice, luck):
             if len(steps) == convention.tries:
                 break
             steps.append(self._do(task, convention, right, action, text))
@@ -32,7 +35,7 @@ class Actor:
         return tuple(steps)
 
     def _choices(
-        self, task: Task, convention: Convention, advice: Sequence[str]
+        self, task: Task, convention: Convention, advice: Sequence[str], luck: str
     ) -> Iterator[tuple[str, str]]:
         """What is to be done, with the text that advises it: first what is advised, in the order of the prompt."""
         readings = [each for text in advice if (each := read(text, convention)) is not None]
@@ -44,7 +47,7 @@ class Actor:
                     yield action, each.text
         warned = {action for each in readings for action in each.warned}
         likely = list(convention.likely)
-        Random(f"tries {self._seed} {task.number}").shuffle(likely)
+        Random(f"tries {self._seed} {task.number} {luck}".rstrip()).shuffle(likely)
         for action in (
             *(one for one in likely if one not in warned),
             *(one for one in likely if one in warned),

@@ -232,6 +232,28 @@ async def test_each_further_look_at_a_change_asks_for_more(stores: Stores, folde
     assert (candidate.why_not, candidate.bound, candidate.least) == ("too_few", 0.025, 7)
 
 
+async def test_a_change_that_stayed_undecided_is_not_paid_for_on_the_same_runs_again(
+    stores: Stores, folder: Path
+) -> None:
+    """X.12: each night the same runs would cost the same and show the same; with enough new ones it has its turn again."""
+    played = Played(lambda _: True)
+    made = gate(stores, folder, cases(8), played)
+    change = waiting(repository(made), IDLE)
+    (first,) = (await adapted(made)).outcomes
+    assert (first.result, first.seen and first.seen.same) == ("waits", 3)
+    paid, judged = len(played.made), first.seen.runs if first.seen else ()
+    (candidate,) = (await planned(made, Rule())).candidates
+    assert (candidate.why_not, candidate.trials) == (None, 32)  # five of eight it was not tried on
+    repository(made).tried(change.id, Tried(verdict="undecided", runs=candidate.runs), "wait")
+    plan = await planned(gate(stores, folder, cases(12), played), Rule())
+    assert (plan.candidates[0].why_not, plan.trials, plan.estimated_cost) == ("nothing_new", 0, 0.0)
+    (again,) = (await adapted(gate(stores, folder, cases(12), played))).outcomes
+    assert (again.result, again.why_not, len(played.made)) == ("not_tried", "nothing_new", paid)
+    (later,) = (await planned(gate(stores, folder, cases(24), played), Rule(cases=24))).candidates
+    assert later.why_not is None
+    assert set(judged) < set(later.runs)
+
+
 async def test_what_a_person_decides_meanwhile_holds(stores: Stores, folder: Path) -> None:
     ids: list[str] = []
     played = Played(follows, then=lambda number: reject() if number == 3 else None)

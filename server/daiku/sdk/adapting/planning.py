@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from daiku.core.playbook.gate.budget import estimated, trials_of
 from daiku.core.playbook.gate.heldout import is_held_out, judges_of
-from daiku.core.playbook.gate.rule import Rule, bound_at, least_cases
+from daiku.core.playbook.gate.rule import Rule, bound_at, least_cases, shows_more
 from daiku.core.playbook.gate.with_change import may_be_tried
 from daiku.core.playbook.refused import Refused
 from daiku.domain.playbook import Delta
@@ -54,16 +54,21 @@ async def _candidate(gate: Gate, delta: Delta, cases: Sequence[Case], rule: Rule
         if (await arms.told(case.question)).differs:
             judges.append(case)
     bound = bound_at(len(delta.tried) + 1)
-    enough = len(judges) >= least_cases(bound)
+    runs = tuple(each.run for each in judges)
+    why_not: WhyNotTried | None = None
+    if len(runs) < least_cases(bound):
+        why_not = "too_few"
+    elif not shows_more(runs, delta.tried):
+        why_not = "nothing_new"
     return Candidate(
         delta=delta,
-        runs=tuple(each.run for each in judges),
-        trials=trials_of(judges, rule.rounds) if enough else 0,
-        estimated_cost=estimated(judges, rule.rounds) if enough else 0.0,
-        estimated_tokens=_tokens(judges, rule.rounds) if enough else 0,
+        runs=runs,
+        trials=trials_of(judges, rule.rounds) if why_not is None else 0,
+        estimated_cost=estimated(judges, rule.rounds) if why_not is None else 0.0,
+        estimated_tokens=_tokens(judges, rule.rounds) if why_not is None else 0,
         bound=bound,
         least=least_cases(bound),
-        why_not=None if enough else "too_few",
+        why_not=why_not,
     )
 
 

@@ -10,9 +10,10 @@ from daiku.domain.trials import Trial
 from daiku.playbook.gate.spending import CutOff
 from daiku.texts.text import NO_TEXT, Text
 
-WhyNotTried: TypeAlias = Literal["doubted", "counters", "impossible", "too_few", "not_reached"]
+WhyNotTried: TypeAlias = Literal["doubted", "counters", "impossible", "too_few", "nothing_new", "not_reached"]
 """Why a change is not tried: its text is doubted; it changes only counters; it cannot be made any more; too few of the runs
-on record that may judge it would be told anything else with it; the end came before its turn."""
+on record that may judge it would be told anything else with it; most of them it was tried on before; the end came before
+its turn."""
 Result: TypeAlias = Literal["applied", "rejected", "waits", "not_tried"]
 """What became of a change."""
 Ending: TypeAlias = Literal["done", "bound", "interrupted", "cannot_try", "declined"]

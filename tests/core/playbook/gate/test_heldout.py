@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import permutations
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -10,6 +12,7 @@ from daiku.core.playbook.gate.budget import TrialBudget, allowed, bound_of, esti
 from daiku.core.playbook.gate.heldout import is_held_out, judges_of
 from daiku.domain.playbook import Delta, LearntFrom
 from daiku.domain.trials import Case, ProjectStart
+from tests.cases import for_each
 
 
 def case(run: str, session: str, question: str = "", cost: float = 0.0, commit: str = "c") -> Case:
@@ -93,6 +96,23 @@ def test_the_same_request_on_the_same_files_is_one_case() -> None:
     cases = [case(f"r{n}", name, "again") for n, name in enumerate(HELD_OUT[:4])]
     other = case("r9", HELD_OUT[4], "again", commit="later")
     assert len(judges_of(delta(), [*cases, other], (), itself)) == 2
+
+
+@for_each(
+    ("content", "questions"),
+    [
+        ("Build by `lupana dist-gateway`.", ("Build the gateway", "Start the gateway", "Mend the parser")),
+        ("設定の読み込みは config.py で行う。", ("設定の読み込みを直す", "設定の画面を作る", "テストを書く")),
+    ],
+)
+def test_requests_that_have_most_to_do_with_the_change_judge_first(
+    content: str, questions: tuple[str, ...]
+) -> None:
+    """X.12: what came of them has no part in it."""
+    change = delta().model_copy(update={"content": content})
+    for order in permutations(questions):
+        cases = [case(f"r{n}", HELD_OUT[n], question) for n, question in enumerate(order)]
+        assert [each.question for each in judges_of(change, cases, (), itself)] == list(questions)
 
 
 def test_about_two_of_three_sessions_judge() -> None:

@@ -10,9 +10,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from daiku.core.playbook.gate.pairs import steps_of, tally_of
-from daiku.core.playbook.gate.rule import FIRST_BOUND, Tally, bound_at, is_settled, verdict_of
-from daiku.domain.playbook import GateVerdict
+from daiku.core.playbook.gate.rule import FIRST_BOUND, Tally, bound_at, is_settled, shows_more, verdict_of
+from daiku.domain.playbook import GateVerdict, Tried
 from daiku.domain.trials import Arm, Case, ProjectStart, Trial
+from tests.cases import for_each
 
 RANK: dict[GateVerdict, int] = {"refused": -1, "undecided": 0, "kept": 1}
 OTHER: dict[Arm, Arm] = {"with": "without", "without": "with"}
@@ -143,6 +144,18 @@ def test_the_bounds_of_all_looks_together_are_twice_the_first_one() -> None:
     """X.12: a job that is done each night does not keep by chance what it looks at often enough."""
     assert sum(bound_at(look) for look in range(1, 400)) == pytest.approx(2 * FIRST_BOUND)
     assert [verdict_of(Tally(better=6), bound_at(look)) for look in (1, 2)] == ["kept", "undecided"]
+
+
+@for_each(
+    ("looks", "expected"),
+    [((), True), (("ab",), True), (("abc",), False), (("ab", "c"), False), (("xyz",), True), (("",), True)],
+)
+def test_a_change_is_looked_at_again_when_half_of_its_runs_are_new(
+    looks: tuple[str, ...], expected: bool
+) -> None:
+    """X.12: the same runs once more would cost as much, and a stricter bound."""
+    tried = [Tried(verdict="undecided", runs=tuple(each)) for each in looks]
+    assert shows_more("abcd", tried) is expected
 
 
 @given(st.integers(0, 50), st.integers(1, 6))

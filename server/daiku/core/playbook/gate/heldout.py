@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable, Collection, Sequence
 from typing import TypeAlias
 
+from daiku.core.playbook.relevance import Asked
 from daiku.domain.playbook import Delta
 from daiku.domain.trials import Case, ProjectStart
 
@@ -25,18 +26,23 @@ def is_held_out(session: str) -> bool:
 def judges_of(
     delta: Delta, cases: Sequence[Case], questions: Collection[str], original: Original
 ) -> tuple[Case, ...]:
-    """The cases that may judge `delta`, in an order that depends on their ids alone: held out, not of a session that it was
-    learnt from (a copy by a fork is that session too), and not the same request as one of `questions`, which are those
-    of these sessions. Of the same request on the same files the first one counts: it is one case."""
+    """The cases that may judge `delta`: held out, not of a session that it was learnt from (a copy by a fork is that session
+    too), and not the same request as one of `questions`, which are those of these sessions. Of the same request on the
+    same files the first one counts: it is one case. First come those whose request shares most words with the text of
+    `delta`, for there it shows what it is worth; of equal ones ids decide, and how they came out has no part in it."""
     taught = {original(each.session_id, each.run_id)[0] for each in (*delta.evidence, *delta.again)}
     asked = {question_key(each) for each in questions}
     found: dict[tuple[str, ProjectStart], Case] = {}
-    for case in sorted(cases, key=lambda each: _digest(each.run)):
+    for case in sorted(cases, key=lambda each: (-_shared(each, delta.content), _digest(each.run))):
         session, _ = original(case.session, case.run)
         key = question_key(case.question)
         if is_held_out(session) and session not in taught and key not in asked:
             found.setdefault((key, case.start), case)
     return tuple(found.values())
+
+
+def _shared(case: Case, content: str) -> float:
+    return Asked(case.question).shared_weight(content)
 
 
 def question_key(question: str) -> str:

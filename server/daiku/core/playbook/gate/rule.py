@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from daiku.core.statistics import sign_test
 from daiku.domain.base import Frozen
-from daiku.domain.playbook import GateVerdict
+from daiku.domain.playbook import GateVerdict, Tried
 
 FIRST_BOUND = 0.05
 """How likely a difference so large may be by chance alone, at the first look at a change; half as likely at each further one."""
+
+
+NEW_PART = 2
+"""A change that was undecided is tried again where of the runs that may judge it at least one in so many is new to it."""
 
 
 class Rule(Frozen):
@@ -45,6 +50,13 @@ def bound_at(look: int) -> float:
     """The bound at the `look`-th look at the same change, from 1. A change that stays undecided is tried again and again: all
     looks together may not be wrong more often than twice the first one."""
     return FIRST_BOUND / 2 ** (look - 1)
+
+
+def shows_more(runs: Collection[str], looks: Sequence[Tried]) -> bool:
+    """Whether trials on these `runs` can show more than earlier `looks` at the change did. The same runs once more would
+    cost as much, and ask for more than before."""
+    seen = {run for look in looks for run in look.runs}
+    return not looks or sum(run not in seen for run in runs) * NEW_PART >= len(runs)
 
 
 def least_cases(bound: float) -> int:
