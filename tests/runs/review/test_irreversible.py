@@ -85,13 +85,21 @@ def test_what_was_refused_did_nothing_and_what_was_interrupted_may_have() -> Non
         called("1", "shell/run", command="rejected by the person"),
         ended("1", "rejected", took=5),
         called("2", "shell/run", command="refused by the sandbox"),
-        answered("2", "shell/run", ok=False, exitCode=126, durationMs=0),
+        answered("2", "shell/run", ok=False, exitCode=126, durationMs=0, started=False),
         called("3", "shell/run", command="interrupted"),
         ended("3", "interrupted"),
         called("4", "shell/run", command="cancelled"),
         ended("4", "cancelled"),
         called("5", "shell/run", command="cut short"),
     ) == [("interrupted", None), ("cancelled", None), ("cut short", None)]
+
+
+def test_a_command_that_failed_at_once_ran_all_the_same() -> None:
+    assert told(
+        POINT,
+        called("1", "shell/run", command="exit 3"),
+        answered("1", "shell/run", ok=False, took=0, exitCode=3, durationMs=0),
+    ) == [("exit 3", 3)]
 
 
 def test_a_command_that_was_under_way_when_the_files_were_kept_is_among_them() -> None:

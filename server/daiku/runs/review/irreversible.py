@@ -61,7 +61,7 @@ def _ran(end: ToolResponse) -> bool:
             pass
     data = end.data or {}
     if "exitCode" in data:
-        return end.ok or data.get("durationMs") != 0
+        return data.get("started") is not False
     return end.ok or end.duration_ms > 0
 
 

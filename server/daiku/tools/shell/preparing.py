@@ -22,6 +22,7 @@ from daiku.core.commands.judge import (
 from daiku.core.commands.wrappers import program_name
 from daiku.core.guard.policy import SandboxState
 from daiku.dataclass import dataclass, replace
+from daiku.domain.base import JsonObject
 from daiku.domain.errors import DaikuError
 from daiku.domain.tools import ToolResult
 from daiku.tools.sandbox import Bounds, sandbox_argv, sandbox_state
@@ -83,7 +84,8 @@ class Prepared:
 
 def not_run(text: str) -> ToolResult:
     """The result of a command that was not started, and why."""
-    return ToolResult(ok=False, text=text, data={"exitCode": REFUSED, "output": text, "durationMs": 0})
+    data: JsonObject = {"exitCode": REFUSED, "output": text, "durationMs": 0, "started": False}
+    return ToolResult(ok=False, text=text, data=data)
 
 
 def prepare(args: RunArgs, context: ToolContext) -> Prepared | ToolResult:
