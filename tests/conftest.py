@@ -143,6 +143,15 @@ def workspace(tmp_path: Path) -> Path:
     return folder
 
 
+SLOW = frozenset((ROOT / "tests" / "slow.txt").read_text("utf-8").split())
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """What the list of slow tests names is slow as if it said so itself."""
+    if item.nodeid.partition("[")[0] in SLOW:
+        item.add_marker(pytest.mark.slow)
+
+
 WHOLLY_SLOW = re.compile(r"^pytestmark = (\[\s*)?pytest\.mark\.slow\b", re.MULTILINE)
 
 

@@ -117,3 +117,15 @@ def test_pydantic_is_of_the_second_version_and_asked_in_its_own_words() -> None:
     first = re.compile(r"\b(parse_obj|parse_raw|parse_obj_as|update_forward_refs|__root__)\b|pydantic\.v1")
     files = (ROOT / "server/daiku").rglob("*.py")
     assert not [str(path) for path in files if first.search(path.read_text("utf-8"))]
+
+
+def test_each_test_that_is_listed_as_slow_is_there() -> None:
+    listed = (ROOT / "tests" / "slow.txt").read_text("utf-8").split()
+    gone: list[str] = []
+    for test in listed:
+        file, _, name = test.partition("::")
+        path = ROOT / file
+        if not path.is_file() or f"def {name}(" not in path.read_text("utf-8"):
+            gone.append(test)
+    assert not gone, f"`npm run slow` lists them anew: {gone}"
+    assert not [test for test in listed if test.startswith("tests/test_")], "these stay in the fast loop"
