@@ -26,8 +26,8 @@ class Scratch:
         for folder in ("server", "prompts", ".dev", "extension", "tests/golden/wire"):
             shutil.copytree(ROOT / folder, root / folder, ignore=NOT_COPIED)
         shutil.copy(ROOT / "README.md", root)
-        for path in (ROOT / "tests").glob("*.py"):
-            if not path.name.startswith("test_"):
+        for path in (ROOT / "tests").glob("*.*"):
+            if path.suffix in (".py", ".txt") and not path.name.startswith("test_"):
                 shutil.copy(path, root / "tests")
 
     def write(self, name: str, text: str) -> None:
