@@ -15,11 +15,16 @@ const PROGRAMS = {
   bubblewrap: { there: () => which("bwrap"), apt: "bubblewrap", loss: "the sandbox for commands" },
   chromium: { there: () => which("chromium") || which("google-chrome"), apt: "chromium", loss: "" },
   neovim: { there: () => which("nvim"), apt: "neovim", loss: "the Neovim test" },
+  redis: {
+    there: () => which("redis-server"),
+    apt: "redis-server",
+    loss: "the tests of token counters that are shared",
+  },
   "a Japanese font": { there: hasJapaneseFont, apt: "fonts-noto-cjk", loss: "Japanese text in screenshots" },
 };
 
 export const FOR_USE = ["git", "ripgrep", "bubblewrap"];
-export const FOR_TESTS = [...FOR_USE, "chromium", "neovim", "a Japanese font"];
+export const FOR_TESTS = [...FOR_USE, "chromium", "neovim", "redis", "a Japanese font"];
 
 const isRoot = () => process.getuid?.() === 0;
 
