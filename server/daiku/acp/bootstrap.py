@@ -42,7 +42,7 @@ async def _serve(inlet: int, outlet: int, model: str) -> None:
     lines = Lines(inlet, outlet)
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
-        with contextlib.suppress(NotImplementedError):  # Windows
+        with contextlib.suppress(NotImplementedError):  # Windows: the end of stdin ends it
             loop.add_signal_handler(number, lines.end)
     watching = asyncio.ensure_future(_watch(lines.end))
     try:

@@ -123,7 +123,8 @@ class ToolContext:
     document: Document | None = None
     """The document, or the part of one, that the run works on."""
     personal: bool = True
-    """Whether it may tell what a person keeps for themselves; others read the words of a work item's run."""
+    """False in the run of a work item, whose words others read: it does not tell what a person keeps for themselves, and
+    its commits do nothing on a forge."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ _Validator = extend(Draft4Validator)
 def fetch_descriptions() -> None:
     """Have both at hand before the first request; the test is skipped where they cannot be had."""
     _place()
+    node()
     from_npm(*SCHEMA)
 
 

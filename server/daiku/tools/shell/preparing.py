@@ -83,7 +83,7 @@ class Prepared:
 
 
 def not_run(text: str) -> ToolResult:
-    """The result of a command that was not started, and why."""
+    """The result of a command that was not started, which `started` says, and why."""
     data: JsonObject = {"exitCode": REFUSED, "output": text, "durationMs": 0, "started": False}
     return ToolResult(ok=False, text=text, data=data)
 

@@ -33,16 +33,12 @@ def judges_of(
     taught = {original(each.session_id, each.run_id)[0] for each in (*delta.evidence, *delta.again)}
     asked = {question_key(each) for each in questions}
     found: dict[tuple[str, ProjectStart], Case] = {}
-    for case in sorted(cases, key=lambda each: (-_shared(each, delta.content), _digest(each.run))):
+    for case in sorted(cases, key=lambda each: _digest(each.run)):
         session, _ = original(case.session, case.run)
         key = question_key(case.question)
         if is_held_out(session) and session not in taught and key not in asked:
             found.setdefault((key, case.start), case)
-    return tuple(found.values())
-
-
-def _shared(case: Case, content: str) -> float:
-    return Asked(case.question).shared_weight(content)
+    return tuple(sorted(found.values(), key=lambda each: -Asked(each.question).shared_weight(delta.content)))
 
 
 def question_key(question: str) -> str:
