@@ -110,23 +110,24 @@ def test_the_last_comment_tells_what_came_of_it(outcome: Outcome, begins: str) -
 
 
 @for_each(
-    ("outcome", "changes", "told"),
+    ("outcome", "changes", "request", "told"),
     [
-        ("done", "none", "No file was changed."),
-        ("limit", "none", "No file was changed."),
-        ("done", "on_branch", ""),  # its request shows them
-        ("limit", "on_branch", "is on its branch"),
-        ("stopped", "on_branch", "is on its branch"),
-        ("failed", "on_branch", "is on its branch"),
-        ("stopped", "none", ""),  # what was not committed may be lost, and nobody looked
-        ("failed", "none", ""),
-        ("stopped", "unknown", ""),
+        ("done", "none", "", "No file was changed."),
+        ("limit", "none", "", "No file was changed."),
+        ("done", "on_branch", "https://h/o/r/pull/1", ""),  # its request shows them
+        ("done", "on_branch", "", "is on its branch"),  # a folder has no requests
+        ("limit", "on_branch", "https://h/o/r/pull/1", "is on its branch"),
+        ("stopped", "on_branch", "", "is on its branch"),
+        ("failed", "on_branch", "", "is on its branch"),
+        ("stopped", "none", "", ""),  # what was not committed may be lost, and nobody looked
+        ("failed", "none", "", ""),
+        ("stopped", "unknown", "", ""),
     ],
 )
 def test_the_last_comment_tells_where_the_changes_are_whatever_the_model_says(
-    outcome: Outcome, changes: Changes, told: str
+    outcome: Outcome, changes: Changes, request: str, told: str
 ) -> None:
-    said = final_comment(Ending(outcome, words="Added it.", changes=changes), "en")
+    said = final_comment(Ending(outcome, words="Added it.", changes=changes, request_url=request), "en")
     sentences = ("No file was changed.", "is on its branch")
     assert [each for each in sentences if each in said] == ([told] if told else [])
 

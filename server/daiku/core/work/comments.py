@@ -109,11 +109,12 @@ def final_comment(ending: Ending, language: str) -> str:
 
 
 def _changes(ending: Ending) -> Text:
-    """That nothing was changed, whatever the model says of it; or where what was done is, if there is no request."""
+    """That nothing was changed, whatever the model says of it; or where what was done is, if no request is named that
+    shows it."""
     match ending.changes:
         case "none" if ending.outcome in ("done", "limit"):
             return text("comment.unchanged")
-        case "on_branch" if ending.outcome in ("failed", "limit", "stopped"):
+        case "on_branch" if ending.outcome in ("failed", "limit", "stopped") or not ending.request_url:
             return text("comment.on_branch")
         case _:
             return Text("")
