@@ -35,27 +35,29 @@ class JsonReply(NamedTuple):
     own: bool = False
 
 
-def read_value(value: JsonValue, *, own: bool) -> JsonReply | UnreadableCall | None:
+def read_value(value: JsonValue, *, own: bool, marked: bool = False) -> JsonReply | UnreadableCall | None:
     """Return the calls in a JSON value; None if it is only data. `own` says that the model was given the
-    text protocols."""
+    text protocols, `marked` that the value is between marks of calls: a name alone is then a call."""
     if isinstance(value, list):
-        return _listed(value, own=own)
+        return _listed(value, own=own, marked=marked)
     if not isinstance(value, dict):
         return None
     if own and (found := _in_own_form(value)) is not None:
         return found
     calls = value.get("tool_calls")
     if isinstance(calls, list) and calls:
-        listed = _listed(calls, own=False)
+        listed = _listed(calls, own=False, marked=True)
         return listed._replace(comment=_comment(value)) if isinstance(listed, JsonReply) else listed
-    call = _call(value)
+    call = _call(value, marked=marked)
     return JsonReply((call,)) if isinstance(call, WrittenCall) else call
 
 
-def _listed(values: list[JsonValue], *, own: bool) -> JsonReply | UnreadableCall | None:
+def _listed(values: list[JsonValue], *, own: bool, marked: bool = False) -> JsonReply | UnreadableCall | None:
     if not values:
         return JsonReply((), own=True) if own else None
-    found = [read_value(value, own=own) if isinstance(value, dict) else None for value in values]
+    found = [
+        read_value(value, own=own, marked=marked) if isinstance(value, dict) else None for value in values
+    ]
     said = [each for each in found if isinstance(each, JsonReply)]
     if not said:
         return next((each for each in found if isinstance(each, UnreadableCall)), None)
@@ -99,18 +101,18 @@ def _comment(value: JsonObject) -> str:
     return next((text for key in _SPOKEN if isinstance(text := value.get(key), str) and text), "")
 
 
-def _call(value: JsonObject) -> WrittenCall | UnreadableCall | None:
+def _call(value: JsonObject, *, marked: bool = False) -> WrittenCall | UnreadableCall | None:
     """`{"name": …, "arguments": …}` in one of its many spellings; a tool's definition is none."""
     inner = value.get("function")
     if isinstance(inner, dict) and set(value) <= {"function", *_BESIDE}:
-        call = _call(inner)
+        call = _call(inner, marked=marked)
         outer = value.get("id")
         return call._replace(id=outer) if isinstance(call, WrittenCall) and isinstance(outer, str) else call
     name = next((key for key in _NAMES if isinstance(value.get(key), str)), "")
     args = next((key for key in _ARGS if key in value), "")
-    if not name or not args or not set(value) <= {name, args, *_BESIDE}:
+    if not name or not (args or marked) or not set(value) <= {name, args, *_BESIDE}:
         return None
-    given = value[args]
+    given = value.get(args)
     if (
         isinstance(given, dict)
         and given.get("type") == "object"

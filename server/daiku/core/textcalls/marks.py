@@ -17,7 +17,7 @@ from daiku.core.textcalls.tokencalls import (
 )
 
 
-def _react(text: str, match: re.Match[str], _: OfferedTools) -> MarkedCalls | None:
+def _react(text: str, match: re.Match[str], offered: OfferedTools) -> MarkedCalls | None:
     """`Action: a tool`, `Action Input: {…}`; or `Action:` and a block with a list of calls."""
     fence = re.compile(r"[ \t]*```(?:json)?\s*").match(text, match.end())
     if fence:
@@ -25,9 +25,9 @@ def _react(text: str, match: re.Match[str], _: OfferedTools) -> MarkedCalls | No
         ended = re.compile(r"\s*```").match(text, found.end) if found and not found.wrong else None
         return found._replace(end=ended.end()) if found and ended else None
     named = re.compile(
-        r"[ \t]*`?([\w./-]+)`?[ \t]*\n+[ \t]*Action Input:(?=[ \t]*(?:```(?:json)?)?\s*\{)"
+        r"[ \t]*`?([\w./-]+)`?[ \t]*\n+[ \t]*Action Input:(?=[ \t]*(?:```(?:json)?)?\s*(?:\{|null\b|None\b|\Z))"
     ).match(text, match.end())
-    return named and call_with_arguments(text, match.start(), named.end(), named[1])
+    return named and call_with_arguments(text, match.start(), named.end(), named[1], offered)
 
 
 class Format(NamedTuple):

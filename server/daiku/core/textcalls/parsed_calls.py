@@ -65,6 +65,11 @@ class OfferedTools:
         """True where each of the calls is one of a tool."""
         return all(self.resolve(call.name) is not None for call in calls)
 
+    def takes_nothing(self, name: str) -> bool:
+        """Return True if `name` is a tool on offer that has no parameters."""
+        found = self.resolve(name)
+        return any(spec.name == found and not spec.parameters.get("properties") for spec in self.specs)
+
     def parse_texts(self, name: str, texts: dict[str, str], *, loose: bool = False) -> JsonObject:
         """Arguments that came as bare text: JSON where the schema does not say that they are texts.
         `loose`: without a schema too, where the text is JSON."""

@@ -12,7 +12,6 @@ SOME_ITEMS = text("calls.some_items")
 SOME_VALUES = text("calls.some_values")
 NO_TOOL = text("calls.no_tool")
 NO_JSON = text("roles.no_json")
-NO_OBJECT = text("calls.arguments")
 NONE_IN_TAGS = text("calls.none_in_tags")
 NONE_BEHIND_MARK = text("calls.none_behind_mark")
 

@@ -5,16 +5,10 @@ from __future__ import annotations
 import re
 
 from daiku.core.text.patterns import lazy
-from daiku.core.textcalls.calljson import JsonReply, python_calls, read_value, values_from, whole_values
-from daiku.core.textcalls.marked import MarkedCalls, json_calls
+from daiku.core.textcalls.calljson import JsonReply, python_calls, read_value, whole_values
+from daiku.core.textcalls.marked import MarkedCalls, json_calls, read_arguments
 from daiku.core.textcalls.parsed_calls import OfferedTools, UnreadableCall, WrittenCall, whole_object
-from daiku.core.textcalls.problems import (
-    NO_OBJECT,
-    NONE_IN_TAGS,
-    no_closing_tag,
-    tag_without_end,
-    without_end,
-)
+from daiku.core.textcalls.problems import NONE_IN_TAGS, no_closing_tag, tag_without_end, without_end
 from daiku.texts.text import NO_TEXT, Text
 
 _FUNCTION = lazy(r"<function(?:=|\s+name=)[\"']?([^>\"'\s]+)[\"']?\s*>")
@@ -62,7 +56,7 @@ def _repair_calls(body: str) -> tuple[WrittenCall, ...]:
     values = whole_values(body)
     if values is None or isinstance(values, UnreadableCall):
         return ()
-    said = [read_value(value, own=False) for value in values.values]
+    said = [read_value(value, own=False, marked=True) for value in values.values]
     return tuple(call for each in said if isinstance(each, JsonReply) for call in each.calls)
 
 
@@ -101,14 +95,11 @@ def _one(text: str, opened: re.Match[str], offered: OfferedTools) -> tuple[Writt
     closing = re.compile(rf"\s*</(?:[｜|]DSML[｜|])?{kind}\s*>")
     at = opened.end()
     if text.startswith("{", _blanks(text, at)):
-        values = values_from(text, at)
-        if isinstance(values, UnreadableCall):
-            return values.problem
-        args = values.values[0] if len(values.values) == 1 else None
-        ended = closing.match(text, values.end)
-        if not isinstance(args, dict):
-            return NO_OBJECT
-        return WrittenCall(name, args), ended.end() if ended else values.end
+        found = read_arguments(text, at, name)
+        if isinstance(found, UnreadableCall):
+            return found.problem
+        ended = closing.match(text, found.end)
+        return WrittenCall(name, found.args), ended.end() if ended else found.end
     texts: dict[str, str] = {}
     raw: set[str] = set()
     ends, opens, closes = (_Ahead(each, text) for each in (_PARAMETER_END, _PARAMETER, closing))

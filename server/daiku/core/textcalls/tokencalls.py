@@ -25,7 +25,9 @@ def parse_token_call(text: str, match: re.Match[str], _: OfferedTools) -> Marked
     return found._replace(end=skip_closing_tokens(text, found.end))
 
 
-_MISTRAL = lazy(r"\s*([\w./-]+)\s*(?:\[CALL_ID\]\s*[\w-]+\s*)?(?:\[ARGS\])?\s*(?=\{)")
+_MISTRAL = lazy(
+    r"\s*([\w./-]+)\s*(?:\[CALL_ID\]\s*[\w-]+\s*)?(?:\[ARGS\])?\s*(?=\{|null\b|\[TOOL_CALLS\]|</s>|\Z)"
+)
 
 
 def parse_mistral(text: str, match: re.Match[str], offered: OfferedTools) -> MarkedCalls | None:
@@ -33,38 +35,39 @@ def parse_mistral(text: str, match: re.Match[str], offered: OfferedTools) -> Mar
     named = _MISTRAL.match(text, match.end())
     if named is None:
         return parse_token_call(text, match, offered)
-    return call_with_arguments(text, match.start(), named.end(), named[1])
+    return call_with_arguments(text, match.start(), named.end(), named[1], offered)
 
 
 _DEEPSEEK_BEGIN = lazy(
-    r"\s*<[｜|]tool[▁_]call[▁_]begin[｜|]>(?:function<[｜|]tool[▁_]sep[｜|]>)?([^<\n]+?)(?:<[｜|]tool[▁_]sep[｜|]>|\n)"
+    r"\s*<[｜|]tool[▁_]call[▁_]begin[｜|]>(?:function<[｜|]tool[▁_]sep[｜|]>)?([^<\n]+?)"
+    r"(?:<[｜|]tool[▁_]sep[｜|]>|\n|(?=<[｜|]tool[▁_]call[▁_]end[｜|]>))"
 )
 _DEEPSEEK_END = lazy(r"\s*<[｜|]tool[▁_]calls?[▁_]end[｜|]>")
 
 
-def parse_deepseek(text: str, match: re.Match[str], _: OfferedTools) -> MarkedCalls | None:
+def parse_deepseek(text: str, match: re.Match[str], offered: OfferedTools) -> MarkedCalls | None:
     at = match.end() if "calls" in match[0] else match.start()
-    return _section(text, match.start(), at, _DEEPSEEK_BEGIN, _DEEPSEEK_END)
+    return _section(text, match.start(), at, _DEEPSEEK_BEGIN, _DEEPSEEK_END, offered)
 
 
-_KIMI_BEGIN = lazy(r"\s*<\|tool_call_begin\|>\s*([^<\s]+)\s*<\|tool_call_argument_begin\|>")
+_KIMI_BEGIN = lazy(
+    r"\s*<\|tool_call_begin\|>\s*([^<\s]+)\s*(?:<\|tool_call_argument_begin\|>|(?=<\|tool_call_end\|>))"
+)
 _KIMI_END = lazy(r"\s*<\|(?:tool_call_end|tool_calls_section_end)\|>")
 
 
-def parse_kimi(text: str, match: re.Match[str], _: OfferedTools) -> MarkedCalls | None:
+def parse_kimi(text: str, match: re.Match[str], offered: OfferedTools) -> MarkedCalls | None:
     at = match.end() if "section" in match[0] else match.start()
-    found = _section(text, match.start(), at, _KIMI_BEGIN, _KIMI_END)
-    calls = tuple(call._replace(name=bare_name(call.name)) for call in found.calls) if found else ()
-    return found and found._replace(calls=calls)
+    return _section(text, match.start(), at, _KIMI_BEGIN, _KIMI_END, offered)
 
 
 def _section(
-    text: str, start: int, at: int, begin: re.Pattern[str], end: re.Pattern[str]
+    text: str, start: int, at: int, begin: re.Pattern[str], end: re.Pattern[str], offered: OfferedTools
 ) -> MarkedCalls | None:
     """Calls one after the other, each with a mark before its name and one before its arguments."""
     calls: list[WrittenCall] = []
     while opened := begin.match(text, at):
-        found = call_with_arguments(text, start, opened.end(), opened[1].strip())
+        found = call_with_arguments(text, start, opened.end(), bare_name(opened[1]), offered)
         if found.wrong:
             return found
         calls += found.calls
@@ -79,10 +82,10 @@ def _section(
 _HARMONY_TO = lazy(r"to=(?:functions\.)?([^\s<]+)")
 
 
-def parse_harmony(text: str, match: re.Match[str], _: OfferedTools) -> MarkedCalls | None:
+def parse_harmony(text: str, match: re.Match[str], offered: OfferedTools) -> MarkedCalls | None:
     """Parse a Harmony message that is addressed to a function."""
     at = text.find("<|message|>", match.start(), match.start() + 300)
     to = _HARMONY_TO.search(text, match.start(), at) if at >= 0 else None
     if to is None:
         return None
-    return call_with_arguments(text, match.start(), at + len("<|message|>"), to[1])
+    return call_with_arguments(text, match.start(), at + len("<|message|>"), to[1], offered)
