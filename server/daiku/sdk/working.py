@@ -14,6 +14,7 @@ from pydantic import SecretStr, ValidationError
 
 from daiku.app import App, Given, build
 from daiku.core.guard.redact import Redactor
+from daiku.core.proof.tree_changes import TreeChanges
 from daiku.core.work.hidden import strip_hidden
 from daiku.dataclass import dataclass
 from daiku.domain.errors import DaikuError, Failure, UsageError
@@ -24,6 +25,8 @@ from daiku.llm.model import Models
 from daiku.runs.recorded.history import allowed_paths, begun_calls, evidence_of_session
 from daiku.settings.config import Config
 from daiku.texts.text import Text, text
+from daiku.tools.git.refusals import GitRefusal
+from daiku.tools.git.treechanges import changes_since
 from daiku.tools.shell.capture import LARGEST_LIST, run_program
 from daiku.tools.shell.process import reaper_argv
 from daiku.trace.stores import open_stores
@@ -214,12 +217,22 @@ async def attempt_item(
         record = items.record(claim.item)
         if record is not None and record.key.source != "files":  # a folder of this machine is lost with it
             keep_before_steps(app.registry, Keeping(intents, claim, _in_vain(app, record, claim)))
-        attempt = Attempt(app.runs, items, intents, claim, config, language)
+        changes = partial(_changes_of, home / "mirrors", place)
+        attempt = Attempt(app.runs, items, intents, claim, config, language, changes)
         working = asyncio.create_task(attempt.work())
         contexts = ContextFiles(home, items, intents, app.journal)
         return await contexts.follow(claim.item, working, lambda: attempt.told)
     finally:
         await app.aclose()
+
+
+async def _changes_of(mirrors: Path, place: Path, base: str) -> TreeChanges | None:
+    """Return what the tree at `place` has changed since `base`; None, which is logged, if git cannot tell."""
+    changes = await changes_since(mirrors, place, base)
+    if isinstance(changes, GitRefusal):
+        logger.warning("%s", changes.message)
+        return None
+    return changes
 
 
 def _in_vain(app: App, record: ItemRecord, claim: Claim) -> frozenset[str]:

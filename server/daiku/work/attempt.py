@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from types import MappingProxyType
 
+from daiku.core.proof.evidence import Evidence
+from daiku.core.proof.tree_changes import TreeChanges, replace_recorded
 from daiku.core.work.comments import Progress, Standing, approval_comment, progress_comment, question_comment
 from daiku.core.work.verification import failing_tests, go_on, unfinished
 from daiku.dataclass import dataclass, field, replace
@@ -26,7 +28,7 @@ from daiku.texts.text import text
 from daiku.work.intents import IntentStore
 from daiku.work.items import ItemStore
 from daiku.work.labels import label_of
-from daiku.work.prompt import ItemComment, ItemPrompt, item_prompt
+from daiku.work.prompt import item_prompt, prompt_of
 from daiku.work.record import PAUSES, Claim, ClaimLost, ItemRecord
 
 logger = logging.getLogger(__name__)
@@ -52,6 +54,8 @@ STANDING: Mapping[RunStatus, Standing] = MappingProxyType(
 APPROVE, REJECT = "allow", "reject"
 """The first line of a comment by which a person decides; other words are a refusal with a reason."""
 
+ReadChanges = Callable[[str], Awaitable[TreeChanges | None]]
+
 
 @dataclass(slots=True)
 class Attempt:
@@ -64,6 +68,8 @@ class Attempt:
     claim: Claim
     config: Config
     language: str
+    changes: ReadChanges | None = None
+    """Reads what the work tree has changed since a commit; without it the record of edits is used."""
     run: str = ""
     plan: Plan | None = None
     """The plan as it stands."""
@@ -122,7 +128,7 @@ class Attempt:
         while result.status == "completed":
             record = self.items.record(self.claim.item)
             assert record is not None, "a claimed item is on record"
-            done = evidence_of_session(self.runs.services.journal, result.session_id)
+            done = await self._evidence(record, result.session_id)
             left, rounds = unfinished(done, self.plan), record.facts.verified
             tests = failing_tests(done) if not rounds else ()
             if not done.files or not (left or tests):
@@ -133,6 +139,12 @@ class Attempt:
             asked = replace(self._request(record), session=result.session_id, text=go_on(left, tests))
             result = await self.runs.run(asked, self._listen)
         return result
+
+    async def _evidence(self, record: ItemRecord, session: str) -> Evidence:
+        """Return what the runs did: commands from the record, files and leftovers from the tree if it can be read."""
+        done = evidence_of_session(self.runs.services.journal, session)
+        changes = await self.changes(record.facts.base_commit) if self.changes is not None else None
+        return done if changes is None else replace_recorded(done, changes)
 
     async def _as_soon_as_free(self, record: ItemRecord) -> RunResult:
         """Run once nobody holds the item's session any more. Where that takes too long, the item is given back."""
@@ -162,7 +174,7 @@ class Attempt:
             }
         )
         return RunRequest(
-            text=item_prompt(_told(record)),
+            text=item_prompt(prompt_of(record)),
             session=record.shown.session_id or None,
             approvals="work",
             limits=limits,
@@ -316,26 +328,3 @@ def progress_of(plan: Plan) -> ItemProgress:
     done, total = plan.progress()
     now = next((step.name for step in plan.steps if step.status == "in_progress"), "")
     return ItemProgress(done=done, total=total, step=now)
-
-
-def _told(record: ItemRecord) -> ItemPrompt:
-    """The item as its run is told of it; a later round has the item's text in its session already."""
-    claim, again = record.claim, bool(record.facts.rounds and record.shown.session_id)
-    assert claim is not None, "an item is read before it is worked"
-    trusted = claim.body_trusted
-    return ItemPrompt(
-        item=record.item,
-        title=claim.title,
-        branch=record.shown.branch,
-        is_request=record.key.kind == "request",
-        base=claim.base,
-        asked_by=claim.author,
-        instructions=claim.body if trusted and not again else "",
-        data=claim.body if not trusted and not again else "",
-        comments=()
-        if again
-        else tuple(
-            ItemComment(author=said.author, text=said.text, trusted=said.trusted) for said in claim.comments
-        ),
-        feedback=record.facts.feedback,
-    )

@@ -6,6 +6,8 @@ import logging
 from typing import assert_never
 
 from daiku.core.proof.evidence import Evidence
+from daiku.core.proof.placeholders import new_leftovers
+from daiku.core.proof.tree_changes import replace_recorded
 from daiku.core.work.comments import Ending, Outcome, final_comment
 from daiku.core.work.request import RequestFacts, request_body, request_title
 from daiku.dataclass import dataclass
@@ -26,6 +28,7 @@ from daiku.settings.config import Config
 from daiku.texts.text import NO_TEXT, Text, text
 from daiku.tools.git.itemtree import remove, snapshot
 from daiku.tools.git.refusals import GitRefusal
+from daiku.tools.git.treechanges import changes_between
 from daiku.work.applying import Outside, apply_open
 from daiku.work.kept.asking import KEEP
 from daiku.work.kept.pushing import Place, as_refusal, commit_message
@@ -79,7 +82,7 @@ async def end_item(ended: Ended) -> ItemState:
         case "failed":
             return await _over(ended, "failed", "failed", why)
         case "limit" | "completed":
-            _want_request(ended)
+            await _want_request(ended)
             refused = await apply_open(ended.outside)
             if refused is not None and refused.kind in PASSING:
                 return later(ended.outside, refused)
@@ -103,20 +106,23 @@ async def _pushed(ended: Ended) -> ForgeRefusal | None:
     return await apply_open(ended.outside)
 
 
-def _want_request(ended: Ended) -> None:
-    """Want the request, where an issue's branch has something in it."""
+async def _want_request(ended: Ended) -> None:
+    """Want the request, where an issue's branch has something in it. What it says of files is read from the branch."""
     record, result = ended.record, ended.result
     # In a round the request is there, with what people wrote into it since.
     if not record.facts.pushed or record.key.kind != "issue" or record.facts.rounds:
         return
-    number, done = int(record.key.name), ended.evidence
+    number, done, tree = int(record.key.name), ended.evidence, ended.place.tree
+    changes = await changes_between(tree.git, record.facts.base_commit, record.facts.pushed)
+    if not isinstance(changes, GitRefusal):
+        done = replace_recorded(done, changes)
     facts = RequestFacts(
         number=number,
         asked_by=ended.text.author,
         words=result.text,
         commands=done.commands,
         files=done.files,
-        leftovers=tuple(f"{each.path}: {each.text}" for each in done.leftovers),
+        leftovers=tuple(f"{each.path}: {each.text}" for each in new_leftovers(done.leftovers)),
     )
     wanted = OpenRequest(
         branch=ended.place.tree.branch,

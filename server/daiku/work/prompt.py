@@ -6,7 +6,7 @@ from daiku.agents.coding.item_request import ItemVariables
 from daiku.core.text.truncate import fence_as_data, truncate_middle
 from daiku.domain.base import Frozen
 from daiku.prompts import render
-from daiku.work.record import Feedback
+from daiku.work.record import Feedback, ItemRecord
 
 MOST_BODY = 30_000
 MOST_COMMENT = 6_000
@@ -35,6 +35,29 @@ class ItemPrompt(Frozen):
     data: str = ""
     comments: tuple[ItemComment, ...] = ()
     feedback: tuple[Feedback, ...] = ()
+
+
+def prompt_of(record: ItemRecord) -> ItemPrompt:
+    """Return the item as its run is told of it; a later round has the item's text in its session already."""
+    claim, again = record.claim, bool(record.facts.rounds and record.shown.session_id)
+    assert claim is not None, "an item is read before it is worked"
+    trusted = claim.body_trusted
+    return ItemPrompt(
+        item=record.item,
+        title=claim.title,
+        branch=record.shown.branch,
+        is_request=record.key.kind == "request",
+        base=claim.base,
+        asked_by=claim.author,
+        instructions=claim.body if trusted and not again else "",
+        data=claim.body if not trusted and not again else "",
+        comments=()
+        if again
+        else tuple(
+            ItemComment(author=said.author, text=said.text, trusted=said.trusted) for said in claim.comments
+        ),
+        feedback=record.facts.feedback,
+    )
 
 
 def item_prompt(told: ItemPrompt) -> str:

@@ -91,3 +91,30 @@ async def test_a_plan_is_one_comment_that_is_ticked_off(gitlab_forge: GitLabYard
         assert "*Progress: 1/2 (50%)*" in shown
         assert "**Status:** stopped" in shown
         assert "Reason: The last look at the work found what is not finished: Tell it" in shop.ours()[-1]
+
+
+def ran(command: str) -> Line:
+    return {"text": "I run a command.", "calls": [{"tool": "shell/run", "args": {"command": command}}]}
+
+
+async def test_what_a_command_changed_is_looked_at_and_listed(
+    gitlab_forge: GitLabYard, tmp_path: Path
+) -> None:
+    """A23.2: the record has no edit; the tree has one. The unfinished line is seen, and the request lists the files."""
+    async with shop_of(gitlab_forge, tmp_path) as shop:
+        shop.script(
+            ran("sed -i 's/return a - b/raise NotImplementedError/' calc.py && touch made.txt"),
+            {"text": "All of it is done."},
+            ran("sed -i 's/raise NotImplementedError/return a + b  # FIXME: later/' calc.py"),
+            {"text": "Now it is whole."},
+            {"text": "The rest comes later."},
+        )
+        assert await shop.once() == ["done"]
+        assert len(runs(shop)) == 3
+        told = shop.request.row["description"].partition("### Files changed")[2]
+        assert "No file was changed" not in told
+        assert "`calc.py`" in told
+        assert "`made.txt`" in told
+        assert "FIXME: later" in told
+        assert "NotImplementedError" not in told
+        assert "not finished" in shop.ours()[-1]

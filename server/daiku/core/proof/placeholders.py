@@ -51,8 +51,15 @@ def leftovers_of_diff(diff: str) -> Iterator[Leftover]:
             named = line[4:].split("\t")[0].strip()
             if named != "/dev/null":
                 path = named[2:] if named.startswith(("a/", "b/")) else named
-        elif line.startswith(("+", "-")) and is_unfinished(line[1:]) and not _is_stub(path, line):
-            yield Leftover(path, line[1:].strip()[:SHOWN], 1 if line[0] == "+" else -1)
+        elif (found := leftover_of(path, line)) is not None:
+            yield found
+
+
+def leftover_of(path: str, line: str) -> Leftover | None:
+    """Return the unfinished line that a line of a diff adds or takes away; None for any other line."""
+    if line.startswith(("+", "-")) and is_unfinished(line[1:]) and not _is_stub(path, line):
+        return Leftover(path, line[1:].strip()[:SHOWN], 1 if line[0] == "+" else -1)
+    return None
 
 
 def merge_leftovers(before: Iterable[Leftover], now: Iterable[Leftover]) -> tuple[Leftover, ...]:

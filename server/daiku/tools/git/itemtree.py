@@ -8,8 +8,10 @@ import os
 import shutil
 import stat
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 
 from daiku.dataclass import dataclass
 from daiku.store.copyfolders import take_away
@@ -25,6 +27,7 @@ _LEFT = f"{PRIVATE}left/"
 _LINK = "160000"
 """The mode of a submodule's entry."""
 _NONE = "0" * 40
+NO_VARIABLES: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +91,7 @@ async def checkout(
             await own.run("config", who, value)
         if why := await asyncio.to_thread(_elsewhere, mirror, branch, place):
             return why
-        notes = await asyncio.to_thread(_notes_of, mirror, place)
+        notes = await asyncio.to_thread(notes_of, mirror, place)
         if notes and target == there and await _usable(notes, place, branch):
             return ItemTree(place, mirror, branch, notes, taken_over=True)
         if why := await asyncio.to_thread(_cleared, mirror, place):
@@ -108,7 +111,7 @@ async def _made(own: OwnGit, tree: ItemTree, there: str, target: str) -> ItemTre
     if (why := refusal_of(done)) is not None:
         await asyncio.to_thread(_cleared, tree.mirror, tree.place)
         return why
-    notes = await asyncio.to_thread(_notes_of, tree.mirror, tree.place)
+    notes = await asyncio.to_thread(notes_of, tree.mirror, tree.place)
     return ItemTree(tree.place, tree.mirror, tree.branch, notes) if notes else refused("damaged")
 
 
@@ -116,12 +119,7 @@ async def snapshot(tree: ItemTree, message: str, identity: Identity) -> str | Gi
     """Make all that is not committed one commit on the item's branch; its id, empty where nothing has changed. Ignored
     files stay out, and so do repositories within the tree, what is neither file nor link, and what no forge takes."""
     await asyncio.to_thread(_without_old_lock, tree.notes)
-    left_out = await _left_out(tree)
-    if isinstance(left_out, GitRefusal):
-        return left_out
-    paths = "\0".join([":(top)", *(f":(top,exclude,literal){name}" for name in left_out)])
-    done = await tree.git.run("add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul", stdin=paths)
-    if (why := refusal_of(done)) is not None:
+    if (why := await stage_all(tree)) is not None:
         return why
     head = await tree.git.commit_of(tree.ref)
     written = await tree.git.run("write-tree")
@@ -140,6 +138,16 @@ async def snapshot(tree: ItemTree, message: str, identity: Identity) -> str | Gi
         return why
     commit = made.text.strip()
     return refusal_of(await tree.git.run("update-ref", tree.ref, commit, head)) or commit
+
+
+async def stage_all(tree: ItemTree, env: Mapping[str, str] = NO_VARIABLES) -> GitRefusal | None:
+    """Add all that a snapshot would hold to the tree's index, or to the one that `env` names."""
+    left_out = await _left_out(tree)
+    if isinstance(left_out, GitRefusal):
+        return left_out
+    paths = "\0".join([":(top)", *(f":(top,exclude,literal){name}" for name in left_out)])
+    add = ("add", "--all", "--pathspec-from-file=-", "--pathspec-file-nul")
+    return refusal_of(await tree.git.run(*add, stdin=paths, env=env))
 
 
 async def changed_paths(tree: ItemTree, base: str, commit: str) -> tuple[str, ...] | GitRefusal:
@@ -200,7 +208,8 @@ def _notes(mirror: Path) -> list[tuple[Path, Path]]:
     return found
 
 
-def _notes_of(mirror: Path, place: Path) -> Path | None:
+def notes_of(mirror: Path, place: Path) -> Path | None:
+    """Return the folder in which the copy `mirror` notes the work tree at `place`; None if there is none."""
     return next((note for note, where in _notes(mirror) if where.resolve() == place.resolve()), None)
 
 
@@ -254,7 +263,7 @@ def _without_old_lock(notes: Path) -> None:
 
 def _cleared(mirror: Path, place: Path) -> GitRefusal | None:
     """Take away a work tree of `mirror` at `place`, whatever is left of it; `exists` where something else is there."""
-    notes = _notes_of(mirror, place)
+    notes = notes_of(mirror, place)
     if place.is_symlink() or (place.exists() and not place.is_dir()):
         return refused("exists")
     if place.is_dir() and notes is None and any(place.iterdir()) and not _was_ours(mirror, place):
