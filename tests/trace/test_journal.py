@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from daiku.core.guard.redact import redactor
 from daiku.domain.errors import DaikuError, UsageError
 from daiku.domain.events import (
     ApprovalGiven,
@@ -138,6 +139,18 @@ def test_a_secret_reaches_neither_the_file_nor_the_view(tmp_path: Path) -> None:
     for path in tmp_path.iterdir():
         if path.is_file():
             assert b"hunter2" not in path.read_bytes()
+
+
+def test_a_token_after_a_line_end_reaches_neither_the_file_nor_the_view(tmp_path: Path) -> None:
+    """JSON writes a line end as two characters: the second one is a letter before the token."""
+    token = "ghp_" + "aB1" * 12
+    journal = Journal(tmp_path / "daiku.db", redactor([]))
+    writer = journal.writer(journal.new_session().session_id)
+    events = [MessageEvent(role="user", text=Text(f"use{sign}{token}")) for sign in "\n\t\r\x1b\0"]
+    chunks = writer.write("r", None, "a", [*events, Delta(text=f"see\n{token}")])
+    assert all(token not in repr(chunk) for chunk in chunks)
+    journal.close()
+    assert token.encode() not in (tmp_path / "daiku.db").read_bytes()
 
 
 def test_only_one_process_runs_in_a_session_and_death_frees_it(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from daiku.core.guard.strings import redact_encoded
 from daiku.domain.chunks import Chunk, decode_event, encode_event, iso_now
 from daiku.domain.events import EPHEMERAL, Delta, Event, Thinking
 from daiku.store.database import Database
@@ -96,7 +97,7 @@ class SessionWriter:
             data = encode_event(event)
         else:
             written = encode_event(event)
-            data = self._redact(written)
+            data = redact_encoded(written, self._redact)
             if data != written:
                 event = decode_event(event.type, data)
         return Chunk(self._take(), time, self._session, run, agent, event, data, parent)

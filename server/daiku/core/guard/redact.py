@@ -17,9 +17,15 @@ MIN_SECRET = 6
 MOST_LEARNT = 64
 """So many of the secrets that were made while the program runs are known by value: older ones are not good any more."""
 
+_ESCAPED = (
+    r"(?<=\\[abefnrtv0])|(?<=\\x[0-9A-Fa-f]{2})|(?<=\\u[0-9A-Fa-f]{4})|(?<=\\[0-7]{3})|(?<=%[0-9A-Fa-f]{2})"
+)
+_COLORED = r"(?<=\[[0-9]m)|(?<=\[[0-9]{2}m)|(?<=;[0-9]m)|(?<=;[0-9]{2}m)|(?<=;[0-9]{3}m)|(?<=\[m)"
+_START = rf"(?:(?<![A-Za-z0-9_])|{_ESCAPED}|{_COLORED})"
+"""Where a token may begin: not within a word, unless the word's letter ends an escape sequence or a color code."""
 _SHAPES = lazy(
     r"""
-    (?P<key>(?<![A-Za-z0-9_])(?:
+    (?P<key>START(?:
         sk-(?:ant|proj|svcacct|admin|or|lf)-[A-Za-z0-9_-]{16,}
       | (?:sk|gsk|xai|pplx|tvly|rk|lsv2|nvapi|csk|fw|r8|tgp)[-_][A-Za-z0-9_-]{24,}
       | (?:sk|rk|pk|whsec)_(?:live|test)?_?[A-Za-z0-9]{20,}
@@ -36,7 +42,7 @@ _SHAPES = lazy(
       | AGE-SECRET-KEY-1[A-Z0-9]{40,}
       | BSA[A-Za-z0-9_-]{24,}(?![A-Za-z0-9_-])
     ))
-  | (?P<within>(?<![A-Za-z0-9])(?:
+  | (?P<within>(?:(?<![A-Za-z0-9])|START)(?:
         gh[oprsu]_(?=[A-Za-z0-9_.-]{30})[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*
       | github_pat_[A-Za-z0-9_]{22,}
       | gl(?:pat|dt|ft|rt|rtr|soat|oas|cbt|ptt|agent|imt|ffct|wt)-[A-Za-z0-9_.-]{18,}
@@ -48,7 +54,7 @@ _SHAPES = lazy(
         (?P<given>(?![$\{<\[])[^\s&\#"'<>`|\\]{8,})
   | (?P<bearer>(?<![A-Za-z])(?i:bearer)[ ]+)(?P<token>(?=[A-Za-z._~+/-]{0,200}[0-9])[A-Za-z0-9._~+/=-]{16,})
   | (?P<url>(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s/:@"'<>]{0,400}:)(?P<password>(?![$\{])[^\s/@"'<>]{3,})(?=@)
-    """,
+    """.replace("START", _START),
     re.VERBOSE,
 )
 _ASSIGNED = lazy(

@@ -75,7 +75,7 @@ class Replies:
         self._set = replace(chosen, offered=(*chosen.offered, *own)) if own else chosen
         self.tools = {spec.name: spec for spec in agent.allowed(specs, mode)}
         told = servers.prompt() if servers is not None else ""
-        self._system = system_prompt(
+        system = system_prompt(
             agent,
             services.roots,
             bool(self._set.offered),
@@ -86,6 +86,7 @@ class Replies:
             native=native,
             depth=brief.document.depth if brief is not None and brief.document is not None else 1,
         )
+        self._system = services.redact(system)
         self._servers = servers.version if servers is not None else 0
 
     @property

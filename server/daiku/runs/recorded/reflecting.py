@@ -16,6 +16,7 @@ from daiku.agents.learning.curator import CURATOR
 from daiku.agents.learning.reflector import REFLECTOR
 from daiku.agents.role import stream_role_reply
 from daiku.agents.system_prompt import system_prompt
+from daiku.core.guard.strings import redact_encoded
 from daiku.core.playbook.insights import run_text
 from daiku.core.ports import FoundLesson
 from daiku.core.run.budget import Budget
@@ -210,7 +211,7 @@ class Reflecting:
         protocol = None if asked.model.tool_protocol == "native" else asked.model.tool_protocol
         async for piece in stream_role_reply(role, whole, asked.ask, protocol=protocol):
             if isinstance(piece, Reply) and isinstance(said := piece.message.opaque.get(OWN_KEY), dict):
-                clean = self.services.redact(json.dumps(said, ensure_ascii=False))
+                clean = redact_encoded(json.dumps(said, ensure_ascii=False), self.services.redact)
                 return form.kind.model_validate_json(clean)
         raise DaikuError(_unreadable(asked.agent))  # it was silent, or called what there is not
 

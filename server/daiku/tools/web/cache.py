@@ -13,6 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import cast
 
+from daiku.core.guard.strings import redact_encoded
 from daiku.domain.base import JsonObject
 
 SECONDS = 3600.0
@@ -78,7 +79,7 @@ class Cache:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=folder)  # 0600
         with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(self._redact(json.dumps(held, ensure_ascii=False)))
+            file.write(redact_encoded(json.dumps(held, ensure_ascii=False), self._redact))
         Path(temporary).replace(folder / name)
         files = list(folder.iterdir())
         for old in sorted(files, key=_changed)[: max(0, len(files) - ON_DISK)]:
