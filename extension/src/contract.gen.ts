@@ -235,13 +235,14 @@ export interface CodeParams {
 export interface CodeResult {
   runId: string;
   sessionId: string;
-  status: "completed" | "cancelled" | "failed" | "limit" | "paused";
+  status: "completed" | "completed_unverified" | "cancelled" | "failed" | "limit" | "paused";
   text: string;
   usage: Usage;
   lastSeq: number;
   error?: Failure;
   plan?: PlanStanding;
   unattended: boolean;
+  reasons: UnverifiedReason[];
   files: FileStat[];
 }
 
@@ -271,13 +272,14 @@ export interface CommandsParams {
 export interface CommandsResult {
   runId: string;
   sessionId: string;
-  status: "completed" | "cancelled" | "failed" | "limit" | "paused";
+  status: "completed" | "completed_unverified" | "cancelled" | "failed" | "limit" | "paused";
   text: string;
   usage: Usage;
   lastSeq: number;
   error?: Failure;
   plan?: PlanStanding;
   unattended: boolean;
+  reasons: UnverifiedReason[];
   commands: CommandOutcome[];
   notRun: string[];
 }
@@ -399,13 +401,14 @@ export interface DocumentParams {
 export interface DocumentResult {
   runId: string;
   sessionId: string;
-  status: "completed" | "cancelled" | "failed" | "limit" | "paused";
+  status: "completed" | "completed_unverified" | "cancelled" | "failed" | "limit" | "paused";
   text: string;
   usage: Usage;
   lastSeq: number;
   error?: Failure;
   plan?: PlanStanding;
   unattended: boolean;
+  reasons: UnverifiedReason[];
   patch?: PatchJSON;
   edits: RangeEdit[];
 }
@@ -617,7 +620,7 @@ export interface HandoffEnd {
   result: string;
   run: string;
   callId: string;
-  status: "completed" | "cancelled" | "failed" | "limit";
+  status: "completed" | "completed_unverified" | "cancelled" | "failed" | "limit";
   handover?: PlanMade | SaidInWords | Findings | EditsMade | CommandsRun | ReportMade | TasksMade | TasksReported | SectionsChosen | PatchMade | ReferencesFound | SimilarityFound | Evaluated;
   problem: string;
   error?: Failure;
@@ -629,6 +632,7 @@ export interface HandoffEnd {
   tainted: boolean;
   unattended: boolean;
   usedBullets: string[];
+  reasons: UnverifiedReason[];
 }
 
 /** A nested run begins: `run` is its id, `call_id` the call of the parent that it answers. */
@@ -913,13 +917,14 @@ export interface PlanRef {
 export interface PlanResult {
   runId: string;
   sessionId: string;
-  status: "completed" | "cancelled" | "failed" | "limit" | "paused";
+  status: "completed" | "completed_unverified" | "cancelled" | "failed" | "limit" | "paused";
   text: string;
   usage: Usage;
   lastSeq: number;
   error?: Failure;
   plan?: Plan;
   unattended: boolean;
+  reasons: UnverifiedReason[];
 }
 
 /** The plan to work, or one step of it; without a session in the one that it is in. */
@@ -938,13 +943,14 @@ export interface PlanRunParams {
 export interface PlanRunResult {
   runId: string;
   sessionId: string;
-  status: "completed" | "cancelled" | "failed" | "limit" | "paused";
+  status: "completed" | "completed_unverified" | "cancelled" | "failed" | "limit" | "paused";
   text: string;
   usage: Usage;
   lastSeq: number;
   error?: Failure;
   plan?: PlanInFull;
   unattended: boolean;
+  reasons: UnverifiedReason[];
   report?: Report;
 }
 
@@ -1227,13 +1233,14 @@ export interface ResearchResult {
   askUser: string;
   runId: string;
   sessionId: string;
-  status: "completed" | "cancelled" | "failed" | "limit" | "paused";
+  status: "completed" | "completed_unverified" | "cancelled" | "failed" | "limit" | "paused";
   text: string;
   usage: Usage;
   lastSeq: number;
   error?: Failure;
   plan?: PlanStanding;
   unattended: boolean;
+  reasons: UnverifiedReason[];
 }
 
 /** `checkpointId` brings back what was there before restoring (redo). */
@@ -1293,11 +1300,12 @@ export interface RulesText {
 }
 
 export interface RunFinished {
-  status: "completed" | "cancelled" | "failed" | "limit";
+  status: "completed" | "completed_unverified" | "cancelled" | "failed" | "limit";
   text: string;
   usage: Usage;
   plan?: PlanStanding;
   usedBullets: string[];
+  reasons: UnverifiedReason[];
 }
 
 /** Where a run stops by itself; 0 is no limit (X.24). */
@@ -1342,13 +1350,14 @@ export interface RunRef {
 export interface RunResult {
   runId: string;
   sessionId: string;
-  status: "completed" | "cancelled" | "failed" | "limit" | "paused";
+  status: "completed" | "completed_unverified" | "cancelled" | "failed" | "limit" | "paused";
   text: string;
   usage: Usage;
   lastSeq: number;
   error?: Failure;
   plan?: PlanStanding;
   unattended: boolean;
+  reasons: UnverifiedReason[];
 }
 
 /** First event of a run. `prompt` is what the person said; `images` and `context` came along with it. With `calls` the run carries these out, one by one, and asks no model. `driven`: its replies are worked out, and limits of a model's rounds do not bound them. `told` is what the agent reads in place of the prompt, made from `brief`; `tainted`: text from outside is in it. `rounds_before`: so many of `limits.max_rounds` the runs around it had used. `environment` is what holds around it, all of it: the model is told what it was not told before; so it is with what was `recalled`, and with the `lessons` of the playbook that fit its request, each of whose versions is told once in a session. */
@@ -1415,7 +1424,7 @@ export interface Session {
   updatedAt: string;
   lastSeq: number;
   model?: string;
-  status: "idle" | "running" | "waiting" | "paused" | "interrupted" | "completed" | "cancelled" | "failed" | "limit";
+  status: "idle" | "running" | "waiting" | "paused" | "interrupted" | "completed" | "completed_unverified" | "cancelled" | "failed" | "limit";
 }
 
 export interface SessionExportParams {
@@ -1711,6 +1720,13 @@ export interface Tried {
 export interface Unplaced {
   issue: Issue;
   why: "no_place" | "not_there" | "several_places" | "overlap" | "outside" | "nothing_changes" | "protected";
+}
+
+/** One reason why the record of a run does not support that its work is done. */
+export interface UnverifiedReason {
+  kind: "last_check_failed" | "check_masked" | "still_running" | "edit_not_applied" | "nothing_changed" | "no_plan" | "todo_open" | "cut_off" | "refused" | "filtered" | "unreadable_calls" | "tools_missing";
+  message: string;
+  subject: string;
 }
 
 /** Tokens of one call or a whole run; `cost` in USD, None where no price is known. As an event: one call. */

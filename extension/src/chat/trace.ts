@@ -93,6 +93,7 @@ const words = (title: string): TraceWords => ({
   errors: {
     ...{ denied: t("not allowed"), rejected: t("rejected"), unattended: t("nobody could be asked") },
     ...{ interrupted: t("interrupted"), not_run: t("not carried out"), limit: t("a limit was reached") },
+    ...{ completed_unverified: t("not verified") },
   },
   acts: { refresh: t("Refresh"), lines: t("As JSON Lines"), open: t("Show in the chat") },
   sums: {

@@ -122,7 +122,7 @@ async function showResult(parts: InlineParts, editor: vscode.TextEditor, result:
   const own = changes.files.filter(({ sessionId }) => sessionId === result.sessionId);
   const here = changes.of(editor.document.uri).find((file) => own.includes(file));
   const file = here ?? own[0];
-  if (file && result.status === "completed") return goToFirst(parts.originals, file);
+  if (file && result.status.startsWith("completed")) return goToFirst(parts.originals, file);
   const show = t("Show");
   const words = showControls(result.text.trim()).slice(0, MOST_SHOWN) || t("Nothing was changed.");
   const say = result.status === "completed" ? vscode.window.showInformationMessage : vscode.window.showWarningMessage;

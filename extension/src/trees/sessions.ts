@@ -12,6 +12,7 @@ const SESSIONS_VIEW = "daiku.sessions";
 const ICONS: Record<Session["status"], [icon: string, color?: string]> = {
   idle: ["comment"],
   completed: ["comment"],
+  completed_unverified: ["warning", "list.warningForeground"],
   cancelled: ["comment"],
   running: ["sync~spin"],
   waiting: ["question", "list.warningForeground"],
@@ -25,6 +26,7 @@ const statusWords = (): Partial<Record<Session["status"], string>> => ({
   waiting: t("waits for your answer"),
   paused: t("paused"),
   interrupted: t("interrupted"),
+  completed_unverified: t("not verified"),
   failed: t("failed"),
   limit: t("A limit was reached"),
 });

@@ -64,7 +64,13 @@ export function Trouble({ kind, message, hint, again }: TroubleProps) {
 
 /** How a run ended that is not completed; empty for one that is. */
 export const endWords = (status: EndItem["status"]): string =>
-  ({ completed: "", cancelled: t("Stopped"), failed: t("Failed"), limit: t("A limit was reached") })[status];
+  ({
+    completed: "",
+    completed_unverified: t("Not verified"),
+    cancelled: t("Stopped"),
+    failed: t("Failed"),
+    limit: t("A limit was reached"),
+  })[status];
 
 const usageWords = ({ promptTokens, completionTokens, cachedTokens, cost }: EndItem["usage"]): string[] => [
   promptTokens ? t("{0} in", tokens(promptTokens)) : "",
@@ -75,9 +81,11 @@ const usageWords = ({ promptTokens, completionTokens, cachedTokens, cost }: EndI
 
 /** What a run came to: what it changed, how it ended, what it used. */
 export function End({ item, undone }: { item: EndItem; undone: ReadonlySet<string> }) {
-  const { usage, status, seconds, changed } = item;
+  const { usage, status, reasons, seconds, changed } = item;
   const used = isScripted(usage.model) ? [] : usageWords(usage);
-  const parts = [endWords(status), seconds >= 1 ? duration(seconds * 1000) : "", ...used].filter(Boolean);
+  const parts = [reasons.length ? "" : endWords(status), seconds >= 1 ? duration(seconds * 1000) : "", ...used].filter(
+    Boolean,
+  );
   // The error above it has said so.
   const silent = status === "failed" && parts.length === 1;
   return (
@@ -99,6 +107,12 @@ export function End({ item, undone }: { item: EndItem; undone: ReadonlySet<strin
             </button>
           </span>
         </div>
+      )}
+      {reasons.length > 0 && (
+        <p class="unverified" role="alert">
+          <Icon name="warning" />
+          <span>{t("Not verified: {0}.", reasons.join("; "))}</span>
+        </p>
       )}
       {!silent && <p class={`end ${status}`}>{parts.join(" · ")}</p>}
     </>

@@ -24,7 +24,7 @@ from daiku.dataclass import dataclass, field
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.events import InputAsked, InputGiven, PlanEvent, RunFinished, RunStarted
-from daiku.domain.runs import Mode, RunResult
+from daiku.domain.runs import Mode, RunResult, unverified_note
 from daiku.domain.work.handovers import Brief
 from daiku.domain.work.plans import Plan
 from daiku.sdk.fronts import RunRequest
@@ -252,6 +252,10 @@ class Conversation:
         await self.outbox.drained()
         match result.status:
             case "completed" | "paused":
+                return TurnEnd("end_turn", result)
+            case "completed_unverified":
+                self.outbox.put(self.view.note(render(unverified_note(result.reasons), self._language)))
+                await self.outbox.drained()
                 return TurnEnd("end_turn", result)
             case "cancelled":
                 return TurnEnd("cancelled", result)

@@ -13,7 +13,7 @@ from daiku.domain.chunks import Chunk
 from daiku.domain.errors import Failure
 from daiku.domain.events import ApprovalAsked, ApprovalDecision
 from daiku.domain.messages import Usage
-from daiku.domain.runs import ClientApprovals, RunLimits, RunStatus
+from daiku.domain.runs import ClientApprovals, RunLimits, RunStatus, UnverifiedReason
 from daiku.llm.families import Model
 from daiku.texts.text import Text
 
@@ -26,7 +26,7 @@ class Result:
     """How a run ended (PROTOCOL 6). A failed run is a Result too: `status` says so, `error` says why.
 
     `output` is the value of the agent's `output` type, None where it has none or the run did not complete; `usage`
-    counts tokens, its `cost` is in USD. With `run_id` a paused run is gone on with, with `session_id` the
+    counts tokens, its `cost` is in USD. `reasons` says why a run is `completed_unverified`. With `run_id` a paused run is gone on with, with `session_id` the
     conversation.
     """
 
@@ -37,6 +37,7 @@ class Result:
     error: Failure | None
     run_id: str
     session_id: str
+    reasons: tuple[UnverifiedReason, ...] = ()
 
 
 class RunnerOptions(TypedDict, total=False):

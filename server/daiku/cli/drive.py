@@ -21,11 +21,11 @@ from daiku.domain.errors import DaikuError
 from daiku.domain.events import ApprovalAsked, InputAsked, Notice, RunFinished, RunStarted
 from daiku.domain.held import Bullet
 from daiku.domain.messages import Usage
-from daiku.domain.runs import ClientApprovals, RunResult
+from daiku.domain.runs import ClientApprovals, RunResult, unverified_note
 from daiku.sdk.fronts import App, Listener
 from daiku.texts.terminal import locale_of, localize, say
 
-LIMIT, NO_APPROVAL = 3, 4
+LIMIT, NO_APPROVAL, UNVERIFIED = 3, 4, 5
 LEFT_UNDONE = ("plan", "tool")
 """Failures that are the work's own: where nobody could be asked, that is why."""
 Asked: TypeAlias = ApprovalAsked | InputAsked
@@ -120,6 +120,8 @@ def exit_code(result: RunResult, how: RunMode) -> int:
             return NO_APPROVAL
         case "completed":
             return FAILED if has_open_steps(result, how) else 0
+        case "completed_unverified":
+            return NO_APPROVAL if result.unattended else UNVERIFIED
         case "failed" if result.unattended and kind in LEFT_UNDONE:
             return NO_APPROVAL
         case "failed":
@@ -235,6 +237,8 @@ def _conclude(result: RunResult, code: int, how: RunMode) -> None:
     go_on = "" if how.steer else f"({say('go_on', session=result.session_id)})"
     if code == NO_APPROVAL:
         complain(say("no_approval"), say(f"no_approval.{how.approvals}"), code)
+    elif result.status == "completed_unverified":
+        complain(localize(unverified_note(result.reasons)), go_on, code)
     elif result.status == "failed" and result.error is not None:
         complain(result.error.message, result.error.hint, code)
     elif result.status == "limit":

@@ -27,7 +27,7 @@ from daiku.domain.events import (
 )
 from daiku.domain.held import Lesson
 from daiku.domain.playbook import Verdict, Why
-from daiku.domain.runs import TerminalStatus
+from daiku.domain.runs import TerminalStatus, is_success
 
 Shown: TypeAlias = Literal["acceptance_met", "checks_passed", "edits_kept"]
 WEAK, STRONG, SAID = 1, 2, 3
@@ -154,24 +154,19 @@ def _record(own: Sequence[Chunk], fates: Sequence[tuple[Hunk, Standing]]) -> _Re
     event = own[-1].event
     assert isinstance(event, RunFinished)
     state = fold(c.event for c in own if c.run == own[-1].run)
-    shown = _shown(event, state, fates) if event.status == "completed" else None
+    shown = _shown(event, state, fates) if is_success(event.status) else None
     return _Record(own, tried_of(own), fates, shown, _nothing(event, state))
 
 
 _NOTHING: Mapping[TerminalStatus, Why] = MappingProxyType(
-    {
-        "completed": "nothing_shown",
-        "cancelled": "run_cancelled",
-        "failed": "run_failed",
-        "limit": "run_limited",
-    }
+    {"cancelled": "run_cancelled", "failed": "run_failed", "limit": "run_limited"}
 )
 
 
 def _nothing(event: RunFinished, state: State) -> Why:
     most, found = state.request.limits.max_repeats, repetition(state.health.trail)
     circles = event.status == "limit" and most and found is not None and found.repeats >= most
-    return "run_looped" if circles else _NOTHING[event.status]
+    return "run_looped" if circles else _NOTHING.get(event.status, "nothing_shown")
 
 
 def _shown(event: RunFinished, state: State, fates: Sequence[tuple[Hunk, Standing]]) -> Shown | None:

@@ -9,7 +9,7 @@ from daiku.domain.errors import Failure
 from daiku.domain.held import Bullet, Compacted, Lesson, Pruned, Recalled, Reflected, RulesText, Todo
 from daiku.domain.labels import Aside, LineEvent
 from daiku.domain.messages import Image, Usage
-from daiku.domain.runs import ContextItem, EnvironmentFact, Mode, RunLimits, TerminalStatus
+from daiku.domain.runs import ContextItem, EnvironmentFact, Mode, RunLimits, TerminalStatus, UnverifiedReason
 from daiku.domain.tools import Outcome, ToolCall, ToolImage, with_outcome
 from daiku.domain.work.handovers import Brief, Handover, NestedEvidence
 from daiku.domain.work.patches import FileStat, Restored, Review
@@ -52,6 +52,8 @@ class RunFinished(Localizable):
     """The plan that the run worked or changed, as it stands now."""
     used_bullets: tuple[str, ...] = ()
     """The lessons that its model, or that of a nested run, cited by their ids, of those that it was told."""
+    reasons: tuple[UnverifiedReason, ...] = ()
+    """Why the run is `completed_unverified`; empty with any other status."""
 
 
 class AgentStart(LineEvent):
@@ -104,6 +106,7 @@ class HandoffEnd(Localizable):
     tainted: bool = False
     unattended: bool = False
     used_bullets: tuple[str, ...] = ()
+    reasons: tuple[UnverifiedReason, ...] = ()
 
 
 Reminder = Literal["objection", "errors", "rounds", "last_word", "unfinished"]

@@ -9,11 +9,26 @@ from daiku.domain.base import Localizable, Wire
 from daiku.domain.errors import Failure
 from daiku.domain.messages import Usage
 from daiku.domain.work.plans import PlanStanding
-from daiku.texts.text import Text
+from daiku.texts.text import Text, joined, text
 
 Mode = Literal["ask", "plan", "act"]
-RunStatus = Literal["completed", "cancelled", "failed", "limit", "paused"]
-TerminalStatus = Literal["completed", "cancelled", "failed", "limit"]
+RunStatus = Literal["completed", "completed_unverified", "cancelled", "failed", "limit", "paused"]
+TerminalStatus = Literal["completed", "completed_unverified", "cancelled", "failed", "limit"]
+"""`completed_unverified`: the model ended its turn, and the record of the run does not support that the work is done."""
+UnverifiedKind = Literal[
+    "last_check_failed",
+    "check_masked",
+    "still_running",
+    "edit_not_applied",
+    "nothing_changed",
+    "no_plan",
+    "todo_open",
+    "cut_off",
+    "refused",
+    "filtered",
+    "unreadable_calls",
+    "tools_missing",
+]
 ClientApprovals = Literal["ask", "edits", "all", "none"]
 """`ask` every question, `edits` are granted, `all` is granted, `none`: nobody is there to ask."""
 ApprovalMode = Literal["ask", "edits", "all", "none", "work"]
@@ -92,6 +107,32 @@ class EnvironmentFact(Wire):
     text: str
 
 
+def is_success(status: RunStatus) -> bool:
+    """Return True if a run completed and its record supports that the work is done."""
+    return status == "completed"
+
+
+def has_answer(status: RunStatus) -> bool:
+    """Return True if the model ended its turn, whether or not the record supports what it says."""
+    return status in ("completed", "completed_unverified")
+
+
+class UnverifiedReason(Localizable):
+    """One reason why the record of a run does not support that its work is done."""
+
+    kind: UnverifiedKind
+    message: Text
+    """A clause without a final period; `unverified_note` makes a sentence of all of them."""
+    subject: str = ""
+    """The command, tool, or file concerned; empty if there is none."""
+
+
+def unverified_note(reasons: tuple[UnverifiedReason, ...]) -> Text:
+    """Return all reasons as one sentence for a person; empty if there are none."""
+    why = joined("clauses", [reason.message for reason in reasons])
+    return text("run.unverified", why=why) if reasons else Text("")
+
+
 class RunResult(Localizable):
     """How a run ended, as every front reports it."""
 
@@ -106,6 +147,8 @@ class RunResult(Localizable):
     """The plan that the run worked or changed, as it stood at the end."""
     unattended: bool = False
     """Something needed a person, and nobody was there to be asked."""
+    reasons: tuple[UnverifiedReason, ...] = ()
+    """Why the run is `completed_unverified`; empty with any other status."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,16 @@ from typing import Literal
 from daiku.domain.base import Wire
 
 SessionStatus = Literal[
-    "idle", "running", "waiting", "paused", "interrupted", "completed", "cancelled", "failed", "limit"
+    "idle",
+    "running",
+    "waiting",
+    "paused",
+    "interrupted",
+    "completed",
+    "completed_unverified",
+    "cancelled",
+    "failed",
+    "limit",
 ]
 
 

@@ -12,7 +12,7 @@ from daiku.dataclass import dataclass, field
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.messages import Usage
-from daiku.domain.runs import RunLimits, RunResult
+from daiku.domain.runs import RunLimits, RunResult, has_answer, unverified_note
 from daiku.eval.copies import ANSWER, Snapshot, changed_since, make_copy, restore, snapshot, write_answer
 from daiku.eval.results import Attempt, CheckResult, Outcome
 from daiku.eval.task import Task
@@ -179,11 +179,12 @@ async def _judged(job: Job, where: Where, made: Attempt, result: RunResult, befo
     await asyncio.to_thread(restore, where.folder, patterns, before, job.task)
     await asyncio.to_thread(write_answer, where.folder, str(result.text))
     checks = [await _check(line, where, file.seconds) for line in file.commands]
-    proved = result.status == "completed" and not changed and all(check.ok for check in checks)
+    proved = has_answer(result.status) and not changed and all(check.ok for check in checks)
     reasons = [text("eval.changed", names=", ".join(changed))] if changed else []
     reasons += [text("eval.check_failed", command=c.command, code=c.exit_code) for c in checks if not c.ok]
-    if result.status != "completed" and result.error is not None:
+    if result.error is not None and not has_answer(result.status):
         reasons.append(_told(result.error))
+    reasons += [unverified_note(result.reasons)]
     return made.model_copy(
         update={
             "outcome": "proved" if proved else "not_proved",

@@ -144,6 +144,7 @@ def handed_back(agent: Agent, state: State, between: Between) -> HandoffEnd:
             "tainted": state.tainted,
             "unattended": state.unattended,
             "used_bullets": used_bullets(state),
+            "reasons": finished.reasons if finished is not None else (),
         }
     )
 

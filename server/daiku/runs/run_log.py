@@ -64,6 +64,7 @@ class RunLog:
             error=state.failure,
             plan=plan_standing(state),
             unattended=state.unattended,
+            reasons=finished.reasons if finished is not None else (),
         )
 
 

@@ -21,7 +21,7 @@ from daiku.domain.events import (
     PlanEvent,
     RunFinished,
 )
-from daiku.domain.runs import ApprovalMode, RunResult
+from daiku.domain.runs import ApprovalMode, RunResult, has_answer
 from daiku.domain.work.plans import Plan
 from daiku.runs.answers import asks, check_answer, record_answer
 from daiku.runs.ending import run_to_end
@@ -122,7 +122,7 @@ class Runs:
                 text("runs.part_of", run=run, other=own[0].parent), text("runs.resume", run=own[0].parent)
             )
         ended = next((c.event for c in own if isinstance(c.event, RunFinished)), None)
-        undone = ended is not None and ended.status != "completed" and last_start(chunks).run == run
+        undone = ended is not None and not has_answer(ended.status) and last_start(chunks).run == run
         if undone and (again := continue_request(own, fold(events_of(chunks)))) is not None:
             agent, model = services.agents.of_run(own[0].agent, agent, run), model or again.model
             more = replace(again, agent=agent, model=model, approvals=approvals, attended=attended)

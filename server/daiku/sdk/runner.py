@@ -27,7 +27,7 @@ from daiku.domain.events import (
     RunFinished,
 )
 from daiku.domain.messages import Usage
-from daiku.domain.runs import ClientApprovals, ContextItem, RunLimits, RunResult
+from daiku.domain.runs import ClientApprovals, ContextItem, RunLimits, RunResult, has_answer
 from daiku.llm.families import Model
 from daiku.runs import RunRequest
 from daiku.sdk.apps import Apps, at_once
@@ -297,14 +297,13 @@ class Runner:
 
     def _result(self, ended: RunResult, agent: Agent | None) -> Result:
         """The result as a program gets it, its typed answer checked once more."""
-        if ended.status == "completed" or agent is None:
+        if has_answer(ended.status) or agent is None:
             self._unfinished.pop(ended.run_id, None)
         else:
             self._unfinished[ended.run_id] = agent
-        result = Result(
-            ended.text, None, ended.status, ended.usage, ended.error, ended.run_id, ended.session_id
-        )
-        if ended.status != "completed" or agent is None or agent.answers is None:
+        ids = ended.run_id, ended.session_id
+        result = Result(ended.text, None, ended.status, ended.usage, ended.error, *ids, ended.reasons)
+        if not has_answer(ended.status) or agent is None or agent.answers is None:
             return result
         try:
             return replace(result, output=agent.answers.value(ended.text))

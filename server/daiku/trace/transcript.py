@@ -22,7 +22,7 @@ from daiku.domain.events import (
     ToolCallEvent,
     ToolResponse,
 )
-from daiku.domain.runs import RunStatus
+from daiku.domain.runs import RunStatus, unverified_note
 from daiku.domain.sessions import Session
 from daiku.domain.work.patches import ReviewDecision
 from daiku.texts.text import Text, render, text
@@ -30,6 +30,7 @@ from daiku.texts.text import Text, render, text
 OUTPUT_LIMIT = 4000
 _DECIDED: Mapping[ReviewDecision, str] = {"accept": "transcript.accept", "reject": "transcript.reject"}
 _ENDED: Mapping[RunStatus, str] = {
+    "completed_unverified": "transcript.unverified",
     "cancelled": "transcript.cancelled",
     "failed": "transcript.failed",
     "limit": "transcript.limit",
@@ -84,8 +85,8 @@ def _parts(chunks: Sequence[Chunk], language: str) -> Iterator[str]:
                 yield "\n".join([f"**{plan.name}**", "", *steps])
             case Failure(message=message, hint=hint):
                 yield f"**{our(text('transcript.error'))}** {message} {hint}".strip()
-            case RunFinished(status=status) if status != "completed":
-                yield f"*{our(text(_ENDED[status]))}*"
+            case RunFinished(status=status, reasons=reasons) if status != "completed":
+                yield f"*{our(unverified_note(reasons) or text(_ENDED[status]))}*"
             case _:
                 pass
 

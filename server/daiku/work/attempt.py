@@ -18,7 +18,7 @@ from daiku.domain.events import ApprovalAsked, InputAsked, PlanEvent, RunFinishe
 from daiku.domain.items.intents import PostComment, ShowProgress
 from daiku.domain.items.item import ItemProgress
 from daiku.domain.messages import Usage
-from daiku.domain.runs import RunResult, RunStatus
+from daiku.domain.runs import RunResult, RunStatus, has_answer
 from daiku.domain.work.plans import Plan
 from daiku.runs import RunRequest, Runs
 from daiku.runs.live import ModelTold
@@ -47,7 +47,14 @@ SHOWN_LEFT = 5
 LEAST_COST = 1e-9
 """Dollars; 0 would be no limit."""
 STANDING: Mapping[RunStatus, Standing] = MappingProxyType(
-    {"paused": "paused", "completed": "done", "limit": "stopped", "failed": "failed", "cancelled": "stopped"}
+    {
+        "paused": "paused",
+        "completed": "done",
+        "completed_unverified": "stopped",
+        "limit": "stopped",
+        "failed": "failed",
+        "cancelled": "stopped",
+    }
 )
 """How an item stands whose run ended so; one that asked something waits, one at a limit is never told as done (C2.4)."""
 
@@ -125,7 +132,7 @@ class Attempt:
     async def _verified(self, result: RunResult) -> RunResult:
         """The result when the last look finds nothing unfinished, or the rounds for that are over: then it is one of work
         that reached a limit (S2P.10, S2P.18). Each round is a run with a run's limits and signals (S2P.20)."""
-        while result.status == "completed":
+        while has_answer(result.status):
             record = self.items.record(self.claim.item)
             assert record is not None, "a claimed item is on record"
             done = await self._evidence(record, result.session_id)

@@ -23,7 +23,7 @@ from daiku.domain.items.intents import (
     SetState,
 )
 from daiku.domain.items.item import ItemState
-from daiku.domain.runs import RunResult
+from daiku.domain.runs import RunResult, is_success, unverified_note
 from daiku.settings.config import Config
 from daiku.texts.text import NO_TEXT, Text, text
 from daiku.tools.git.itemtree import remove, snapshot
@@ -81,14 +81,15 @@ async def end_item(ended: Ended) -> ItemState:
             return await _over(ended, state, "stopped", record.shown.error or why or text("work.cancelled"))
         case "failed":
             return await _over(ended, "failed", "failed", why)
-        case "limit" | "completed":
+        case "limit" | "completed" | "completed_unverified":
             await _want_request(ended)
             refused = await apply_open(ended.outside)
             if refused is not None and refused.kind in PASSING:
                 return later(ended.outside, refused)
             if refused is not None:
                 return await _over(ended, "failed", "failed", refused.message)
-            return await _over(ended, "done", "limit" if result.status == "limit" else "done", why)
+            why = why or unverified_note(result.reasons)
+            return await _over(ended, "done", "done" if is_success(result.status) else "limit", why)
         case _:
             assert_never(result.status)
 

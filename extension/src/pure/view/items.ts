@@ -165,6 +165,8 @@ interface RestoredItem extends Common {
 export interface EndItem extends Common {
   kind: "end";
   status: RunFinished["status"];
+  /** Why the run's record does not support that its work is done, each as a clause. */
+  reasons: readonly string[];
   usage: Usage;
   seconds: number;
   /** The checkpoint from which the run's changes are undone all together, and how many files they are in. */

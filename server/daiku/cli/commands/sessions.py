@@ -50,6 +50,7 @@ from daiku.workspace.disk import DiskWorkspace
 from daiku.workspace.outputs import Outputs
 
 STATUS_COLOURS: dict[str, Colour] = {
+    "completed_unverified": "yellow",
     "failed": "red",
     "interrupted": "yellow",
     "paused": "yellow",

@@ -7,7 +7,7 @@ from pydantic import JsonValue
 from daiku.core.state.state import State
 from daiku.core.team.record import AnsweredCall
 from daiku.domain.base import JsonObject
-from daiku.domain.runs import ApprovalMode
+from daiku.domain.runs import ApprovalMode, has_answer
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.plans import Plan, Step
 
@@ -65,7 +65,7 @@ def _piece_of(state: State, log: tuple[AnsweredCall, ...], step: Step, *, begun:
             if back is None:
                 return None
             call = ToolCall(id=key, tool="agent/handoff", args={"agent": "coder", "request": step.name})
-            well = back.status == "completed" and not back.problem
+            well = has_answer(back.status) and not back.problem
             return AnsweredCall(call, "done" if well else "failed", back.result or back.problem, back)
     return None
 

@@ -6,7 +6,7 @@ import re
 
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import DaikuError, Failure, LLMRequestError, UsageError
-from daiku.domain.runs import ContextItem, RunResult
+from daiku.domain.runs import ContextItem, RunResult, has_answer
 from daiku.lsp.initialize import to_path
 from daiku.sdk.fronts import App, RunRequest
 from daiku.texts.text import Text, text
@@ -35,7 +35,7 @@ def message_of(result: RunResult) -> RunResult:
     if result.error is not None:
         raise DaikuError(result.error)
     said = _FENCE.sub(r"\1", result.text.strip()).strip()
-    if result.status == "completed" and not said:
+    if has_answer(result.status) and not said:
         raise LLMRequestError(
             Failure(kind="format", message=text("commit.no_message"), hint=text("commit.try_again"))
         )

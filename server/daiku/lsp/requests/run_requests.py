@@ -13,7 +13,7 @@ from daiku.dataclass import dataclass, field, replace
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.events import Edit, PlanEvent, ToolCallEvent, ToolResponse
-from daiku.domain.runs import ClientApprovals, RunResult
+from daiku.domain.runs import ClientApprovals, RunResult, is_success
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.handovers import Brief
 from daiku.domain.work.patches import FileStat
@@ -159,7 +159,7 @@ class _GeneratorRun:
         result = await start(self.connection, self.params, request)
         if result.error is not None:
             raise DaikuError(result.error)
-        if result.status != "completed":
+        if not is_success(result.status):
             message = text("generate.not_completed", status=result.status)
             raise DaikuError(Failure(kind="limit", message=message))
         return result.text

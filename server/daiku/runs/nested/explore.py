@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from daiku.core.text.words import limit_words
 from daiku.domain.events import HandoffEnd
+from daiku.domain.runs import has_answer
 from daiku.domain.tools import ToolResult
 from daiku.domain.work.handovers import Brief, SaidInWords
 from daiku.runs.live import LiveRun
@@ -48,7 +49,7 @@ def _rounds_each(parent: LiveRun, explorers: int) -> int:
 def _answer(back: HandoffEnd) -> str:
     """What the explorer found, also where a limit ended it before it was done; empty where it has failed."""
     found = _found(back)
-    if not found or back.status not in ("completed", "limit"):
+    if not found or not (has_answer(back.status) or back.status == "limit"):
         return ""
     return f"{found}\n(It was not done: {back.problem})" if back.status == "limit" else found
 

@@ -15,6 +15,7 @@ from daiku.dataclass import dataclass, replace
 from daiku.domain.base import JsonObject, long_id
 from daiku.domain.errors import DaikuError, Failure, HandoffDepthExceeded, UsageError
 from daiku.domain.events import AgentStart, HandoffEnd, HandoffStart, Notice, RunStarted
+from daiku.domain.runs import has_answer, unverified_note
 from daiku.domain.tools import ToolCall, ToolResult
 from daiku.domain.work.handovers import Brief
 from daiku.runs.ending import Between, end, handed_back
@@ -56,11 +57,11 @@ async def hand_over(parent: LiveRun, call: str, name: str, request: str) -> Tool
     agent = _asked(parent, name)
     brief = make_brief(parent.log, agent, request)
     back = await nest(parent, call, Nested(agent, request, brief))
-    parts = dict.fromkeys(part for part in (back.result, back.problem) if part)
+    parts = dict.fromkeys(part for part in (back.result, back.problem, unverified_note(back.reasons)) if part)
     data: JsonObject | None = (
         None if back.handover is None else {"handover": back.handover.model_dump(mode="json", by_alias=True)}
     )
-    ok = back.status == "completed" and not back.problem
+    ok = has_answer(back.status) and not back.problem
     return ToolResult(ok=ok, text="\n\n".join(parts), data=data, untrusted=back.tainted)
 
 

@@ -22,6 +22,7 @@ from daiku.domain.base import JsonObject
 from daiku.domain.errors import Failure, ToolValidationError
 from daiku.domain.events import HandoffEnd, PlanEvent
 from daiku.domain.messages import UserMessage
+from daiku.domain.runs import has_answer
 from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
 from daiku.domain.work.handovers import Brief, PlanMade, TaskReport, TasksMade, TasksReported
 from daiku.domain.work.plans import Task
@@ -114,7 +115,7 @@ class TaskWork:
             _piece(number, work, piece)
             for number, (work, piece) in enumerate(zip(works, done, strict=True), 1)
         ]
-        well = all(p.back.status == "completed" and not p.back.problem for p in done)
+        well = all(has_answer(p.back.status) and not p.back.problem for p in done)
         return ToolResult(
             ok=well, text="\n\n".join(lines), untrusted=any(piece.back.tainted for piece in done)
         )

@@ -15,7 +15,7 @@ from daiku.dataclass import dataclass, replace
 from daiku.domain.base import long_id
 from daiku.domain.errors import DaikuError
 from daiku.domain.events import HandoffEnd, Notice
-from daiku.domain.runs import ApprovalMode, Mode
+from daiku.domain.runs import ApprovalMode, Mode, has_answer
 from daiku.domain.tools import ToolCall
 from daiku.runs.live import LiveRun
 from daiku.runs.nested.handoff import Nested, give_up, nest, returned
@@ -152,7 +152,7 @@ async def _apart(
 
 
 def _of_no_use(back: HandoffEnd) -> Text:
-    if back.status == "completed" and not back.problem:
+    if has_answer(back.status) and not back.problem:
         return Text("")
     return back.problem or text("runs.ended_in_copy", status=back.status)
 

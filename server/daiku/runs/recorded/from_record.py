@@ -43,7 +43,7 @@ from daiku.domain.events import (
 )
 from daiku.domain.held import Compacted, Pruned, Todo
 from daiku.domain.messages import AssistantMessage, Message, ModelEvent, Reply, TextDelta, Usage, question_of
-from daiku.domain.runs import TerminalStatus
+from daiku.domain.runs import TerminalStatus, has_answer
 from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
 from daiku.runs.ending import cut_short
 from daiku.runs.recorded.normalised import only_tells
@@ -111,9 +111,11 @@ class Recorded:
         rest = self.events[len(self.made) :]
         if not all(isinstance(e, Failure | AgentEnd | RunFinished) for e in rest):
             return False
-        status = next((e.status for e in rest if isinstance(e, RunFinished)), "completed")
-        given_up = self._nested and status == "cancelled"
-        return status != "completed" and (given_up or not isinstance(event, Failure | AgentEnd | RunFinished))
+        finished = next((e for e in rest if isinstance(e, RunFinished)), None)
+        if finished is None or has_answer(finished.status):
+            return False
+        given_up = self._nested and finished.status == "cancelled"
+        return given_up or not isinstance(event, Failure | AgentEnd | RunFinished)
 
     def _from_outside(self, event: Event) -> bool:
         said = isinstance(event, MessageEvent) and event.role == "user" and event.reminder is None

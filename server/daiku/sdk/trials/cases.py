@@ -12,6 +12,7 @@ from daiku.core.commands.judge import LOOKING, read_only
 from daiku.core.proof.evidence import Evidence, merge_evidence, plain_command
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import RunStarted, ToolCallEvent
+from daiku.domain.runs import is_success
 from daiku.domain.trials import Case, Check, ProjectStart
 from daiku.domain.work.handovers import Proof
 from daiku.domain.work.patches import FileStat
@@ -50,7 +51,7 @@ def _case(chunks: Sequence[Chunk], run: str, start: ProjectStart) -> Case | None
     ended = state.finished
     if ended is None or ended.status == "cancelled" or begun.tainted:
         return None
-    shown = _checks(chunks, begun.prompt, state.done, start.root) if ended.status == "completed" else ()
+    shown = _checks(chunks, begun.prompt, state.done, start.root) if is_success(ended.status) else ()
     checks = tuple(shown) or _checks_of_later_runs(chunks, run, begun.prompt, state.done, start.root)
     if not checks:
         return None
@@ -86,7 +87,7 @@ def _checks_of_later_runs(
     runs, together = [start.run for start in starts_of(chunks)], done
     for state in islice(states_of_runs(chunks), runs.index(run) + 1, None):
         together = merge_evidence(together, state.done)
-        if state.finished is None or state.finished.status != "completed":
+        if state.finished is None or not is_success(state.finished.status):
             continue
         checks = _checks(chunks, question, together, root)
         if found := tuple(check for check in checks if plain_command(check.command) in done.red):

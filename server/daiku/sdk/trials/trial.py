@@ -17,7 +17,7 @@ from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.events import RunFinished
 from daiku.domain.held import Lesson
 from daiku.domain.messages import Usage
-from daiku.domain.runs import RunLimits, RunResult
+from daiku.domain.runs import RunLimits, RunResult, has_answer
 from daiku.domain.trials import Arm, Case, CheckEnd, Trial
 from daiku.llm.families import Model
 from daiku.runs import RunRequest
@@ -146,7 +146,7 @@ async def _tried(attempt: _Attempt, made: Trial) -> Trial:
         return made.model_copy(update={"why": text("trials.bound")})
     with own_scratch():  # what the run left in its /tmp or home must not help, or trip up, the checks
         checks = await _checked(attempt)
-    passed = result.status == "completed" and all(check.ok for check in checks)
+    passed = has_answer(result.status) and all(check.ok for check in checks)
     reasons = [text("trials.check_failed", command=c.command, code=c.exit_code) for c in checks if not c.ok]
     reasons += [_told(result.error)] if result.error is not None else []
     return made.model_copy(
