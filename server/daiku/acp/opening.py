@@ -60,4 +60,5 @@ def open_folder(
     start_logging(state, redactor(secrets_of(config, environ)))
     language = locale_of(environ)
     app = build(config, workspace=workspace, home=state, terminals=terminals, own=own, locale=language)
-    return Opened(app, loaded.notices)
+    recovered = app.journal.recovered
+    return Opened(app, (*loaded.notices, recovered) if recovered else loaded.notices)

@@ -16,6 +16,7 @@ from daiku.sdk.fronts import App, build
 from daiku.settings import Loaded, home, load, secrets_of
 from daiku.settings.trust import is_trusted
 from daiku.texts.terminal import locale_of, localize, say
+from daiku.trace.journal import Journal
 from daiku.workspace.disk import DiskWorkspace
 
 
@@ -49,6 +50,13 @@ def tell_notices(loaded: Loaded) -> None:
         people.write(people.paint(f"! {safe(localize(notice))}{hint}", "yellow") + "\n")
 
 
+def tell_recovery(journal: Journal) -> None:
+    """Write to the terminal that the damaged journal was repaired, if it was."""
+    if notice := journal.recovered:
+        people = human_stream()
+        people.write(people.paint(f"! {safe(localize(notice))}", "yellow") + "\n")
+
+
 @asynccontextmanager
 async def open_app(folder: Path, overrides: JsonObject | None = None) -> AsyncGenerator[App]:
     """The App of a folder. A person who starts Daiku in a folder has chosen it: the guard trusts the
@@ -62,6 +70,7 @@ async def open_app(folder: Path, overrides: JsonObject | None = None) -> AsyncGe
         own=is_trusted(state, folder),
         locale=locale_of(os.environ),
     )
+    tell_recovery(app.journal)
     try:
         yield app
     finally:

@@ -126,7 +126,7 @@ class ClientConnection:
         way = " (daiku config trust)" if loaded.ignored and self.offer.trusted is None else ""
         for notice in loaded.notices:
             self.show(WARNING, notice, way)
-        return build(
+        app = build(
             loaded.config,
             workspace=self.workspace,
             home=folder,
@@ -136,6 +136,9 @@ class ClientConnection:
             own=self._settings_trusted(folder, root),
             locale=self.offer.locale,
         )
+        if notice := app.journal.recovered:
+            self.show(WARNING, notice)
+        return app
 
     def _settings_trusted(self, folder: Path, root: Path | None) -> bool:
         """Whether the settings file of `root` may loosen anything: the client's word on it, and where

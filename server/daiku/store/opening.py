@@ -8,11 +8,11 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
-from daiku.domain.errors import Failure, UsageError
+from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.store.database import Database
 from daiku.store.lock import FileLocks, Locks, MemoryLocks, locks_beside
-from daiku.store.sqlite import connect
-from daiku.texts.text import text
+from daiku.store.sqlite import SqliteDatabase, connect
+from daiku.texts.text import NO_TEXT, Text, text
 
 if TYPE_CHECKING:
     from daiku.store.postgres import PostgresDatabase
@@ -55,6 +55,33 @@ def open_tables(place: Place, schema: str) -> Database:
         return connect(place, schema)
     place.prepare(schema)
     return place
+
+
+def recovery_notice(db: Database) -> Text:
+    """Return the notice that a damaged file was repaired when `db` was opened; empty if it was not."""
+    found = db.recovery if isinstance(db, SqliteDatabase) else None
+    if found is None:
+        return NO_TEXT
+    file = str(found.damaged)
+    if found.complete:
+        return text("store.recovered_all", file=file)
+    if found.backup:
+        return text("store.recovered_backup", file=file)
+    return text("store.recovered_part", file=file)
+
+
+def report_damage(db: Database) -> DaikuError:
+    """Return the error for a row that cannot be valid; a file is marked, so that the next process repairs it."""
+    if isinstance(db, SqliteDatabase):
+        return db.report_damage()
+    return DaikuError(Failure(kind="internal", message=text("store.conversations_damaged")))
+
+
+def check_in_place(db: Database) -> None:
+    """Raise DaikuError if the open file was replaced: what is written to it would be lost."""
+    if isinstance(db, SqliteDatabase) and db.was_replaced():
+        message, hint = text("store.replaced"), text("store.restart")
+        raise DaikuError(Failure(kind="internal", message=message, hint=hint))
 
 
 def rare_tables(place: Place, schema: str) -> Callable[[], AbstractContextManager[Database]]:

@@ -3,22 +3,31 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
+import shutil
 import sqlite3
 import threading
 from collections.abc import Generator, Iterable
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.store.database import Values
 from daiku.store.lock import locks_beside
 from daiku.texts.text import Text, text
 
+if TYPE_CHECKING:
+    from daiku.store.salvage import Recovery
+
+log = logging.getLogger(__name__)
+
 SQLITE, SQLITE_NEEDED = sqlite3.sqlite_version_info, (3, 37, 0)
 """The library here, and the oldest one that knows STRICT tables."""
+SMALLEST_BYTES = 512
+"""Size in bytes of the smallest page of a SQLite file."""
 BUSY_SECONDS = 10.0
 """How long a statement waits for another program that holds the file."""
 
@@ -27,8 +36,18 @@ class SqliteDatabase:
     """The `Database` of one SQLite file."""
 
     def __init__(
-        self, connection: sqlite3.Connection, errors: tuple[type[Exception], ...] = (sqlite3.Error,)
+        self,
+        connection: sqlite3.Connection,
+        errors: tuple[type[Exception], ...] = (sqlite3.Error,),
+        *,
+        path: Path | None = None,
+        recovery: Recovery | None = None,
     ) -> None:
+        """`path` is marked as suspect when SQLite finds damage, so that the next process repairs it. `recovery` is the
+        repair that preceded this connection."""
+        self.recovery = recovery
+        self._path = path
+        self._inode = 0 if path is None else path.stat().st_ino
         self._connection = connection
         self._errors = errors
         self._execute = connection.execute  # bound once: every step of a run writes
@@ -39,7 +58,7 @@ class SqliteDatabase:
             try:
                 self._connection.executescript(schema)
             except self._errors as wrong:
-                raise DatabaseFault(fault_of(wrong)) from wrong
+                raise self._fault(wrong) from wrong
 
     def has(self, table: str) -> bool:
         return (
@@ -51,28 +70,28 @@ class SqliteDatabase:
             try:
                 return self._execute(sql, values).fetchall()
             except self._errors as wrong:
-                raise DatabaseFault(fault_of(wrong)) from wrong
+                raise self._fault(wrong) from wrong
 
     def first(self, sql: str, values: Values = ()) -> Any:
         with self._alone:
             try:
                 return self._execute(sql, values).fetchone()
             except self._errors as wrong:
-                raise DatabaseFault(fault_of(wrong)) from wrong
+                raise self._fault(wrong) from wrong
 
     def write(self, sql: str, values: Values = ()) -> None:
         with self._alone:
             try:
                 self._execute(sql, values)
             except self._errors as wrong:
-                raise DatabaseFault(fault_of(wrong)) from wrong
+                raise self._fault(wrong) from wrong
 
     def write_all(self, sql: str, rows: Iterable[Values]) -> None:
         with self._alone:
             try:
                 self._connection.executemany(sql, rows)
             except self._errors as wrong:
-                raise DatabaseFault(fault_of(wrong)) from wrong
+                raise self._fault(wrong) from wrong
 
     def transaction(self) -> AbstractContextManager[None]:
         return _Transaction(self, self._connection, self._alone)
@@ -92,6 +111,30 @@ class SqliteDatabase:
     def close(self) -> None:
         with self._alone:
             self._connection.close()
+
+    def was_replaced(self) -> bool:
+        """Return True if another process has put a repaired file in the place of the one that is open here."""
+        if self._path is None or self._inode == 0:
+            return False
+        try:
+            return self._path.stat().st_ino != self._inode
+        except OSError:
+            return False
+
+    def report_damage(self) -> DatabaseFault:
+        """Mark the file, so that the next process repairs it, and return the error."""
+        if self._path is not None:
+            with suppress(OSError):
+                suspect_mark(self._path).touch(0o600)
+        return DatabaseFault("damaged")
+
+    def _fault(self, wrong: Exception) -> DatabaseFault:
+        fault = fault_of(wrong)
+        if fault == "damaged":
+            return self.report_damage()
+        if fault == "broken" and self._path is not None and _is_disk_full(self._path.parent):
+            fault = "full"  # SQLite reports a failed write of its shared memory as a general I/O error
+        return DatabaseFault(fault)
 
 
 class _Transaction:
@@ -189,7 +232,7 @@ def fault_of(wrong: Exception) -> Fault:
         return "damaged"
     if isinstance(wrong, sqlite3.OperationalError) and not code:  # a text that is no UTF-8
         return "damaged"
-    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED):
+    if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) or isinstance(wrong, BlockingIOError):
         return "held"
     if code == sqlite3.SQLITE_FULL or getattr(wrong, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
         return "full"
@@ -207,27 +250,64 @@ class DatabaseFault(DaikuError):
             message = text("store.conversations_damaged")
         elif fault == "held":
             message = text("store.conversations_held")
-        super().__init__(Failure(kind="internal", message=message, hint=_HINTS[fault]))
+        hint = text("store.restart_to_repair") if fault == "damaged" else _HINTS[fault]
+        super().__init__(Failure(kind="internal", message=message, hint=hint))
         self.fault: Fault = fault
+
+
+def suspect_mark(path: Path) -> Path:
+    """Return the file that marks a database as damaged for the next process that opens it."""
+    return Path(f"{path}.suspect")
 
 
 def _open(path: Path, schema: str) -> SqliteDatabase:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    recovery = None
     if not path.exists():
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-    elif _was_emptied(path):
-        raise UsageError(
-            Failure(
-                kind="usage", message=text("store.emptied", path=str(path)), hint=text("store.bring_back")
-            )
+    elif suspect_mark(path).exists() or _was_cut(path):
+        recovery = _repair(path)
+    try:
+        return _connect(path, schema, recovery)
+    except DatabaseFault as wrong:
+        if wrong.fault != "damaged" or recovery is not None:
+            raise
+    return _connect(path, schema, _repair(path))
+
+
+def _repair(path: Path) -> Recovery | None:
+    """Repair a damaged file. Raises UsageError if nothing of it is left and there is no backup; OSError."""
+    from daiku.store.backup import backups_of  # when used
+    from daiku.store.salvage import repair  # when used
+
+    if not backups_of(path):
+        if path.stat().st_size == 0:
+            message = text("store.emptied", path=str(path))
+            raise UsageError(Failure(kind="usage", message=message, hint=text("store.bring_back")))
+        if path.stat().st_size < SMALLEST_BYTES or not _has_header(path):  # nothing can be read, or not ours
+            raise DatabaseFault("damaged")
+    recovery = repair(path)
+    suspect_mark(path).unlink(missing_ok=True)
+    if recovery is not None:
+        log.warning(
+            "repaired %s: %d rows, complete=%s, backup used=%s; the damaged file is %s",
+            path,
+            recovery.rows,
+            recovery.complete,
+            recovery.backup,
+            recovery.damaged,
         )
+    return recovery
+
+
+def _connect(path: Path, schema: str, recovery: Recovery | None) -> SqliteDatabase:
     try:
         connection = sqlite3.connect(
             path, isolation_level=None, timeout=BUSY_SECONDS, check_same_thread=False
         )
     except sqlite3.Error as wrong:
         raise DatabaseFault(fault_of(wrong)) from wrong
-    database = SqliteDatabase(connection)
+    database = SqliteDatabase(connection, path=path, recovery=recovery)
     try:
         database.prepare(f"PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; {schema}")
     except BaseException:
@@ -236,6 +316,21 @@ def _open(path: Path, schema: str) -> SqliteDatabase:
     return database
 
 
-def _was_emptied(path: Path) -> bool:
-    """Whether something took the contents away: runs have left their locks beside it."""
-    return path.stat().st_size == 0 and next(locks_beside(path).glob("*.lock"), None) is not None
+def _was_cut(path: Path) -> bool:
+    """Return True if the file is shorter than any database, although it was in use before."""
+    size = path.stat().st_size
+    return 0 < size < SMALLEST_BYTES or (
+        size == 0 and next(locks_beside(path).glob("*.lock"), None) is not None
+    )
+
+
+def _has_header(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(16) == b"SQLite format 3\0"
+
+
+def _is_disk_full(folder: Path) -> bool:
+    try:
+        return shutil.disk_usage(folder).free < SMALLEST_BYTES
+    except OSError:
+        return False

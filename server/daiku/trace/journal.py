@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext, suppress
 from itertools import islice
+from time import gmtime, strftime, time
 from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
 
 from daiku.domain.base import long_id
 from daiku.domain.chunks import Chunk, iso_now
@@ -12,8 +15,8 @@ from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.domain.events import PlanEvent
 from daiku.domain.work.plans import Plan
 from daiku.store.lock import Lock
-from daiku.store.opening import Place, locks_of, open_tables
-from daiku.texts.text import text
+from daiku.store.opening import Place, check_in_place, locks_of, open_tables, recovery_notice, report_damage
+from daiku.texts.text import Text, text
 from daiku.trace.rows import (
     ALL,
     READ,
@@ -98,6 +101,16 @@ class Journal:
             (*values, limit),
         )
         return [self._session(row) for row in rows]
+
+    def is_older_than(self, seconds: float) -> bool:
+        """Return True if the first session began more than `seconds` ago."""
+        row = self._db.first("SELECT created_at FROM sessions ORDER BY rowid LIMIT 1")
+        return row is not None and row[0] < strftime("%Y-%m-%dT%H:%M:%S", gmtime(time() - seconds))
+
+    @property
+    def recovered(self) -> Text:
+        """The notice that the damaged journal was repaired when it was opened; empty if it was not."""
+        return recovery_notice(self._db)
 
     def unfinished_sessions(self) -> set[str]:
         """Those whose last run is not over, because it is under way, paused or was interrupted."""
@@ -212,7 +225,8 @@ class Journal:
             )
 
     def lock(self, session: str) -> Lock:
-        """The right to run in `session`, until released or the process ends. Raises UsageError (busy)."""
+        """The right to run in `session`, until released or the process ends. Raises UsageError (busy), DaikuError."""
+        check_in_place(self._db)
         lock = self._locks.of(session)
         if not lock.acquire():
             raise UsageError(Failure(kind="busy", message=text("journal.busy"), hint=text("journal.wait")))
@@ -237,15 +251,18 @@ class Journal:
         session, title, created, updated, model, status, last = row
         if status in UNDER_WAY and self._locks.of(session).is_free():
             status = "interrupted"
-        return Session(
-            session_id=session,
-            title=title,
-            created_at=created,
-            updated_at=updated,
-            last_seq=last,
-            model=model,
-            status=status,
-        )
+        try:
+            return Session(
+                session_id=session,
+                title=title,
+                created_at=created,
+                updated_at=updated,
+                last_seq=last,
+                model=model,
+                status=status,
+            )
+        except ValidationError as wrong:  # the tables are strict: only a damaged page holds such a row
+            raise report_damage(self._db) from wrong
 
 
 _SELECT = (

@@ -13,6 +13,9 @@ from daiku.trace.evaluations import EvaluationStore
 from daiku.trace.grants import GrantStore
 from daiku.trace.journal import Journal
 
+BACKUP_SECONDS = 3600
+"""Least time in seconds between two backups of the file, and between its first session and the first backup."""
+
 
 @dataclass(frozen=True, slots=True)
 class Stores:
@@ -39,6 +42,10 @@ def open_stores(place: Path | str | None, redact: Callable[[str], str], traces: 
     Raises UsageError where it cannot be used."""
     kept = opened_place(place)
     journal = Journal(kept, redact)
+    if isinstance(kept, Path) and journal.is_older_than(BACKUP_SECONDS):
+        from daiku.store.backup import back_up_when_due  # when used
+
+        back_up_when_due(kept, BACKUP_SECONDS)
     return Stores(
         journal,
         GrantStore(kept),

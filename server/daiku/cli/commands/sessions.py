@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from daiku.api import ExportFormat
-from daiku.cli.app_setup import settings_for, tell_notices
+from daiku.cli.app_setup import settings_for, tell_notices, tell_recovery
 from daiku.cli.commands.changes import changes, undo
 from daiku.cli.display.diffs import coloured_diff
 from daiku.cli.display.show import usage_text
@@ -173,6 +173,7 @@ def _journal() -> Generator[Journal]:
     tell_notices(loaded)
     place = opened_place(loaded.config.storage.place(state))
     journal = Journal(place, redactor(secrets_of(loaded.config, os.environ)))
+    tell_recovery(journal)
     try:
         yield journal
     finally:
