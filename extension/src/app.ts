@@ -14,7 +14,7 @@ import { updateSteps } from "./commands/plan";
 import { type CommandParts, registerCommands } from "./commands/register";
 import { followEditors } from "./editor/context";
 import { watchTerminals } from "./editor/terminals";
-import type { Mode, Situation, ToPanel } from "./pure/chat/panel";
+import { type Approvals, approvalsOf, type Mode, REVIEW, type Situation, type ToPanel } from "./pure/chat/panel";
 import { withDragged } from "./pure/chat/steps";
 import { createChanges } from "./review/changes";
 import { createEditDiffs } from "./review/editDiff";
@@ -97,7 +97,7 @@ function createChatAndPanel(
   // Where nothing may be run or changed, no mode that would try is offered.
   const mode = (): Mode => (vscode.workspace.isTrusted ? (state.get<Mode>(MODE) ?? "act") : "ask");
   /** What the person wants to see before it is done; a workspace has no word on it. */
-  const approvals = () => (ownSetting<string>("review") === "after" ? ("edits" as const) : ("ask" as const));
+  const approvals = () => approvalsOf(ownSetting<string>("review"));
   const choice = () => ({ mode: mode(), model: models.chosen, approvals: approvals() });
   const chat = createChat({ server, state, log, post, choice });
   const diffs = createEditDiffs();
@@ -107,12 +107,18 @@ function createChatAndPanel(
     trusted: vscode.workspace.isTrusted,
     model: models.chosen,
     mode: mode(),
+    approvals: approvals(),
     folder: (vscode.workspace.workspaceFolders?.length ?? 0) > 0,
     ...(models.known ? { models: models.known } : {}),
   });
   const tellSituation = () => post({ type: "situation", situation: situation() });
   const setMode = (chosen: Mode) => void state.update(MODE, chosen).then(tellSituation);
-  const requests = { chat, server, log, post, situation, setMode, openDiff: diffs.open };
+  const setApprovals = async (chosen: Approvals) => {
+    const everywhere = true; // a workspace must not hold the user's approvals
+    await vscode.workspace.getConfiguration("daiku").update("review", REVIEW[chosen] ?? REVIEW.ask, everywhere);
+    tellSituation();
+  };
+  const requests = { chat, server, log, post, situation, setMode, setApprovals, openDiff: diffs.open };
   const panel: Panel = createPanel(context.extensionUri, handleRequests(requests));
   return { chat, panel, tellSituation };
 }

@@ -168,7 +168,7 @@ export interface ChangesResult {
 export interface ChatParams {
   sessionId?: string | null;
   model?: string | null;
-  approvals?: "ask" | "edits" | "all" | "none" | null;
+  approvals?: "ask" | "edits" | "sandbox" | "all" | "none" | null;
   limits?: RunLimitsInput | null;
   workDoneToken?: number | string | null;
   partialResultToken?: number | string | null;
@@ -222,7 +222,7 @@ export interface ClientOffer {
 export interface CodeParams {
   sessionId?: string | null;
   model?: string | null;
-  approvals?: "ask" | "edits" | "all" | "none" | null;
+  approvals?: "ask" | "edits" | "sandbox" | "all" | "none" | null;
   limits?: RunLimitsInput | null;
   workDoneToken?: number | string | null;
   partialResultToken?: number | string | null;
@@ -258,7 +258,7 @@ export interface CommandOutcome {
 export interface CommandsParams {
   sessionId?: string | null;
   model?: string | null;
-  approvals?: "ask" | "edits" | "all" | "none" | null;
+  approvals?: "ask" | "edits" | "sandbox" | "all" | "none" | null;
   limits?: RunLimitsInput | null;
   workDoneToken?: number | string | null;
   partialResultToken?: number | string | null;
@@ -387,7 +387,7 @@ export interface Document {
 export interface DocumentParams {
   sessionId?: string | null;
   model?: string | null;
-  approvals?: "ask" | "edits" | "all" | "none" | null;
+  approvals?: "ask" | "edits" | "sandbox" | "all" | "none" | null;
   limits?: RunLimitsInput | null;
   workDoneToken?: number | string | null;
   partialResultToken?: number | string | null;
@@ -577,7 +577,7 @@ export interface Findings {
 export interface GenerateParams {
   sessionId?: string | null;
   model?: string | null;
-  approvals?: "ask" | "edits" | "all" | "none" | null;
+  approvals?: "ask" | "edits" | "sandbox" | "all" | "none" | null;
   limits?: RunLimitsInput | null;
   workDoneToken?: number | string | null;
   partialResultToken?: number | string | null;
@@ -902,7 +902,7 @@ export interface PlanMade {
 export interface PlanParams {
   sessionId?: string | null;
   model?: string | null;
-  approvals?: "ask" | "edits" | "all" | "none" | null;
+  approvals?: "ask" | "edits" | "sandbox" | "all" | "none" | null;
   limits?: RunLimitsInput | null;
   workDoneToken?: number | string | null;
   partialResultToken?: number | string | null;
@@ -932,7 +932,7 @@ export interface PlanRunParams {
   planId: string;
   sessionId?: string | null;
   model?: string | null;
-  approvals?: "ask" | "edits" | "all" | "none" | null;
+  approvals?: "ask" | "edits" | "sandbox" | "all" | "none" | null;
   limits?: RunLimitsInput | null;
   workDoneToken?: number | string | null;
   partialResultToken?: number | string | null;
@@ -1218,7 +1218,7 @@ export interface ReportMade {
 export interface ResearchParams {
   sessionId?: string | null;
   model?: string | null;
-  approvals?: "ask" | "edits" | "all" | "none" | null;
+  approvals?: "ask" | "edits" | "sandbox" | "all" | "none" | null;
   limits?: RunLimitsInput | null;
   workDoneToken?: number | string | null;
   partialResultToken?: number | string | null;
@@ -1272,7 +1272,7 @@ export interface ResultPartInput {
 
 export interface ResumeParams {
   runId: string;
-  approvals?: "ask" | "edits" | "all" | "none" | null;
+  approvals?: "ask" | "edits" | "sandbox" | "all" | "none" | null;
   workDoneToken?: number | string | null;
   partialResultToken?: number | string | null;
 }

@@ -215,6 +215,17 @@ describe("in a trusted workspace", () => {
     expect(situationIn(told)?.mode).toBe("plan");
   });
 
+  it("keeps the approval level chosen in the panel as the user's own setting", async () => {
+    const { app, server } = world();
+    const { say, told } = openView();
+    say({ type: "ready" });
+    say({ type: "setApprovals", approvals: "sandbox" });
+    await settle();
+    expect(situationIn(told)?.approvals).toBe("sandbox");
+    await app.chat.send("Do it", []);
+    expect(chatsOf(server)[0]?.params.approvals).toBe("sandbox");
+  });
+
   it("what was open is fetched again when the server has started", async () => {
     const { app, server, context } = world();
     await context.workspaceState.update("daiku.session", "s1");

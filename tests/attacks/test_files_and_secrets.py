@@ -175,7 +175,7 @@ CONFIGURATION = [
 
 
 @pytest.mark.parametrize(("case", "path", "content"), CONFIGURATION)
-@pytest.mark.parametrize("approval_mode", ["ask", "edits", "all"])
+@pytest.mark.parametrize("approval_mode", ["ask", "edits", "sandbox", "all"])
 async def test_what_changes_tools_is_asked_about_and_refused_headless(
     root: Path, home: Path, case: str, path: str, content: str, approval_mode: Any
 ) -> None:

@@ -235,7 +235,7 @@ STRICTNESS = {"allow": 0, "ask": 1, "deny": 2}
         max_size=3,
     ),
     answers=st.tuples(ANSWERS, ANSWERS, ANSWERS, ANSWERS, ANSWERS),
-    approvals=st.sampled_from(["ask", "edits", "all", "none"]),
+    approvals=st.sampled_from(["ask", "edits", "sandbox", "all", "none"]),
     sandbox=st.sampled_from(["on", "off", "missing", "refused"]),
     yes=st.sampled_from(["allow", "reject", None]),
 )
@@ -266,7 +266,7 @@ def test_distrust_never_loosens_a_verdict(
 
     plain = strictness()
     assert strictness(tainted=True) >= plain
-    assert strictness(trusted=False) >= plain or approvals in ("all", "edits")
+    assert strictness(trusted=False) >= plain or approvals in ("all", "edits", "sandbox")
     assert strictness(headless=True) >= plain
     assert strictness(mode="ask") >= plain
     assert strictness(mode="plan") >= plain
@@ -295,7 +295,7 @@ VALUES = st.recursive(
 @given(
     effect=EFFECTS,
     args=st.dictionaries(st.one_of(st.sampled_from(NAMES_OF_ARGS), TEXTS), VALUES, max_size=4),
-    approvals=st.sampled_from(["ask", "edits", "all", "none"]),
+    approvals=st.sampled_from(["ask", "edits", "sandbox", "all", "none"]),
     deny=st.sampled_from([(), ("rm",), ("git push", "'")]),
     tainted=st.booleans(),
     sandbox=st.sampled_from(["on", "off", "missing", "refused"]),
@@ -335,6 +335,6 @@ def test_any_text_is_read_as_a_web_address_or_refused_in_words(text: str) -> Non
 )  # fmt: skip
 def test_an_address_that_cannot_be_read_is_no_end_of_a_run(url: str) -> None:
     spec = ToolSpec(name="web/fetch", description="", parameters={}, effect="network")
-    for approvals in ("ask", "edits", "all", "none"):
+    for approvals in ("ask", "edits", "sandbox", "all", "none"):
         given_ = verdict(ToolCall(tool="web/fetch", args={"url": url}), spec, Policy(approval_mode=approvals))
         assert given_.why

@@ -59,7 +59,7 @@ AGENTS = ("coordinator", "planner", "researcher", "coder", "runner", "reporter",
 @given(
     effect=st.sampled_from(["none", "read", "edit", "command", "network", "mcp", "plan", "ask"]),
     mode=st.sampled_from(["ask", "plan", "act"]),
-    approvals=st.sampled_from(["ask", "edits", "all", "none"]),
+    approvals=st.sampled_from(["ask", "edits", "sandbox", "all", "none"]),
     granted=st.sampled_from([None, "allow", "reject"]),
     setting=st.sampled_from(["allow", "ask", "deny"]),
     trusted=st.booleans(),

@@ -13,7 +13,7 @@ import type {
   Session,
 } from "../contract.gen";
 import { cursorPlace } from "../editor/context";
-import type { Mode, ToPanel } from "../pure/chat/panel";
+import type { Approvals, Mode, ToPanel } from "../pure/chat/panel";
 import type { Pending } from "../pure/chat/pending";
 import { errorText, execute, request } from "../server/rpc";
 import type { Server } from "../server/server";
@@ -69,7 +69,6 @@ export interface Chat {
 
 /** Requests that start a run besides a chat. */
 type RunMethod = "daiku/plan/run" | "daiku/code";
-type Approvals = "ask" | "edits";
 
 /** The argument of a server's command: what a code action hands over, or what we make of the open editor. */
 export interface CommandArgs {

@@ -5,7 +5,14 @@ import { attachmentOf, currentEditor, findCandidates } from "../editor/context";
 import { openFile, openLink } from "../editor/open";
 import { t } from "../l10n";
 import { diffsOf, startOf } from "../pure/chat/conversation";
-import { type FromPanel, type Mode, PANEL_COMMANDS, type Situation, type ToPanel } from "../pure/chat/panel";
+import {
+  type Approvals,
+  type FromPanel,
+  type Mode,
+  PANEL_COMMANDS,
+  type Situation,
+  type ToPanel,
+} from "../pure/chat/panel";
 import { errorText, failureOf, request } from "../server/rpc";
 import type { Server } from "../server/server";
 import type { Chat } from "./chat";
@@ -18,6 +25,7 @@ interface RequestParts {
   post: (message: ToPanel) => void;
   situation: () => Situation;
   setMode: (mode: Mode) => void;
+  setApprovals: (approvals: Approvals) => Promise<void>;
   /** Opens a file as it was before `diff`; `all` are the session's diffs in order, of which it is one. */
   openDiff: (name: string, diff: string, all: readonly string[]) => Promise<void>;
 }
@@ -80,6 +88,7 @@ const HANDLERS: Handlers = {
   copy: (_, { text }) => vscode.env.clipboard.writeText(text),
   insert: (_, { text }) => insert(text),
   setMode: ({ setMode }, { mode }) => setMode(mode),
+  setApprovals: ({ setApprovals }, { approvals }) => setApprovals(approvals),
   sessions: ({ chat, post }, { query }) => tellSessions(chat, post, query),
   openSession: ({ chat }, { session }) => chat.open(session),
   deleteSession: async ({ chat, post }, { session }) => {

@@ -34,7 +34,15 @@ export function chatWorld(answers: Answers = {}, approvals: "ask" | "edits" = "a
     choice: () => ({ mode: "act", model: "lab/one", approvals }),
   });
   const panel = handleRequests({
-    ...{ chat, server, log, post, openDiff: async () => undefined, setMode: () => undefined },
+    ...{
+      chat,
+      server,
+      log,
+      post,
+      openDiff: async () => undefined,
+      setMode: () => undefined,
+      setApprovals: async () => undefined,
+    },
     situation: () => ({ server: server.state, trusted: true, model: "", mode: "act", folder: true }),
   });
   /** The chunks that the panel was sent to be added to what it shows. */

@@ -1,6 +1,6 @@
 // The bar under the composer's text: context, mode, model, stop and send.
 
-import { isScripted, type Mode, modelInUse, type Situation } from "../../src/pure/chat/panel";
+import { type Approvals, isScripted, type Mode, modelInUse, type Situation } from "../../src/pure/chat/panel";
 import { post } from "../base/api";
 import { Menu } from "../base/Menu";
 import { Icon, IconButton } from "../base/parts";
@@ -12,6 +12,14 @@ const modeWords = (): Record<Mode, [name: string, what: string]> => ({
   act: [t("Act"), t("Edits files and runs commands, and asks first")],
   plan: [t("Plan"), t("Looks around and proposes a plan; changes nothing")],
   ask: [t("Ask"), t("Answers questions; changes nothing")],
+});
+
+const LEVELS: readonly Approvals[] = ["ask", "edits", "sandbox"];
+const LEVEL_ICONS: Record<Approvals, string> = { ask: "shield", edits: "edit", sandbox: "package" };
+const levelWords = (): Record<Approvals, [name: string, what: string]> => ({
+  ask: [t("Ask first"), t("Asks before edits and commands that change something")],
+  edits: [t("Allow edits"), t("Makes edits at once; asks before commands")],
+  sandbox: [t("Allow sandbox"), t("Also runs commands in the sandbox without network; asks for everything else")],
 });
 
 interface Props {
@@ -28,6 +36,7 @@ export function Bar({ situation, working, written, onPoint, onSend }: Props) {
     <div class="composer-bar">
       <IconButton icon="mention" label={t("Add context")} onClick={onPoint} />
       <ModeMenu mode={situation.mode} />
+      {situation.mode === "act" && <ApprovalsMenu approvals={situation.approvals ?? "ask"} />}
       <ModelButton situation={situation} />
       <span class="grow" />
       {working && (
@@ -55,6 +64,19 @@ function ModeMenu({ mode }: { mode: Mode }) {
       options={options}
       value={mode}
       onChoose={(id) => post({ type: "setMode", mode: id as Mode })}
+    />
+  );
+}
+
+function ApprovalsMenu({ approvals }: { approvals: Approvals }) {
+  const words = levelWords();
+  const options = LEVELS.map((id) => ({ id, icon: LEVEL_ICONS[id], name: words[id][0], detail: words[id][1] }));
+  return (
+    <Menu
+      label={t("Permissions")}
+      options={options}
+      value={approvals}
+      onChoose={(id) => post({ type: "setApprovals", approvals: id as Approvals })}
     />
   );
 }

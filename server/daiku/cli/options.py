@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import click
 
@@ -69,7 +69,7 @@ def run_options(command: F) -> F:
                 "--mode", type=click.Choice(["ask", "plan", "act"]), default="act", help=say("help.opt.mode")
             ),
             click.option(
-                "--approve", type=click.Choice(["ask", "edits", "all", "none"]), help=say("help.opt.approve")
+                "--approve", type=click.Choice(get_args(ClientApprovals)), help=say("help.opt.approve")
             ),
             click.option("--json", "as_json", is_flag=True, help=say("help.opt.json")),
             click.option("--session", metavar="ID", help=say("help.opt.session")),

@@ -29,9 +29,10 @@ UnverifiedKind = Literal[
     "unreadable_calls",
     "tools_missing",
 ]
-ClientApprovals = Literal["ask", "edits", "all", "none"]
-"""`ask` every question, `edits` are granted, `all` is granted, `none`: nobody is there to ask."""
-ApprovalMode = Literal["ask", "edits", "all", "none", "work"]
+ClientApprovals = Literal["ask", "edits", "sandbox", "all", "none"]
+"""Approval level. `ask`: ask for everything. `edits`: allow edits. `sandbox`: also allow commands in the sandbox without
+network. `all`: allow everything that a level can allow. `none`: nobody is there to ask."""
+ApprovalMode = Literal["ask", "edits", "sandbox", "all", "none", "work"]
 """What clients may ask for, and `work`, which only the worker does: a work item is worked in its own copy, and no
 person watches (`core/guard/unwatched.py` says what that allows)."""
 

@@ -53,7 +53,7 @@ class Runner:
 
     `model` is asked by every agent that names none: a name, "" for the first usable provider, or what answers in its
     place. `workspace` is the folder that built-in tools work in. `store` keeps conversations: None in memory, else a
-    path, `sqlite:///path` or `postgresql://…`. `approvals` is `ask`, `edits`, `all`, `none`, or an async function of the
+    path, `sqlite:///path` or `postgresql://…`. `approvals` is `ask`, `edits`, `sandbox`, `all`, `none`, or an async function of the
     `approval_asked` event that returns a decision. `guardrails` and `memory` are those of every agent, `router`
     says which agent a request is for, `limits` bound every run. `settings` has the shape of the settings file.
     `trace` is a TraceLogger, or where one writes. Environment variables are read only for providers' keys and addresses,

@@ -112,6 +112,8 @@ class ToolContext:
     """False for runs whose commands all work in the project's folder (R0.85)."""
     wanted: ChosenHunks | None = None
     """Of the edit that was shown, the person wants only this; None: all of it."""
+    masked: bool = False
+    """True if the approval level alone allowed this command: the sandbox hides files of secrets from it."""
     ask: Ask | None = None
     """None where nobody is there to be asked."""
     toolset: Callable[[], ToolSet] = _no_tools

@@ -11,6 +11,7 @@ from daiku.core.guard.policy import Policy
 from daiku.core.guard.referenced_paths import touched_paths
 from daiku.domain.config import ApprovalSettings
 from daiku.domain.tools import Effect, ToolCall, ToolSpec
+from daiku.texts.text import text
 from tests.cases import for_each
 
 EFFECTS: dict[str, Effect] = {
@@ -42,7 +43,7 @@ def answer(tool: str, policy: Policy, **args: Any) -> str:
 
 
 @for_each("mode", ["ask", "plan"])
-@for_each("approvals", ["ask", "edits", "all"])
+@for_each("approvals", ["ask", "edits", "sandbox", "all"])
 def test_outside_act_mode_nothing_writes_or_runs_whatever_is_granted(mode: Any, approvals: Any) -> None:
     policy = Policy(mode=mode, approval_mode=approvals, granted=lambda _: "allow")
     assert answer("files/write", policy, path="a.py", content="") == "deny"
@@ -104,7 +105,7 @@ PROTECTED = [
 
 
 @for_each("path", PROTECTED)
-@for_each("approvals", ["ask", "edits", "all"])
+@for_each("approvals", ["ask", "edits", "sandbox", "all"])
 def test_protected_files_always_ask_and_cannot_be_remembered(path: str, approvals: Any) -> None:
     settings = ApprovalSettings(edit="allow")
     policy = Policy(approvals=settings, approval_mode=approvals, granted=lambda _: "allow")
@@ -314,3 +315,47 @@ def test_what_a_command_of_the_session_printed_is_read_without_a_question() -> N
     assert answer("files/list", asks, path="output:pytest-q") == "ask"
     assert answer("search/text", asks, pattern="x") == "ask"
     assert answer("files/write", Policy(), path="output:pytest-q", content="") == "ask"
+
+
+SANDBOXED = Policy(approval_mode="sandbox")
+
+
+@for_each(
+    ("args", "expected"),
+    [
+        ({"command": "make test"}, "allow"),
+        ({"command": 'x=$(cat <<< "rm a"); $x'}, "allow"),
+        ({"command": "rm -rf build"}, "allow"),
+        ({"command": "make test", "network": True}, "ask"),
+        ({"command": "make test", "sandbox": False}, "ask"),
+        ({"command": "curl http://127.0.0.1:9/"}, "ask"),
+        ({"command": "pip install x"}, "ask"),
+        ({"command": "cat .env"}, "ask"),
+        ({"command": "echo x > .git/hooks/pre-commit"}, "ask"),
+        ({"command": "daiku config trust"}, "ask"),
+    ],
+)
+def test_level_sandbox_allows_only_contained_commands(args: dict[str, Any], expected: str) -> None:
+    assert answer("shell/run", SANDBOXED, **args) == expected
+    assert answer("shell/run", replace(SANDBOXED, tainted=True), **args) == expected
+
+
+@for_each("place", [{"sandbox": "missing"}, {"sandbox": "off"}, {"network": True}])
+def test_level_sandbox_asks_without_a_sandbox_or_with_network(place: dict[str, Any]) -> None:
+    policy = replace(SANDBOXED, **place)
+    found = judge("shell/run", policy, command="make test")
+    assert found.answer == "ask"
+    assert text("guard.level_needs_sandbox") in found.why
+    assert answer("files/write", policy, path="a.py", content="") == "allow"
+
+
+@for_each("tool", ["git/commit", "plug/in", "web/fetch", "docs/lookup", "plan/approve"])
+def test_level_sandbox_asks_for_what_runs_outside_the_sandbox(tool: str) -> None:
+    args = {"url": "https://a.example/"} if tool == "web/fetch" else {}
+    assert answer(tool, SANDBOXED, **args) == "ask"
+
+
+def test_only_commands_that_the_level_sandbox_allows_have_masked_secrets() -> None:
+    assert judge("shell/run", SANDBOXED, command="make").masked
+    assert not judge("shell/run", replace(SANDBOXED, approval_mode="all"), command="make").masked
+    assert not judge("files/write", SANDBOXED, path="a.py", content="").masked

@@ -68,6 +68,12 @@ APPROVED: tuple[tuple[ApprovalMode, bool, str, str], ...] = (
         "the person is asked first: edits, commands (not those that only read)",
     ),
     ("edits", False, "allowed: reading, edits", "the person is asked first: commands"),
+    (
+        "sandbox",
+        False,
+        "allowed: reading, edits, commands in the sandbox without internet",
+        "the person is asked first: internet, MCP tools",
+    ),
     ("all", False, "allowed: reading, edits, commands, internet, MCP tools", ""),
     ("none", False, "allowed: reading", "refused, as nobody can be asked: edits"),
     ("edits", True, "allowed: reading, edits", "refused, as nobody can be asked: commands"),

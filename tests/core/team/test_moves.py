@@ -32,7 +32,7 @@ from daiku.texts.text import Text
 from tests.cases import for_each
 
 STATUS: st.SearchStrategy[WorkStatus] = st.sampled_from(["pending", "in_progress", "completed", "failed"])
-APPROVALS: st.SearchStrategy[ApprovalMode] = st.sampled_from(["ask", "edits", "all", "none"])
+APPROVALS: st.SearchStrategy[ApprovalMode] = st.sampled_from(["ask", "edits", "sandbox", "all", "none"])
 
 
 def plan(*steps: Step, status: str = "approved") -> Plan:

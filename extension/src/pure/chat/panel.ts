@@ -12,6 +12,14 @@ import type {
 } from "../../contract.gen";
 
 export type Mode = RunStarted["mode"];
+/** The approval levels that the panel offers. */
+export type Approvals = "ask" | "edits" | "sandbox";
+/** The values of the setting `daiku.review`, by approval level. */
+export const REVIEW: Record<Approvals, string> = { ask: "before", edits: "after", sandbox: "sandbox" };
+
+/** Returns the approval level of a value of `daiku.review`; anything unknown asks. */
+export const approvalsOf = (review: string | undefined): Approvals =>
+  review === "sandbox" ? "sandbox" : review === "after" ? "edits" : "ask";
 
 /** A person's own pointer to something, with the name under which the panel shows it. */
 export interface Attachment {
@@ -37,6 +45,7 @@ export interface Situation {
   /** Chosen by the person; empty: as the settings say. */
   model: string;
   mode: Mode;
+  approvals?: Approvals;
   models?: ModelsResult;
   folder: boolean;
 }
@@ -108,6 +117,7 @@ export type FromPanel =
   | { type: "copy"; text: string }
   | { type: "insert"; text: string }
   | { type: "setMode"; mode: Mode }
+  | { type: "setApprovals"; approvals: Approvals }
   | { type: "sessions"; query: string }
   | { type: "openSession"; session: string }
   | { type: "deleteSession"; session: string }

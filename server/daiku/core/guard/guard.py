@@ -115,6 +115,7 @@ def _settle(
     secret: bool = False,
     sends: bool | None = None,
     contained: bool = True,
+    sandboxed: bool = False,
 ) -> Verdict:
     """The common order: the settings' and the person's no; what always asks; what would send data out
     where a stranger's text may have asked for it; the run's approval mode; distrust; the person's yes;
@@ -123,7 +124,8 @@ def _settle(
     `ask` is a reason why a setting alone cannot allow it; `sacred` calls ask whatever was granted,
     `secret` ones unless this very file was. `sends`: it can carry data to a place that a text named
     (None: as every call of the network can). `contained`: nothing but what the person set up can carry
-    data out; what is not is no longer covered by the approval mode after text from outside.
+    data out; what is not is no longer covered by the approval mode after text from outside. `sandboxed`: it runs in
+    the sandbox without network.
     """
     if setting == "deny":
         return Verdict("deny", text("guard.settings_deny_kind", kind=kind), kind)
@@ -137,9 +139,10 @@ def _settle(
     if sends_out and (outside or not (policy.own or answered)):
         reason = joined("clauses", [why, outside or STRANGE])
         return Verdict("ask", reason, kind, "" if outside else key)
-    covered = policy.approval_mode == "all" or (policy.approval_mode == "edits" and kind == "edit")
+    covered = policy.covers(kind, contained=sandboxed)
     if covered and not secret and (contained or not outside):
-        return Verdict("allow", text("guard.granted_for_run"), kind, key)
+        masked = sandboxed and policy.approval_mode == "sandbox"
+        return Verdict("allow", text("guard.granted_for_run"), kind, key, masked=masked)
     if not policy.trusted:
         return Verdict("ask", joined("clauses", [why, text("guard.untrusted")]), kind)
     if kind == "network" and outside:
@@ -302,8 +305,15 @@ def _settle_command(call: ToolCall, judged: Judgement, kind: ApprovalKind, polic
     if bare:
         why = joined("clauses", [why, text("guard.no_sandbox")])
     doubt = NO_TEXT if judged.understood and not bare else why
-    contained = policy.sandbox == "on" and not policy.network
-    return _settle(kind, setting, key, why, policy, ask=doubt, secret=judged.secret, contained=contained)
+    if policy.approval_mode == "sandbox" and kind == "command" and not policy.is_contained:
+        why = joined("clauses", [why, text("guard.level_needs_sandbox")])
+    return _settle(
+        *(kind, setting, key, why, policy),
+        ask=doubt,
+        secret=judged.secret,
+        contained=policy.is_contained,
+        sandboxed=policy.is_contained,
+    )
 
 
 def _rules(policy: Policy, folder: str) -> CommandRules:

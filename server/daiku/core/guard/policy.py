@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal
+from typing import Literal, assert_never
 
 from daiku.core.guard.referenced_paths import lexical_path
 from daiku.core.protected.addresses import parse_url
@@ -35,6 +35,8 @@ class Verdict:
     """Denied only because nobody is there to be asked."""
     outside: bool = False
     """What the call answers may hold text from outside."""
+    masked: bool = False
+    """Allowed by the level `sandbox` alone: nobody saw the command, so the sandbox hides files of secrets."""
 
 
 def _nothing_granted(_key: str) -> Literal["allow", "reject"] | None:
@@ -82,6 +84,26 @@ class Policy:
     def is_unattended(self) -> bool:
         """True where no person can be asked."""
         return self.headless or self.approval_mode == "none"
+
+    @property
+    def is_contained(self) -> bool:
+        """True if commands run in a sandbox without network."""
+        return self.sandbox == "on" and not self.network
+
+    def covers(self, kind: ApprovalKind, *, contained: bool) -> bool:
+        """Return True if the approval level allows calls of `kind`; `contained` ones run in the sandbox without
+        network."""
+        match self.approval_mode:
+            case "all":
+                return True
+            case "sandbox":
+                return kind == "edit" or (kind == "command" and contained)
+            case "edits":
+                return kind == "edit"
+            case "ask" | "none" | "work":
+                return False
+            case _:
+                assert_never(self.approval_mode)
 
     def may_reach(self, host: str) -> bool:
         """Whether a run on a work item may reach `host`."""

@@ -11,6 +11,7 @@ from daiku.core.guard.policy import Policy
 from daiku.core.state.environment import EDITOR, FOLDER, GIT, MODE, TOOLS, plain_name, stage_mode
 from daiku.dataclass import dataclass
 from daiku.domain.config import Answer
+from daiku.domain.events import ApprovalKind
 from daiku.domain.runs import EnvironmentFact, Mode
 
 MOST_OPEN = 10
@@ -123,14 +124,15 @@ def _approvals(policy: Policy) -> str:
     given = policy.approvals
     if policy.approval_mode == "work":
         return _unwatched(policy)
-    kinds: tuple[tuple[str, str, Answer], ...] = (
-        ("reading", "reading", given.read),
-        ("edits", "edits", given.edit),
-        ("commands", "commands (not those that only read)", given.command),
-        ("internet", "internet", given.network),
-        ("MCP tools", "MCP tools", given.mcp),
+    commands = "commands in the sandbox without internet" if policy.approval_mode == "sandbox" else "commands"
+    kinds: tuple[tuple[ApprovalKind, str, str, Answer], ...] = (
+        ("read", "reading", "reading", given.read),
+        ("edit", "edits", "edits", given.edit),
+        ("command", commands, "commands (not those that only read)", given.command),
+        ("network", "internet", "internet", given.network),
+        ("mcp", "MCP tools", "MCP tools", given.mcp),
     )
-    told = [(_answer(policy, name, setting), name, asked) for name, asked, setting in kinds]
+    told = [(_answer(policy, kind, setting), name, asked) for kind, name, asked, setting in kinds]
     allowed = [name for answer, name, _ in told if answer == "allow"]
     asked = [asked for answer, _, asked in told if answer == "ask"]
     refused = [name for answer, name, _ in told if answer == "deny"]
@@ -148,11 +150,10 @@ def _unwatched(policy: Policy) -> str:
     )
 
 
-def _answer(policy: Policy, kind: str, setting: Answer) -> Answer:
+def _answer(policy: Policy, kind: ApprovalKind, setting: Answer) -> Answer:
     if setting == "deny":
         return "deny"
-    mode = policy.approval_mode
-    if mode == "all" or (mode == "edits" and kind == "edits"):
+    if policy.covers(kind, contained=policy.is_contained):
         return "allow"
     return setting if policy.trusted else "ask"
 

@@ -60,7 +60,7 @@ def preliminary_checks(
         for check in step.acceptance
         if diagnosed_place(check) is None
         and exit_status(check) == "open"
-        and (approvals in ("all", "work") or read_only(check, LOOKING))
+        and (approvals in ("sandbox", "all", "work") or read_only(check, LOOKING))
     )
     for do in untried_checks(state, plan, tuple(free), since):
         yield do._replace(text=text("team.check_before", check=f"`{do.args['command']}`"))

@@ -11,7 +11,7 @@ from daiku.domain.runs import ApprovalMode, has_answer
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.plans import Plan, Step
 
-GRANTED: tuple[ApprovalMode, ...] = ("edits", "all")
+GRANTED: tuple[ApprovalMode, ...] = ("edits", "sandbox", "all")
 """Approvals with which steps are worked at once: with `ask` the person is asked before each step."""
 MOST = 4
 TOOL = "agent/parallel"

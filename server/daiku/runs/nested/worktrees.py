@@ -38,7 +38,7 @@ from daiku.tools.git.worktrees import (
 from daiku.workspace.checkpoints import CheckpointStore
 from daiku.workspace.disk import DiskWorkspace, is_closed
 
-GRANTED = ("edits", "all")
+GRANTED = ("edits", "sandbox", "all")
 """Approvals with which work goes on side by side: else every edit would be asked about twice."""
 MOST = 4
 """Copies that are worked in at the same time."""

@@ -156,12 +156,18 @@ class RunPorts:
             document=None if state.request.brief is None else state.request.brief.document,
             place=live.place if call.id in self._at_place else None,
             wanted=chosen_hunks_of(state.questions.approvals.get(call.id), state.questions.decisions),
+            masked=self._is_masked(call, state.tainted),
             ask=partial(self._ask, call) if live.tree.attended and not self._unwatched else None,
             hand_over=partial(live.tree.nested.hand_over, live, call.id),
             tasks=live.tree.nested.tasks(live, call.id),
             toolset=self._replies.toolset,
             personal=not self._unwatched,
         )
+
+    def _is_masked(self, call: ToolCall, tainted: bool) -> bool:
+        if self._policy.approval_mode != "sandbox" or call.tool not in self._replies.tools:
+            return False
+        return self._verdict(call, tainted).masked
 
     async def call(self, call: ToolCall, record: Recorder) -> ToolResult:
         registry = self._services.registry

@@ -109,6 +109,7 @@ def _working(bounds: Bounds, scratch: Path) -> Iterator[str]:
     yield from _hide(
         place for place in hidden if place not in around and _seen(place, open_places, bounds, foreign)
     )
+    yield from _hide(bounds.masked)
     yield from _cut_off(open_places, bounds, foreign)
 
 

@@ -84,7 +84,8 @@ async def run(
         aside = await asyncio.shield(quarantine_changes(earlier, jobs.aside, context, sandboxed=sandboxed))
     aside = await ask_to_put_back(aside, context)
     printed = await asyncio.to_thread(shown_output, process, args, context)
-    return _result(process, code, note, aside, printed, sandboxed=sandboxed, network=args.network)
+    hint = "" if code == 0 or not sandboxed else _hint(printed.shown, prepared, network=args.network)
+    return _result(process, code, note, aside, printed, hint)
 
 
 async def _start(args: RunArgs, prepared: Prepared, argv: list[str]) -> Process:
@@ -137,18 +138,10 @@ async def _wait(process: Command, show: Callable[[str], None], seconds: float) -
 
 
 def _result(
-    process: Command,
-    code: int,
-    note: str,
-    aside: tuple[QuarantinedFile, ...],
-    printed: Printed,
-    *,
-    sandboxed: bool,
-    network: bool,
+    process: Command, code: int, note: str, aside: tuple[QuarantinedFile, ...], printed: Printed, hint: str
 ) -> ToolResult:
     seconds = time.monotonic() - process.started
     output = printed.shown
-    hint = "" if code == 0 or not sandboxed else _hint(output, network=network)
     head = f"Exit code {code} after {seconds:.1f} s."
     text = "\n".join(
         part
@@ -167,11 +160,14 @@ _NO_NETWORK = (
     "could not resolve host", "name resolution", "network is unreachable", "getaddrinfo", "enotfound", "eai_again",
     "name or service not known", "connection error", "failed to establish a new connection", "could not connect",
 )  # fmt: skip
+_NO_PERMISSION = ("permission denied", "eacces")
 _NO_WRITE = ("read-only file system", "erofs")
 
 
-def _hint(output: str, *, network: bool) -> str:
+def _hint(output: str, prepared: Prepared, *, network: bool) -> str:
     low = output.lower()
+    if prepared.masked and any(sign in low for sign in _NO_PERMISSION):
+        return "Files of secrets are hidden from this command. If it needs one, name the file in the command; the person is asked."
     if not network and any(sign in low for sign in _NO_NETWORK):
         return "The sandbox has no network. If the command needs it, call again with network: true; the person is asked."
     if any(sign in low for sign in _NO_WRITE):

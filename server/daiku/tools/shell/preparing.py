@@ -68,7 +68,7 @@ class RunArgs(Args):
 @dataclass(frozen=True, slots=True)
 class Prepared:
     """A command ready to start: `argv` as it is outside a sandbox, `bounds` those of its sandbox (None
-    without one). `guards`: nobody said yes to a change of protected files. `impostors`: programs for whose
+    without one). `guards`: nobody said yes to a change of protected files. `masked`: files of secrets are hidden. `impostors`: programs for whose
     sake the project's Python environment is left out of PATH."""
 
     command: str
@@ -79,6 +79,7 @@ class Prepared:
     bounds: Bounds | None
     roots: tuple[Path, ...]
     guards: bool = True
+    masked: bool = False
     impostors: tuple[str, ...] = ()
 
 
@@ -144,7 +145,9 @@ def _assemble(
     if state != "on":
         env["TMPDIR"] = os.environ.get("TMPDIR", "/tmp")  # noqa: S108  # the system's own
         guards = not (judged.protected or judged.read_only)
-        return Prepared(command, folder, reaper_argv(argv), env, state, None, roots, guards, strange)
+        return Prepared(
+            *(command, folder, reaper_argv(argv), env, state, None, roots, guards), impostors=strange
+        )
     bounds = _with_repository(
         Bounds(
             roots=roots,
@@ -156,7 +159,9 @@ def _assemble(
         judged,
         command,
     )
-    return Prepared(command, folder, argv, env, state, bounds, roots, not judged.protected, strange)
+    return Prepared(
+        *(command, folder, argv, env, state, bounds, roots, not judged.protected, context.masked, strange)
+    )
 
 
 def _with_repository(bounds: Bounds, place: GitPlaces | None, judged: Judgement, command: str) -> Bounds:
@@ -206,7 +211,8 @@ def wrap_in_sandbox(prepared: Prepared) -> tuple[list[str], Before | None]:
     elif prepared.guards:
         repositories = tuple(place for place in bounds.writable if (place / "HEAD").is_file())
         earlier = before(bounds.roots, repositories)
-        bounds = replace(bounds, kept=earlier.kept, sockets=earlier.sockets)
+        masked = tuple(dict.fromkeys(earlier.secrets)) if prepared.masked else ()
+        bounds = replace(bounds, kept=earlier.kept, sockets=earlier.sockets, masked=masked)
     return sandbox_argv(prepared.argv, bounds, prepared.folder), earlier
 
 

@@ -1,0 +1,94 @@
+"""The approval level `sandbox` in real runs: what runs without a question, and what the sandbox hides."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daiku.app import build
+from daiku.domain.config import SandboxSettings
+from daiku.domain.events import ToolResponse
+from daiku.domain.runs import ClientApprovals
+from daiku.llm.table import LLMSettings
+from daiku.runs import RunRequest
+from daiku.settings.config import Config
+from daiku.tools.sandbox import bubblewrap
+from daiku.workspace.disk import DiskWorkspace
+from tests.runs.playing import Watch, make_app, shell
+
+pytestmark = pytest.mark.slow  # real sandboxes
+needs_bubblewrap = pytest.mark.skipif(not bubblewrap(), reason="no working bubblewrap here")
+SECRET = "correct-horse-battery-staple"
+READ_SECRET = """python3 -c "print(open('.e' + 'nv').read())" """
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    folder = tmp_path / "project"
+    folder.mkdir()
+    (folder / ".env").write_text(f"KEY={SECRET}\n")
+    return folder
+
+
+async def play(
+    folder: Path, approvals: ClientApprovals, *calls: dict[str, Any], sandbox: bool = True
+) -> Watch:
+    """Run `calls` at the level `approvals`, with nobody there to answer."""
+    made = make_app(folder, {"calls": list(calls)}, {"text": "Done."})
+    await made.aclose()
+    app = build(
+        Config(
+            llm=LLMSettings(model=f"scripted/{folder / 'script.jsonl'}"),
+            sandbox=SandboxSettings(mode="auto" if sandbox else "off"),
+        ),
+        workspace=DiskWorkspace((folder / "project",)),
+        home=folder / "home",
+    )
+    watch = Watch()
+    try:
+        await app.runs.run(RunRequest("go", approvals=approvals, attended=False), watch)
+    finally:
+        await app.aclose()
+    return watch
+
+
+def results(watch: Watch) -> list[tuple[str, str]]:
+    """Return the outcome and the text of each tool call."""
+    events = [chunk.event for chunk in watch.chunks]
+    return [(str(e.outcome), str(e.result)) for e in events if isinstance(e, ToolResponse)]
+
+
+@needs_bubblewrap
+async def test_builds_run_without_a_question(tmp_path: Path, project: Path) -> None:
+    watch = await play(tmp_path, "sandbox", shell("echo built > out.txt && cat out.txt"))
+    assert results(watch)[0][0] == "done"
+    assert (project / "out.txt").read_text() == "built\n"
+
+
+@needs_bubblewrap
+@pytest.mark.parametrize(("level", "shown"), [("sandbox", False), ("all", True)])
+async def test_secrets_are_masked_only_if_nobody_allowed_the_command(
+    tmp_path: Path, project: Path, level: ClientApprovals, shown: bool
+) -> None:
+    watch = await play(tmp_path, level, shell(READ_SECRET))
+    outcome, text = results(watch)[0]
+    assert outcome == ("done" if shown else "failed")
+    assert (SECRET in text) == shown
+    assert ("Files of secrets are hidden" in text) != shown
+
+
+@needs_bubblewrap
+async def test_what_leaves_the_sandbox_is_refused_without_a_user(tmp_path: Path, project: Path) -> None:
+    outside = {"tool": "shell/run", "args": {"command": "touch a", "sandbox": False}}
+    network = {"tool": "shell/run", "args": {"command": "touch b", "network": True}}
+    watch = await play(tmp_path, "sandbox", outside, network, shell("echo x > .git/hooks/pre-commit"))
+    assert {outcome for outcome, _ in results(watch)} == {"unattended"}
+    assert [path.name for path in project.iterdir()] == [".env"]
+
+
+async def test_without_a_sandbox_the_level_asks_and_says_so(tmp_path: Path, project: Path) -> None:
+    watch = await play(tmp_path, "sandbox", shell("touch made"), sandbox=False)
+    assert results(watch)[0][0] == "unattended"
+    assert not (project / "made").exists()
