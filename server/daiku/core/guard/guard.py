@@ -121,11 +121,10 @@ def _settle(
     where a stranger's text may have asked for it; the run's approval mode; distrust; the person's yes;
     the settings' yes.
 
-    `ask` is a reason why a setting alone cannot allow it; `sacred` calls ask whatever was granted,
-    `secret` ones unless this very file was. `sends`: it can carry data to a place that a text named
-    (None: as every call of the network can). `contained`: nothing but what the person set up can carry
-    data out; what is not is no longer covered by the approval mode after text from outside. `sandboxed`: it runs in
-    the sandbox without network.
+    `ask` is a reason why a setting alone cannot allow it; `sacred` calls ask whatever was granted, `secret` ones
+    unless this very file was. `sends`: it can carry data to a place that a text named (None: as every call of the
+    network can). `contained`: nothing but what the person set up can carry data out; only such calls are covered by
+    the approval level after text from outside. `sandboxed`: it runs in the sandbox without network.
     """
     if setting == "deny":
         return Verdict("deny", text("guard.settings_deny_kind", kind=kind), kind)
