@@ -117,9 +117,8 @@ def _settle(
     contained: bool = True,
     sandboxed: bool = False,
 ) -> Verdict:
-    """The common order: the settings' and the person's no; what always asks; what would send data out
-    where a stranger's text may have asked for it; the run's approval mode; distrust; the person's yes;
-    the settings' yes.
+    """Apply the common order: denied by settings or user; always asked; sends data out after text from outside; approval
+    level; distrust; allowed by user; allowed by settings.
 
     `ask` is a reason why a setting alone cannot allow it; `sacred` calls ask whatever was granted, `secret` ones
     unless this very file was. `sends`: it can carry data to a place that a text named (None: as every call of the
@@ -152,8 +151,8 @@ def _settle(
     if setting == "allow" and not ask and (not outside or policy.is_unattended):
         return Verdict("allow", text("guard.settings_allow"), kind, key)
     told = setting == "allow" or covered
-    reasons = [why, ask if ask != why else NO_TEXT, outside if told else NO_TEXT]
-    return Verdict("ask", joined("clauses", reasons), kind, key)
+    reasons = joined("clauses", [why, ask if ask != why else NO_TEXT, outside if told else NO_TEXT])
+    return Verdict("ask", reasons, kind, key)
 
 
 def _ask_a_person(why: Text, kind: ApprovalKind, policy: Policy) -> Verdict:
