@@ -240,6 +240,60 @@ def test_processes_are_started_only_where_subprocess_may_be_imported() -> None:
     assert not starters, starters
 
 
+# Functions whose first argument is a command, or a program's path.
+STARTERS = PROCESS_CALLS | {"run", "Popen", "check_output", "run_program", "run_argv", "start", "start_piped", "reaper_argv",
+                            *OS_PROCESS_CALLS}  # fmt: skip
+
+
+def _is_bare_program(node: ast.AST) -> bool:
+    """Return True for a call that starts a program by a name that PATH would explain."""
+    if not isinstance(node, ast.Call) or not node.args:
+        return False
+    called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    first = node.args[0]
+    while isinstance(first, ast.List | ast.Tuple) and first.elts:
+        first = first.elts[0]
+    is_text = isinstance(first, ast.Constant) and isinstance(first.value, str)
+    listed = isinstance(node.args[0], ast.List | ast.Tuple)
+    starts = called in STARTERS and (listed or called in PROCESS_CALLS)
+    if called == "run":  # many things have a method of this name
+        starts = (
+            starts and isinstance(node.func, ast.Attribute) and ast.unparse(node.func) == "subprocess.run"
+        )
+    return starts and is_text and isinstance(first, ast.Constant) and not str(first.value).startswith("/")
+
+
+def test_programs_are_found_in_one_place_and_never_by_a_bare_name() -> None:
+    finders = ("which", "safe_search_path", "find_executable", "get_exec_path")
+    found = [
+        f"{name}:{node.lineno}"
+        for name, module in modules().items()
+        for node in module.nodes
+        if (isinstance(node, ast.Attribute) and node.attr in finders and name != "daiku.workspace.programs")
+        or (isinstance(node, ast.alias) and node.name in finders)
+        or (isinstance(node, ast.expr) and _is_bare_program(node))
+    ]
+    assert not found, found
+
+
+@pytest.mark.parametrize(
+    ("source", "bare"),
+    [
+        ("subprocess.run(['git', 'status'])", True),
+        ("subprocess.Popen(('ps', '-e'))", True),
+        ("await asyncio.create_subprocess_exec('rg', '-n')", True),
+        ("run_argv(['git', *more], where, 1)", True),
+        ("reaper_argv(['bash', '-c', line])", True),
+        ("subprocess.run([git, 'status'])", False),
+        ("subprocess.run(['/bin/sh', '-c', ''])", False),
+        ("Repository.run(found, 'rev-parse')", False),
+    ],
+)
+def test_a_bare_program_name_is_noticed(source: str, bare: bool) -> None:
+    tree = ast.parse(f"async def f():\n    {source}")
+    assert any(map(_is_bare_program, ast.walk(tree))) is bare
+
+
 def _impurities(name: str) -> Iterator[str]:
     for i in imports(name):
         root = i.target.partition(".")[0]

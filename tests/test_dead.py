@@ -42,7 +42,6 @@ KEPT: dict[str, tuple[str, ...]] = {
         "daiku.work.contexts.tasktable:TaskRow.*",
     ),
     "the MCP SDK calls it: a form of its own, not a base": ("daiku.tools.mcp.transport.oauth:TokenFile.*",),
-    "tests hand in a world of their own": ("daiku.tools.files.engines.ripgrep:find_ripgrep(path=)",),
 }
 """What is there although nothing uses it, by the reason."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import stat
 import sys
 from collections.abc import Iterator, Mapping
@@ -24,6 +23,7 @@ from daiku.store.sqlite import SQLITE, SQLITE_NEEDED
 from daiku.texts.text import NO_TEXT, Text, joined, text
 from daiku.tools.sandbox import confines_root, sandbox_state
 from daiku.version import __version__
+from daiku.workspace.programs import find_program
 
 INSTALLERS = {
     "apt-get": "sudo apt-get install {name}",
@@ -51,7 +51,7 @@ def machine() -> Iterator[DoctorFinding]:
         ("git", "git", text("doctor.install_git")),
         ("rg", "ripgrep", text("doctor.install_ripgrep")),
     ):
-        if path := shutil.which(name):
+        if path := find_program(name):
             yield DoctorFinding(area="programs", state="good", what=Text(f"{name}: {path}"))
         else:
             missing = text("doctor.not_installed", name=name)
@@ -62,7 +62,7 @@ def machine() -> Iterator[DoctorFinding]:
 
 def installing(package: str) -> str:
     """The command that installs a package of this system; empty where none is known."""
-    way = next((way for program, way in INSTALLERS.items() if shutil.which(program)), "")
+    way = next((way for program, way in INSTALLERS.items() if find_program(program)), "")
     return way.format(name=package)
 
 
@@ -237,7 +237,7 @@ def _sandbox(app: App) -> DoctorFinding:
                 action="settings",
             )
         case _:
-            there = shutil.which("bwrap") is not None
+            there = find_program("bwrap")
             return DoctorFinding(
                 area="sandbox",
                 state="bad" if app.config.sandbox.mode == "strict" else "note",

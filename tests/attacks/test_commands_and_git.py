@@ -241,6 +241,7 @@ async def test_a71_without_a_sandbox_even_reading_asks_and_says_why(
     root: Path, home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
+    monkeypatch.setattr("daiku.workspace.programs.SYSTEM_FOLDERS", ())
     victim = Victim(root, home, command="allow", commands_allow=("ls",))
     assert victim.policy.sandbox == "missing"
     assert await victim.attempt("shell/run", command="ls") == "asked"

@@ -81,14 +81,15 @@ async def test_who_goes_on_with_a_run_tells_it_that_somebody_is_there_now(folder
 
 
 async def test_a_git_that_does_not_answer_is_not_waited_for(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     git(folder, "init", "-b", "trunk")
-    (folder / "bin").mkdir()
-    slow = folder / "bin/git"
+    programs = tmp_path_factory.mktemp("programs")  # not in the workspace, whose programs are not run
+    slow = programs / "git"
     slow.write_text("#!/bin/sh\nexec sleep 60\n")
     slow.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{folder / 'bin'}:/usr/bin:/bin")
+    monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
+    monkeypatch.setattr("daiku.workspace.programs.SYSTEM_FOLDERS", ())
     monkeypatch.setattr(environment, "GIT_SECONDS", 0.1)
     watch = Watch()
     await make_app(folder, SAYS).runs.run(RunRequest("Mend it"), watch)

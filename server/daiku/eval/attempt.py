@@ -23,6 +23,7 @@ from daiku.tools.sandbox import own_scratch, sandbox_state
 from daiku.tools.shell.background import ending_with_the_block
 from daiku.tools.shell.lines import Where, run_line
 from daiku.workspace.disk import DiskWorkspace
+from daiku.workspace.programs import find_program
 
 PROJECT = "project"
 """The name of every copy's folder: the task's own name would be a hint."""
@@ -77,7 +78,7 @@ class _Seen:
 
 def missing_programs(task: Task) -> tuple[str, ...]:
     """The programs that the task needs and PATH has not."""
-    return tuple(name for name in task.file.needs if shutil.which(name) is None)
+    return tuple(name for name in task.file.needs if not find_program(name))
 
 
 def not_made(task: Task, setting: Setting, repeat: int, outcome: Outcome, why: Text) -> Attempt:

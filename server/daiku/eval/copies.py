@@ -17,6 +17,7 @@ from daiku.texts.text import NO_TEXT, Text, text
 from daiku.tools.git.worktrees import IDENTITY
 from daiku.tools.shell.lines import CommandEnd, Where, run_argv, run_line
 from daiku.workspace.ignores import IgnoreFiles
+from daiku.workspace.programs import find_program
 
 GIT_SECONDS, SETUP_SECONDS = 600, 1200
 ANSWER = ".daiku-answer.txt"
@@ -58,7 +59,9 @@ async def _clone(source: GitSource, folder: Path, where: Where) -> Text:
         ["checkout", "--quiet", "--detach", source.commit],
         ["remote", "remove", "origin"],
     ):
-        done = await run_argv(["git", *argv], where, GIT_SECONDS, network=True, bare=True, more=allowed)
+        done = await run_argv(
+            [find_program("git"), *argv], where, GIT_SECONDS, network=True, bare=True, more=allowed
+        )
         if done.code != 0:
             return text("eval.git_failed", command=" ".join(["git", *argv]), output=_end(done))
     return NO_TEXT
@@ -70,7 +73,7 @@ async def _first_commit(where: Where) -> Text:
         ["-c", "core.autocrlf=false", "add", "--all"],
         ["-c", "commit.gpgSign=false", "commit", "--quiet", "--no-verify", "--message", "Start"],
     ):
-        done = await run_argv(["git", *argv], where, GIT_SECONDS, bare=True, more=_COMMITTED)
+        done = await run_argv([find_program("git"), *argv], where, GIT_SECONDS, bare=True, more=_COMMITTED)
         if done.code != 0:
             return text("eval.git_failed", command=" ".join(["git", *argv]), output=_end(done))
     return NO_TEXT

@@ -28,6 +28,7 @@ class DiskWorkspace:
 
     def __init__(self, roots: Iterable[Path]) -> None:
         self._roots = tuple(Path(os.path.realpath(root)) for root in roots)
+        paths.new_workspaces.update(self._roots)
         self._ignore_files: dict[Path, Ignores] = {}
         self._lock = asyncio.Lock()
 

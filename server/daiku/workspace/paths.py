@@ -17,6 +17,8 @@ from daiku.texts.text import NO_TEXT, Text, text
 _SPECIAL = ("/proc", "/sys", "/dev")
 _STREAM = lazy(r"::|:[^/]*\$")
 _GUARDED = (".git", ".daiku", ".vscode", ".github")
+new_workspaces: set[Path] = set()
+"""Roots of workspaces opened since the last program lookup, which excludes them from then on."""
 
 
 def refuse(message: Text, hint: Text = NO_TEXT) -> ToolValidationError:

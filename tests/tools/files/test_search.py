@@ -21,6 +21,7 @@ from daiku.tools.files.engines.ripgrep import arguments, find_ripgrep
 from daiku.tools.files.search import SEARCH_TOOLS
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.tool import ToolContext
+from daiku.workspace import programs
 from daiku.workspace.checkpoints import CheckpointStore
 from daiku.workspace.disk import DiskWorkspace
 from tests.conftest import ROOT
@@ -31,7 +32,7 @@ REGISTRY = ToolRegistry(SEARCH_TOOLS)
 @pytest.fixture(params=["ripgrep", "python"])
 def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     if request.param == "python":
-        monkeypatch.setattr(search, "find_ripgrep", lambda roots: None)
+        monkeypatch.setattr(search, "find_ripgrep", lambda roots: "")
     elif shutil.which("rg") is None:
         pytest.skip("no ripgrep on this machine")
     return request.param
@@ -293,7 +294,9 @@ async def test_links_that_go_round_do_not_hang_a_search(workspace: Path, engine:
     assert time.monotonic() - started < 2
 
 
-def test_a_ripgrep_of_the_workspace_is_never_run(workspace: Path, tmp_path: Path) -> None:
+def test_a_ripgrep_of_the_workspace_is_never_run(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     evil, good, link = workspace / "rg", tmp_path / "bin" / "rg", tmp_path / "linked" / "rg"
     good.parent.mkdir()
     link.parent.mkdir()
@@ -302,7 +305,9 @@ def test_a_ripgrep_of_the_workspace_is_never_run(workspace: Path, tmp_path: Path
         program.chmod(0o755)
     link.symlink_to(evil)
     path = os.pathsep.join([".", "", str(workspace), str(link.parent), str(good.parent)])
-    assert find_ripgrep((workspace,), path) == good
+    monkeypatch.setenv("PATH", path)
+    monkeypatch.setattr(programs, "SYSTEM_FOLDERS", ())
+    assert find_ripgrep((workspace,)) == str(good)
 
 
 async def test_a_ripgrep_that_does_not_work_is_told_and_not_taken_for_a_bad_pattern(
@@ -311,7 +316,7 @@ async def test_a_ripgrep_that_does_not_work_is_told_and_not_taken_for_a_bad_patt
     program = tmp_path / "rg"
     program.write_text("#!/bin/sh\necho 'error: no such flag' >&2\nexit 2\n")
     program.chmod(0o755)
-    monkeypatch.setattr(search, "find_ripgrep", lambda roots: program)
+    monkeypatch.setattr(search, "find_ripgrep", lambda roots: str(program))
     for pattern in ("a", "a|b"):
         told = await call(workspace, "search/text", pattern=pattern)
         assert (told.ok, told.text) == (False, "The search cannot be made: no such flag")

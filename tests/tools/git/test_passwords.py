@@ -94,6 +94,7 @@ async def test_the_password_is_in_no_argument_environment_or_file(
     (programs / "git").write_text(f'#!/bin/sh\n{{ echo "$0" "$@"; env; }} >>{told}\nexec {real} "$@"\n')
     (programs / "git").chmod(0o755)
     monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    monkeypatch.setattr("daiku.workspace.programs.SYSTEM_FOLDERS", ())
     seen: list[str] = []
     over = threading.Event()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from daiku.tools.sandbox.places import safe_path
+from daiku.workspace.programs import safe_path
 
 
 def test_no_folder_of_the_workspace_is_on_the_path_wherever_it_leads(tmp_path: Path) -> None:

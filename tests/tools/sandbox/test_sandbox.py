@@ -13,7 +13,9 @@ import pytest
 
 from daiku.domain.config import SandboxSettings
 from daiku.domain.events import Notice
-from daiku.tools.sandbox import bubblewrap, own_scratch, places, safe_path, sandbox_state
+from daiku.tools.sandbox import bubblewrap, own_scratch, sandbox_state
+from daiku.workspace import programs
+from daiku.workspace.programs import safe_path
 from tests.tools.shell.test_shell import Bench, data
 
 pytestmark = pytest.mark.slow  # real sandboxes
@@ -207,7 +209,7 @@ async def test_other_processes_and_their_environment_cannot_be_seen(bench: Bench
 async def test_where_path_leads_is_not_looked_up_for_each_command(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(places, "KNOWN_SECONDS", 1e9)
+    monkeypatch.setattr(programs, "KNOWN_SECONDS", 1e9)
     await bench.run("true")
     looked: list[str] = []
     resolve = Path.resolve
@@ -240,6 +242,7 @@ def without_bubblewrap(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, broke
         (tools / "bwrap").write_text("#!/bin/sh\nexit 1\n")
         (tools / "bwrap").chmod(0o755)
     monkeypatch.setenv("PATH", str(tools))
+    monkeypatch.setattr(programs, "SYSTEM_FOLDERS", ())
 
 
 @pytest.mark.parametrize("broken", [False, True], ids=["absent", "broken"])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -20,7 +19,6 @@ from daiku.domain.errors import DaikuError
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
 from daiku.tools.face import Face
-from daiku.tools.sandbox import safe_path
 from daiku.tools.shell.capture import LARGEST_LIST, ProgramResult, run_program
 from daiku.tools.shell.gitsettings import (
     FOR_TOOLS,
@@ -31,6 +29,7 @@ from daiku.tools.shell.gitsettings import (
     parse_settings,
 )
 from daiku.tools.tool import Args, Tool, ToolContext, failed
+from daiku.workspace.programs import find_program, safe_path
 from daiku.workspace.repository import git_places
 
 # All that is passed on: what is looked for in lower case, and the kind that it is told as.
@@ -244,8 +243,8 @@ class Repository:
 async def repository(root: Path, roots: tuple[Path, ...]) -> Repository | str:
     """The repository that `root` lies in, or why git cannot be used there. Of `roots`, the folders of the
     workspace, no program is taken."""
-    git = shutil.which("git", path=safe_path(os.environ.get("PATH") or os.defpath, roots))
-    if git is None:
+    git = find_program("git", roots)
+    if not git:
         return "Git is not installed, or not on PATH."
     places = await asyncio.to_thread(git_places, root, roots)
     if places is None:

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
 from daiku.dataclass import dataclass
-from daiku.tools.sandbox import safe_path
 from daiku.tools.shell.capture import ProgramResult, run_program
 from daiku.tools.shell.gitsettings import FOR_TOOLS, REACHES_NOTHING, Settings, git_settings
 from daiku.tools.shell.process import reaper_argv
+from daiku.workspace.programs import find_program, safe_path
 
 SECONDS = 300.0
 """How long git may take for what it does on this machine."""
@@ -95,9 +94,10 @@ async def run_git(
 ) -> ProgramResult:
     """Run git, and end it with all that it started when its time is over, the caller is cancelled or this process
     dies. `settings` are stronger than those that hold for every one of these."""
-    path = safe_path(os.environ.get("PATH") or os.defpath, (cwd,) if cwd != Path("/") else ())
-    git = shutil.which("git", path=path)
-    if git is None:
+    roots = (cwd,) if cwd != Path("/") else ()
+    path = safe_path(os.environ.get("PATH") or os.defpath, roots)
+    git = find_program("git", roots)
+    if not git:
         return ProgramResult(127, "git is not installed")
     given = git_settings((*FOR_TOOLS, *_OWN, *settings))
     whole = {**_ENVIRONMENT, **given, "PATH": path, **(env or {})}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shlex
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -80,14 +79,14 @@ class Launch:
     def argv(self, environ: Mapping[str, str]) -> list[str]:
         """The command with its program found: on PATH without the workspace's folders, or by its path.
         Raises Broken."""
-        from daiku.tools.sandbox import safe_path  # when used
+        from daiku.workspace.programs import find_configured_program  # when used
 
         program, *rest = self.settings.command
         if "/" in program or os.sep in program:
             place = Path(program).expanduser()
             return [str(place if place.is_absolute() else self.cwd / place), *rest]
-        found = shutil.which(program, path=safe_path(environ.get("PATH") or os.defpath, self.roots))
-        if found is None:
+        found = find_configured_program(program, self.roots, environ.get("PATH") or os.defpath)
+        if not found:
             raise McpServerError(text("mcp.no_program", name=repr(program)), gone=True)
         return [found, *rest]
 

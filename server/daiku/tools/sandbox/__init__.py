@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Generator
@@ -15,23 +14,18 @@ from pathlib import Path
 from daiku.core.guard.policy import SandboxState
 from daiku.domain.config import SandboxSettings
 from daiku.tools.sandbox.kernel import system_call_filter, user_namespace
-from daiku.tools.sandbox.places import safe_path
 from daiku.tools.sandbox.view import Bounds, view
+from daiku.workspace.programs import find_program
 
-__all__ = [
-    "Bounds",
-    "bubblewrap",
-    "confines_root",
-    "own_scratch",
-    "safe_path",
-    "sandbox_argv",
-    "sandbox_state",
-]
+__all__ = ["Bounds", "bubblewrap", "confines_root", "own_scratch", "sandbox_argv", "sandbox_state"]
 
 PROBE_SECONDS = 10
 _KEPT_CAPABILITIES = (
     "CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_KILL", "CAP_SETGID", "CAP_SETUID", "CAP_NET_BIND_SERVICE",
 )  # fmt: skip
+_NAMESPACES = ("mnt", "pid", "net", "ipc")
+"""Namespaces that a sandboxed command does not share with Daiku."""
+_PROBE_ENVIRONMENT = {"PATH": "/usr/bin:/bin:/usr/sbin:/sbin:/run/current-system/sw/bin"}
 # Descriptors that bubblewrap reads from; a shell opens them for it.
 _NAMESPACE, _FILTER = 8, 9
 
@@ -46,8 +40,8 @@ def sandbox_state(settings: SandboxSettings) -> SandboxState:
 
 
 def bubblewrap() -> str:
-    """The path of a bubblewrap that works here, really tried; empty where there is none."""
-    found = shutil.which("bwrap", path=safe_path(os.environ.get("PATH", os.defpath), ()))
+    """Return the path of a bubblewrap that was tried and isolates here; "" if there is none."""
+    found = find_program("bwrap")
     return found if found and _way(found) is not None else ""
 
 
@@ -73,22 +67,33 @@ def _way(bwrap: str) -> tuple[str, str] | None:
 
 
 def _works(bwrap: str, way: tuple[str, str]) -> bool:
+    """Return True if a command in the sandbox has its own namespaces and writes only in its folder."""
     try:
         with tempfile.TemporaryDirectory(prefix="daiku-") as folder:
             bounds = Bounds(roots=(Path(folder),))
-            script = "echo > probe && ! touch /probe 2>&- && ! touch /proc/sys/vm/probe 2>&-"
-            argv = [*_arguments(bwrap, way, bounds, Path(folder)), "sh", "-c", script]
+            script = "echo > probe && ! touch /probe 2>&- && ! touch /proc/sys/vm/probe 2>&- && readlink "
+            script += " ".join(f"/proc/self/ns/{name}" for name in _NAMESPACES)
+            argv = [*_arguments(bwrap, way, bounds, Path(folder)), "/bin/sh", "-c", script]
             done = subprocess.run(
                 argv,
                 cwd=folder,
+                env=_PROBE_ENVIRONMENT,
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 timeout=PROBE_SECONDS,
                 check=False,
             )
+            found = done.stdout.decode("utf-8", "replace").split()
+            return done.returncode == 0 and _isolates(found)
     except (OSError, subprocess.SubprocessError):
         return False
-    return done.returncode == 0
+
+
+def _isolates(namespaces: list[str]) -> bool:
+    """Return True if `namespaces`, as of /proc/self/ns, are all others than this process has."""
+    own = [str(Path(f"/proc/self/ns/{name}").readlink()) for name in _NAMESPACES]
+    kinds = [namespace.partition(":[")[0] for namespace in namespaces]
+    return tuple(kinds) == _NAMESPACES and not set(own) & set(namespaces)
 
 
 @cache

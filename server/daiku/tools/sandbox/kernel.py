@@ -33,6 +33,7 @@ def user_namespace() -> str:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
+            env={},
         ) as child:
             assert child.stdout is not None
             if child.stdout.readline() != b"\n":

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import stat
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from daiku.dataclass import dataclass
 from daiku.workspace.paths import homes, within
+from daiku.workspace.programs import moment
 
 # Of a home only these are shown, for reading. A folder that also holds credentials is named by its parts.
 TOOL_PLACES = (
@@ -47,8 +47,6 @@ _CREDENTIAL = re.compile(
     r"token|pass|secret|auth|credential|_key|apikey|bearer|cookie|://[^/\s]*@", re.IGNORECASE
 )
 _LARGEST_SETTING = 20_000
-KNOWN_SECONDS = 5.0
-"""How long what was seen of the homes and of PATH is taken to be so."""
 # Where a tool chain lies when its variable says so, and which parts of it count; "" is all of it.
 TOOL_VARIABLES: dict[str, tuple[str, ...]] = {
     "CARGO_HOME": ("bin", "registry", "git"), "RUSTUP_HOME": ("",), "GOPATH": ("bin", "pkg"), "GOROOT": ("",), "JAVA_HOME": ("",),
@@ -142,7 +140,7 @@ def path_places(path: str) -> list[Path]:
 def program_places(path: str) -> tuple[tuple[Path, Path], ...]:
     """The places of `path_places` that are there and can be seen, each with where it really lies, now or a
     few seconds ago."""
-    return _program_places(path, _moment())
+    return _program_places(path, moment())
 
 
 @lru_cache(maxsize=8)
@@ -224,26 +222,6 @@ def _socket_names() -> Iterator[str]:
                 yield name[0]
 
 
-def safe_path(path: str, roots: tuple[Path, ...]) -> str:
-    """`path` (as of PATH) without relative folders and without folders of the workspace, by where its
-    folders lead now or led a few seconds ago."""
-    return _safe_path(path, roots, _moment())
-
-
-@lru_cache(maxsize=32)
-def _safe_path(path: str, roots: tuple[Path, ...], _now: int) -> str:
-    kept: list[str] = []
-    inside = tuple(root.resolve() for root in roots)
-    for entry in path.split(os.pathsep):
-        folder = Path(entry)
-        if not entry or not folder.is_absolute():
-            continue
-        real = folder.resolve()
-        if not any(within(real, root) or within(folder, root) for root in (*inside, *roots)):
-            kept.append(entry)
-    return os.pathsep.join(dict.fromkeys(kept))
-
-
 @dataclass(frozen=True, slots=True)
 class HostPlaces:
     """What is hidden and shown of this machine, whatever the command."""
@@ -266,11 +244,7 @@ def host_places(*, network: bool) -> HostPlaces:
         "XDG_CONFIG_HOME",
         "XDG_STATE_HOME",
     )
-    return _machine(tuple(os.environ.get(name) for name in named), network, _moment())
-
-
-def _moment() -> int:
-    return int(time.monotonic() / KNOWN_SECONDS)
+    return _machine(tuple(os.environ.get(name) for name in named), network, moment())
 
 
 @lru_cache(maxsize=8)

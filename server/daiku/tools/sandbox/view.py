@@ -14,9 +14,9 @@ from daiku.tools.sandbox.places import (
     listening_sockets,
     program_places,
     relative_sockets,
-    safe_path,
     within,
 )
+from daiku.workspace.programs import safe_path
 
 
 @dataclass(frozen=True, slots=True)

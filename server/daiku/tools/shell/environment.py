@@ -14,8 +14,8 @@ from daiku.core.commands.readonly import PROGRAMS
 from daiku.core.commands.wrappers import SHELLS
 from daiku.core.guard.redact import redactor
 from daiku.core.text.patterns import lazy
-from daiku.tools.sandbox import safe_path
 from daiku.tools.shell.gitsettings import FOR_COMMANDS, git_settings
+from daiku.workspace.programs import safe_path
 
 # What passes, where its value holds no secret: the person, the language, the terminal, and where tools lie.
 _PASSES = lazy(

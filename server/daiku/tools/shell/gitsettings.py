@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
 import subprocess
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,7 +10,7 @@ from pathlib import Path
 from daiku.core.commands.bash import read_script
 from daiku.core.commands.wrappers import program_name
 from daiku.dataclass import dataclass
-from daiku.tools.sandbox import safe_path
+from daiku.workspace.programs import find_program
 
 Settings = tuple[tuple[str, str], ...]
 _EVERYWHERE: Settings = (
@@ -138,7 +136,7 @@ def effective_settings(
     known = _known.get(folder or root)
     if known is not None and known[0] == stamps:
         return known[1]
-    git = _git(root)
+    git = find_program("git", (root,))
     said = _said([git, *LISTED], root, environ) if git else ""
     if said is None:
         return None
@@ -157,17 +155,12 @@ def names_a_blob(command: str, root: Path, environ: Mapping[str, str]) -> str:
         for word in simple.words[2:]
         if not word.text.startswith("-") and ":" not in word.text and word.text.isprintable()
     ]
-    git = _git(root) if words else ""
+    git = find_program("git", (root,)) if words else ""
     if not git:
         return ""
     said = _said([git, "cat-file", "--batch-check=%(objecttype)"], root, environ, "\n".join(words) + "\n")
     kinds = (said or "").splitlines()
     return next((word for word, kind in zip(words, kinds, strict=False) if kind == "blob"), "")
-
-
-def _git(root: Path) -> str:
-    # Not from the PATH of a command: programs of the project come first there.
-    return shutil.which("git", path=safe_path(os.environ.get("PATH") or os.defpath, (root,))) or ""
 
 
 def _said(argv: list[str], root: Path, environ: Mapping[str, str], stdin: str = "") -> str | None:

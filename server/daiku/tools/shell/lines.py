@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import shutil
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -14,6 +13,7 @@ from daiku.domain.config import SandboxSettings
 from daiku.tools.sandbox import Bounds, sandbox_argv, sandbox_state
 from daiku.tools.shell.environment import child_environment
 from daiku.tools.shell.process import reaper_argv, start
+from daiku.workspace.programs import find_program
 
 TIMED_OUT, NOT_STARTED = 124, 127
 SHOWN = 4000
@@ -41,7 +41,7 @@ async def run_line(
     line: str, where: Where, seconds: float, *, network: bool = False, more: Mapping[str, str] | None = None
 ) -> CommandEnd:
     """Run a line of bash; 124 when it took too long. `more` are variables besides."""
-    shell = next((s for name in ("bash", "sh") if (s := shutil.which(name))), "/bin/sh")
+    shell = find_program("bash", (where.folder,)) or "/bin/sh"
     flags = ("--noprofile", "--norc") if shell.endswith("bash") else ()
     return await run_argv([shell, *flags, "-c", line], where, seconds, network=network, more=more)
 

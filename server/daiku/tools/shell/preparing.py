@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 from pathlib import Path
 
 from pydantic import Field
@@ -38,6 +37,7 @@ from daiku.tools.shell.gitsettings import (
 from daiku.tools.shell.process import reaper_argv
 from daiku.tools.tool import Args, ToolContext
 from daiku.workspace.paths import within
+from daiku.workspace.programs import find_program
 from daiku.workspace.repository import GitPlaces, git_places
 
 DEFAULT_SECONDS = 120.0
@@ -127,8 +127,8 @@ def _assemble(
     named = () if judged.read_only else context.config.sandbox.environment
     own, strange = (None, ()) if judged.read_only else own_environment(roots)
     env = child_environment(os.environ, roots, network=network, venv=own, named=named)
-    shell = next((s for name in ("bash", "sh") if (s := shutil.which(name, path=env["PATH"]))), None)
-    if shell is None:
+    shell = find_program("bash", roots) or find_program("sh", roots)
+    if not shell:
         return not_run("Not run: there is neither bash nor sh on PATH.")
     argv = [shell, *(("--noprofile", "--norc") if shell.endswith("bash") else ()), "-c", command]
     place = git_places(folder, roots, objects=state != "on")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from hashlib import sha256
 from typing import Annotated, TypeAlias
 
@@ -24,6 +23,7 @@ from daiku.texts.text import joined, text
 from daiku.tools.face import Face
 from daiku.tools.shell.environment import child_environment, own_environment
 from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
+from daiku.workspace.programs import is_on_path
 
 NAME_LIMIT = 80
 BY_WORD = "Step “{name}” has no checks: it is completed by your word alone, and nothing proves it."
@@ -114,7 +114,7 @@ def _absent(steps: tuple[ProposedStep, ...], context: ToolContext) -> tuple[tupl
     roots = context.workspace.roots
     path = child_environment(os.environ, roots, network=False, venv=own_environment(roots)[0])["PATH"]
     found = (
-        (check, next((name for name in programs(check) if shutil.which(name, path=path) is None), ""))
+        (check, next((name for name in programs(check) if not is_on_path(name, path)), ""))
         for check in checks
         if diagnosed_place(check) is None
     )

@@ -12,27 +12,15 @@ from pathlib import Path
 
 from daiku.dataclass import dataclass
 from daiku.tools.files.engines.hits import HEAVY, LARGEST, FileCount, Hit, Place, Query
-from daiku.workspace.paths import root_of
+from daiku.workspace.programs import find_program
 
 _LINE = re.compile(rb"(\d+)([:-])")
 _COLUMNS = 2000
 
 
-def find_ripgrep(roots: tuple[Path, ...], path: str | None = None) -> Path | None:
-    """`rg` from the absolute folders of PATH, or beside this Python; never one that lies in the workspace."""
-    folders = (os.environ.get("PATH", "") if path is None else path).split(os.pathsep)
-    name = "rg.exe" if os.name == "nt" else "rg"
-    for folder in (*folders, str(Path(sys.executable).parent)):
-        if not Path(folder).is_absolute():
-            continue
-        candidate = Path(folder) / name
-        real = Path(os.path.realpath(candidate))
-        outside = root_of(roots, real) is None and root_of(roots, candidate) is None
-        if (
-            outside and os.access(real, os.X_OK) and real.is_file()
-        ):  # a folder of PATH may not be ours to read
-            return candidate
-    return None
+def find_ripgrep(roots: tuple[Path, ...]) -> str:
+    """Return the path of ripgrep, also from the folder of this Python; "" if there is none."""
+    return find_program("rg", roots, beside=str(Path(sys.executable).parent))
 
 
 def arguments(query: Query, *, everything: bool = False) -> list[str]:
@@ -56,7 +44,7 @@ def arguments(query: Query, *, everything: bool = False) -> list[str]:
 class Ripgrep:
     """The engine with this program."""
 
-    program: Path
+    program: str
 
     async def lines(self, query: Query, place: Place) -> AsyncGenerator[Hit]:
         """See Engine."""
