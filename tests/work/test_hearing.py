@@ -102,12 +102,12 @@ async def worked(shop: Shop, meanwhile: Callable[[], None]) -> tuple[list[str], 
             await asyncio.sleep(0.02)
             if shop.items.holds(claim) == "cancel":
                 return RunResult(run_id="r", session_id="", status="cancelled")
-            if shop.items.told(claim.item):
+            if shop.items.words.left(claim.item, "person"):
                 return RunResult(run_id="r", session_id="", status="completed")
         return None
 
     await asyncio.wait_for(shop.worker(attempt).once(), 60)
-    return shop.told, tuple(said for _, said in shop.items.told(shop.item.item))
+    return shop.told, tuple(said for _, said in shop.items.words.left(shop.item.item, "person"))
 
 
 @pytest.mark.parametrize("how", ["label", "assignee", "closed"])

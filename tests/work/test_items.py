@@ -118,9 +118,9 @@ def test_an_unknown_item_is_refused_with_the_nearest_one(items: ItemStore) -> No
 def test_the_same_words_of_a_person_are_left_once(items: ItemStore) -> None:
     claimed(items)
     for _ in range(2):
-        items.tell("files:mend", "use tabs", "note-1")
-    assert items.told("files:mend") == ((1, "use tabs"),)
-    assert items.told("files:mend", 1) == ()
+        items.words.leave("files:mend", "use tabs", "note-1")
+    assert items.words.left("files:mend", "person") == ((1, "use tabs"),)
+    assert items.words.left("files:mend", "person", 1) == ()
 
 
 def test_an_intent_is_open_until_its_outcome_is_noted(items: ItemStore) -> None:

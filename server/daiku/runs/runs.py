@@ -8,7 +8,7 @@ import logging
 from daiku.agents.agent import Agent
 from daiku.core.run.budget import Budget
 from daiku.core.state.fold import fold
-from daiku.core.state.state import State
+from daiku.core.state.state import PERSON, State
 from daiku.dataclass import dataclass, field, replace
 from daiku.domain.base import long_id
 from daiku.domain.errors import DaikuError, Failure, FailureKind, UsageError
@@ -252,11 +252,11 @@ class Runs:
         finally:
             lock.release()
 
-    async def steer(self, run: str, text: str) -> None:
+    async def steer(self, run: str, text: str, agent: str = PERSON) -> None:
         """Say something to a run under way; it is read at the next turn. Where the run asks no model itself, those at
         work for it are told at once. Raises GuardrailViolation."""
         await let_in(self.services, self._need(run), text)
-        live, said = self._need(run), MessageEvent(role="user", text=Text(text), agent="user")
+        live, said = self._need(run), MessageEvent(role="user", text=Text(text), agent=agent)
         live.record(said)
         below = () if live.record.state.request.asks_model else tuple(self._live.values())
         for nested in (each for each in below if each.log.parent == run):

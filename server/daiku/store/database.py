@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeAlias
 
+from daiku.domain.errors import DaikuError
+
 Values: TypeAlias = tuple[str | int | float | bytes | None, ...]
 """The values for the `?` of a statement, in their order."""
 MOST_MARKS = 250
@@ -27,6 +29,10 @@ class Database(Protocol):
 
     def has(self, table: str) -> bool:
         """Whether the table is there: who only reads need not make it."""
+        ...
+
+    def has_column(self, table: str, column: str) -> bool:
+        """Return whether the table has the column."""
         ...
 
     def query(self, sql: str, values: Values = ()) -> list[Any]:
@@ -58,3 +64,14 @@ class Database(Protocol):
     def close(self) -> None:
         """Let go of the database."""
         ...
+
+
+def add_column(db: Database, table: str, column: str, definition: str) -> None:
+    """Add a column to a table that an earlier version made without it. `definition`: its type and default."""
+    if db.has_column(table, column):
+        return
+    try:
+        db.write(f"ALTER TABLE {table} ADD COLUMN {column} {definition}")
+    except DaikuError:
+        if not db.has_column(table, column):  # else another process added it at this moment
+            raise

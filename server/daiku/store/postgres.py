@@ -64,6 +64,10 @@ class PostgresDatabase:
     def has(self, table: str) -> bool:
         return self.first("SELECT to_regclass(?)", (f"daiku.{table}",))[0] is not None
 
+    def has_column(self, table: str, column: str) -> bool:
+        columns = "SELECT 1 FROM information_schema.columns WHERE table_schema = 'daiku'"
+        return self.first(f"{columns} AND table_name = ? AND column_name = ?", (table, column)) is not None
+
     def _is_booked(self, digest: str) -> bool:
         if not self.has("prepared"):
             return False

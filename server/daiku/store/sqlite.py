@@ -65,6 +65,9 @@ class SqliteDatabase:
             self.first("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)) is not None
         )
 
+    def has_column(self, table: str, column: str) -> bool:
+        return self.first("SELECT 1 FROM pragma_table_info(?) WHERE name = ?", (table, column)) is not None
+
     def query(self, sql: str, values: Values = ()) -> list[Any]:
         with self._alone:
             try:

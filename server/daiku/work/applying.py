@@ -106,7 +106,7 @@ def _why_not(wanted: IntentRecord, record: ItemRecord) -> Text:
 
 
 async def _carried_out(outside: Outside, record: ItemRecord, wanted: IntentRecord) -> Outcome | ForgeRefusal:
-    again = wanted.status == "sent"
+    again = wanted.sent
     match wanted.intent:
         case PushBranch() | KeepTree() | DropKept() as of_git:
             place = await _signed_in(outside, record)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from types import MappingProxyType
 
 from daiku.core.proof.evidence import Evidence
 from daiku.core.proof.tree_changes import TreeChanges, replace_recorded
+from daiku.core.state.state import WORKER
 from daiku.core.work.comments import Progress, Standing, approval_comment, progress_comment, question_comment
 from daiku.core.work.verification import failing_tests, go_on, unfinished
 from daiku.dataclass import dataclass, field, replace
@@ -86,6 +88,8 @@ class Attempt:
     """What the run asked of a person, by its id."""
     heard: int = 0
     """The number of the last word of a person that the run was told."""
+    noted: int = 0
+    """The number of the last note of the worker that the run was told."""
     used: Usage = NOTHING_USED
     """What the item's runs used so far, by what was heard of them."""
     lost: bool = field(default=False, init=False)
@@ -121,7 +125,7 @@ class Attempt:
         raise ClaimLost(self.claim.item)
 
     async def _begun(self, record: ItemRecord) -> RunResult:
-        self.heard = record.facts.heard
+        self.heard, self.noted = record.facts.heard, record.facts.noted
         if record.run:
             self.run = record.run
             self._remember(record)
@@ -203,7 +207,7 @@ class Attempt:
 
     async def _answer(self, record: ItemRecord) -> None:
         """Give the run what a person answered to its question: the first words that came after it."""
-        told = self.items.told(record.item, record.facts.heard)
+        told = self.items.words.left(record.item, "person", record.facts.heard)
         if not record.facts.question or not told:
             return
         number, said = told[0]
@@ -313,16 +317,19 @@ class Attempt:
             await self.runs.stop_all()
 
     async def _tell(self) -> None:
-        """Pass on what people said meanwhile."""
+        """Pass on what people said meanwhile, and what the worker noted of the work tree."""
         if not self.run or not self.runs.knows(self.run):
             return
-        for number, said in self.items.told(self.claim.item, self.heard):
-            try:
+        item, words = self.claim.item, self.items.words
+        with suppress(DaikuError):
+            for number, note in words.left(item, "system", self.noted):
+                await self.runs.steer(self.run, note, agent=WORKER)
+                self.noted = number
+                self.items.note(self.claim, noted=number)
+            for number, said in words.left(item, "person", self.heard):
                 await self.runs.steer(self.run, said)
-            except DaikuError:
-                return
-            self.heard = number
-            self.items.note(self.claim, heard=number)
+                self.heard = number
+                self.items.note(self.claim, heard=number)
 
 
 def _not_whole(result: RunResult, left: Sequence[str]) -> RunResult:

@@ -123,7 +123,7 @@ def _leave(items: ItemStore, item: str, said: tuple[Said, ...]) -> None:
     """Leave the words of those who may decide for whoever works the item."""
     for each in said:
         if each.trusted and each.text.strip():
-            items.tell(item, words_of(each), each.id)
+            items.words.leave(item, words_of(each), each.id)
 
 
 def _only_agrees(said: Said) -> bool:
@@ -205,7 +205,7 @@ async def hear_waiting(hearing: Hearing, source: Source, record: ItemRecord) -> 
     if isinstance(news, ForgeRefusal):
         return news
     _leave(hearing.items, record.item, news.said)
-    if hearing.items.told(record.item, record.facts.heard):
+    if hearing.items.words.left(record.item, "person", record.facts.heard):
         hearing.items.requeue(record.item)
     return None
 
@@ -246,11 +246,11 @@ async def hear_review(hearing: Hearing, source: Source, record: ItemRecord) -> F
     news = news.model_copy(update={"said": tuple(each for each in news.said if not _only_agrees(each))})
     _leave(hearing.items, record.item, news.said)
     red = news.checks == "failed" and facts.red != head
-    asked = hearing.items.told(record.item, facts.heard)
+    asked = hearing.items.words.left(record.item, "person", facts.heard)
     if red or asked:
         if facts.rounds >= hearing.config.work.review_rounds:
             return await _no_more(hearing, source, record)
-        said = _feedback(news, hearing.items.unheard(record.item, facts.heard), red=red)
+        said = _feedback(news, hearing.items.words.unheard(record.item, facts.heard), red=red)
         times = [each.time for each in news.said]
         after = facts.model_copy(
             update={

@@ -12,14 +12,14 @@ from daiku.domain.items.intents import (
     read_intent,
     without_secrets,
 )
-from daiku.store.database import Database
+from daiku.store.database import Database, add_column
 from daiku.work.items import ItemStore
 from daiku.work.record import Claim
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS work_intents(
   item TEXT NOT NULL, operation TEXT NOT NULL, n INTEGER NOT NULL, intent TEXT NOT NULL,
-  status TEXT NOT NULL, reference TEXT NOT NULL, error TEXT NOT NULL,
+  status TEXT NOT NULL, reference TEXT NOT NULL, error TEXT NOT NULL, sent INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY(item, operation))
 """
 
@@ -33,6 +33,9 @@ class IntentStore:
         self._items = items
         self._redact = redact
         db.prepare(SCHEMA)
+        if not db.has_column("work_intents", "sent"):
+            add_column(db, "work_intents", "sent", "INTEGER NOT NULL DEFAULT 0")
+            db.write("UPDATE work_intents SET sent = 1 WHERE status = 'sent'")
 
     def want(self, claim: Claim, operation: str, intent: Intent) -> None:
         """Put `intent` on record; the same one twice is one. One that says something else replaces what the operation
@@ -47,11 +50,11 @@ class IntentStore:
             )
             data = intent.model_dump_json()
             if old is None:
+                columns = "item, operation, n, intent, status, reference, error"
                 row = (claim.item, operation, last[0] + 1, data)
-                self._db.write("INSERT INTO work_intents VALUES(?,?,?,?,'wanted','','')", row)
+                self._db.write(f"INSERT INTO work_intents({columns}) VALUES(?,?,?,?,'wanted','','')", row)
             else:
-                # What was begun and not heard of again stays so: its traces are looked for first.
-                status = "sent" if old.status == "sent" else "wanted"
+                status = "sent" if old.sent else "wanted"
                 self._db.write(
                     "UPDATE work_intents SET n = ?, intent = ?, status = ?, error = ''"
                     " WHERE item = ? AND operation = ?",
@@ -76,31 +79,40 @@ class IntentStore:
     def begin(self, claim: Claim, operation: str) -> None:
         """Note that the call goes out now. It survives a power cut. Raises ClaimLost."""
         with self._db.durable():
-            self._note(claim, operation, "sent", "", "")
+            self._note(claim, operation, "sent", "", sent=True)
 
     def end(self, claim: Claim, record: IntentRecord, outcome: Outcome) -> None:
         """Note what came of it, unless something else is wanted meanwhile. Raises ClaimLost."""
         with self._items.holding(claim):
             now = self.find(claim.item, record.operation)
             status = "done" if now is not None and now.intent == record.intent else "wanted"
-            self._set(claim.item, record.operation, status, outcome.reference, "")
+            self._set(claim.item, record.operation, status, reference=outcome.reference, sent=False)
 
     def refuse(self, claim: Claim, operation: str, why: str) -> None:
-        """Note that it will not be carried out, and why. Raises ClaimLost."""
-        self._note(claim, operation, "refused", "", why)
+        """Note that it will not be carried out, and why. Whether it was begun before stays on record, since a look for
+        its traces may be what was refused. Raises ClaimLost."""
+        self._note(claim, operation, "refused", why)
 
-    def put_back(self, claim: Claim, operation: str) -> None:
-        """Note that it was surely not carried out: it can be begun anew. Raises ClaimLost."""
-        self._note(claim, operation, "wanted", "", "")
-
-    def _note(self, claim: Claim, operation: str, status: IntentStatus, reference: str, error: str) -> None:
+    def _note(
+        self, claim: Claim, operation: str, status: IntentStatus, error: str, *, sent: bool | None = None
+    ) -> None:
         with self._items.holding(claim):
-            self._set(claim.item, operation, status, reference, error)
+            self._set(claim.item, operation, status, error=error, sent=sent)
 
-    def _set(self, item: str, operation: str, status: IntentStatus, reference: str, error: str) -> None:
+    def _set(
+        self,
+        item: str,
+        operation: str,
+        status: IntentStatus,
+        *,
+        sent: bool | None,
+        reference: str = "",
+        error: str = "",
+    ) -> None:
         self._db.write(
-            "UPDATE work_intents SET status = ?, reference = ?, error = ? WHERE item = ? AND operation = ?",
-            (status, reference, error, item, operation),
+            "UPDATE work_intents SET status = ?, reference = ?, error = ?, sent = COALESCE(?, sent)"
+            " WHERE item = ? AND operation = ?",
+            (status, reference, error, None if sent is None else int(sent), item, operation),
         )
 
     def _all(self, where: str, *values: str) -> tuple[IntentRecord, ...]:
@@ -111,11 +123,12 @@ class IntentStore:
                 operation=operation,
                 intent=without_secrets(read_intent(intent), self._redact),
                 status=status,
+                sent=bool(sent),
                 reference=reference,
                 error=error,
             )
-            for item, operation, intent, status, reference, error in rows
+            for item, operation, intent, status, sent, reference, error in rows
         )
 
 
-_SELECT = "SELECT item, operation, intent, status, reference, error FROM work_intents"
+_SELECT = "SELECT item, operation, intent, status, sent, reference, error FROM work_intents"

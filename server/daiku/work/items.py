@@ -13,7 +13,7 @@ from daiku.domain.errors import Failure, UsageError
 from daiku.domain.items.forge import FoundItem, ItemText
 from daiku.domain.items.item import OVER, ItemProgress, ItemState, WorkItem, read_key
 from daiku.domain.messages import Usage
-from daiku.store.database import Database, marks
+from daiku.store.database import Database, add_column, marks
 from daiku.texts.text import NO_TEXT, Text, text
 from daiku.work.record import (
     COLUMNS,
@@ -34,6 +34,7 @@ from daiku.work.record import (
     values_of,
     without_secrets,
 )
+from daiku.work.words import WordStore
 
 
 class ItemStore:
@@ -43,7 +44,9 @@ class ItemStore:
         self._db = db
         self._now = now
         self._redact = redact
+        self.words = WordStore(db, redact)
         db.prepare(SCHEMA)
+        add_column(db, "work_items", "next_at", "TEXT NOT NULL DEFAULT ''")
 
     @property
     def database(self) -> Database:
@@ -100,12 +103,12 @@ class ItemStore:
 
     def first_queued(self, count: int) -> tuple[ItemRecord, ...]:
         """Of each repository the `count` queued items that are next: what was begun before what is new (S2R.5), then the
-        oldest change first. What is behind them is not read, however many there are."""
+        oldest change first. Those that wait for their next try are left out, and what is behind is not read."""
         rows = self._db.query(
             f"{_SELECT} WHERE item IN (SELECT item FROM (SELECT item, ROW_NUMBER() OVER"  # noqa: S608  # constants
-            f" (PARTITION BY repository ORDER BY {_NEXT}) AS place FROM work_items WHERE state = 'queued')"
+            f" (PARTITION BY repository ORDER BY {_NEXT}) AS place FROM work_items WHERE state = 'queued' AND next_at <= ?)"
             f" AS queued WHERE place <= ?) ORDER BY {_NEXT}",
-            (count,),
+            (self._now(), count),
         )
         return tuple(record_of(row) for row in rows)
 
@@ -201,26 +204,6 @@ class ItemStore:
             if after in (None, record.wanted):
                 self._store(record.model_copy(update={"wanted": wanted}))
 
-    def tell(self, item: str, said: str, of: str) -> None:
-        """Leave words of a person for whoever works the item; `of` is their id, and the same is left once."""
-        with self._db.transaction():
-            if self._db.first("SELECT 1 FROM work_told WHERE item = ? AND id = ?", (item, of)) is None:
-                last = self._db.first("SELECT COALESCE(MAX(n), 0) FROM work_told WHERE item = ?", (item,))
-                row = (item, last[0] + 1, of, self._redact(said))
-                self._db.write("INSERT INTO work_told(item, n, id, text) VALUES(?,?,?,?)", row)
-
-    def told(self, item: str, after: int = 0) -> tuple[tuple[int, str], ...]:
-        """The words that were left for the item behind number `after`, each with its number."""
-        rows = self._db.query(
-            "SELECT n, text FROM work_told WHERE item = ? AND n > ? ORDER BY n", (item, after)
-        )
-        return tuple((row[0], row[1]) for row in rows)
-
-    def unheard(self, item: str, after: int) -> frozenset[str]:
-        """The ids of the words that were left for the item behind number `after`."""
-        rows = self._db.query("SELECT id FROM work_told WHERE item = ? AND n > ?", (item, after))
-        return frozenset(row[0] for row in rows)
-
     # -- whoever works it ---------------------------------------------------------------------
 
     def claim(
@@ -234,7 +217,7 @@ class ItemStore:
                 return None
             shown = {"state": "processing", "attempts": record.shown.attempts + 1, "error": NO_TEXT}
             fence = record.fence + 1
-            self._store(changed(record, shown, worker=worker, fence=fence, wanted=""))
+            self._store(changed(record, shown, worker=worker, fence=fence, wanted="", next_at=""))
             return Claim(item, fence)
 
     def change(
@@ -251,6 +234,7 @@ class ItemStore:
         usage: Usage | None = None,
         text_at_claim: ItemText | None = None,
         facts: ItemFacts | None = None,
+        next_at: str | None = None,
     ) -> ItemRecord:
         """Note what became of the item. Raises ClaimLost."""
         shown: dict[str, object] = {
@@ -268,7 +252,12 @@ class ItemStore:
         }
         more: dict[str, object] = {
             name: value
-            for name, value in (("run", run), ("claim", text_at_claim), ("facts", facts))
+            for name, value in (
+                ("run", run),
+                ("claim", text_at_claim),
+                ("facts", facts),
+                ("next_at", next_at),
+            )
             if value is not None
         }
         with self.holding(claim) as record:

@@ -35,8 +35,8 @@ class Feedback(Frozen):
 
 class ItemFacts(Frozen):
     """What the worker has to know of an item besides what is shown: the commit that its branch began at, the last one
-    that was pushed, until when news were read, what it asked and has no answer to, and the number of the last
-    word of a person that its run was told. `uuid` names its context files (S2C.3): it is given when it is queued. `kept`:
+    that was pushed, until when news were read, what it asked and has no answer to, and the numbers of the last
+    word of a person (`heard`) and of Daiku itself (`noted`) that its run was told. `uuid` names its context files (S2C.3): it is given when it is queued. `kept`:
     the last commit that was kept on the server in case that the machine is lost; `whole`: nothing was changed since.
     `attempt`: the claim under which the agent was started last; `lost`: the one under which its work tree was made anew
     elsewhere. `ended`: how the run ended, until all that has to be told is told."""
@@ -46,6 +46,8 @@ class ItemFacts(Frozen):
     pushed: str = ""
     kept: str = ""
     whole: bool = False
+    tries: int = 0
+    """Times in a row that the item was given back because of itself, not of a forge or a model that is away."""
     attempt: int = 0
     lost: int = 0
     ended: RunResult | None = None
@@ -54,6 +56,7 @@ class ItemFacts(Frozen):
     of_approval: bool = False
     """Whether what it asked is to be allowed, not told."""
     heard: int = 0
+    noted: int = 0
     in_review: bool = False
     """Its request is open, and what people and checks say of it is worked in another round."""
     rounds: int = 0
@@ -70,7 +73,13 @@ class ItemFacts(Frozen):
 
     def anew(self) -> ItemFacts:
         """What is still of use when the item is worked from its beginning again."""
-        return ItemFacts(uuid=self.uuid, base_commit=self.base_commit, pushed=self.pushed, heard=self.heard)
+        return ItemFacts(
+            uuid=self.uuid,
+            base_commit=self.base_commit,
+            pushed=self.pushed,
+            heard=self.heard,
+            noted=self.noted,
+        )
 
 
 class ItemRecord(Frozen):
@@ -85,6 +94,8 @@ class ItemRecord(Frozen):
     wanted: Order = ""
     worker: str = ""
     fence: int = 0
+    next_at: str = ""
+    """The time before which a queued item is not claimed, and an ended one's open intents are not tried."""
     claim: ItemText | None = None
     facts: ItemFacts = ItemFacts()
 
@@ -138,10 +149,10 @@ def asked_for(record: ItemRecord, wanted: Wanted) -> ItemRecord | None:
         case "cancel" if state in ("queued", "waiting", "paused"):
             return changed(record, {"state": "stopped", "error": text("work.cancelled")})
         case "resume" if state == "paused":
-            return changed(record, {"state": "queued"})
+            return changed(record, {"state": "queued"}, next_at="")
         case "retry" if state in OVER:
             shown = {"state": "queued", "error": NO_TEXT, "progress": None}
-            return changed(record, shown, run="", claim=None, facts=record.facts.anew())
+            return changed(record, shown, run="", claim=None, facts=record.facts.anew(), next_at="")
         case _:
             return None
 
@@ -168,16 +179,15 @@ SCHEMA = """
 CREATE TABLE IF NOT EXISTS work_items(
   item TEXT PRIMARY KEY, repository TEXT NOT NULL, state TEXT NOT NULL, data TEXT NOT NULL, item_key TEXT NOT NULL,
   run TEXT NOT NULL, labelled_at TEXT NOT NULL, wanted TEXT NOT NULL, worker TEXT NOT NULL,
-  fence INTEGER NOT NULL, claim TEXT NOT NULL, facts TEXT NOT NULL, updated_at TEXT NOT NULL);
+  fence INTEGER NOT NULL, claim TEXT NOT NULL, facts TEXT NOT NULL, updated_at TEXT NOT NULL,
+  next_at TEXT NOT NULL DEFAULT '');
 CREATE INDEX IF NOT EXISTS work_items_by_state ON work_items(state, updated_at);
 CREATE INDEX IF NOT EXISTS work_items_in_turn ON work_items(state, repository, updated_at, item);
-CREATE TABLE IF NOT EXISTS work_told(
-  item TEXT NOT NULL, n INTEGER NOT NULL, id TEXT NOT NULL, text TEXT NOT NULL,
-  PRIMARY KEY(item, n));
 """
-"""The tables of items, and of what people said to who works them."""
+"""The table of items."""
 COLUMNS = (
-    "state", "data", "item_key", "run", "labelled_at", "wanted", "worker", "fence", "claim", "facts", "updated_at",
+    "state", "data", "item_key", "run", "labelled_at", "wanted", "worker", "fence", "claim", "facts", "next_at",
+    "updated_at",
 )  # fmt: skip
 """The columns of the table of items that hold a record."""
 
@@ -195,13 +205,14 @@ def values_of(record: ItemRecord, now: str) -> Values:
         record.fence,
         record.claim.model_dump_json() if record.claim is not None else "",
         record.facts.model_dump_json(),
+        record.next_at,
         now,
     )
 
 
-def record_of(row: tuple[str, str, str, str, str, Order, str, int, str, str, str]) -> ItemRecord:
+def record_of(row: tuple[str, str, str, str, str, Order, str, int, str, str, str, str]) -> ItemRecord:
     """The record that these values of `COLUMNS` are."""
-    _, data, key, run, labelled, wanted, worker, fence, claim, facts, _ = row
+    _, data, key, run, labelled, wanted, worker, fence, claim, facts, next_at, _ = row
     return ItemRecord(
         shown=WorkItem.model_validate_json(data),
         key=ItemKey.model_validate_json(key),
@@ -212,4 +223,5 @@ def record_of(row: tuple[str, str, str, str, str, Order, str, int, str, str, str
         fence=fence,
         claim=ItemText.model_validate_json(claim) if claim else None,
         facts=ItemFacts.model_validate_json(facts),
+        next_at=next_at,
     )

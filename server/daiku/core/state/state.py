@@ -33,6 +33,8 @@ CHECKER = "daiku"
 """The agent of Daiku's own words to the model; what they are for is their `reminder`."""
 PERSON = "user"
 """The agent of what a person says while a run is under way."""
+WORKER = "worker"
+"""The agent of a worker's notes to the model, such as that its work tree was lost; no person said them."""
 
 
 class Request(NamedTuple):

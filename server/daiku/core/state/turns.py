@@ -9,7 +9,7 @@ from daiku.core.matching.refusal import SHOWS_LINES
 from daiku.core.plans.transitions import progress_note
 from daiku.core.proof.evidence import exit_code_of
 from daiku.core.state.repetition import RepetitionHistory, add_reply, add_result, close_turn, repetition_note
-from daiku.core.state.state import CHECKER, PERSON, Calls, Conversation, Health, State
+from daiku.core.state.state import CHECKER, PERSON, WORKER, Calls, Conversation, Health, State
 from daiku.core.web.research import shown_sources
 from daiku.domain.events import MessageEvent, Reminder, ToolResponse
 from daiku.domain.messages import AssistantMessage, Image, ToolMessage, UserMessage, is_own
@@ -38,7 +38,7 @@ def say(state: State, message: UserMessage) -> State:
 
 
 def _add_user(state: State, event: MessageEvent) -> State:
-    kind = "checker" if event.agent == CHECKER else "person"
+    kind = "checker" if event.agent in (CHECKER, WORKER) else "person"
     conversation, health = state.conversation, state.health
     if event.agent == PERSON:  # a word from outside: what comes now is not the same again
         conversation = conversation._replace(steering=(*conversation.steering, event.text))

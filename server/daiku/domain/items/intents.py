@@ -11,7 +11,7 @@ from daiku.domain.base import Frozen
 from daiku.domain.items.item import ItemState
 
 IntentStatus = Literal["wanted", "sent", "done", "refused"]
-"""`sent`: it was begun, and nobody knows what became of it: look before it is repeated."""
+"""`sent`: it was begun, and nobody knows what became of it."""
 
 
 REQUEST = "request"
@@ -119,5 +119,7 @@ class IntentRecord(Frozen):
     operation: str
     intent: Intent
     status: IntentStatus = "wanted"
+    sent: bool = False
+    """It was begun, and nobody knows what became of it: look for its traces before it is repeated."""
     reference: str = ""
     error: str = ""

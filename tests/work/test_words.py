@@ -1,0 +1,119 @@
+"""Words left for a run: only a person's answer a question or ask for a change; a note of Daiku's own is told to the run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from daiku.domain.events import InputGiven
+from daiku.domain.items.forge import FoundItem
+from daiku.domain.items.intents import PostComment
+from daiku.domain.items.item import ItemKey
+from daiku.settings.config import Config
+from daiku.store.database import Database, add_column
+from daiku.store.sqlite import connect
+from daiku.work.hearing import Hearing, hear_review, hear_waiting
+from daiku.work.intents import IntentStore
+from daiku.work.items import ItemStore
+from daiku.work.record import Claim, ItemFacts, ItemRecord
+from daiku.work.words import Author
+from tests.work.contexts.desk import ITEM, desk
+from tests.work.test_refused_intents import Heard
+
+KEY = ItemKey(source="files", kind="file", name="mend")
+NAME = str(KEY)
+
+
+def items_with(state: str) -> tuple[ItemStore, Claim]:
+    items = ItemStore(connect(None, ""))
+    items.add(FoundItem(key=KEY, title="t", labelled_at="1"))
+    claim = items.claim(NAME, "worker-1")
+    assert claim is not None
+    facts = ItemFacts(in_review=True, question="q" if state == "waiting" else "")
+    items.change(claim, state=state, run="r", facts=facts)  # pyright: ignore[reportArgumentType]  # a state
+    return items, claim
+
+
+def record_in(items: ItemStore) -> ItemRecord:
+    found = items.record(NAME)
+    assert found is not None
+    return found
+
+
+async def heard(items: ItemStore) -> str:
+    """Hear the item once; the state it is in then."""
+    hearing = Hearing(
+        Config(), items, IntentStore(items.database, items), {}, "worker-1", "en", lambda _: None
+    )
+    record = record_in(items)
+    hear = hear_waiting if record.shown.state == "waiting" else hear_review
+    assert await hear(hearing, Heard(), record) is None
+    return record_in(items).shown.state
+
+
+@pytest.mark.parametrize("state", ["waiting", "done"])
+@pytest.mark.parametrize("author", ["system", "person"])
+async def test_only_a_person_has_an_item_worked_on(state: str, author: Author) -> None:
+    items, _ = items_with(state)
+    items.words.leave(NAME, "The work tree was lost.", "1", author)
+    assert await heard(items) == ("queued" if author == "person" else state)
+    assert record_in(items).facts.rounds == int(author == "person" and state == "done")
+
+
+def test_the_words_of_an_older_database_get_their_author() -> None:
+    database: Database = connect(
+        None, "CREATE TABLE work_told(item TEXT, n INTEGER, id TEXT, text TEXT, PRIMARY KEY(item, n))"
+    )
+    for row in ((NAME, 1, "lost-3", "lost"), (NAME, 2, "77", "use tabs")):
+        database.write("INSERT INTO work_told(item, n, id, text) VALUES(?,?,?,?)", row)
+    for _ in range(2):
+        words = ItemStore(database).words
+        assert [tuple(each) for each in words.left(NAME, "person")] == [(2, "use tabs")]
+        assert [tuple(each) for each in words.left(NAME, "system")] == [(1, "lost")]
+        assert words.unheard(NAME, 0) == {"77"}
+
+
+def test_a_column_that_is_there_is_not_added_again() -> None:
+    database = connect(None, "CREATE TABLE t(a TEXT)")
+    for _ in range(2):
+        add_column(database, "t", "b", "INTEGER NOT NULL DEFAULT 7")
+    database.write("INSERT INTO t(a) VALUES('x')")
+    assert database.first("SELECT b FROM t")[0] == 7
+
+
+def test_the_intents_of_an_older_database_know_what_was_sent() -> None:
+    database = connect(
+        None,
+        "CREATE TABLE work_intents(item TEXT, operation TEXT, n INTEGER, intent TEXT, status TEXT, reference TEXT,"
+        " error TEXT, PRIMARY KEY(item, operation))",
+    )
+    text = PostComment(text="x").model_dump_json()
+    for number, status in enumerate(("sent", "wanted"), 1):
+        database.write(
+            "INSERT INTO work_intents VALUES(?,?,?,?,?,'','')", (NAME, status, number, text, status)
+        )
+    intents = IntentStore(database, ItemStore(database))
+    assert {each.operation: each.sent for each in intents.open(NAME)} == {"sent": True, "wanted": False}
+
+
+def test_a_note_of_the_same_id_is_left_once() -> None:
+    items, _ = items_with("waiting")
+    for _ in range(2):
+        items.words.leave(NAME, "lost", "lost-1", "system")
+    assert len(items.words.left(NAME, "system")) == 1
+
+
+async def test_a_note_does_not_answer_the_question_that_waits(tmp_path: Path) -> None:
+    """A23.3: the answer is the person's, whatever the machine noted before it; the run is told both."""
+    ask = {"text": "?", "calls": [{"tool": "user/ask", "args": {"question": "Tabs?"}}]}
+    async with desk(tmp_path, ask, {"text": "one"}, {"text": "two"}) as shop:
+        claim = shop.claim()
+        await shop.work(claim)
+        assert shop.record.facts.question
+        shop.items.words.leave(ITEM, "The work tree was lost.", "lost-1", "system")
+        shop.items.words.leave(ITEM, "Tabs, please.", "1")
+        assert (await shop.work(claim)).status == "completed"
+        chunks = shop.app.journal.chunks(shop.record.shown.session_id)
+        answers = [chunk.event.text for chunk in chunks if isinstance(chunk.event, InputGiven)]
+        assert answers == ["Tabs, please."]
