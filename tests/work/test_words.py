@@ -55,6 +55,7 @@ async def heard(items: ItemStore) -> str:
 @pytest.mark.parametrize("state", ["waiting", "done"])
 @pytest.mark.parametrize("author", ["system", "person"])
 async def test_only_a_person_has_an_item_worked_on(state: str, author: Author) -> None:
+    """B23.3"""
     items, _ = items_with(state)
     items.words.leave(NAME, "The work tree was lost.", "1", author)
     assert await heard(items) == ("queued" if author == "person" else state)
@@ -62,6 +63,7 @@ async def test_only_a_person_has_an_item_worked_on(state: str, author: Author) -
 
 
 def test_the_words_of_an_older_database_get_their_author() -> None:
+    """B23.3"""
     database: Database = connect(
         None, "CREATE TABLE work_told(item TEXT, n INTEGER, id TEXT, text TEXT, PRIMARY KEY(item, n))"
     )
@@ -83,6 +85,7 @@ def test_a_column_that_is_there_is_not_added_again() -> None:
 
 
 def test_the_intents_of_an_older_database_know_what_was_sent() -> None:
+    """B23.4"""
     database = connect(
         None,
         "CREATE TABLE work_intents(item TEXT, operation TEXT, n INTEGER, intent TEXT, status TEXT, reference TEXT,"
@@ -105,7 +108,7 @@ def test_a_note_of_the_same_id_is_left_once() -> None:
 
 
 async def test_a_note_does_not_answer_the_question_that_waits(tmp_path: Path) -> None:
-    """A23.3: the answer is the person's, whatever the machine noted before it; the run is told both."""
+    """B23.3: the answer is the person's, whatever the machine noted before it; the run is told both."""
     ask = {"text": "?", "calls": [{"tool": "user/ask", "args": {"question": "Tabs?"}}]}
     async with desk(tmp_path, ask, {"text": "one"}, {"text": "two"}) as shop:
         claim = shop.claim()

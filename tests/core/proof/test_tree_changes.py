@@ -13,6 +13,7 @@ RAW = ":100644 100644 aaaaaaa bbbbbbb"
 
 
 def test_each_path_has_its_kind_and_its_lines() -> None:
+    """B23.2"""
     listing = (
         f"{RAW} M\0a.py\0:000000 100644 0000000 ccccccc A\0new\tname\0:100644 000000 ddddddd 0000000 D\0old\0"
         f"{RAW} T\0link\0" + "2\t1\ta.py\0" + "3\t0\tnew\tname\0" + "0\t4\told\0" + "-\t-\tlink\0"
@@ -49,6 +50,7 @@ def test_unfinished_lines_are_those_of_the_hunks(lines: list[str], found: int) -
 
 
 def test_a_line_that_looks_like_a_header_does_not_change_the_path() -> None:
+    """B23.2"""
     patch = (
         "--- a/one.lua\n+++ b/one.lua\n@@ -1,2 +1,2 @@\n--- a/b\n-x\n+++ b/c\n+raise NotImplementedError\n"
     )
@@ -57,6 +59,7 @@ def test_a_line_that_looks_like_a_header_does_not_change_the_path() -> None:
 
 
 def test_created_and_deleted_files_are_named_by_the_side_that_exists() -> None:
+    """B23.2"""
     patch = "--- /dev/null\n+++ b/new.py\n@@ -0,0 +1 @@\n+# TODO a\n--- a/old.py\n+++ /dev/null\n@@ -1 +0,0 @@\n-# TODO b\n"
     assert parse_tree_changes("", patch).leftovers == (
         Leftover("new.py", "# TODO a", 1),
@@ -70,6 +73,7 @@ def test_a_quoted_name_is_read() -> None:
 
 
 def test_the_tree_replaces_the_record() -> None:
+    """B23.2"""
     done = Evidence(
         files=(FileStat(path="gone.py", kind="edit"),), leftovers=(Leftover("gone.py", "# TODO", 1),)
     )

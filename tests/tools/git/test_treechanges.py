@@ -23,7 +23,7 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 
 
 async def test_every_change_of_the_tree_counts_committed_or_not(bench: Bench) -> None:
-    """A23.2: whoever made it, and the tree with its index stays as it is."""
+    """B23.2: whoever made it, and the tree with its index stays as it is."""
     tree = await bench.tree()
     (tree.place / "committed.py").write_text("# TODO: later\n")
     await kept(tree)

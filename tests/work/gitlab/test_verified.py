@@ -100,7 +100,7 @@ def ran(command: str) -> Line:
 async def test_what_a_command_changed_is_looked_at_and_listed(
     gitlab_forge: GitLabYard, tmp_path: Path
 ) -> None:
-    """A23.2: the record has no edit; the tree has one. The unfinished line is seen, and the request lists the files."""
+    """B23.2: the record has no edit; the tree has one. The unfinished line is seen, and the request lists the files."""
     async with shop_of(gitlab_forge, tmp_path) as shop:
         shop.script(
             ran("sed -i 's/return a - b/raise NotImplementedError/' calc.py && touch made.txt"),
