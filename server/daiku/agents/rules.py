@@ -1,11 +1,13 @@
-"""Rules files of a project: at the roots for the system prompt, below them when work gets there."""
+"""Rules files of a project: at and above the roots for the system prompt, below them when work gets there."""
 
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from daiku.core.text.truncate import truncate_middle
 from daiku.domain.base import Frozen
 from daiku.domain.held import RulesText
+from daiku.workspace.repository import GitPlaces, git_places, may_be_repository
 
 RULES_FILES = ("AGENTS.md", ".github/copilot-instructions.md", "CLAUDE.md")
 NESTED_FILES = ("AGENTS.md", "CLAUDE.md")
@@ -21,18 +23,32 @@ class RulesFile(Frozen):
 
 
 def read_rules(roots: tuple[Path, ...]) -> tuple[RulesFile, ...]:
-    """The rules files at the roots, verbatim; unreadable ones and links that leave are left out. One
-    that says the same as another of its root is there once."""
+    """Return the rules files at the roots and above them up to the top of the repository, the farthest first.
+
+    Unreadable files and links out of their folder are left out; of equal texts of one root only the first is kept.
+    """
     found: list[RulesFile] = []
     for root in roots:
-        said: set[str] = set()
-        for name in RULES_FILES:
-            path = f"{root.name}/{name}" if len(roots) > 1 else name
-            text = _text(root / name, root, path)
-            if text is not None and text not in said:
-                said.add(text)
-                found.append(RulesFile(path=path, text=text))
+        texts: set[str] = set()
+        for folder in (*reversed(_folders_above(root)), root):
+            for name in RULES_FILES:
+                path = os.path.relpath(folder / name, root).replace(os.sep, "/")
+                path = f"{root.name}/{path}" if len(roots) > 1 else path
+                text = _text(folder / name, folder, path)
+                if text is not None and text not in texts:
+                    texts.add(text)
+                    found.append(RulesFile(path=path, text=text))
     return tuple(found)
+
+
+def _folders_above(root: Path) -> list[Path]:
+    """Return the folders above `root` that belong to its repository, the nearest first."""
+    if not may_be_repository(root):
+        return []
+    places = git_places(root, (root,), objects=False)
+    if not isinstance(places, GitPlaces):
+        return []
+    return [folder for folder in root.resolve().parents if folder.is_relative_to(places.top)]
 
 
 def rules_of(roots: tuple[Path, ...]) -> tuple[str, ...]:

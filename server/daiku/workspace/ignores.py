@@ -1,34 +1,106 @@
-"""What git ignores, and what .daikuignore closes to the agent, nested, re-read when they change."""
+"""Ignore rules: what git ignores, and what .daikuignore closes to the agent; files are read again when they change."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+import re
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import TypeAlias
 
+import re2
 from pathspec import GitIgnoreSpec
 
 from daiku.core.protected.paths import holds_secrets
 from daiku.dataclass import dataclass, field
+from daiku.workspace.repository import GitPlaces, git_places
 
 _CLOSING = ".daikuignore"
 _ALWAYS = frozenset({".git", ".hg", ".svn"})
 _LARGEST = 1_000_000
+_LONGEST = 1_000
+"""Characters of the longest pattern that is read; a longer one matches nothing, as no path is that long."""
+_GROUP = 200
+"""Patterns that are compiled together: RE2 limits the memory of one set."""
 
+_SECTION = re.compile(r"^\s*\[\s*(?P<name>[\w.-]+)\s*\]")
+_EXCLUDES = re.compile(r"(?:^|\])\s*excludesfile\s*=\s*(?P<value>[^#;]*)", re.IGNORECASE)
 
-Rules = tuple[Path, GitIgnoreSpec]
-"""A folder and what its ignore files say."""
+Specs: TypeAlias = tuple[GitIgnoreSpec, ...]
+"""The patterns of one ignore file in groups, in the order of its lines."""
+Rules: TypeAlias = tuple[Path, Specs]
+"""A folder and the patterns of its ignore files."""
 
 
 def hides(rules: list[Rules], path: Path, *, folder: bool) -> bool:
-    """Return whether `rules` (nearest first) ignore `path`; the first rule that matches decides."""
+    """Return True if `rules` (nearest first) ignore `path`; the first rule that matches decides."""
     if path.name in _ALWAYS:
         return True
-    for above, spec in rules:
-        name = path.relative_to(above).as_posix() + ("/" if folder else "")
-        include = spec.check_file(name).include
-        if include is not None:
-            return include
+    for above, specs in rules:
+        name = _encodable(path.relative_to(above).as_posix()) + ("/" if folder else "")
+        for spec in reversed(specs):
+            include = spec.check_file(name).include
+            if include is not None:
+                return include
     return False
+
+
+def compile_patterns(lines: Sequence[str]) -> Specs:
+    """Compile gitignore patterns for RE2, which matches in linear time. An invalid one matches nothing, as in git."""
+    kept = [_encodable(line) for line in lines if len(line) <= _LONGEST]
+    groups = (kept[start : start + _GROUP] for start in range(0, len(kept), _GROUP))
+    return tuple(spec for group in groups for spec in _compile_group(group))
+
+
+def _compile_group(lines: list[str]) -> Iterator[GitIgnoreSpec]:
+    try:
+        with warnings.catch_warnings():  # Python's own parser, which pathspec asks too, warns of odd sets
+            warnings.simplefilter("ignore", FutureWarning)
+            spec = GitIgnoreSpec.from_lines(lines, backend="re2")
+    except (ValueError, re.error, re2.error):  # pyright: ignore[reportUnknownMemberType]  # re2 has no types
+        if len(lines) > 1:
+            middle = len(lines) // 2
+            yield from _compile_group(lines[:middle])
+            yield from _compile_group(lines[middle:])
+    else:
+        yield spec
+
+
+def _encodable(name: str) -> str:
+    """Replace bytes of a name that are not UTF-8, which RE2 cannot read."""
+    return name if name.isascii() else name.encode("utf-8", "replace").decode()
+
+
+@dataclass(frozen=True, slots=True)
+class Repository:
+    """The top of the repository around a folder, and its exclude files outside the tree."""
+
+    top: Path
+    exclude_files: tuple[Path, ...]
+
+
+def find_repository(root: Path, environ: Mapping[str, str]) -> Repository | None:
+    """Return the repository around `root` if it belongs to it; None otherwise."""
+    places = git_places(root, (root,), objects=False)
+    if not isinstance(places, GitPlaces) or not root.is_relative_to(places.top):
+        return None
+    return Repository(places.top, (_find_user_excludes(places, environ), places.common / "info" / "exclude"))
+
+
+def _find_user_excludes(places: GitPlaces, environ: Mapping[str, str]) -> Path:
+    """Return the file of `core.excludesFile`, or git's default for it."""
+    home = Path(environ.get("HOME") or Path.home())
+    folder = Path(environ.get("XDG_CONFIG_HOME") or home / ".config") / "git"
+    for settings in (places.common / "config", home / ".gitconfig", folder / "config"):
+        section = ""
+        for line in _lines(settings, links=True):
+            if head := _SECTION.match(line):
+                section = head["name"].lower()
+            if section == "core" and (found := _EXCLUDES.search(line)):
+                named = found["value"].strip().strip('"')
+                return home / named[2:] if named.startswith("~/") else places.top / named
+    return folder / "ignore"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +111,10 @@ class IgnoreFiles:
     root: Path
     names: tuple[str, ...]
     steady: bool = False
-    _cache: dict[Path, tuple[tuple[int, ...], GitIgnoreSpec | None]] = field(
-        default_factory=dict[Path, tuple[tuple[int, ...], GitIgnoreSpec | None]]
+    repository: Repository | None = None
+    """The repository around the root, whose ignore files above the root and outside the tree count too."""
+    _cache: dict[tuple[Path, ...], tuple[tuple[int, ...], Specs]] = field(
+        default_factory=dict[tuple[Path, ...], tuple[tuple[int, ...], Specs]]
     )
     _folders: dict[Path, bool] = field(default_factory=dict[Path, bool])
 
@@ -66,31 +140,44 @@ class IgnoreFiles:
         return False
 
     def rules(self, folder: Path) -> list[Rules]:
-        """The rules that count for what is in `folder`, the nearest first."""
+        """Return the rules that count for what is in `folder`, the nearest first."""
         found: list[Rules] = []
         for above in (folder, *folder.parents):
-            if (spec := self._spec(above)) is not None:
-                found.append((above, spec))
+            if specs := self._specs(tuple(above / name for name in self.names)):
+                found.append((above, specs))
             if above == self.root:
                 break
-        return found
+        return found + self._rules_above()
 
-    def _spec(self, folder: Path) -> GitIgnoreSpec | None:
-        if self.steady and folder in self._cache:
-            return self._cache[folder][1]
-        times = tuple(_time(folder / name) for name in self.names)
-        known = self._cache.get(folder)
+    def _rules_above(self) -> list[Rules]:
+        """Return the rules of the repository above the root; none if they ignore the root itself, which was opened."""
+        if self.repository is None:
+            return []
+        top = self.repository.top
+        folders = [folder for folder in self.root.parents if folder.is_relative_to(top)]
+        files = [(folder, tuple(folder / name for name in self.names)) for folder in folders]
+        if ".gitignore" in self.names:
+            files.append((top, self.repository.exclude_files))
+        rules = [(folder, specs) for folder, names in files if (specs := self._specs(names))]
+        if rules and any(
+            hides([rule for rule in rules if rule[0] in folder.parents], folder, folder=True)
+            for folder in (self.root, *folders[:-1])
+            if folder != top
+        ):
+            return []
+        return rules
+
+    def _specs(self, files: tuple[Path, ...]) -> Specs:
+        if self.steady and files in self._cache:
+            return self._cache[files][1]
+        times = tuple(_time(file) for file in files)
+        known = self._cache.get(files)
         if known is not None and known[0] == times:
             return known[1]
-        lines = [
-            line
-            for name, time in zip(self.names, times, strict=True)
-            if time
-            for line in _lines(folder / name)
-        ]
-        spec = GitIgnoreSpec.from_lines(lines) if lines else None
-        self._cache[folder] = (times, spec)
-        return spec
+        lines = [line for file, time in zip(files, times, strict=True) if time for line in _lines(file)]
+        specs = compile_patterns(lines)
+        self._cache[files] = (times, specs)
+        return specs
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,8 +191,10 @@ class Ignores:
     def of(cls, root: Path, *, steady: bool = False) -> Ignores:
         """The ignore files below `root`. A .daikuignore also counts among those that git reads, after them:
         what it takes back (`!name`) is listed."""
+        repository = find_repository(root, os.environ)
         return cls(
-            IgnoreFiles(root, (_CLOSING,), steady), IgnoreFiles(root, (".gitignore", _CLOSING), steady)
+            IgnoreFiles(root, (_CLOSING,), steady, repository),
+            IgnoreFiles(root, (".gitignore", _CLOSING), steady, repository),
         )
 
     def hidden(self, path: Path, name: str) -> bool:
@@ -134,9 +223,9 @@ def _time(path: Path) -> int:
         return 0
 
 
-def _lines(path: Path) -> Iterator[str]:
+def _lines(path: Path, *, links: bool = False) -> Iterator[str]:
     try:
-        if path.is_symlink() or not path.is_file() or path.stat().st_size > _LARGEST:
+        if (path.is_symlink() and not links) or not path.is_file() or path.stat().st_size > _LARGEST:
             return
         yield from path.read_text("utf-8", errors="replace").splitlines()
     except OSError:
