@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+os.environ["LC_ALL"] = "C.UTF-8"  # the help of commands is in the language of the terminal
 sys.path[:0] = [str(ROOT / "server"), str(ROOT / ".dev")]
 
 from codemap import with_rooms, with_section  # noqa: E402  # the paths above come first
 from contract import contract  # noqa: E402  # likewise
 from manifest import manifest, provided  # noqa: E402  # likewise
-from tables import providers, tables  # noqa: E402  # likewise
+from tables import commands, providers, tables  # noqa: E402  # likewise
 from words import file_of, languages, manifest_words, panel_words  # noqa: E402  # likewise
 
 from daiku.lsp.requests.methods import METHODS  # noqa: E402  # likewise
@@ -37,7 +39,9 @@ def targets() -> dict[Path, str]:
         **{EXTENSION / "l10n" / file_of("bundle.l10n", each): panel_words(each) for each in languages()},
         PACKAGE / "lsp" / "methodnames.py": f'"""{NAMES}"""\n\nMETHODS = (\n{names})\n',
         ROOT / "README.md": with_section(
-            (ROOT / "README.md").read_text(encoding="utf-8"), "providers", providers()
+            with_section((ROOT / "README.md").read_text(encoding="utf-8"), "providers", providers()),
+            "commands",
+            commands(),
         ),
         README: with_rooms(README.read_text(encoding="utf-8"), PACKAGE),
     }

@@ -6,9 +6,11 @@ import json
 import re
 from collections.abc import Iterator
 
+import click
 from pydantic.alias_generators import to_camel
 
 from daiku.agents.table import ALL_AGENTS
+from daiku.cli.main import cli
 from daiku.domain.events import EVENTS
 from daiku.domain.labels import Label, Line, LineEvent
 from daiku.llm.table import PROVIDERS
@@ -80,6 +82,42 @@ def providers() -> str:
         if entry.needs != "script"
     ]
     return "\n".join(["| what | how |", "|---|---|", *rows])
+
+
+def commands() -> str:
+    """The README's table of the commands, from the command tree."""
+    rows = [
+        f"| {_usage(path, command)} | {command.help} |" for path, command in command_tree() if len(path) == 1
+    ]
+    return "\n".join(["| command | what it does |", "|---|---|", *rows])
+
+
+def command_tree() -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Every command and subcommand with its path, groups first."""
+    context = click.Context(cli)
+    for name in cli.list_commands(context):
+        command = cli.get_command(context, name)
+        if command is not None:
+            yield from _below((name,), command)
+
+
+def _below(path: tuple[str, ...], command: click.Command) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    yield path, command
+    for name, inner in command.commands.items() if isinstance(command, click.Group) else ():
+        yield from _below((*path, name), inner)
+
+
+def _usage(path: tuple[str, ...], command: click.Command) -> str:
+    """How a command is written: its name, its arguments and its subcommands."""
+    arguments = [
+        each.make_metavar(click.Context(command))
+        for each in command.params
+        if isinstance(each, click.Argument)
+    ]
+    inner = list(command.commands) if isinstance(command, click.Group) else []
+    forms = [" ".join(arguments)] if arguments or not inner else []
+    forms += ["\\|".join(inner)] if inner else []
+    return ", ".join(f"`{' '.join(('daiku', *path, form)).rstrip()}`" for form in forms)
 
 
 def labels(language: str) -> dict[str, str]:

@@ -867,6 +867,12 @@ export interface Plan {
   droppedChecks: string[];
 }
 
+/** The person deleted a plan: it is in no list any more, and no run of the session knows it. */
+export interface PlanDeleted {
+  planId: string;
+  name: string;
+}
+
 export interface PlanEvent {
   plan: Plan;
 }
@@ -1820,6 +1826,7 @@ export type Chunk =
   | (Envelope & { type: "input_asked"; data: InputAsked })
   | (Envelope & { type: "input_given"; data: InputGiven })
   | (Envelope & { type: "plan"; data: PlanEvent })
+  | (Envelope & { type: "plan_deleted"; data: PlanDeleted })
   | (Envelope & { type: "edit"; data: Edit })
   | (Envelope & { type: "checkpoint"; data: CheckpointEvent })
   | (Envelope & { type: "review"; data: Review })
@@ -1854,6 +1861,7 @@ export const CHUNK_TYPES: ReadonlySet<ChunkType> = new Set([
   "input_asked",
   "input_given",
   "plan",
+  "plan_deleted",
   "edit",
   "checkpoint",
   "review",

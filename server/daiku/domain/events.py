@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 from daiku.domain.base import JsonObject, Localizable, Wire
 from daiku.domain.errors import Failure
 from daiku.domain.held import Bullet, Compacted, Lesson, Pruned, Recalled, Reflected, RulesText, Todo
-from daiku.domain.labels import Aside, LineEvent
+from daiku.domain.labels import Aside, Label, Line, LineEvent
 from daiku.domain.messages import Image, Usage
 from daiku.domain.runs import ContextItem, EnvironmentFact, Mode, RunLimits, TerminalStatus, UnverifiedReason
 from daiku.domain.tools import Outcome, ToolCall, ToolImage, with_outcome
@@ -242,6 +242,15 @@ class PlanEvent(Wire):
     plan: Plan
 
 
+class PlanDeleted(LineEvent):
+    """The person deleted a plan: it is in no list any more, and no run of the session knows it."""
+
+    type: ClassVar[str] = "plan_deleted"
+    line: ClassVar[Line | None] = Line("trash", Label("Plan deleted: {name}", "計画を削除しました: {name}"))
+    plan_id: str
+    name: str
+
+
 class Edit(Wire):
     type: ClassVar[str] = "edit"
     files: tuple[FileStat, ...]
@@ -286,6 +295,7 @@ Event: TypeAlias = (
     | InputAsked
     | InputGiven
     | PlanEvent
+    | PlanDeleted
     | Edit
     | CheckpointEvent
     | Review

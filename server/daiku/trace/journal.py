@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from daiku.domain.base import long_id
 from daiku.domain.chunks import Chunk, iso_now
 from daiku.domain.errors import DaikuError, Failure, UsageError
-from daiku.domain.events import PlanEvent
+from daiku.domain.events import PlanDeleted, PlanEvent
 from daiku.domain.work.plans import Plan
 from daiku.store.lock import Lock
 from daiku.store.opening import Place, check_in_place, locks_of, open_tables, recovery_notice, report_damage
@@ -197,17 +197,37 @@ class Journal:
         session, run, _ = self._plan(plan)
         return session, run
 
+    def list_plans(self, workspace: str) -> tuple[Plan, ...]:
+        """The plans of a workspace that were not deleted, each as it stands, the last changed first."""
+        rows = self._db.query(
+            "SELECT c.type, c.data FROM chunks c JOIN sessions s ON s.id = c.session"
+            " WHERE s.workspace = ? AND c.type IN ('plan', 'plan_deleted') ORDER BY c.time DESC, c.seq DESC",
+            (workspace,),
+        )
+        newest: dict[str, Plan | None] = {}
+        for type_, data in rows:
+            match event_of(type_, data):
+                case PlanEvent(plan=plan):
+                    newest.setdefault(plan.plan_id, plan)
+                case PlanDeleted(plan_id=plan_id):
+                    newest.setdefault(plan_id, None)
+                case _:
+                    pass
+        return tuple(plan for plan in newest.values() if plan is not None)
+
     def _plan(self, plan: str) -> tuple[str, str, Plan]:
         rows = self._db.query(
-            "SELECT session, run, data FROM chunks WHERE type = 'plan' AND instr(data, ?) > 0"
-            " ORDER BY time DESC, seq DESC",
+            "SELECT session, run, type, data FROM chunks WHERE type IN ('plan', 'plan_deleted')"
+            " AND instr(data, ?) > 0 ORDER BY time DESC, seq DESC",
             (f'"planId":"{plan}"',),
         )
-        for session, run, data in rows:
-            event = event_of("plan", data)
+        for session, run, type_, data in rows:
+            event = event_of(type_, data)
             if isinstance(event, PlanEvent) and event.plan.plan_id == plan:
                 return session, run, event.plan
-        raise unknown("journal.no_plan", plan)
+            if isinstance(event, PlanDeleted):
+                break
+        raise unknown("journal.no_plan", plan, hint="plan.see_list")
 
     def writer(self, session: str) -> SessionWriter:
         """The one writer of `session` in this process."""

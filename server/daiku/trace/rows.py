@@ -131,8 +131,6 @@ def sessions_with_changes(db: Database, workspace: str) -> dict[str, int]:
     return dict(db.query(_IN, (workspace,)))
 
 
-def unknown(key: str, name: str) -> UsageError:
+def unknown(key: str, name: str, hint: str = "journal.list_sessions") -> UsageError:
     """There is no session, run or plan of this name."""
-    return UsageError(
-        Failure(kind="not_found", message=text(key, name=repr(name)), hint=text("journal.list_sessions"))
-    )
+    return UsageError(Failure(kind="not_found", message=text(key, name=repr(name)), hint=text(hint)))

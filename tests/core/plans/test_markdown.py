@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.plans.markdown import approval_text, read_plan_text, to_markdown
+from daiku.core.plans.markdown import approval_text, read_plan_text, revise_plan, to_markdown
 from daiku.domain.errors import ToolValidationError, UsageError
 from daiku.domain.work.plans import Plan, Step, WorkStatus
 
@@ -64,6 +64,22 @@ def test_a_plan_written_as_a_checklist_is_read_back_as_it_was(plan: Plan) -> Non
     again = read_plan_text(text)
     assert facts(again) == facts(plan)
     assert facts(read_plan_text(to_markdown(again))) == facts(plan)
+
+
+@given(plans(), st.data())
+def test_an_edited_checklist_keeps_the_ids_and_the_order_of_its_steps(
+    plan: Plan, data: st.DataObject
+) -> None:
+    assert revise_plan(plan, to_markdown(plan)) == plan
+    gone = data.draw(st.sampled_from(plan.steps))
+    kept = tuple(
+        s.model_copy(update={"depends_on": tuple(d for d in s.depends_on if d != gone.step_id)})
+        for s in plan.steps
+        if s is not gone
+    )
+    if kept:
+        fewer = plan.model_copy(update={"steps": kept})
+        assert revise_plan(plan, to_markdown(fewer)) == fewer
 
 
 def test_what_a_checklist_looks_like() -> None:

@@ -103,6 +103,7 @@ export const AGENT_LABELS: Readonly<Record<string, string>> = {
 export const EVENT_LINES = {
   agent_start: null,
   agent_end: null,
+  plan_deleted: { icon: "trash", text: "Plan deleted: {name}" },
   bullet: { icon: "lightbulb", text: "Learnt: {content}", cases: [
       { field: "change", value: "proposed", text: "Waits for your review in the view Playbook: {content}" },
     ] },

@@ -1,8 +1,9 @@
-"""`daiku run`, `plan`, `research`, `code`, `exec`, `resume`: one run, then an exit code."""
+"""`daiku run`, `research`, `code`, `exec`, `resume`: one run, then an exit code."""
 
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import click
@@ -11,6 +12,7 @@ from daiku.cli.app_setup import folder_of, open_app
 from daiku.cli.drive import RunMode, drive
 from daiku.cli.main import usage
 from daiku.cli.options import RunOptions, prompt_text, run_options
+from daiku.dataclass import replace
 from daiku.domain.runs import RunResult
 from daiku.sdk.fronts import App, Listener, RunRequest
 from daiku.texts.terminal import say
@@ -21,36 +23,28 @@ from daiku.texts.terminal import say
 @run_options
 def run(prompt: tuple[str, ...], **options: Any) -> int:
     chosen = RunOptions(**options)
-    return _one(prompt_text(prompt), "coordinator", chosen, drafts=chosen.mode == "act")
-
-
-@click.command(help=say("help.plan"))
-@click.argument("goal", nargs=-1, required=True)
-@click.option("--work", is_flag=True, help=say("help.opt.work"))
-@run_options
-def plan(goal: tuple[str, ...], *, work: bool, **options: Any) -> int:
-    return _one(prompt_text(goal), "team" if work else "planner", RunOptions(**options))
+    return run_agent(prompt_text(prompt), "coordinator", chosen, drafts=chosen.mode == "act")
 
 
 @click.command(help=say("help.code"))
 @click.argument("text", nargs=-1, required=True)
 @run_options
 def code(text: tuple[str, ...], **options: Any) -> int:
-    return _one(prompt_text(text), "coder", RunOptions(**options))
+    return run_agent(prompt_text(text), "coder", RunOptions(**options))
 
 
 @click.command(help=say("help.research"))
 @click.argument("question", nargs=-1, required=True)
 @run_options
 def research(question: tuple[str, ...], **options: Any) -> int:
-    return _one(prompt_text(question), "researcher", RunOptions(**options))
+    return run_agent(prompt_text(question), "researcher", RunOptions(**options))
 
 
 @click.command("exec", help=say("help.exec"))
 @click.argument("text", nargs=-1, required=True)
 @run_options
 def exec_(text: tuple[str, ...], **options: Any) -> int:
-    return _one(prompt_text(text), "runner", RunOptions(**options))
+    return run_agent(prompt_text(text), "runner", RunOptions(**options))
 
 
 @click.command(help=say("help.resume"))
@@ -74,7 +68,27 @@ def resume(run_id: str, **options: Any) -> int:
     return asyncio.run(work())
 
 
-def _one(text: str, agent: str, options: RunOptions, *, drafts: bool = False) -> int:
+RequestFor = Callable[[App], Awaitable[tuple[RunRequest, str]]]
+"""Builds a request, and names the session that it belongs to (empty: a new one)."""
+AfterPlan = Callable[[App, str], None]
+"""What is shown after a run that made the plan with this id."""
+
+
+def run_agent(
+    text: str, agent: str, options: RunOptions, *, drafts: bool = False, then: AfterPlan | None = None
+) -> int:
+    """Run `agent` once on `text`; the exit code. Raises UsageError."""
+
+    async def request(_app: App) -> tuple[RunRequest, str]:
+        return RunRequest(text=text, agent=agent), ""
+
+    return start_request(request, options, drafts=drafts, then=then)
+
+
+def start_request(
+    request: RequestFor, options: RunOptions, *, drafts: bool = False, then: AfterPlan | None = None
+) -> int:
+    """Run a request with the options of the command line; the exit code. Raises UsageError."""
     folder = folder_of(options.folder)
     approvals = options.approvals()
     how = RunMode(approvals, options.attended, as_json=options.as_json, drafts=drafts)
@@ -86,20 +100,23 @@ def _one(text: str, agent: str, options: RunOptions, *, drafts: bool = False) ->
             session = last_session(app) if options.last else options.session
             if session:
                 app.journal.get_session(session)
-            request = RunRequest(
-                text=text,
-                session=session,
+            wanted, own = await request(app)
+            asked = replace(
+                wanted,
+                session=session or own or None,
                 mode=options.mode,
                 model=options.model,
-                agent=agent,
                 approvals=approvals,
                 attended=options.attended,
             )
 
             async def start(listen: Listener) -> RunResult:
-                return await app.runs.run(request, listen)
+                return await app.runs.run(asked, listen)
 
-            return (await drive(app, start, how))[0]
+            code, result = await drive(app, start, how)
+            if then is not None and result.plan is not None:
+                then(app, result.plan.plan_id)
+            return code
 
     return asyncio.run(work())
 

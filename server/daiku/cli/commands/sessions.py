@@ -72,7 +72,7 @@ def sessions(ctx: click.Context) -> None:
 @click.option("--json", "as_json", is_flag=True, help=say("help.opt.list_json"))
 def list_(query: str, limit: int, as_json: bool) -> None:  # click's flag
     out = terminal(sys.stdout)
-    with _journal() as journal:
+    with open_journal() as journal:
         found = journal.list_sessions(query, limit)
     if as_json:
         click.echo("[" + ",".join(s.model_dump_json(by_alias=True) for s in found) + "]")
@@ -87,7 +87,7 @@ def list_(query: str, limit: int, as_json: bool) -> None:  # click's flag
 @click.argument("session")
 def show(session: str) -> None:
     out = terminal(sys.stdout)
-    with _journal() as journal:
+    with open_journal() as journal:
         click.echo(session_line(journal.get_session(session), out))
         for chunk in journal.chunks(session):
             for line in chunk_lines(chunk.in_language(locale_of(os.environ)), out):
@@ -104,14 +104,14 @@ def show(session: str) -> None:
     show_default=True,
 )
 def export_(session: str, form: ExportFormat) -> None:
-    with _journal() as journal:
+    with open_journal() as journal:
         write_out(export(journal.get_session(session), journal.chunks(session), form, locale_of(os.environ)))
 
 
 @sessions.command("delete", help=say("help.sessions.delete"))
 @click.argument("session")
 def delete(session: str) -> None:
-    with _journal() as journal:
+    with open_journal() as journal:
         journal.delete_session(session)
     CheckpointStore(home(os.environ) / "checkpoints", DiskWorkspace(())).forget(session)
     TraceFiles(home(os.environ) / "traces").forget(session)
@@ -128,7 +128,7 @@ sessions.add_command(undo)
 @click.argument("session")
 @click.option("--json", "as_json", is_flag=True, help=say("help.opt.list_json"))
 def replay(session: str, as_json: bool) -> int:  # click's flag
-    with _journal() as journal:
+    with open_journal() as journal:
         chunks = journal.chunks(session)
     found = asyncio.run(replayed(chunks))
     if as_json:
@@ -161,13 +161,13 @@ def _tell_replayed(found: Replayed) -> None:
 @click.command("trace", help=say("help.trace"))
 @click.argument("session")
 def trace(session: str) -> None:
-    with _journal() as journal:
+    with open_journal() as journal:
         chunks = journal.chunks(session)
     write_out(as_jsonl(chunks))
 
 
 @contextmanager
-def _journal() -> Generator[Journal]:
+def open_journal() -> Generator[Journal]:
     """The journal alone: looking back needs no model and no tools."""
     loaded, state = settings_for(Path.cwd())
     tell_notices(loaded)

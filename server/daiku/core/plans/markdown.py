@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from pydantic import JsonValue
 
@@ -113,10 +113,11 @@ def read_plan_text(text: str) -> Plan:
     return shaped
 
 
-def from_markdown(text: str) -> Plan:
+def from_markdown(text: str, known: Collection[str] = ()) -> Plan:
     """A plan from a checklist, ours or another's: a heading, text before the items, items with what is
     indented below them. Steps of another's list wait for one another, one after the other, where it does
-    not say more. A draft where anything is left to do: nobody has approved of it here."""
+    not say more. A draft where anything is left to do: nobody has approved of it here. `known`: the ids of
+    steps that are kept where they are written; all other steps get new ones."""
     lines = text.splitlines()
     name = next((line.lstrip("#").strip() for line in lines if line.startswith("#")), "")
     pattern = _BARE_ITEM if any(_BARE_ITEM.match(line) for line in lines) else _PLAIN_ITEM
@@ -142,12 +143,46 @@ def from_markdown(text: str) -> Plan:
     given, statuses = _steps(items)
     steps = tuple(
         step.model_copy(update={"status": status})
-        for step, status in zip(link_steps(given), statuses, strict=True)
+        for step, status in zip(_keep_ids(link_steps(given), items, known), statuses, strict=True)
     )
     goal = goal or name
     plan = Plan(name=name or goal.split("\n", 1)[0][:NAME_LIMIT], goal=goal, summary=summary, steps=steps)
     done = update_status(plan).status == "completed"
     return plan.model_copy(update={"status": "completed"}) if done else plan
+
+
+def revise_plan(plan: Plan, text: str) -> Plan:
+    """Apply an edited checklist of `plan` to it: steps keep their ids, tasks and focus. Raises UsageError
+    where the text holds no step, ToolValidationError where steps depend on what is not there."""
+    known = {step.step_id: step for step in plan.steps}
+    edited = from_markdown(text, known)
+    if not edited.steps:
+        raise UsageError(_NO_STEP)
+    steps = tuple(
+        step.model_copy(update={"task_list": known[step.step_id].task_list})
+        if step.step_id in known
+        else step
+        for step in edited.steps
+    )
+    about = {"name": edited.name, "goal": edited.goal, "summary": edited.summary}
+    return plan.model_copy(update={**about, "steps": steps})
+
+
+def _keep_ids(
+    steps: Sequence[Step], items: Iterable[tuple[re.Match[str], list[str]]], known: Collection[str]
+) -> tuple[Step, ...]:
+    """Give each step the id that is written after its name, where it is one of `known`."""
+    ids: dict[str, str] = {}
+    for step, (found, _) in zip(steps, items, strict=True):
+        own = _ID.search(found["text"])
+        kept = own is not None and own[1] in known and own[1] not in ids.values()
+        ids[step.step_id] = own[1] if own is not None and kept else step.step_id
+    return tuple(
+        step.model_copy(
+            update={"step_id": ids[step.step_id], "depends_on": tuple(ids[each] for each in step.depends_on)}
+        )
+        for step in steps
+    )
 
 
 def _goal(lines: list[str]) -> tuple[str, str]:

@@ -46,6 +46,7 @@ from daiku.domain.events import (
     InputGiven,
     MessageEvent,
     Notice,
+    PlanDeleted,
     PlanEvent,
     Restored,
     Review,
@@ -82,6 +83,10 @@ def fold(events: Iterable[Event], start: State | None = None) -> State:
 def apply(state: State, event: Event) -> State:
     """The state after one more event. Total: every event is handled, none raises."""
     match event:
+        case PlanDeleted(plan_id=plan):
+            plans = tuple(each for each in state.plans.all if each.plan_id != plan)
+            last = state.plans.last if state.plans.last != plan else ""
+            return state._replace(plans=Plans(plans, last))
         case Aside():
             return state
         case MessageEvent():

@@ -8,8 +8,6 @@ from typing import Any
 from pydantic import BaseModel
 
 from daiku import api
-from daiku.core.plans.proposed import mark_own_checks, problems_of
-from daiku.core.plans.transitions import approve_plan, update_status
 from daiku.dataclass import dataclass
 from daiku.domain.base import Localizable, Wire
 from daiku.domain.chunks import Chunk
@@ -50,6 +48,7 @@ from daiku.lsp.wire.jsontext import model_json
 from daiku.lsp.wire.protocol import Handler
 from daiku.lsp.wire.refused import invalid
 from daiku.sdk.offers import agents_of, delete_session, models_of, tools_of
+from daiku.sdk.plans import InvalidPlan, approve_draft, save_plan
 from daiku.sdk.work_items import only_here
 from daiku.trace.transcript import export
 
@@ -139,17 +138,16 @@ async def plan_update(c: ClientConnection, p: api.PlanUpdateParams) -> BaseModel
     before = app.journal.get_plan(p.plan_id)
     given = {name: getattr(p, name) for name in p.model_fields_set - {"plan_id"}}
     given = {name: value for name, value in given.items() if value is not None}
-    changed = mark_own_checks(before, before.model_copy(update=given))
-    if problems := problems_of(changed):
-        raise invalid(problems)
-    return await app.runs.change_plan(changed if changed.status == "draft" else update_status(changed))
+    try:
+        return await save_plan(app, before, before.model_copy(update=given))
+    except InvalidPlan as wrong:
+        raise invalid(wrong.problems) from wrong
 
 
 async def plan_approve(c: ClientConnection, p: api.PlanRef) -> BaseModel:
     """The plan, approved where it was a draft; what was approved before stays as it is."""
     app = await c.app()
-    plan = app.journal.get_plan(p.plan_id)
-    return plan if plan.status != "draft" else await app.runs.change_plan(approve_plan(plan))
+    return await approve_draft(app, app.journal.get_plan(p.plan_id))
 
 
 async def checkpoint_list(c: ClientConnection, p: api.SessionRef) -> BaseModel:

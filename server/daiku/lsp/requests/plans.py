@@ -7,9 +7,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from daiku import api
-from daiku.agents.coding.planner import planner_request
 from daiku.core.plans.markdown import read_plan_text, to_markdown
-from daiku.core.plans.transitions import approve_plan
 from daiku.core.state.fold import apply
 from daiku.core.state.state import State
 from daiku.core.team.moves import plan_of
@@ -17,12 +15,11 @@ from daiku.core.team.report import final_report
 from daiku.dataclass import dataclass, field
 from daiku.domain.chunks import Chunk
 from daiku.domain.runs import RunResult
-from daiku.domain.work.handovers import Brief
 from daiku.domain.work.plans import in_full
 from daiku.lsp.connection import ClientConnection
 from daiku.lsp.requests.run_requests import start
 from daiku.lsp.wire.refused import invalid
-from daiku.sdk.fronts import RunRequest
+from daiku.sdk.plans import work_request
 
 
 @dataclass(slots=True)
@@ -43,16 +40,12 @@ async def plan_run(c: ClientConnection, p: api.PlanRunParams) -> RunResult:
     """Let the team work a plan. Whoever asks for it approves of it."""
     app = await c.app()
     plan = app.journal.get_plan(p.plan_id)
-    if plan.status == "draft":
-        plan = await app.runs.change_plan(approve_plan(plan))
-    if p.session_id is None:
-        p = p.model_copy(update={"session_id": app.journal.session_of_plan(plan.plan_id)[0]})
     if p.step_id and all(step.step_id != p.step_id for step in plan.steps):
         raise invalid([f"stepId: the plan has no step {p.step_id!r}"])
+    request, session = await work_request(app, plan, p.step_id or "")
+    if p.session_id is None:
+        p = p.model_copy(update={"session_id": session})
     followed = TeamRunListener()
-    asked = planner_request(plan, app.journal.chunks(app.journal.session_of_plan(plan.plan_id)[0]))
-    brief = Brief(request=asked, plan=plan, step_id=p.step_id or "")
-    request = RunRequest(asked, agent="team", brief=brief)
     result = await start(c, p, request, followed.hear)
     now = plan_of(followed.state) or app.journal.get_plan(plan.plan_id)
     fields: dict[str, Any] = {name: getattr(result, name) for name in RunResult.model_fields}
