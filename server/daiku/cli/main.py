@@ -23,7 +23,7 @@ from daiku.version import __version__
 COMMANDS = {
     "run": "daiku.cli.commands.run:run",
     "chat": "daiku.cli.commands.chat:chat",
-    "plan": "daiku.cli.commands.plan:plan",
+    "plan": "daiku.cli.commands.plans.plan:plan",
     "research": "daiku.cli.commands.run:research",
     "code": "daiku.cli.commands.run:code",
     "document": "daiku.cli.commands.document:document",
@@ -32,7 +32,7 @@ COMMANDS = {
     "eval": "daiku.cli.commands.eval:eval_",
     "resume": "daiku.cli.commands.run:resume",
     "sessions": "daiku.cli.commands.sessions:sessions",
-    "report": "daiku.cli.commands.report:report",
+    "report": "daiku.cli.commands.plans.report:report",
     "trace": "daiku.cli.commands.sessions:trace",
     "models": "daiku.cli.commands.lists:models",
     "tools": "daiku.cli.commands.lists:tools",

@@ -48,7 +48,7 @@ from daiku.lsp.wire.jsontext import model_json
 from daiku.lsp.wire.protocol import Handler
 from daiku.lsp.wire.refused import invalid
 from daiku.sdk.offers import agents_of, delete_session, models_of, tools_of
-from daiku.sdk.plans import InvalidPlan, approve_draft, save_plan
+from daiku.sdk.plans.managing import InvalidPlan, approve_draft, save_plan
 from daiku.sdk.work_items import only_here
 from daiku.trace.transcript import export
 

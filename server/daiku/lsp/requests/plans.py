@@ -19,7 +19,7 @@ from daiku.domain.work.plans import in_full
 from daiku.lsp.connection import ClientConnection
 from daiku.lsp.requests.run_requests import start
 from daiku.lsp.wire.refused import invalid
-from daiku.sdk.plans import work_request
+from daiku.sdk.plans.managing import work_request
 
 
 @dataclass(slots=True)

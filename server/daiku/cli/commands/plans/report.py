@@ -9,7 +9,7 @@ import click
 
 from daiku.cli.commands.sessions import open_journal, write_out
 from daiku.cli.main import usage
-from daiku.sdk.reporting import SessionReport, report_of, report_parts
+from daiku.sdk.plans.reporting import SessionReport, report_of, report_parts
 from daiku.texts.terminal import localize, say
 
 

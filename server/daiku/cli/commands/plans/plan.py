@@ -22,7 +22,7 @@ from daiku.core.plans.markdown import read_plan_text, revise_plan, to_markdown
 from daiku.domain.errors import DaikuError
 from daiku.domain.work.plans import Plan, in_full
 from daiku.sdk.fronts import App, RunRequest
-from daiku.sdk.plans import approve_draft, delete_plan, plan_named, save_plan, work_request
+from daiku.sdk.plans.managing import approve_draft, delete_plan, plan_named, save_plan, work_request
 from daiku.texts.terminal import localize, say
 
 MAX_FILE = 10_000_000

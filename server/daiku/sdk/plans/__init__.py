@@ -1,0 +1,1 @@
+"""Plans and session reports for fronts."""
