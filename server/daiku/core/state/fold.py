@@ -83,10 +83,8 @@ def fold(events: Iterable[Event], start: State | None = None) -> State:
 def apply(state: State, event: Event) -> State:
     """The state after one more event. Total: every event is handled, none raises."""
     match event:
-        case PlanDeleted(plan_id=plan):
-            plans = tuple(each for each in state.plans.all if each.plan_id != plan)
-            last = state.plans.last if state.plans.last != plan else ""
-            return state._replace(plans=Plans(plans, last))
+        case PlanDeleted():
+            return _without_plan(state, event.plan_id)
         case Aside():
             return state
         case MessageEvent():
@@ -137,6 +135,11 @@ def apply(state: State, event: Event) -> State:
 
 def _with(old: Mapping[K, V], key: K, value: V) -> Mapping[K, V]:
     return MappingProxyType({**old, key: value})
+
+
+def _without_plan(state: State, plan_id: str) -> State:
+    plans = tuple(plan for plan in state.plans.all if plan.plan_id != plan_id)
+    return state._replace(plans=Plans(plans, state.plans.last if state.plans.last != plan_id else ""))
 
 
 def _with_plan(plans: tuple[Plan, ...], plan: Plan) -> tuple[Plan, ...]:
