@@ -83,8 +83,8 @@ def fold(events: Iterable[Event], start: State | None = None) -> State:
 def apply(state: State, event: Event) -> State:
     """The state after one more event. Total: every event is handled, none raises."""
     match event:
-        case PlanDeleted():
-            return _without_plan(state, event.plan_id)
+        case PlanEvent() | PlanDeleted():
+            return _change_plans(state, event)
         case Aside():
             return state
         case MessageEvent():
@@ -114,9 +114,6 @@ def apply(state: State, event: Event) -> State:
             return _hand_back(state, event)
         case ApprovalAsked() | ApprovalGiven() | InputAsked() | InputGiven():
             return _add_question(state, event)
-        case PlanEvent():
-            plans = _with_plan(state.plans.all, event.plan)
-            return state._replace(plans=Plans(plans, event.plan.plan_id))
         case Compacted():
             return _compact(state, event)
         case Pruned():
@@ -137,9 +134,11 @@ def _with(old: Mapping[K, V], key: K, value: V) -> Mapping[K, V]:
     return MappingProxyType({**old, key: value})
 
 
-def _without_plan(state: State, plan_id: str) -> State:
-    plans = tuple(plan for plan in state.plans.all if plan.plan_id != plan_id)
-    return state._replace(plans=Plans(plans, state.plans.last if state.plans.last != plan_id else ""))
+def _change_plans(state: State, event: PlanEvent | PlanDeleted) -> State:
+    if isinstance(event, PlanEvent):
+        return state._replace(plans=Plans(_with_plan(state.plans.all, event.plan), event.plan.plan_id))
+    plans = tuple(plan for plan in state.plans.all if plan.plan_id != event.plan_id)
+    return state._replace(plans=Plans(plans, state.plans.last if state.plans.last != event.plan_id else ""))
 
 
 def _with_plan(plans: tuple[Plan, ...], plan: Plan) -> tuple[Plan, ...]:
