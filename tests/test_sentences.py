@@ -93,7 +93,7 @@ WRITTEN_BY_OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
         "core.proof.check_strength": ("_NO_TESTS",),
         "tools.files.engines.ripgrep": ("'error: '",),
         "core.text.decisive": ("_STRONG", "mark"),
-        "tools.shell": ("sign",),
+        "tools.shell.printed": ("sign",),
     },
     "a model service that has no code for it": {
         "llm.ollama.provider": ("'does not support tools'",),

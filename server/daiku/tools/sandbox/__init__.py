@@ -14,10 +14,19 @@ from pathlib import Path
 from daiku.core.guard.policy import SandboxState
 from daiku.domain.config import SandboxSettings
 from daiku.tools.sandbox.kernel import system_call_filter, user_namespace
+from daiku.tools.sandbox.sessions import enter_network
 from daiku.tools.sandbox.view import Bounds, view
 from daiku.workspace.programs import find_program
 
-__all__ = ["Bounds", "bubblewrap", "confines_root", "own_scratch", "sandbox_argv", "sandbox_state"]
+__all__ = [
+    "Bounds",
+    "bubblewrap",
+    "confines_root",
+    "own_scratch",
+    "sandbox_argv",
+    "sandbox_state",
+    "session_network",
+]
 
 PROBE_SECONDS = 10
 _KEPT_CAPABILITIES = (
@@ -121,22 +130,42 @@ def own_scratch() -> Generator[None]:
 def sandbox_argv(argv: list[str], bounds: Bounds, cwd: Path) -> list[str]:
     """`argv` inside the sandbox. Raises OSError when there is no temporary folder."""
     found = bubblewrap()
-    return [*_arguments(found, _way(found) or ("", ""), bounds, cwd), *argv]
+    way = _way(found) or ("", "")
+    network = session_network(bounds.session) if bounds.session and not bounds.network else ()
+    return [*network, *_arguments(found, way, bounds, cwd, joined=bool(network)), *argv]
 
 
-def _arguments(bwrap: str, way: tuple[str, str], bounds: Bounds, cwd: Path) -> list[str]:
+def session_network(session: str) -> tuple[str, ...]:
+    """Return the start of an argv that enters the session's network namespace, empty if there can be none."""
+    found = bubblewrap()
+    namespace, _ = _way(found) or ("", "")
+
+    def hold(argv: list[str]) -> list[str]:
+        options = [found, *(("--userns", str(_NAMESPACE)) if namespace else ()), "--unshare-net"]
+        return _opening(namespace, "", [*options, "--die-with-parent", "--dev-bind", "/", "/", "--", *argv])
+
+    return enter_network(session, hold) if found else ()
+
+
+def _arguments(
+    bwrap: str, way: tuple[str, str], bounds: Bounds, cwd: Path, *, joined: bool = False
+) -> list[str]:
     namespace, calls = way
     options = [bwrap, *(("--userns", str(_NAMESPACE)) if namespace else ())]
     options += view(bounds, Path(_OWN.get() or _scratch().name))
     options += ["--die-with-parent", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--chdir", str(cwd)]
     options += ["--seccomp", str(_FILTER)] if calls else []
-    if not bounds.network or bounds.read_only:
+    if not joined and (not bounds.network or bounds.read_only):
         options.append("--unshare-net")
     if os.geteuid() == 0:
         options += ["--cap-drop", "ALL"]
         for capability in _KEPT_CAPABILITIES:
             options += ["--cap-add", capability]
-    options.append("--")
+    return _opening(namespace, calls, [*options, "--"])
+
+
+def _opening(namespace: str, calls: str, options: list[str]) -> list[str]:
+    """Return `options` behind a shell that opens the descriptors which bubblewrap reads from."""
     opened = ((_NAMESPACE, namespace), (_FILTER, calls))
     opens = " ".join(f"{number}<'{place}'" for number, place in opened if place)
     return ["/bin/sh", "-c", f'exec {opens}; exec "$@"', "sandbox", *options] if opens else options

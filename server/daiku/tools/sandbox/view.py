@@ -24,7 +24,8 @@ class Bounds:
     """What a command may do. `writable` folders; `network`; `read_only`: nothing is written at all, and
     nothing is seen but `roots`, `readable` and the system's programs. `readable` are folders outside the
     roots (a repository's), `kept` places that stay as they are, `masked` files that are not shown.
-    `sockets` lie in the roots; those that another process answers at are covered. `attributes`: the `info` folder of the repository, where files of secrets become binary for git."""
+    `sockets` lie in the roots; those that another process answers at are covered. `attributes`: the `info` folder of the repository, where files of secrets become binary for git. `session`: whose
+    commands reach one another on 127.0.0.1."""
 
     roots: tuple[Path, ...]
     writable: tuple[Path, ...] = ()
@@ -35,6 +36,7 @@ class Bounds:
     masked: tuple[Path, ...] = ()
     sockets: tuple[Path, ...] = ()
     attributes: Path | None = None
+    session: str = ""
 
 
 # Of the kernel's own files, what root could change although its rights end at the sandbox.

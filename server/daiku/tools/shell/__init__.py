@@ -30,7 +30,7 @@ from daiku.tools.shell.preparing import (
     prepare,
     wrap_in_sandbox,
 )
-from daiku.tools.shell.printed import Printed, shown_news, shown_output
+from daiku.tools.shell.printed import Printed, hint_for, reach_note, shown_news, shown_output
 from daiku.tools.shell.process import Command, Process, start
 from daiku.tools.shell.protecting import aside_note, ask_to_put_back, quarantine_changes
 from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
@@ -84,7 +84,7 @@ async def run(
         aside = await asyncio.shield(quarantine_changes(earlier, jobs.aside, context, sandboxed=sandboxed))
     aside = await ask_to_put_back(aside, context)
     printed = await asyncio.to_thread(shown_output, process, args, context)
-    hint = "" if code == 0 or not sandboxed else _hint(printed.shown, prepared, network=args.network)
+    hint = "" if code == 0 or not sandboxed else hint_for(printed.shown, prepared)
     return _result(process, code, note, aside, printed, hint)
 
 
@@ -114,7 +114,7 @@ def _in_background(
     )
     started = (
         f"Started in the background as {job!r}. shell__output shows what it prints, shell__kill ends it. "
-        "It goes on when this run ends or is cancelled, until Daiku itself ends."
+        f"It goes on when this run ends or is cancelled, until Daiku itself ends.{reach_note(prepared)}"
     )
     context.emit(Notice(level="info", text=text("shell.in_background", job=job)))
     return ToolResult(ok=True, text=started, data={"id": job, "pid": process.pid})
@@ -154,25 +154,6 @@ def _result(
     if aside:
         data["putAside"] = [str(each.place) for each in aside]
     return ToolResult(ok=code == 0, text=text, data=data)
-
-
-_NO_NETWORK = (
-    "could not resolve host", "name resolution", "network is unreachable", "getaddrinfo", "enotfound", "eai_again",
-    "name or service not known", "connection error", "failed to establish a new connection", "could not connect",
-)  # fmt: skip
-_NO_PERMISSION = ("permission denied", "eacces")
-_NO_WRITE = ("read-only file system", "erofs")
-
-
-def _hint(output: str, prepared: Prepared, *, network: bool) -> str:
-    low = output.lower()
-    if prepared.masked and any(sign in low for sign in _NO_PERMISSION):
-        return "Files of secrets are hidden from this command. If it needs one, name the file in the command; the person is asked."
-    if not network and any(sign in low for sign in _NO_NETWORK):
-        return "The sandbox has no network. If the command needs it, call again with network: true; the person is asked."
-    if any(sign in low for sign in _NO_WRITE):
-        return "The sandbox lets commands write only in the workspace and /tmp, and not to protected files (.git/hooks, .vscode, …)."
-    return ""
 
 
 def _show(context: ToolContext, text: str) -> None:

@@ -154,6 +154,7 @@ def _assemble(
             writable=tuple(Path(p).expanduser() for p in context.config.sandbox.write),
             network=network and not judged.read_only,
             read_only=judged.read_only,
+            session=context.session,
         ),
         place if isinstance(place, GitPlaces) else None,
         judged,

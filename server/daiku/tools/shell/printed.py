@@ -7,8 +7,9 @@ from typing import NamedTuple
 from daiku.core.calls.toolnames import wire_name
 from daiku.core.text.decisive import truncate_output
 from daiku.core.text.truncate import OUTPUT_LIMIT
+from daiku.tools.sandbox import session_network
 from daiku.tools.shell.background import Job
-from daiku.tools.shell.preparing import RunArgs
+from daiku.tools.shell.preparing import Prepared, RunArgs
 from daiku.tools.shell.process import Command
 from daiku.tools.tool import ToolContext
 
@@ -59,3 +60,55 @@ def _how(whole: str) -> str:
         return "Send the output to a file or through grep, head or tail"
     search, read = wire_name("search/text"), wire_name("files/read")
     return f'The whole output is kept as "{whole}": give that as path to {search} or {read}'
+
+
+_NO_NETWORK = (
+    "could not resolve host", "name resolution", "network is unreachable", "getaddrinfo", "enotfound", "eai_again",
+    "name or service not known", "connection error", "failed to establish a new connection", "could not connect",
+)  # fmt: skip
+_REFUSED = ("connection refused", "econnrefused", "connectionrefused")
+_NO_PERMISSION = ("permission denied", "eacces")
+_NO_WRITE = ("read-only file system", "erofs")
+_OWN_NETWORK = (
+    "Each command has its own network here: start a server and the command that uses it in one call, as in"
+    " `SERVER & sleep 2; TEST`."
+)
+
+
+def hint_for(output: str, prepared: Prepared) -> str:
+    """Return a hint for the model if the output of a failed sandboxed command shows that the sandbox was the reason."""
+    low = output.lower()
+    network = prepared.bounds is not None and prepared.bounds.network
+    if prepared.masked and any(sign in low for sign in _NO_PERMISSION):
+        return "Files of secrets are hidden from this command. If it needs one, name the file in the command; the person is asked."
+    if any(sign in low for sign in _REFUSED):
+        return _why_refused(prepared)
+    if not network and any(sign in low for sign in _NO_NETWORK):
+        return "The sandbox has no network. If the command needs it, call again with network: true; the person is asked."
+    if any(sign in low for sign in _NO_WRITE):
+        return "The sandbox lets commands write only in the workspace and /tmp, and not to protected files (.git/hooks, .vscode, …)."
+    return ""
+
+
+def _why_refused(prepared: Prepared) -> str:
+    if prepared.bounds is None or prepared.bounds.network:
+        return (
+            "A command with network: true reaches only servers that run with network: true or outside Daiku."
+        )
+    if not session_network(prepared.bounds.session):
+        return _OWN_NETWORK
+    return (
+        "Without network: true, 127.0.0.1 reaches only servers that commands of this session started without it."
+        " For another server of this machine, call again with network: true; the person is asked."
+    )
+
+
+def reach_note(prepared: Prepared) -> str:
+    """Return the sentence about which commands reach a background server, empty outside the sandbox."""
+    if prepared.bounds is None:
+        return ""
+    if prepared.bounds.network:
+        return " If it is a server, only commands with network: true reach it."
+    if not session_network(prepared.bounds.session):
+        return f" {_OWN_NETWORK}"
+    return " If it is a server, commands of this session reach it on 127.0.0.1, without network: true."
