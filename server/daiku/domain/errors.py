@@ -69,13 +69,22 @@ class UsageError(DaikuError):
 
 class LLMError(DaikuError):
     """A model call failed. `retry_after` in seconds where the service said so; `status` of HTTP or 0; `said` is what
-    the service answered, in its own words."""
+    the service answered, in its own words; `codes` and `param` are the fields of its error that say why."""
 
     def __init__(
-        self, failure: Failure, *, status: int = 0, retry_after: float | None = None, said: str = ""
+        self,
+        failure: Failure,
+        *,
+        status: int = 0,
+        retry_after: float | None = None,
+        said: str = "",
+        codes: tuple[str, ...] = (),
+        param: str = "",
     ) -> None:
         super().__init__(failure)
         self.said = said
+        self.codes = codes
+        self.param = param
         self.status = status
         self.retry_after = retry_after
 

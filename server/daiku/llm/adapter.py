@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Literal, overload
 
 from pydantic import JsonValue
@@ -27,12 +27,13 @@ from daiku.domain.messages import (
 )
 from daiku.domain.tools import ToolSpec
 from daiku.llm.catalogue import cost, find_model, normalize_model_name, price_step
+from daiku.llm.cures import Cures, Part, may_be_path, notice_of, parts_to_try
 from daiku.llm.families import ModelTraits, traits_of
 from daiku.llm.provider import ModelChoice, Provider, ProviderEntry
 from daiku.llm.reply_filter import filter_reply
 from daiku.llm.textcalls import TextCallStream
 from daiku.llm.tokens import estimate, estimate_message, estimate_messages, estimate_request
-from daiku.texts.text import text
+from daiku.texts.text import Text, text
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,16 @@ class Clock:
 
 
 @dataclass(slots=True)
+class Trial:
+    """A refused request that is tried with one change after the other; `refusal` is the first error."""
+
+    refusal: LLMError | None = None
+    path: bool = False
+    part: Part | None = None
+    parts: Iterator[Part] = iter(())
+
+
+@dataclass(slots=True)
 class LLMAdapter:
     """The port to one model (`choice` at `provider`). `fallback` gives the adapter to go on with when
     this model stays out of reach, None where none is set."""
@@ -93,6 +104,7 @@ class LLMAdapter:
     """What the service itself said of the model, once it was asked."""
     used: Callable[[str, Usage], None] = lambda _project, _usage: None
     """Hears what an inference for a project used."""
+    cures: Cures = field(default_factory=Cures)
 
     @property
     def name(self) -> str:
@@ -121,7 +133,7 @@ class LLMAdapter:
     @property
     def tool_protocol(self) -> ToolProtocol:
         """How the model is told of tools."""
-        return self.settings.tool_protocol
+        return self.cures.protocol(self.settings.tool_protocol)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         """Stream the pieces of a reply, then the Reply with its price. `Restarted` voids the earlier pieces.
@@ -168,28 +180,61 @@ class LLMAdapter:
     async def stream_with_retries(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         """The reply of this model, asked again as the policy says."""
         request = replace(request, model=self.choice.model, effort=self._effort(request))
-        attempt = 1
+        attempt, trial = 1, Trial()
         while True:
-            pieces = self._stream_once(request)
+            pieces = self._stream_once(self.cures.apply(request, trial.part, trial.path))
             try:
                 async for event in pieces:
+                    if trial.refusal is not None and not isinstance(event, Restarted):
+                        self._keep(trial, request)
+                        trial = Trial()
                     yield self._with_price(event, request) if isinstance(event, Reply) else event
                 return
             except LLMError as error:
-                wait = retry_delay(attempt, error, self.policy, self.clock.chance())
-                if wait is None:
-                    raise _with_try_count(error, attempt) from error.__cause__
-                reason = text(
-                    "llm.trying_again",
-                    message=error.failure.message,
-                    attempt=attempt,
-                    most=self.policy.retries,
-                )
-                yield Restarted(reason, attempt, wait)
+                wait = 0.0
+                if (notice := self._cure(error, request, trial)) is not None:
+                    yield Restarted(notice, attempt, 0.0)
+                elif (delay := retry_delay(attempt, error, self.policy, self.clock.chance())) is None:
+                    raise _with_try_count(trial.refusal or error, attempt) from error.__cause__
+                else:
+                    reason = text(
+                        "llm.trying_again",
+                        message=error.failure.message,
+                        attempt=attempt,
+                        most=self.policy.retries,
+                    )
+                    yield Restarted(reason, attempt, delay)
+                    wait = delay
+                    attempt += 1
             finally:
                 await pieces.aclose()
-            await self.clock.sleep(wait)
-            attempt += 1
+            if wait:
+                await self.clock.sleep(wait)
+
+    def _cure(self, error: LLMError, request: ModelRequest, trial: Trial) -> Text | None:
+        """Return the notice of the next cure to try for `error`; None if there is none."""
+        if trial.refusal is None and (notice := self.cures.learn(error, request)) is not None:
+            return notice
+        if trial.refusal is None:
+            fresh = self.entry.versioned and "path" not in self.cures.refused
+            if fresh and may_be_path(error):
+                trial.refusal, trial.path = error, True
+                return text("llm.cure.path")
+            if is_transient(error):
+                return None
+            trial.refusal, trial.parts = error, parts_to_try(error, self.cures.apply(request))
+        elif is_transient(error):
+            return None
+        trial.path = False
+        trial.part = next(trial.parts, None)
+        return notice_of(trial.part) if trial.part is not None else None
+
+    def _keep(self, trial: Trial, request: ModelRequest) -> None:
+        """Remember the cure that was accepted."""
+        if trial.path:
+            self.cures.refused.add("path")
+        elif trial.part is not None:
+            self.cures.keep(request.session, trial.part, request.messages)
 
     def _effort(self, request: ModelRequest) -> Effort:
         """The effort to ask for. Where neither the request nor the settings say one, the family's, for work with
@@ -200,7 +245,7 @@ class LLMAdapter:
         return self.traits.effort
 
     def _stream_once(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
-        protocol = self.settings.tool_protocol
+        protocol = self.tool_protocol
         if protocol == "native":
             told = add_dropped_notes(request.messages)
             request = request if told is request.messages else replace(request, messages=told)

@@ -19,6 +19,7 @@ from daiku.texts.text import text
 
 if TYPE_CHECKING:
     from daiku.llm.adapter import Clock, LLMAdapter, RetryPolicy
+    from daiku.llm.cures import Cures
 
 LISTING_SECONDS = 10.0
 
@@ -58,6 +59,7 @@ class Models:
         self._open: dict[str, Provider] = {}
         self._learned: dict[tuple[str, str], ModelInfo] = {}
         self._used: dict[str, Usage] = {}
+        self._cures: dict[tuple[str, str], Cures] = {}
 
     def choose(self, name: str = "") -> ModelChoice:
         """What `name` means ("" = settings). Raises UsageError, LLMError with what to do."""
@@ -69,6 +71,7 @@ class Models:
 
     def _adapter(self, choice: ModelChoice, fallback: Callable[[], LLMAdapter | None]) -> LLMAdapter:
         from daiku.llm.adapter import Clock, LLMAdapter, RetryPolicy  # when used
+        from daiku.llm.cures import Cures  # when used
 
         return LLMAdapter(
             choice=choice,
@@ -80,6 +83,7 @@ class Models:
             clock=self._clock or Clock(),
             learned=lambda: self._learned.get((choice.provider, choice.model)),
             used=self._use,
+            cures=self._cures.setdefault((choice.provider, choice.model), Cures()),
         )
 
     def _use(self, project: str, usage: Usage) -> None:

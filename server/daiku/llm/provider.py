@@ -85,6 +85,8 @@ class ProviderEntry:
     default_model: str = ""
     default_context: int = 0
     """Tokens of the window that it sets up where the settings name none."""
+    versioned: bool = False
+    """Its paths begin with `/v1`, which a `base_url` may lack or have once too often."""
     writes_calls: Callable[[str], bool] = lambda _: False
     """Whether the models at a `base_url` may write calls into their text although tools are offered: servers of
     open models do, services of the makers give calls apart."""

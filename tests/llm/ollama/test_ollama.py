@@ -157,7 +157,7 @@ async def test_the_conversation_goes_back_with_calls_results_and_pictures(
 ) -> None:
     messages = (
         user("a"),
-        said("b", call("c1", path="x"), call("c2", path="y"), thinking="hm"),
+        said("b", call("c1", path="x"), call("c2", path="y"), thinking="hm", opaque={"ollama": "qwen3"}),
         result("c1", "one", PICTURE),
         result("c2", "two", ok=False),
     )

@@ -402,14 +402,11 @@ async def test_a_server_that_does_not_stream_is_understood(model_server: ModelSe
     assert (reply.finish, reply.usage.completion_tokens) == ("length", 4)
 
 
-async def test_an_option_that_a_server_does_not_know_is_left_out(
-    model_server: ModelServer, chat: Provider
-) -> None:
-    refusal = document({"error": {"message": "Extra inputs are not permitted: stream_options"}}, 422)
-    model_server.answer(CHAT, refusal, HELLO)
-    await hear(chat, request())
-    await hear(chat, request())
-    assert ["stream_options" in asked.json for asked in model_server.asked] == [True, False, False]
+async def test_what_a_service_refused_before_is_left_out(model_server: ModelServer, chat: Provider) -> None:
+    """How a refusal is noticed and remembered: tests/llm/test_cures.py."""
+    model_server.answer(CHAT, HELLO)
+    await hear(chat, request(refused=frozenset({"stream_options"})))
+    assert "stream_options" not in model_server.asked[0].json
 
 
 # --- what goes wrong --------------------------------------------------------------------------------
@@ -782,24 +779,6 @@ async def test_a_response_that_fails_raises(
 ) -> None:
     model_server.answer(RESPONSES, events(last))
     assert (await failure(responses)).failure.kind == kind
-
-
-async def test_a_model_that_does_not_reason_is_asked_without(
-    model_server: ModelServer, responses: Provider
-) -> None:
-    def refusal(message: str, param: str) -> Answer:
-        return document({"error": {"message": message, "param": param, "code": None}}, 400)
-
-    model_server.answer(
-        RESPONSES,
-        refusal("Encrypted content is not supported with this model.", "include"),
-        refusal("Unsupported parameter: 'reasoning.summary' is not supported.", "reasoning.summary"),
-        events(closing("response.completed", SAID)),
-    )
-    _, reply = await hear(responses, request())
-    assert reply.message.text == "Looking."
-    sent = [("include" in a.json, "reasoning" in a.json) for a in model_server.asked]
-    assert sent == [(True, True), (False, True), (False, False)]
 
 
 # --- lists of models --------------------------------------------------------------------------------

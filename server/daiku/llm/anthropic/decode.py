@@ -213,7 +213,7 @@ class AnthropicDecoder:
     def _opaque(self, blocks: list[_Block]) -> JsonObject:
         """How to give the thinking back: the order of the blocks, signatures, and lengths instead of
         texts, which the message holds already."""
-        if not any(block.signature or block.data for block in blocks):
+        if not any(block.signature or block.data or block.kind == "thinking" for block in blocks):
             return {}
         order: list[JsonValue] = []
         for block in blocks:

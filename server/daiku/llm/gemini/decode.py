@@ -121,7 +121,7 @@ class GeminiDecoder:
         )
 
     def _part(self, part: JsonObject, events: list[ModelEvent]) -> None:
-        signature = part.get("thoughtSignature")
+        signature = part.get("thoughtSignature") or part.get("thought_signature")
         signature = signature if isinstance(signature, str) else ""
         call, text = part.get("functionCall"), part.get("text")
         if isinstance(call, dict):

@@ -36,8 +36,12 @@ KEEP_ALIVE = "30m"
 """A person thinks between two turns; loading a model anew takes longer than most replies."""
 
 
-def history(_request: ModelRequest) -> History[tuple[bytes, ...]]:
-    """A new history; the protocol does not depend on the model."""
+PROTOCOL = "ollama"
+
+
+def history(request: ModelRequest) -> History[tuple[bytes, ...]]:
+    """Return a new history; thinking goes back only to the model that it came from."""
+    model = "" if "provider_data" in request.refused else request.model
 
     def encode(message: Message, _before: list[tuple[bytes, ...]]) -> tuple[bytes, ...]:
         match message:
@@ -46,7 +50,7 @@ def history(_request: ModelRequest) -> History[tuple[bytes, ...]]:
             case ToolMessage():
                 return _result(message)
             case AssistantMessage():
-                return (_assistant(message),) if message.text or message.calls else ()
+                return (_assistant(message, model),) if message.text or message.calls else ()
             case _:
                 assert_never(message)
 
@@ -67,12 +71,12 @@ def _result(message: ToolMessage) -> tuple[bytes, ...]:
     return (encode_json(result), encode_json(_with_images(shown, message.images)))
 
 
-def _assistant(message: AssistantMessage) -> bytes:
+def _assistant(message: AssistantMessage, model: str) -> bytes:
     wire: JsonObject = {"role": "assistant", "content": message.text}
     if message.calls:
         wire["tool_calls"] = [_call(call) for call in message.calls]
-        if message.thinking:  # thinking models go on from it while they use tools
-            wire["thinking"] = message.thinking
+    if message.thinking and message.opaque.get(PROTOCOL) == model:
+        wire["thinking"] = message.thinking
     return encode_json(wire)
 
 
@@ -131,7 +135,7 @@ class OllamaDecoder:
     def __init__(self, service: Service, *, names: NameMap | None = None, model: str = "") -> None:
         self._service = service
         self._names = names or NameMap()
-        self._model = model
+        self._model = self._asked = model
         self._cutter = LineCutter()
         self._mender = TextMender()
         self._texts: list[str] = []
@@ -163,7 +167,10 @@ class OllamaDecoder:
             raise stream_cut_error(self._service)
         self._texts.append(self._mender.flush())
         message = AssistantMessage(
-            text=Text("".join(self._texts)), thinking=mend("".join(self._thoughts)), calls=tuple(self._calls)
+            text=Text("".join(self._texts)),
+            thinking=mend("".join(self._thoughts)),
+            calls=tuple(self._calls),
+            opaque={PROTOCOL: self._asked} if self._thoughts else {},
         )
         usage = Usage(
             model=self._model,

@@ -129,12 +129,13 @@ class OllamaProvider:
                 hint=text("llm.use_action_list"),
             ),
             status=status,
+            codes=("tools_unsupported",),
         )
 
     def _explain(self, error: LLMRequestError, model: str) -> LLMRequestError:
         if error.status == 404:
             failure = error.failure.model_copy(update={"hint": text("llm.pull_model", model=model)})
-            return LLMRequestError(failure, status=404)
+            return LLMRequestError(failure, status=404, said=error.said, codes=error.codes)
         if "does not support tools" in error.said:
             return self._no_tools(model, error.status)
         return error

@@ -17,24 +17,54 @@ from daiku.domain.messages import (
     ThinkingDelta,
     Usage,
 )
-from daiku.llm.openai.chat_request import PROTOCOL
-from daiku.llm.transport.calls import CallParts, whole_calls
+from daiku.llm.openai.chat_request import PROTOCOL, author
+from daiku.llm.transport.calls import CallParts, keep_fields, whole_calls
 from daiku.llm.transport.failures import from_body, stream_cut_error
 from daiku.llm.transport.service import Service
 from daiku.llm.transport.stream import SseCutter, TextMender, mend
 from daiku.llm.transport.wire import number, read_object
 from daiku.texts.text import Text
 
+_KNOWN = frozenset(
+    (
+        *(
+            "role",
+            "name",
+            "content",
+            "refusal",
+            "tool_calls",
+            "function_call",
+            "reasoning_content",
+            "reasoning",
+        ),
+        *("reasoning_details", "index", "channel", "executed_tools", "annotations", "audio", "images"),
+        *(
+            "citations",
+            "prefix",
+            "token_ids",
+            "logprobs",
+            "stop_reason",
+            "obfuscation",
+            "usage",
+            "finish_reason",
+        ),
+    )
+)
+"""Fields of a message that are read, or that say something about the output only."""
+_KNOWN_OF_CALL = frozenset(("id", "type", "index", "function"))
+
 
 class ChatDecoder:
     """One reply of the Chat Completions protocol, streamed or whole."""
 
     __slots__ = (
+        "_author",
         "_by_index",
         "_calls",
         "_cutter",
         "_details",
         "_ended",
+        "_fields",
         "_finish",
         "_mender",
         "_model",
@@ -52,6 +82,7 @@ class ChatDecoder:
         self._service = service
         self._names = names
         self._model = model
+        self._author = author(service.address, model)
         self._cutter = SseCutter()
         self._mender = TextMender()
         self._texts: list[str] = []
@@ -59,6 +90,7 @@ class ChatDecoder:
         self._calls: list[CallParts] = []
         self._by_index: dict[int, CallParts] = {}
         self._details: list[JsonObject] = []
+        self._fields: JsonObject = {}
         self._thinking_field = ""
         self._news: list[ModelEvent] = []
         self._usage: JsonObject = {}
@@ -88,18 +120,24 @@ class ChatDecoder:
         self._texts.append(self._mender.flush())
         calls = whole_calls(self._calls, self._names)
         thinking = mend("".join(self._thoughts))
+        message = AssistantMessage(
+            text=Text("".join(self._texts)), thinking=thinking, calls=calls, opaque=self._opaque(thinking)
+        )
+        return Reply(message, read_usage(self._usage, self._model), self._reason(bool(calls)))
+
+    def _opaque(self, thinking: str) -> JsonObject:
+        """Return what the provider must get back with this reply."""
         kept: JsonObject = {}
         if self._thinking_field and thinking:
             kept["thinking_field"] = self._thinking_field
         if self._details:
             kept["reasoning_details"] = cast("list[JsonValue]", self._details)
-        message = AssistantMessage(
-            text=Text("".join(self._texts)),
-            thinking=thinking,
-            calls=calls,
-            opaque={PROTOCOL: kept} if kept else {},
-        )
-        return Reply(message, read_usage(self._usage, self._model), self._reason(bool(calls)))
+        if self._fields:
+            kept["fields"] = self._fields
+        extras: list[JsonValue] = [call.extra for call in self._calls if call.name]
+        if any(extras):
+            kept["calls"] = extras
+        return {PROTOCOL: {"author": self._author, **kept}} if kept else {}
 
     def _event(self, name: str, data: bytes) -> None:
         if data == b"[DONE]":
@@ -191,6 +229,7 @@ class ChatDecoder:
         details = delta.get("reasoning_details")
         if isinstance(details, list):
             self._keep_details(details)
+        keep_fields(self._fields, delta, _KNOWN)
 
     def _parts(self, parts: list[JsonValue]) -> None:
         """Content in parts, as Mistral sends it: text, and thinking that has parts itself."""
@@ -201,6 +240,8 @@ class ChatDecoder:
             thinking = part.get("thinking")
             if isinstance(text, str) and text:
                 self._say(text)
+            if thinking:
+                self._thinking_field = "content"
             if isinstance(thinking, str):
                 self._think(thinking)
             elif isinstance(thinking, list):
@@ -236,6 +277,7 @@ class ChatDecoder:
         if name:
             call.add_name(name)
         call.add_arguments(function.get("arguments"))
+        keep_fields(call.extra, part, _KNOWN_OF_CALL)
 
     def _found(self, index: int | None, call_id: str, name: str) -> CallParts:
         if index is not None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-from typing import NamedTuple, assert_never
+from typing import Literal, NamedTuple, TypeAlias, assert_never
+from urllib.parse import urlsplit
 
 from pydantic import JsonValue
 
@@ -17,6 +19,11 @@ from daiku.llm.transport.stream import encode_json
 
 PROTOCOL = "openai-chat"
 LONGEST_ID = 40
+THINKING_FIELD = "reasoning_content"
+Replay: TypeAlias = Literal["own", "every", "none"]
+"""Which replies get their provider data back: those of the same model family; every reply, with empty thinking where
+there is none, as DeepSeek demands; or none, as services demand that refuse such fields."""
+_FAMILY = re.compile(r"[^/\s]*/|[A-Za-z]+")
 
 
 class Piece(NamedTuple):
@@ -28,15 +35,32 @@ class Piece(NamedTuple):
     pictures: bytes = b""
 
 
-def history(request: ModelRequest) -> History[Piece]:
-    """A new history; the Chat protocol is the same for all models."""
-    del request
-    return History(_encode)
+def author(address: str, model: str) -> str:
+    """Return the service's host and the family of `model`: its maker and the letters that its name begins with."""
+    return f"{urlsplit(address).hostname or ''}/{''.join(_FAMILY.findall(model)[: 1 + model.count('/')])}"
 
 
-def message_array(system: str, pieces: Iterable[Piece]) -> bytes:
-    """The `messages` of a request."""
-    out: list[bytes] = [encode_json({"role": "system", "content": system})] if system else []
+def history(request: ModelRequest, address: str) -> History[Piece]:
+    """Return a new history for the model family at `address` that the request is for."""
+    reader = author(address, request.model)
+    replay: Replay = (
+        "none"
+        if "provider_data" in request.refused
+        else "every"
+        if "no_thinking" in request.refused
+        else "own"
+    )
+
+    def encode(message: Message, before: list[Piece]) -> Piece:
+        del before
+        return _encode(message, reader, replay)
+
+    return History(encode)
+
+
+def message_array(system: str, pieces: Iterable[Piece], role: str = "system") -> bytes:
+    """The `messages` of a request; `role` is the one of the system text."""
+    out: list[bytes] = [encode_json({"role": role, "content": system})] if system else []
     held: list[bytes] = []
     for piece in pieces:
         if held and not piece.result:
@@ -49,13 +73,12 @@ def message_array(system: str, pieces: Iterable[Piece]) -> bytes:
     return b"[" + b",".join(out + held) + b"]"
 
 
-def _encode(message: Message, before: list[Piece]) -> Piece:
-    del before
+def _encode(message: Message, reader: str, replay: Replay) -> Piece:
     match message:
         case UserMessage():
             return Piece(_user(message.text, message.images))
         case AssistantMessage():
-            return Piece(_assistant(message) if message.text or message.calls else b"")
+            return Piece(_assistant(message, reader, replay) if message.text or message.calls else b"")
         case ToolMessage():
             result = encode_json(
                 {
@@ -70,23 +93,42 @@ def _encode(message: Message, before: list[Piece]) -> Piece:
             assert_never(message)
 
 
-def _assistant(message: AssistantMessage) -> bytes:
+def _assistant(message: AssistantMessage, reader: str, replay: Replay) -> bytes:
     wire: JsonObject = {"role": "assistant", "content": message.text or None}
+    kept = _own_data(message, reader) if replay != "none" else {}
     if message.calls:
-        wire["tool_calls"] = [_call(call) for call in message.calls]
-        kept = message.opaque.get(PROTOCOL)
-        if isinstance(kept, dict):  # thinking models want their thoughts back while they use tools
-            field = kept.get("thinking_field")
-            if isinstance(field, str) and message.thinking:
-                wire[field] = message.thinking
-            if "reasoning_details" in kept:
-                wire["reasoning_details"] = kept["reasoning_details"]
+        extras = kept.get("calls")
+        same = isinstance(extras, list) and len(extras) == len(message.calls)
+        wire["tool_calls"] = [
+            _call(call, extras[place] if isinstance(extras, list) and same else None)
+            for place, call in enumerate(message.calls)
+        ]
+    fields = kept.get("fields")
+    wire.update(fields if isinstance(fields, dict) else {})
+    name = kept.get("thinking_field")
+    if name == "content" and message.thinking:  # Mistral's thinking is a part of the content
+        thought: JsonObject = {"type": "thinking", "thinking": [{"type": "text", "text": message.thinking}]}
+        said: list[JsonValue] = [{"type": "text", "text": message.text}] if message.text else []
+        wire["content"] = [thought, *said]
+    elif isinstance(name, str) and message.thinking:
+        wire[name] = message.thinking
+    if "reasoning_details" in kept:
+        wire["reasoning_details"] = kept["reasoning_details"]
+    if replay == "every":
+        wire.setdefault(THINKING_FIELD, message.thinking if kept else "")
     return encode_json(wire)
 
 
-def _call(call: ToolCall) -> JsonObject:
+def _own_data(message: AssistantMessage, reader: str) -> JsonObject:
+    """Return what the family `reader` needs back of its reply; empty for a reply of another family."""
+    kept = message.opaque.get(PROTOCOL)
+    return kept if isinstance(kept, dict) and kept.get("author", reader) == reader else {}
+
+
+def _call(call: ToolCall, extra: JsonValue = None) -> JsonObject:
     # Servers parse the arguments of the history too, so what was malformed goes back as empty.
     return {
+        **(extra if isinstance(extra, dict) else {}),
         "id": wire_id(call.id, LONGEST_ID),
         "type": "function",
         "function": {"name": NameMap().to_wire(call.tool), "arguments": encode_json(call.args).decode()},

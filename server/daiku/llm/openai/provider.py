@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from daiku.core.calls.toolnames import NameMap
 from daiku.domain.base import JsonObject
 from daiku.domain.config import ProviderSettings
-from daiku.domain.errors import Failure, LLMAuthError, LLMError
+from daiku.domain.errors import Failure, LLMAuthError
 from daiku.domain.messages import ModelEvent, ModelInfo, ModelRequest
 from daiku.domain.tools import ToolSpec
 from daiku.llm import catalogue
@@ -35,17 +35,6 @@ if TYPE_CHECKING:
 
 Api = Literal["chat", "responses"]
 
-# What a service may not know; where its refusal names one, the request is made again without it.
-OPTIONAL = (
-    "stream_options",
-    "prompt_cache_key",
-    "verbosity",
-    "reasoning_effort",
-    "reasoning",
-    "include",
-    "store",
-    "max_tokens",
-)
 # What the SDK tells every service about this machine. No service needs it; each header costs its way.
 _TELEMETRY = (
     *("X-Stainless-Lang", "X-Stainless-Package-Version", "X-Stainless-OS", "X-Stainless-Arch"),
@@ -54,7 +43,6 @@ _TELEMETRY = (
 )
 UNSENT = "-"
 """OpenAI knows no idempotency keys; the SDK would make a random one for each request and send none."""
-_ENCRYPTED = re.compile(r"encrypted content is not supported", re.IGNORECASE)
 _NOT_FOR_CHAT = re.compile(
     r"embedding|whisper|tts|dall-e|moderation|transcribe|realtime|audio|image|sora|davinci|babbage|-instruct\b"
 )
@@ -72,10 +60,9 @@ class OpenAIProvider:
         self._key = settings.api_key.get_secret_value()
         self._client: AsyncOpenAI | None = None
         self._headers: Mapping[str, str] = {}
-        self._chats = Histories(chat_request.history)
+        self._chats = Histories(lambda r: chat_request.history(r, service.address))
         self._responses = Histories(lambda r: responses_request.history(r, service.name))
         self._tools: tuple[tuple[ToolSpec, ...], bytes] = ((), b"")
-        self._refused: dict[str, set[str]] = {}
 
     @property
     def name(self) -> str:
@@ -119,43 +106,32 @@ class OpenAIProvider:
         return ResponsesDecoder(self._service, names, author)
 
     async def _post(self, path: str, request: ModelRequest) -> httpx2.Response:
-        """The answer to `request`, asked again without what the service names as unknown to it."""
-        refused = self._refused.setdefault(request.model, set())
-        while True:
-            body = self._body(request)
-            client = await self._sdk()
-            try:
-                return await client.post(
-                    self._service.address
-                    + path,  # whole: the SDK puts a path and its base together at length
-                    cast_to=httpx2.Response,
-                    content=body,
-                    options={"headers": self._headers, "idempotency_key": UNSENT},
-                    stream=True,
-                    stream_cls=None,
-                )
-            except Exception as error:  # the SDK's own kinds; they become LLMError here
-                failure = from_exception(self._service, error)
-                field = self._unknown_field(failure, refused)
-                if not field:
-                    raise failure from error
-                refused.add(field)
+        body = self._body(request)
+        client = await self._sdk()
+        return await client.post(
+            self._url(path, request.refused),  # whole: the SDK puts a path and its base together at length
+            cast_to=httpx2.Response,
+            content=body,
+            options={"headers": self._headers, "idempotency_key": UNSENT},
+            stream=True,
+            stream_cls=None,
+        )
 
-    def _unknown_field(self, failure: LLMError, refused: set[str]) -> str:
-        """The optional field that the service refused, "" when it refused something else."""
-        if failure.status not in (400, 422):
-            return ""
-        said = failure.said
-        if _ENCRYPTED.search(said):
-            said += " include"
-        return next((f for f in OPTIONAL if f not in refused and re.search(rf"\b{f}\b", said)), "")
+    def _url(self, path: str, refused: frozenset[str]) -> str:
+        """Return the URL of `path`; with or without `/v1`, unlike the setting, if the service refused the path."""
+        address = self._service.address
+        if "path" in refused:
+            address = address.removesuffix("/v1") if address.endswith("/v1") else f"{address}/v1"
+        return address + path
 
     def _body(self, request: ModelRequest, *, counting: bool = False) -> bytes:
-        refused = self._refused.get(request.model, set[str]())
+        refused = request.refused
         if self._api == "chat":
             pieces = self._chats.of(request).encode(request.messages)
             head = {"model": request.model}
-            array = b'"messages":' + chat_request.message_array(request.system, pieces)
+            array = b'"messages":' + chat_request.message_array(
+                request.system, pieces, "user" if "system" in refused else "system"
+            )
             more = self._chat_fields(request)
         else:
             items = self._responses.of(request).encode(request.messages)
@@ -182,7 +158,11 @@ class OpenAIProvider:
     def _chat_fields(self, request: ModelRequest) -> JsonObject:
         fields: JsonObject = {"stream": True, "stream_options": {"include_usage": True}}
         if request.max_output:
-            fields["max_completion_tokens" if self._official else "max_tokens"] = request.max_output
+            names = ("max_completion_tokens", "max_tokens")
+            name = next(
+                (n for n in (names if self._official else names[::-1]) if n not in request.refused), ""
+            )
+            fields |= {name: request.max_output} if name else {}
         effort = request.effort or self._settings.effort
         if effort:
             fields["reasoning_effort"] = effort
@@ -195,8 +175,8 @@ class OpenAIProvider:
 
     def _verbosity(self, request: ModelRequest) -> str:
         """How much the model is asked to say; "" where the service may not know the field."""
-        refused = self._refused.get(request.model, set[str]())
-        return traits_of(request.model).verbosity if self._official and "verbosity" not in refused else ""
+        known = self._official and "verbosity" not in request.refused
+        return traits_of(request.model).verbosity if known else ""
 
     def _responses_fields(self, request: ModelRequest) -> JsonObject:
         fields: JsonObject = {"stream": True, "store": False}

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from typing import cast
 
 from pydantic import JsonValue
@@ -27,6 +28,8 @@ class CallParts:
     name: str = ""
     pieces: list[str] = field(default_factory=list[str])
     value: JsonObject | None = None
+    extra: JsonObject = field(default_factory=dict[str, JsonValue])
+    """Fields that only the provider understands, such as a thought signature."""
 
     def add_name(self, piece: str) -> None:
         """Take a piece of the name: the whole again, the name so far and more, or only what is new."""
@@ -51,6 +54,22 @@ class CallParts:
         return ToolCall(
             id=self.id or long_id("call"), tool=names.to_name(mend(self.name)), args=args, malformed=malformed
         )
+
+
+def keep_fields(kept: JsonObject, source: JsonObject, known: Container[str]) -> None:
+    """Add the fields of `source` that are not `known` to `kept`, joining the pieces of a streamed one."""
+    for key, value in source.items():
+        if key in known or value is None or value in ("", [], {}):
+            continue
+        match kept.get(key), value:
+            case str() as old, str():
+                kept[key] = old + value
+            case dict() as old, dict():
+                keep_fields(old, value, ())
+            case list() as old, list():
+                old.extend(value)
+            case _:
+                kept[key] = copy.deepcopy(value)
 
 
 def whole_calls(parts: Iterable[CallParts], names: NameMap) -> tuple[ToolCall, ...]:

@@ -168,7 +168,7 @@ def _translate(service: Service, status: int, error: VendorError, wait: float | 
             message=text("llm.too_long", service=service.label, more=more),
             hint=text("llm.new_conversation"),
         )
-        return ContextOverflowError(failure, status=status)
+        return ContextOverflowError(failure, status=status, said=said, codes=error.codes, param=error.param)
     if (
         status in (401, 402, 403)
         or codes & _BAD_KEY_CODES
@@ -188,9 +188,9 @@ def _translate(service: Service, status: int, error: VendorError, wait: float | 
         return LLMRateLimitError(failure, status=status, retry_after=wait)
     if status in (408, 409, 425) or status >= 500:
         failed = _failed(service, status, more)
-        failed.retry_after = wait
+        failed.retry_after, failed.said = wait, said
         return failed
-    return _rejected(service, status, codes, said, more)
+    return _rejected(service, status, error, said, more)
 
 
 def _in_its_words(said: str) -> Text:
@@ -227,8 +227,9 @@ def _refused(service: Service, status: int, error: VendorError, more: Text) -> L
     return LLMAuthError(Failure(kind="auth", message=message, hint=hint), status=status)
 
 
-def _rejected(service: Service, status: int, codes: set[str], said: str, more: Text) -> LLMError:
+def _rejected(service: Service, status: int, error: VendorError, said: str, more: Text) -> LLMError:
     """The request itself is wrong: the address, the model, an argument."""
+    codes = set(error.codes)
     kind: FailureKind = "bad_request"
     message = text("llm.rejected", service=service.label, status=status, more=more)
     hint = text("llm.ask_otherwise")
@@ -244,4 +245,5 @@ def _rejected(service: Service, status: int, codes: set[str], said: str, more: T
     elif not codes.isdisjoint({"content_policy_violation", "content_filter"}):
         kind = "content_filter"
         hint = text("llm.filtered")
-    return LLMRequestError(Failure(kind=kind, message=message, hint=hint), status=status, said=said)
+    failure = Failure(kind=kind, message=message, hint=hint)
+    return LLMRequestError(failure, status=status, said=said, codes=error.codes, param=error.param)

@@ -119,19 +119,19 @@ class History(Generic[T]):
 
 @dataclass(slots=True)
 class Histories(Generic[T]):
-    """The histories of the sessions that were used last, by session and model."""
+    """The histories of the sessions that were used last, by session, model, and what the service refused."""
 
     make: Callable[[ModelRequest], History[T]]
     limit: int = 16
-    _kept: OrderedDict[tuple[str, str], History[T]] = field(
-        default_factory=OrderedDict[tuple[str, str], History[T]]
+    _kept: OrderedDict[tuple[str, str, frozenset[str]], History[T]] = field(
+        default_factory=OrderedDict[tuple[str, str, frozenset[str]], History[T]]
     )
 
     def of(self, request: ModelRequest) -> History[T]:
         """The history of the request's session; a new one for a request without a session."""
         if not request.session:
             return self.make(request)
-        key = (request.session, request.model)
+        key = (request.session, request.model, request.refused)
         history = self._kept.get(key)
         if history is None:
             history = self._kept[key] = self.make(request)

@@ -92,6 +92,8 @@ class VendorError:
     status: int = 0
     retry_after: float | None = None
     rate: bool = False
+    param: str = ""
+    """The field of the request that is wrong."""
 
 
 def read_error(document: JsonValue) -> VendorError:
@@ -102,6 +104,7 @@ def read_error(document: JsonValue) -> VendorError:
     status = 0
     retry_after: float | None = None
     rate = False
+    param = ""
     for item in _error_objects(document, 0):
         if isinstance(item, str):
             messages.append(item)
@@ -118,6 +121,8 @@ def read_error(document: JsonValue) -> VendorError:
                     codes.append(name)
                 case _:
                     pass
+        named = item.get("param")
+        param = param or (named if isinstance(named, str) else "")
         quota = item.get("quotaId")
         rate = rate or (isinstance(quota, str) and _RATE_QUOTA.search(quota) is not None)
         match item.get("retryDelay"):
@@ -131,7 +136,7 @@ def read_error(document: JsonValue) -> VendorError:
         retry_after = duration(again[1])
     rate = rate or retry_after is not None or not _RATE_CODES.isdisjoint(codes)
     rate = rate or _PER_MINUTE.search(message) is not None
-    return VendorError(message, tuple(codes), status, retry_after, rate)
+    return VendorError(message, tuple(codes), status, retry_after, rate, param)
 
 
 _NESTED = (

@@ -1,0 +1,294 @@
+"""Errors that name their cure: what to leave out or change, tried once and then remembered for the model."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Literal, NamedTuple, TypeAlias, assert_never
+
+from daiku.core.text.patterns import lazy
+from daiku.dataclass import dataclass, field, replace
+from daiku.domain.config import ToolProtocol
+from daiku.domain.errors import ContextOverflowError, LLMError, LLMRequestError
+from daiku.domain.messages import (
+    OWN_KEY,
+    AssistantMessage,
+    Effort,
+    Image,
+    Message,
+    ModelRequest,
+    ToolMessage,
+    UserMessage,
+)
+from daiku.texts.text import Text, text
+
+Part: TypeAlias = Literal["images", "results", "provider_data"]
+"""What can be taken out of a history: pictures, long tool results, data that only the provider understands."""
+PARTS: tuple[Part, ...] = ("images", "results", "provider_data")
+LONG_RESULT = 16_000
+"""Characters from which on a tool result may be the reason for a refusal."""
+KEPT_OF_RESULT = 4_000
+"""Characters that are kept of a result that was refused."""
+NO_IMAGE = "[A picture was here. The model service refused it, so it is left out.]"
+SHORTENED = "\n[The rest is left out: the model service refused this result. Read it in smaller parts.]"
+
+LEVELS: tuple[Effort, ...] = ("none", "low", "medium", "high")
+_EFFORT = lazy(
+    r"reasoning[_. ]?effort|\beffort\b|thinking[_ ]?(?:level|budget)|reasoning\.effort", re.IGNORECASE
+)
+_LEVEL = lazy(r"\b(?:none|low|medium|high)\b")
+_LISTED = lazy(r"(?:supported|allowed|valid|one of|expected|permitted|choose)\b.*", re.IGNORECASE | re.DOTALL)
+
+
+_PATH = lazy(
+    r"unexpected endpoint|invalid url|cannot (?:post|get)|no (?:such )?route|page not found", re.IGNORECASE
+)
+_NOT_FOUND = lazy(
+    r"(?:404\W*)?(?:(?:resource|path|url|endpoint|file)\W+)?not found\W*|method not allowed\W*", re.IGNORECASE
+)
+_OF_HISTORY = lazy(r"(?:messages|input|contents)\b(?!\[0\]\.role)")
+"""The beginning of a `param`, or of a message, that is about a part of the history and not about a field."""
+
+
+class Rule(NamedTuple):
+    """A refusal by its status and by a pattern for its `param`, its codes, and its words; and what is refused."""
+
+    statuses: tuple[int, ...]
+    pattern: str
+    refused: str
+
+
+_REQUEST = (400, 404, 405, 422, 500, 501)
+_UNKNOWN = (
+    r"unknown|unrecognized|unsupported|unexpected|extra|not (?:supported|permitted|allowed)|does not support"
+)
+
+
+def _field(name: str) -> Rule:
+    """Return the rule of a field that the service names: by `param`, in quotes, or as one that it does not know."""
+    word = rf"\b{name}\b"
+    pattern = rf"^{name}\b|[`'\"]{name}[`'\"]|(?:{_UNKNOWN})[^.]*{word}|{word}[^.]*(?:{_UNKNOWN})"
+    return Rule((400, 422), word if "_" in name else pattern, name)
+
+
+RULES: tuple[Rule, ...] = (
+    Rule(_REQUEST, r"tools_unsupported|enable-auto-tool-choice|tool-call-parser|requires --jinja", "tools"),
+    Rule(
+        _REQUEST,
+        r"no endpoints found that support tool|does(?:n't| not) support (?:tools?|functions?)\b",
+        "tools",
+    ),
+    Rule(
+        _REQUEST,
+        r"(?:tools?|functions?)(?:[ _-]?(?:use|calls?|calling))?[`'\"]? (?:is|are) (?:not|un)[ -]?(?:supported|enabled|available)"
+        r"|(?:unsupported|unknown|unrecognized|unexpected)[^.]{0,40}\b[`'\"]?tools\b",
+        "tools",
+    ),
+    Rule((400, 422), r"encrypted content is not supported", "include"),
+    *map(
+        _field,
+        (
+            *(
+                "max_completion_tokens",
+                "max_output_tokens",
+                "max_tokens",
+                "stream_options",
+                "prompt_cache_key",
+            ),
+            *("verbosity", "parallel_tool_calls", "tool_choice", "store", "include", "reasoning"),
+        ),
+    ),
+    Rule((400, 422), r"reasoning_content", "no_thinking"),
+    Rule(
+        (400, 422),
+        r"^messages\[0\]\.role|\bsystem['`\"]? (?:role|messages?)[^.]*(?:not|un)[ -]?supported",
+        "system",
+    ),
+    _field("stream"),
+)
+"""Every refusal with a cure; the first rule that fits counts. A field is left out or sent under its other name."""
+
+_GUILTY: tuple[tuple[Part, re.Pattern[str]], ...] = (
+    (
+        "images",
+        re.compile(r"image|picture|vision|pixel|inline_?data|media[_ ]type|multi-?modal", re.IGNORECASE),
+    ),
+    ("provider_data", re.compile(r"signature|thinking|reasoning|thought|encrypted|redacted", re.IGNORECASE)),
+    (
+        "results",
+        re.compile(r"too (?:long|large)|string_above_max|maximum (?:string )?length|payload", re.IGNORECASE),
+    ),
+)
+"""The words by which a refusal names the part of the history that it is about."""
+
+
+@dataclass(slots=True)
+class Cures:
+    """What one model refused so far, and the changes that make the next request acceptable."""
+
+    refused: set[str] = field(default_factory=set[str])
+    _efforts: dict[Effort, Effort] = field(default_factory=dict[Effort, Effort])
+    _left_out: dict[str, set[int]] = field(default_factory=dict[str, set[int]])
+
+    def protocol(self, setting: ToolProtocol) -> ToolProtocol:
+        """Return how the model is told of tools: as set, or as text if the service refused tools."""
+        return "action_list" if setting == "native" and "tools" in self.refused else setting
+
+    def apply(self, request: ModelRequest, trial: Part | None = None, path: bool = False) -> ModelRequest:
+        """Return the request without what was refused; `trial` is one more part to leave out."""
+        refused = frozenset(self.refused | {"path"} if path else self.refused)
+        known = self._left_out.get(request.session)
+        messages = request.messages
+        if trial is not None:
+            messages = tuple(without_part(message, trial) for message in messages)
+        if known:
+            messages = tuple(_without_known(message, known) for message in messages)
+        if not refused and not self._efforts and messages is request.messages:
+            return request
+        options = tuple(option for option in request.options if option[0] not in refused)
+        effort = self._efforts.get(request.effort, request.effort)
+        return replace(request, messages=messages, options=options, effort=effort, refused=refused)
+
+    def learn(self, error: LLMError, request: ModelRequest) -> Text | None:
+        """Learn the cure that a refusal of `request` names, and return the notice; None if it names no new one."""
+        said = " ".join((error.param, *error.codes, error.said))
+        of_history = _OF_HISTORY.match(error.param or error.said) is not None
+        if error.status in (400, 422) and not of_history:
+            options = (name for name, _ in request.options if name not in self.refused)
+            if option := next((name for name in options if re.search(rf"\b{re.escape(name)}\b", said)), ""):
+                return self._leave_out(option)
+            if _EFFORT.search(said) and (notice := self._learn_effort(said, request.effort)) is not None:
+                return notice
+        for rule in RULES:
+            if of_history and rule.refused not in ("tools", "no_thinking"):
+                continue
+            if error.status in rule.statuses and re.search(rule.pattern, said, re.IGNORECASE):
+                notice = self._learn_rule(rule.refused, said, request)
+                if notice is not None:
+                    return notice
+        return None
+
+    def _learn_rule(self, name: str, said: str, request: ModelRequest) -> Text | None:
+        if name == "tools":
+            if "tools" in self.refused or not request.callable_tools:
+                return None
+            self.refused.add("tools")
+            return text("llm.cure.tools")
+        if name == "no_thinking":  # first every reply gets the field, then none
+            name = "no_thinking" if "no_thinking" not in self.refused else "provider_data"
+        if name in ("max_tokens", "max_completion_tokens"):
+            place = said.find("max_tokens")
+            other = said.find("max_completion_tokens")
+            name = "max_tokens" if other < 0 or 0 <= place < other else "max_completion_tokens"
+        if name in self.refused or (
+            name in ("max_tokens", "max_completion_tokens") and not request.max_output
+        ):
+            return None
+        return self._leave_out(name)
+
+    def _leave_out(self, name: str) -> Text:
+        self.refused.add(name)
+        return text("llm.cure.field", name=name)
+
+    def _learn_effort(self, said: str, asked: Effort) -> Text | None:
+        if not asked or "reasoning_effort" in self.refused:
+            return None
+        listed = _LISTED.search(said)
+        words = _LEVEL.findall(listed[0].replace("minimal", "low")) if listed else ()
+        offered: list[Effort] = [level for level in LEVELS if level in words and level != asked]
+        if offered and asked not in self._efforts:
+            place = LEVELS.index(asked)
+            near = min(offered, key=lambda level: abs(LEVELS.index(level) - place))
+            self._efforts[asked] = near
+            return text("llm.cure.effort", level=near)
+        self._efforts.update(dict.fromkeys(LEVELS, ""))
+        self.refused.update(("reasoning_effort", "reasoning"))
+        return text("llm.cure.field", name="reasoning_effort")
+
+    def keep(self, session: str, part: Part, messages: tuple[Message, ...]) -> None:
+        """Remember for the session that a request was accepted without `part`."""
+        known = self._left_out.setdefault(session, set())
+        known.update(key for message in messages for key in _keys(message, part))
+
+
+def may_be_path(error: LLMError) -> bool:
+    """Return True if the service does not know the path, rather than the model."""
+    if _PATH.search(error.said):
+        return True
+    return (
+        error.failure.kind == "not_found"
+        and error.status in (0, 404, 405)
+        and (not error.said or _NOT_FOUND.fullmatch(error.said) is not None)
+    )
+
+
+def parts_to_try(error: LLMError, request: ModelRequest) -> Iterator[Part]:
+    """Yield the parts of the history without which a refused request is tried, the likeliest first."""
+    too_large = isinstance(error, ContextOverflowError) and error.status == 413
+    refused = isinstance(error, LLMRequestError) and error.failure.kind == "bad_request"
+    if not (too_large or (refused and error.status in (0, 400, 413, 415, 422))):
+        return
+    said = " ".join((error.param, *error.codes, error.said))
+    guilty: list[Part] = [part for part, pattern in _GUILTY if pattern.search(said)]
+    rest: list[Part] = [part for part in PARTS if part not in guilty]
+    for part in guilty + rest:
+        if too_large and part != "images":
+            continue
+        if any(_keys(message, part) for message in request.messages):
+            yield part
+
+
+def notice_of(part: Part) -> Text:
+    """Return what the person is told when a request is tried without `part`."""
+    match part:
+        case "images":
+            return text("llm.cure.images")
+        case "results":
+            return text("llm.cure.results")
+        case "provider_data":
+            return text("llm.cure.provider_data")
+        case _:
+            assert_never(part)
+
+
+def without_part(message: Message, part: Part, drop: Callable[[int], bool] = lambda _: True) -> Message:
+    """Return the message without `part`, and with a sentence in its place."""
+    keys = _keys(message, part)
+    if not keys or not any(map(drop, keys)):
+        return message
+    match part, message:
+        case "images", UserMessage() | ToolMessage():
+            images = tuple(image for image in message.images if not drop(_key(image)))
+            note = "\n\n".join(filter(None, (message.text, NO_IMAGE)))
+            return message.model_copy(update={"images": images, "text": note})
+        case "results", ToolMessage():
+            return message.model_copy(update={"text": message.text[:KEPT_OF_RESULT] + SHORTENED})
+        case "provider_data", AssistantMessage():
+            own = {key: value for key, value in message.opaque.items() if key == OWN_KEY}
+            return message.model_copy(update={"opaque": own, "thinking": ""})
+        case _:
+            return message
+
+
+def _without_known(message: Message, known: set[int]) -> Message:
+    for part in PARTS:
+        message = without_part(message, part, known.__contains__)
+    return message
+
+
+def _key(image: Image) -> int:
+    return hash(image.data)
+
+
+def _keys(message: Message, part: Part) -> list[int]:
+    """Return what identifies the occurrences of `part` in the message."""
+    match part, message:
+        case "images", UserMessage() | ToolMessage():
+            return [_key(image) for image in message.images]
+        case "results", ToolMessage() if len(message.text) > LONG_RESULT:
+            return [hash(message.text)]
+        case "provider_data", AssistantMessage() if message.thinking or set(message.opaque) - {OWN_KEY}:
+            return [hash((message.thinking, json.dumps(message.opaque, sort_keys=True)))]
+        case _:
+            return []
