@@ -21,8 +21,9 @@ from daiku.domain.messages import (
     UserMessage,
 )
 from daiku.domain.runs import RunLimits
-from daiku.llm.adapter import LLMAdapter, RetryPolicy
+from daiku.llm.adapter import LLMAdapter
 from daiku.llm.provider import ModelChoice
+from daiku.llm.retries.policy import RetryPolicy
 from daiku.llm.table import PROVIDERS
 from daiku.runs.run_budget import Metered, RunBudget
 from daiku.texts.text import Text

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
-from typing import Literal, overload
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, overload
 
 from pydantic import JsonValue
 
@@ -13,7 +13,7 @@ from daiku.core.run.budget import Quote, worst_quote
 from daiku.core.textcalls.codecs import add_dropped_notes
 from daiku.dataclass import dataclass, field, replace
 from daiku.domain.config import Price, ProviderSettings, ToolProtocol
-from daiku.domain.errors import DaikuError, LLMError, LLMRateLimitError, LLMTimeoutError, StreamCutError
+from daiku.domain.errors import DaikuError, LLMError
 from daiku.domain.messages import (
     Effort,
     Message,
@@ -27,47 +27,16 @@ from daiku.domain.messages import (
 )
 from daiku.domain.tools import ToolSpec
 from daiku.llm.catalogue import cost, find_model, normalize_model_name, price_step
-from daiku.llm.cures import Cures, Part, may_be_path, notice_of, parts_to_try
 from daiku.llm.families import ModelTraits, traits_of
 from daiku.llm.provider import ModelChoice, Provider, ProviderEntry
 from daiku.llm.reply_filter import filter_reply
-from daiku.llm.textcalls import TextCallStream
+from daiku.llm.retries.cures import Cures
+from daiku.llm.retries.policy import RetryPolicy, is_transient, retry_delay
 from daiku.llm.tokens import estimate, estimate_message, estimate_messages, estimate_request
-from daiku.texts.text import Text, text
+from daiku.texts.text import text
 
-
-@dataclass(frozen=True, slots=True)
-class RetryPolicy:
-    """How often a call is retried, and the delays in seconds: doubled from the first one up to the longest."""
-
-    retries: int = 3
-    first_delay: float = 1.0
-    longest_delay: float = 30.0
-    longest_retry_after: float = 120.0
-    """A service that asks for a longer wait than this is given up at once."""
-    unreadable: int = 1
-    strict: bool = False
-    """How often a reply is asked for again that does not hold to its text protocol; `strict`: words alone do not."""
-
-
-def is_transient(error: LLMError) -> bool:
-    """True for 408, 429, 5xx, time-outs, lost connections and cut streams; never for what would fail
-    the same way again (400, 401, 403, 404, an overflow, a quota that is used up)."""
-    return isinstance(error, LLMTimeoutError | LLMRateLimitError | StreamCutError) and error.failure.retryable
-
-
-def retry_delay(attempt: int, error: LLMError, policy: RetryPolicy, chance: float) -> float | None:
-    """Seconds before retry number `attempt`, counted from 1, or None: do not retry.
-
-    The service's Retry-After is a lower bound. `chance` in [0, 1) spreads the tries of many clients
-    over the upper half of the wait.
-    """
-    if attempt > policy.retries or not is_transient(error):
-        return None
-    if (asked := error.retry_after or 0.0) > policy.longest_retry_after:
-        return None
-    backoff = min(policy.longest_delay, policy.first_delay * 2.0 ** (attempt - 1))
-    return max(asked, backoff * (0.5 + chance / 2))
+if TYPE_CHECKING:
+    from daiku.llm.retries.trial import Trial
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +45,6 @@ class Clock:
 
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     chance: Callable[[], float] = random.random
-
-
-@dataclass(slots=True)
-class Trial:
-    """A refused request that is tried with one change after the other; `refusal` is the first error."""
-
-    refusal: LLMError | None = None
-    path: bool = False
-    part: Part | None = None
-    parts: Iterator[Part] = iter(())
 
 
 @dataclass(slots=True)
@@ -180,19 +139,26 @@ class LLMAdapter:
     async def stream_with_retries(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         """The reply of this model, asked again as the policy says."""
         request = replace(request, model=self.choice.model, effort=self._effort(request))
-        attempt, trial = 1, Trial()
+        attempt = 1
+        trial: Trial | None = None
         while True:
-            pieces = self._stream_once(self.cures.apply(request, trial.part, trial.path))
+            pieces = self._stream_once(
+                trial.apply(self.cures, request) if trial else self.cures.apply(request)
+            )
             try:
                 async for event in pieces:
-                    if trial.refusal is not None and not isinstance(event, Restarted):
-                        self._keep(trial, request)
-                        trial = Trial()
+                    if trial is not None and not isinstance(event, Restarted):
+                        trial.accept(self.cures, request)
+                        trial = None
                     yield self._with_price(event, request) if isinstance(event, Reply) else event
                 return
             except LLMError as error:
+                from daiku.llm.retries.trial import Trial  # when used
+
                 wait = 0.0
-                if (notice := self._cure(error, request, trial)) is not None:
+                trial = trial or Trial()
+                notice = trial.next_cure(error, self.cures, request, may_move=self.entry.versioned)
+                if notice is not None:
                     yield Restarted(notice, attempt, 0.0)
                 elif (delay := retry_delay(attempt, error, self.policy, self.clock.chance())) is None:
                     raise _with_try_count(trial.refusal or error, attempt) from error.__cause__
@@ -211,31 +177,6 @@ class LLMAdapter:
             if wait:
                 await self.clock.sleep(wait)
 
-    def _cure(self, error: LLMError, request: ModelRequest, trial: Trial) -> Text | None:
-        """Return the notice of the next cure to try for `error`; None if there is none."""
-        if trial.refusal is None and (notice := self.cures.learn(error, request)) is not None:
-            return notice
-        if trial.refusal is None:
-            fresh = self.entry.versioned and "path" not in self.cures.refused
-            if fresh and may_be_path(error):
-                trial.refusal, trial.path = error, True
-                return text("llm.cure.path")
-            if is_transient(error):
-                return None
-            trial.refusal, trial.parts = error, parts_to_try(error, self.cures.apply(request))
-        elif is_transient(error):
-            return None
-        trial.path = False
-        trial.part = next(trial.parts, None)
-        return notice_of(trial.part) if trial.part is not None else None
-
-    def _keep(self, trial: Trial, request: ModelRequest) -> None:
-        """Remember the cure that was accepted."""
-        if trial.path:
-            self.cures.refused.add("path")
-        elif trial.part is not None:
-            self.cures.keep(request.session, trial.part, request.messages)
-
     def _effort(self, request: ModelRequest) -> Effort:
         """The effort to ask for. Where neither the request nor the settings say one, the family's, for work with
         tools and at the maker's own service: another one may refuse what it does not know."""
@@ -253,6 +194,8 @@ class LLMAdapter:
             protocol == "native" and not self.entry.writes_calls(self.settings.base_url)
         ):
             return filter_reply(self.provider.stream(request))
+        from daiku.llm.textcalls import TextCallStream  # when used
+
         again, strict = self.policy.unreadable, self.policy.strict
         return TextCallStream(self.provider, protocol, again, strict).stream(request)
 

@@ -13,9 +13,10 @@ from daiku.dataclass import dataclass, field
 from daiku.domain.base import JsonObject
 from daiku.domain.config import ProviderSettings
 from daiku.domain.errors import Failure, LLMError, UsageError
-from daiku.llm.adapter import Clock, RetryPolicy, retry_delay
+from daiku.llm.adapter import Clock
 from daiku.llm.choice import Probe, missing_requirement
 from daiku.llm.embedder import Embedder, HashedWords
+from daiku.llm.retries.policy import RetryPolicy, retry_delay
 from daiku.llm.table import PROVIDERS, LLMSettings
 from daiku.llm.transport.failures import unreadable_error
 from daiku.llm.transport.service import Service

@@ -18,8 +18,9 @@ from daiku.llm.table import LLMSettings
 from daiku.texts.text import text
 
 if TYPE_CHECKING:
-    from daiku.llm.adapter import Clock, LLMAdapter, RetryPolicy
-    from daiku.llm.cures import Cures
+    from daiku.llm.adapter import Clock, LLMAdapter
+    from daiku.llm.retries.cures import Cures
+    from daiku.llm.retries.policy import RetryPolicy
 
 LISTING_SECONDS = 10.0
 
@@ -70,8 +71,9 @@ class Models:
         return self._adapter(self.choose(name), self._fallback)
 
     def _adapter(self, choice: ModelChoice, fallback: Callable[[], LLMAdapter | None]) -> LLMAdapter:
-        from daiku.llm.adapter import Clock, LLMAdapter, RetryPolicy  # when used
-        from daiku.llm.cures import Cures  # when used
+        from daiku.llm.adapter import Clock, LLMAdapter  # when used
+        from daiku.llm.retries.cures import Cures  # when used
+        from daiku.llm.retries.policy import RetryPolicy  # when used
 
         return LLMAdapter(
             choice=choice,

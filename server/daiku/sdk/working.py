@@ -20,8 +20,8 @@ from daiku.dataclass import dataclass
 from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.domain.items.item import SourceName, WorkItem, read_key
 from daiku.domain.runs import RunResult
-from daiku.llm.adapter import RetryPolicy
 from daiku.llm.model import Models
+from daiku.llm.retries.policy import RetryPolicy
 from daiku.runs.recorded.history import allowed_paths, begun_calls, evidence_of_session
 from daiku.settings.config import Config
 from daiku.texts.text import Text, text

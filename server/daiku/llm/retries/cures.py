@@ -2,36 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Iterator
-from typing import Literal, NamedTuple, TypeAlias, assert_never
+from typing import TYPE_CHECKING, NamedTuple
 
 from daiku.core.text.patterns import lazy
 from daiku.dataclass import dataclass, field, replace
 from daiku.domain.config import ToolProtocol
-from daiku.domain.errors import ContextOverflowError, LLMError, LLMRequestError
-from daiku.domain.messages import (
-    OWN_KEY,
-    AssistantMessage,
-    Effort,
-    Image,
-    Message,
-    ModelRequest,
-    ToolMessage,
-    UserMessage,
-)
+from daiku.domain.errors import LLMError
+from daiku.domain.messages import Effort, Message, ModelRequest
 from daiku.texts.text import Text, text
 
-Part: TypeAlias = Literal["images", "results", "provider_data"]
-"""What can be taken out of a history: pictures, long tool results, data that only the provider understands."""
-PARTS: tuple[Part, ...] = ("images", "results", "provider_data")
-LONG_RESULT = 16_000
-"""Characters from which on a tool result may be the reason for a refusal."""
-KEPT_OF_RESULT = 4_000
-"""Characters that are kept of a result that was refused."""
-NO_IMAGE = "[A picture was here. The model service refused it, so it is left out.]"
-SHORTENED = "\n[The rest is left out: the model service refused this result. Read it in smaller parts.]"
+if TYPE_CHECKING:
+    from daiku.llm.retries.parts import Part
 
 LEVELS: tuple[Effort, ...] = ("none", "low", "medium", "high")
 _EFFORT = lazy(
@@ -109,19 +91,6 @@ RULES: tuple[Rule, ...] = (
 )
 """Every refusal with a cure; the first rule that fits counts. A field is left out or sent under its other name."""
 
-_GUILTY: tuple[tuple[Part, re.Pattern[str]], ...] = (
-    (
-        "images",
-        re.compile(r"image|picture|vision|pixel|inline_?data|media[_ ]type|multi-?modal", re.IGNORECASE),
-    ),
-    ("provider_data", re.compile(r"signature|thinking|reasoning|thought|encrypted|redacted", re.IGNORECASE)),
-    (
-        "results",
-        re.compile(r"too (?:long|large)|string_above_max|maximum (?:string )?length|payload", re.IGNORECASE),
-    ),
-)
-"""The words by which a refusal names the part of the history that it is about."""
-
 
 @dataclass(slots=True)
 class Cures:
@@ -135,15 +104,18 @@ class Cures:
         """Return how the model is told of tools: as set, or as text if the service refused tools."""
         return "action_list" if setting == "native" and "tools" in self.refused else setting
 
-    def apply(self, request: ModelRequest, trial: Part | None = None, path: bool = False) -> ModelRequest:
-        """Return the request without what was refused; `trial` is one more part to leave out."""
-        refused = frozenset(self.refused | {"path"} if path else self.refused)
+    def apply(
+        self, request: ModelRequest, part: Part | None = None, *, other_path: bool = False
+    ) -> ModelRequest:
+        """Return the request without what was refused, and with a change that is tried."""
+        refused = frozenset(self.refused | {"path"} if other_path else self.refused)
         known = self._left_out.get(request.session)
         messages = request.messages
-        if trial is not None:
-            messages = tuple(without_part(message, trial) for message in messages)
-        if known:
-            messages = tuple(_without_known(message, known) for message in messages)
+        if part is not None or known:
+            from daiku.llm.retries.parts import without_known, without_part  # when used
+
+            messages = tuple(without_part(message, part) if part else message for message in messages)
+            messages = tuple(without_known(message, known) if known else message for message in messages)
         if not refused and not self._efforts and messages is request.messages:
             return request
         options = tuple(option for option in request.options if option[0] not in refused)
@@ -208,8 +180,10 @@ class Cures:
 
     def keep(self, session: str, part: Part, messages: tuple[Message, ...]) -> None:
         """Remember for the session that a request was accepted without `part`."""
+        from daiku.llm.retries.parts import keys_of  # when used
+
         known = self._left_out.setdefault(session, set())
-        known.update(key for message in messages for key in _keys(message, part))
+        known.update(key for message in messages for key in keys_of(message, part))
 
 
 def may_be_path(error: LLMError) -> bool:
@@ -221,74 +195,3 @@ def may_be_path(error: LLMError) -> bool:
         and error.status in (0, 404, 405)
         and (not error.said or _NOT_FOUND.fullmatch(error.said) is not None)
     )
-
-
-def parts_to_try(error: LLMError, request: ModelRequest) -> Iterator[Part]:
-    """Yield the parts of the history without which a refused request is tried, the likeliest first."""
-    too_large = isinstance(error, ContextOverflowError) and error.status == 413
-    refused = isinstance(error, LLMRequestError) and error.failure.kind == "bad_request"
-    if not (too_large or (refused and error.status in (0, 400, 413, 415, 422))):
-        return
-    said = " ".join((error.param, *error.codes, error.said))
-    guilty: list[Part] = [part for part, pattern in _GUILTY if pattern.search(said)]
-    rest: list[Part] = [part for part in PARTS if part not in guilty]
-    for part in guilty + rest:
-        if too_large and part != "images":
-            continue
-        if any(_keys(message, part) for message in request.messages):
-            yield part
-
-
-def notice_of(part: Part) -> Text:
-    """Return what the person is told when a request is tried without `part`."""
-    match part:
-        case "images":
-            return text("llm.cure.images")
-        case "results":
-            return text("llm.cure.results")
-        case "provider_data":
-            return text("llm.cure.provider_data")
-        case _:
-            assert_never(part)
-
-
-def without_part(message: Message, part: Part, drop: Callable[[int], bool] = lambda _: True) -> Message:
-    """Return the message without `part`, and with a sentence in its place."""
-    keys = _keys(message, part)
-    if not keys or not any(map(drop, keys)):
-        return message
-    match part, message:
-        case "images", UserMessage() | ToolMessage():
-            images = tuple(image for image in message.images if not drop(_key(image)))
-            note = "\n\n".join(filter(None, (message.text, NO_IMAGE)))
-            return message.model_copy(update={"images": images, "text": note})
-        case "results", ToolMessage():
-            return message.model_copy(update={"text": message.text[:KEPT_OF_RESULT] + SHORTENED})
-        case "provider_data", AssistantMessage():
-            own = {key: value for key, value in message.opaque.items() if key == OWN_KEY}
-            return message.model_copy(update={"opaque": own, "thinking": ""})
-        case _:
-            return message
-
-
-def _without_known(message: Message, known: set[int]) -> Message:
-    for part in PARTS:
-        message = without_part(message, part, known.__contains__)
-    return message
-
-
-def _key(image: Image) -> int:
-    return hash(image.data)
-
-
-def _keys(message: Message, part: Part) -> list[int]:
-    """Return what identifies the occurrences of `part` in the message."""
-    match part, message:
-        case "images", UserMessage() | ToolMessage():
-            return [_key(image) for image in message.images]
-        case "results", ToolMessage() if len(message.text) > LONG_RESULT:
-            return [hash(message.text)]
-        case "provider_data", AssistantMessage() if message.thinking or set(message.opaque) - {OWN_KEY}:
-            return [hash((message.thinking, json.dumps(message.opaque, sort_keys=True)))]
-        case _:
-            return []

@@ -1,0 +1,40 @@
+"""When a failed call is made again unchanged, and how long to wait before it."""
+
+from __future__ import annotations
+
+from daiku.dataclass import dataclass
+from daiku.domain.errors import LLMError, LLMRateLimitError, LLMTimeoutError, StreamCutError
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """How often a call is retried, and the delays in seconds: doubled from the first one up to the longest."""
+
+    retries: int = 3
+    first_delay: float = 1.0
+    longest_delay: float = 30.0
+    longest_retry_after: float = 120.0
+    """A service that asks for a longer wait than this is given up at once."""
+    unreadable: int = 1
+    strict: bool = False
+    """How often a reply is asked for again that does not hold to its text protocol; `strict`: words alone do not."""
+
+
+def is_transient(error: LLMError) -> bool:
+    """True for 408, 429, 5xx, time-outs, lost connections and cut streams; never for what would fail
+    the same way again (400, 401, 403, 404, an overflow, a quota that is used up)."""
+    return isinstance(error, LLMTimeoutError | LLMRateLimitError | StreamCutError) and error.failure.retryable
+
+
+def retry_delay(attempt: int, error: LLMError, policy: RetryPolicy, chance: float) -> float | None:
+    """Seconds before retry number `attempt`, counted from 1, or None: do not retry.
+
+    The service's Retry-After is a lower bound. `chance` in [0, 1) spreads the tries of many clients
+    over the upper half of the wait.
+    """
+    if attempt > policy.retries or not is_transient(error):
+        return None
+    if (asked := error.retry_after or 0.0) > policy.longest_retry_after:
+        return None
+    backoff = min(policy.longest_delay, policy.first_delay * 2.0 ** (attempt - 1))
+    return max(asked, backoff * (0.5 + chance / 2))

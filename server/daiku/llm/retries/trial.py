@@ -1,0 +1,55 @@
+"""A refused request that is tried with one change after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from daiku.dataclass import dataclass
+from daiku.domain.errors import LLMError
+from daiku.domain.messages import ModelRequest
+from daiku.llm.retries.cures import Cures, may_be_path
+from daiku.llm.retries.parts import Part, notice_of, parts_to_try
+from daiku.llm.retries.policy import is_transient
+from daiku.texts.text import Text, text
+
+
+@dataclass(slots=True)
+class Trial:
+    """The change that is tried now: another path, or a part of the history left out. `refusal` is the first error."""
+
+    refusal: LLMError | None = None
+    path: bool = False
+    part: Part | None = None
+    parts: Iterator[Part] = iter(())
+
+    def next_cure(
+        self, error: LLMError, cures: Cures, request: ModelRequest, *, may_move: bool
+    ) -> Text | None:
+        """Return the notice of the next change to try after `error`; None if there is none.
+
+        `may_move` says that the service's paths may or may not begin with a version.
+        """
+        if self.refusal is None:
+            if (notice := cures.learn(error, request)) is not None:
+                return notice
+            if may_move and "path" not in cures.refused and may_be_path(error):
+                self.refusal, self.path = error, True
+                return text("llm.cure.path")
+        if is_transient(error):
+            return None
+        if self.refusal is None:
+            self.refusal, self.parts = error, parts_to_try(error, cures.apply(request))
+        self.path = False
+        self.part = next(self.parts, None)
+        return notice_of(self.part) if self.part is not None else None
+
+    def apply(self, cures: Cures, request: ModelRequest) -> ModelRequest:
+        """Return the request with all cures and with the change that is tried."""
+        return cures.apply(request, self.part, other_path=self.path)
+
+    def accept(self, cures: Cures, request: ModelRequest) -> None:
+        """Remember the change that was accepted."""
+        if self.path:
+            cures.refused.add("path")
+        elif self.part is not None:
+            cures.keep(request.session, self.part, request.messages)
