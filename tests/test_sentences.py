@@ -120,7 +120,7 @@ WRITTEN_BY_OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
         "core.playbook.doubts.known_commands": ("_FORMS",),
         "core.code.commonnames": ("COMMON_NAMES",),
         "core.commands.readonly": ("sample[0]",),
-        "core.guard.redact": ("_KEYS", "_BEGINS", "'PRIVATE KEY'"),
+        "core.guard.redact": ("_BEGINS", "'PRIVATE KEY'"),
         "core.protected.paths": ("PROTECTED_PAIRS",),
         "core.text.words": ("_PIECE",),
         "core.retrieval.hashed": ("_COMMON_WORDS",),

@@ -5,77 +5,84 @@ from __future__ import annotations
 import base64
 import json
 import re
-import string
 from collections.abc import Callable, Iterable, Iterator
 from urllib.parse import quote, quote_plus
 
+from daiku.core.guard.token_shapes import MARK, find_all, redact_tokens, substitute_at
 from daiku.core.text.patterns import lazy
 
-MARK = "[redacted]"
 MIN_SECRET = 6
 """Shorter values are words that text has anyway."""
 MOST_LEARNT = 64
 """So many of the secrets that were made while the program runs are known by value: older ones are not good any more."""
 
-_ESCAPED = (
-    r"(?<=\\[abefnrtv0])|(?<=\\x[0-9A-Fa-f]{2})|(?<=\\u[0-9A-Fa-f]{4})|(?<=\\[0-7]{3})|(?<=%[0-9A-Fa-f]{2})"
-)
-_COLORED = r"(?<=\[[0-9]m)|(?<=\[[0-9]{2}m)|(?<=;[0-9]m)|(?<=;[0-9]{2}m)|(?<=;[0-9]{3}m)|(?<=\[m)"
-_START = rf"(?:(?<![A-Za-z0-9_])|{_ESCAPED}|{_COLORED})"
-"""Where a token may begin: not within a word, unless the word's letter ends an escape sequence or a color code."""
 _SHAPES = lazy(
     r"""
-    (?P<key>START(?:
-        sk-(?:ant|proj|svcacct|admin|or|lf)-[A-Za-z0-9_-]{16,}
-      | (?:sk|gsk|xai|pplx|tvly|rk|lsv2|nvapi|csk|fw|r8|tgp)[-_][A-Za-z0-9_-]{24,}
-      | (?:sk|rk|pk|whsec)_(?:live|test)?_?[A-Za-z0-9]{20,}
-      | (?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}(?![0-9A-Z])
-      | AIza[A-Za-z0-9_-]{30,}
-      | ya29\.[A-Za-z0-9_-]{20,}
-      | xox[abeoprs]-[A-Za-z0-9-]{10,}
-      | xapp-[A-Za-z0-9-]{20,}
-      | hf_[A-Za-z0-9]{30,}
-      | npm_[A-Za-z0-9]{30,}
-      | pypi-[A-Za-z0-9_-]{40,}
-      | dop_v1_[a-f0-9]{40,}
-      | SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}
-      | AGE-SECRET-KEY-1[A-Z0-9]{40,}
-      | BSA[A-Za-z0-9_-]{24,}(?![A-Za-z0-9_-])
-    ))
-  | (?P<within>(?:(?<![A-Za-z0-9])|START)(?:
-        gh[oprsu]_(?=[A-Za-z0-9_.-]{30})[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*
-      | github_pat_[A-Za-z0-9_]{22,}
-      | gl(?:pat|dt|ft|rt|rtr|soat|oas|cbt|ptt|agent|imt|ffct|wt)-[A-Za-z0-9_.-]{18,}
-      | eyJ[A-Za-z0-9_-]{8,600}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}
-    ))
-  | (?P<header>(?i:(?:proxy-)?authorization|x-api-key|api-key|x-goog-api-key|private-token|x-subscription-token)
+    (?P<header>(?i:(?:proxy-)?authorization|x-api-key|api-key|x-goog-api-key|private-token|x-subscription-token|x-vault-token|x-auth-token)
         (?:\\?["'])?[ ]?[:=][ ]?(?:\\?["'])?(?i:(?:bearer|basic|token)[ ]+)?)(?P<credential>[A-Za-z0-9._~+/=-]{8,})
   | (?P<query>[?&](?i:private_token|access_token|refresh_token|job_token|auth_token|token|api_key|apikey|client_secret|sig|signature)=)
         (?P<given>(?![$\{<\[])[^\s&\#"'<>`|\\]{8,})
   | (?P<bearer>(?<![A-Za-z])(?i:bearer)[ ]+)(?P<token>(?=[A-Za-z._~+/-]{0,200}[0-9])[A-Za-z0-9._~+/=-]{16,})
-  | (?P<url>(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s/:@"'<>]{0,400}:)(?P<password>(?![$\{])[^\s/@"'<>]{3,})(?=@)
-    """.replace("START", _START),
+  | (?P<url>(?<![A-Za-z0-9+.-])[A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s/:@"'<>]{0,400}:)(?P<password>(?![$\{]|(?:PASSWORD|password)@)[^\s/@"'<>]{3,})(?=@)
+  | (?P<cookie>(?i:(?:set-)?cookie)(?:\\?["'])?[ ]?:[ ]?(?:\\?["'])?)(?P<cookies>(?=[\w.=; -]{1,300}=[^\s;"'\\]{8,})[^\r\n"'\\]+)
+    """,
     re.VERBOSE,
 )
 _ASSIGNED = lazy(
     r"(?P<name>(?<![A-Za-z0-9_])[A-Z][A-Z0-9_]{0,60}=[\"']?)(?P<value>[^\s\"'`$<>(){}\[\],;|&]{8,})(?![(\[{])"
 )
 _SECRET_NAME = lazy(r"(?:KEY|SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIALS?|PAT|PWD)=[\"']?$")
-# Looking closely costs a thousand times what `in` costs, and nearly no text has anything to find: what
-# each kind of shape cannot be without. A property test holds them to the shapes above.
-_KEY_MARKS = (
-    "sk- sk_ xai- xai_ pplx- pplx_ tvly- tvly_ rk- rk_ pk_ whsec_ lsv2- lsv2_ nvapi- nvapi_ fw- fw_ r8- r8_"
-    " tgp- tgp_ gho_ ghp_ ghr_ ghs_ ghu_ github_pat_ glpat- gldt- glft- glrt- glsoat- glcbt- glptt- glagent-"
-    " glimt- glrtr- gloas- glffct- glwt- AKIA ASIA ABIA ACCA AIza ya29. xox xapp- hf_ npm_ pypi- dop_v1_ SG. AGE-SECRET-KEY-1 eyJ BSA"
+_NAMED = lazy(
+    r"""
+    (?:(?i:passw(?:or)?d|passphrase|pwd|secret|token|_auth|credential|key(?:[_-]?base)?)\d{0,2}(?:\\?["'])?
+        [ \t]{0,4}(?::=|=>|=|:)[ \t]{0,4})
+    (?: (?P<quote>\\?["'])(?P<quoted>[^\s"'\\]{6,400}+)(?P=quote)
+      | (?P<plain>[^\s"'`$<>(){}\[\],;|&\\]{8,400}+)(?![(\[{.$"'`]) )
+    """,
+    re.VERBOSE,
 )
-_KEYS = tuple(_KEY_MARKS.split())
-_HEADERS = ("authorization", "api-key", "private-token", "x-subscription-token")
+"""Values assigned to a name that says that they are secret, as code and files of settings write them."""
+_NAMES = ("passw", "passphrase", "pwd", "secret", "token", "_auth", "credential")
+_KEYS = tuple(
+    kind + sign
+    for kind in [
+        "api",
+        "access",
+        "account",
+        "private",
+        "priv",
+        "secret",
+        "shared",
+        "auth",
+        "signing",
+        "encryption",
+        "master",
+        "storage",
+        "license",
+    ]
+    for sign in ("", "_", "-")
+)
+"""What makes a key a secret one: a word before it."""
+_PATH = lazy(
+    r"(?:~|\.{0,2})/|[A-Za-z]:[\\/]|[A-Za-z][A-Za-z0-9+.-]*://|[$<{%*]|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+$"
+)
+"""Values that say where a secret is, or that something else fills them in."""
+_SMALL = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
+_WIDTHS = lazy(r"8|16|32|64|128|256|512")
+"""Numbers that names of types and algorithms have."""
+_HEADERS = (
+    "authorization",
+    "api-key",
+    "private-token",
+    "x-subscription-token",
+    "x-vault-token",
+    "x-auth-token",
+    "cookie",
+)
 _QUERY = ("token=", "api_key=", "apikey=", "client_secret=", "sig=", "signature=")
-_OF_KEYS = (string.ascii_letters + string.digits + "._~+/=-").encode()
-_LONG = b"x" * 15
-_BY_KIND = bytes(_LONG[0] if byte in _OF_KEYS else 0 for byte in range(256))
 _ENDS = "-----END "
 _BEGINS = lazy(r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----")
+_PUTTY = lazy(r"(?<=Private-Lines: )\d{1,3}\r?\n(?:[A-Za-z0-9+/=]{1,100}\r?\n?)*")
 
 
 def redactor(secrets: Iterable[str]) -> Callable[[str], str]:
@@ -88,9 +95,14 @@ def redactor(secrets: Iterable[str]) -> Callable[[str], str]:
             text = known.sub(MARK, text)
         if "PRIVATE KEY" in text:
             text = _without_key_blocks(text)
+        if "Private-Lines: " in text:
+            text = _PUTTY.sub(MARK + "\n", text)
+        text = redact_tokens(text)
         if may_contain_secret(text):
             text = _SHAPES.sub(_mask, text)
-        return _ASSIGNED.sub(_mask_assigned, text) if "=" in text else text
+        if "=" in text:
+            text = _ASSIGNED.sub(_mask_assigned, text)
+        return _redact_named(text) if "=" in text or ":" in text else text
 
     return redact
 
@@ -123,9 +135,16 @@ def may_contain_secret(text: str) -> bool:
         return True
     if (":" in text or "=" in text) and any(map(text.lower().__contains__, _HEADERS)):
         return True
-    if len(text) < len(_LONG) or _LONG not in text.encode("utf-8", "surrogatepass").translate(_BY_KIND):
-        return False  # no fifteen characters in a row that keys are made of
-    return any(map(text.__contains__, _KEYS)) or "bearer" in text.lower()
+    return "earer " in text.lower()
+
+
+def _redact_named(text: str) -> str:
+    lower = text.lower()
+    if len(lower) != len(text):
+        lower = text.translate(_SMALL)
+    places = [place for name in _NAMES for place in find_all(lower, name)]
+    places += (place for place in find_all(lower, "key") if lower.endswith(_KEYS, 0, place))
+    return substitute_at(places, _NAMED, _mask_named, text) if places else text
 
 
 def _pattern_of(secrets: Iterable[str]) -> re.Pattern[str] | None:
@@ -149,8 +168,8 @@ def _mask(found: re.Match[str]) -> str:
             return found["bearer"] + MARK
         case "password":
             return found["url"] + MARK
-        case "key" | "within":
-            return MARK
+        case "cookies" if MARK not in found["cookies"]:
+            return found["cookie"] + MARK
         case _:
             return found[0]
 
@@ -159,11 +178,23 @@ def _mask_assigned(found: re.Match[str]) -> str:
     return found["name"] + MARK if _looks_secret(found["name"], found["value"]) else found[0]
 
 
+def _mask_named(found: re.Match[str]) -> str:
+    kind = "quoted" if found["quoted"] else "plain"
+    value = found[kind]
+    if MARK in value or _PATH.match(value) or not _is_varied(_WIDTHS.sub("", value)):
+        return found[0]
+    start, end = found.start(kind) - found.start(), found.end(kind) - found.start()
+    return found[0][:start] + MARK + found[0][end:]
+
+
+def _is_varied(value: str) -> bool:
+    return any(c.isdigit() for c in value) and any(c.isalpha() for c in value)
+
+
 def _looks_secret(name: str, value: str) -> bool:
     if not _SECRET_NAME.search(name) or MARK in value:
         return False
-    varied = any(c.isdigit() for c in value) and any(c.isalpha() for c in value)
-    return varied or len(value) >= 20  # long enough to be no word
+    return _is_varied(value) or len(value) >= 20  # long enough to be no word
 
 
 def _without_key_blocks(text: str) -> str:

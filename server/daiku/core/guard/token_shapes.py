@@ -1,0 +1,210 @@
+"""Tokens that are recognized by their shape: rules of gitleaks, and our own where it has none or a narrower one."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, cached_property
+from math import log2
+from typing import TypeAlias
+
+from daiku.core.text.patterns import lazy
+
+MARK = "[redacted]"
+Mask: TypeAlias = Callable[[re.Match[str]], str]
+_ESCAPED = (
+    r"(?<=\\[abefnrtv0])|(?<=\\x[0-9A-Fa-f]{2})|(?<=\\u[0-9A-Fa-f]{4})|(?<=\\[0-7]{3})|(?<=%[0-9A-Fa-f]{2})"
+)
+_COLORED = r"(?<=\[[0-9]m)|(?<=\[[0-9]{2}m)|(?<=;[0-9]m)|(?<=;[0-9]{2}m)|(?<=;[0-9]{3}m)|(?<=\[m)"
+START = rf"(?:(?<![A-Za-z0-9_])|{_ESCAPED}|{_COLORED})"
+"""Where a token may begin: not within a word, unless the word's letter ends an escape sequence or a color code."""
+_NEAR = r"""[ \t\w.-]{0,20}[\s'"\\]{0,4}(?:=|>|:{1,3}=|\|\||:|=>|\?=|,)[\x60'"\s=\\]{0,6}"""
+"""What may stand between the name of a service and its token."""
+
+OWN = r"""
+anthropic-openai	^ sk-	STARTsk-(?:ant|proj|svcacct|admin|or|lf)-[A-Za-z0-9_-]{16,}
+model-provider	^ sk- sk_ gsk- gsk_ xai- xai_ pplx- pplx_ tvly- tvly_ rk- rk_ lsv2- lsv2_ nvapi- nvapi_ csk- csk_ fw- fw_ r8- r8_ tgp- tgp_	START(?:sk|gsk|xai|pplx|tvly|rk|lsv2|nvapi|csk|fw|r8|tgp)[-_][A-Za-z0-9_-]{24,}
+stripe	^ sk_ rk_ pk_ whsec_	START(?:sk|rk|pk|whsec)_(?:live|test)?_?[A-Za-z0-9]{20,}
+aws-access-key	^ akia asia abia acca	START(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}(?![0-9A-Z])
+aws-session-token	^ iqojb3jpz2lu fwogzxivyxdz	(?:IQoJb3JpZ2lu|FwoGZXIvYXdz)[A-Za-z0-9/+=]{60,}
+google-api-key	^ aiza	STARTAIza[A-Za-z0-9_-]{30,}
+google-access-token	^ ya29.	STARTya29\.[A-Za-z0-9_-]{20,}
+google-refresh-token	^ 1//0	START1//0[A-Za-z0-9_-]{30,}
+google-client-secret	^ gocspx-	GOCSPX-[A-Za-z0-9_-]{20,}
+slack	^ xoxa- xoxb- xoxe- xoxo- xoxp- xoxr- xoxs- xapp-	START(?:xox[abeoprs]-[A-Za-z0-9-]{10,}|xapp-[A-Za-z0-9-]{20,})
+slack-hook	^ hooks.slack.com	hooks\.slack\.com/(?:services|workflows|triggers)/([A-Za-z0-9+/_-]{20,})
+hugging-face	^ hf_	STARThf_[A-Za-z0-9]{30,}
+npm	^ npm_	STARTnpm_[A-Za-z0-9]{30,}
+pypi	^ pypi-	STARTpypi-[A-Za-z0-9_-]{40,}
+digital-ocean	^ dop_v1_ doo_v1_ dor_v1_	STARTdo[opr]_v1_[a-f0-9]{40,}
+sendgrid	^ sg.	STARTSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}
+age	^ age-secret-key-1	STARTAGE-SECRET-KEY-1[A-Z0-9]{40,}
+brave	^ bsa	STARTBSA[A-Za-z0-9_-]{24,}(?![A-Za-z0-9_-])
+github	^ gho_ ghp_ ghr_ ghs_ ghu_	(?:(?<![A-Za-z0-9])|START)gh[oprsu]_(?=[A-Za-z0-9_.-]{30})[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*
+github-fine-grained	^ github_pat_	(?:(?<![A-Za-z0-9])|START)github_pat_[A-Za-z0-9_]{22,}
+gitlab	^ glpat- gldt- glft- glrt- glrtr- glsoat- gloas- glcbt- glptt- glagent- glimt- glffct- glwt-	(?:(?<![A-Za-z0-9])|START)gl(?:pat|dt|ft|rt|rtr|soat|oas|cbt|ptt|agent|imt|ffct|wt)-[A-Za-z0-9_.-]{18,}
+jwt	^ eyj	(?:(?<![A-Za-z0-9])|START)eyJ[A-Za-z0-9_-]{8,600}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}
+azure-storage	~ accountkey sharedaccesskey	(?i:(?:AccountKey|SharedAccessKey)["']?\s{0,3}[:=]\s{0,3}["']?)([A-Za-z0-9+/]{40,}={0,2})
+crates	^ cio	cio[A-Za-z0-9]{32}(?![A-Za-z0-9])
+discord-bot	.	[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,45}
+discord-hook	^ discord.com/api discordapp.com/api	discord(?:app)?\.com/api/(?:v\d+/)?webhooks/\d{15,22}/([A-Za-z0-9_-]{40,})
+docker	^ dckr_	STARTdckr_[a-z]{2,5}_[A-Za-z0-9_-]{20,}
+docker-config	~ "auth"	"auth"\s{0,4}:\s{0,4}"([A-Za-z0-9+/]{12,}={0,2})"
+ethereum	0x	(?i:(?:eth|ethereum|ether|wallet|priv|private|signer|deployer|secret)[\w .:"'=\\-]{0,30})((?:0x)[0-9a-fA-F]{64})(?![0-9a-fA-F])
+linear	^ lin_api_ lin_oauth_	STARTlin_(?:api|oauth)_[A-Za-z0-9]{30,}
+netlify	^ nfpp_ nfp_ nfc_ nfo_ nfu_ nfb_	STARTnf[pcoub]_[A-Za-z0-9]{30,}
+netrc	~ password	(?i:\b(?:machine\s+\S{1,200}|default|login\s+\S{1,200})\s+password\s+)(\S{3,})
+new-relic	^ nr	NR[A-Z]{2}-[A-Za-z0-9-]{19,}
+new-relic-license	nral	[A-Za-z0-9]{36}NRAL(?![A-Za-z0-9])
+nuget	^ oy2	STARToy2[a-z0-9]{43}(?![A-Za-z0-9])
+rubygems	^ rubygems_	STARTrubygems_[a-f0-9]{40,}
+sentry	^ sntrys_ sntryu_	STARTsntry[su]_[A-Za-z0-9+/=_-]{20,}
+sentry-dsn	~ .ingest.	https?://([0-9a-f]{32})(?::[0-9a-f]{32})?@[\w.-]{1,100}\.ingest\.
+shopify	^ shpat_ shpca_ shppa_ shpss_	STARTshp(?:at|ca|pa|ss)_[A-Za-z0-9]{32,}
+square	^ sq0atp- sq0csp- sq0idp- eaaa	START(?:sq0(?:atp|csp|idp)-[A-Za-z0-9_-]{22,}|EAAA[A-Za-z0-9_-]{56,})
+tailscale	^ tskey-	STARTtskey-[A-Za-z0-9-]{16,}
+terraform	.atlasv1.	START[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{40,}
+telegram	:aa	START[0-9]{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])
+twilio	^ sk	SK[0-9a-f]{32}(?![0-9A-Za-z])
+vault	^ hvs. hvb. hvr.	STARThv[sbr]\.[A-Za-z0-9_-]{24,}
+sourcegraph	^ sgp_	STARTsgp_(?:[A-Za-z0-9]{5,16}_)?[a-fA-F0-9]{40}
+pulumi	^ pul-	STARTpul-[a-f0-9]{40}
+supabase	^ sbp_	STARTsbp_[a-f0-9]{40}
+figma	^ figd_	STARTfigd_[A-Za-z0-9_-]{30,}
+cloudflare	^ cfut_ cfat_	STARTcf[ua]t_[A-Za-z0-9_-]{30,}
+atlassian	^ atatt3 atctt3 atbb	START(?:AT[AC]TT3[A-Za-z0-9_=.-]{40,}|ATBB[A-Za-z0-9]{28,})
+buildkite	^ bkua_	STARTbkua_[a-f0-9]{40}
+circleci	^ ccipat_ cciprj_	STARTCCI(?:PAT|PRJ)_[A-Za-z0-9]{10,30}_[a-f0-9]{40}
+hubspot	^ pat-	STARTpat-[a-z]{2}\d-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}
+contentful	^ cfpat-	STARTCFPAT-[A-Za-z0-9_-]{40,}
+airtable	^ pat	pat[A-Za-z0-9]{14}\.[a-f0-9]{64}
+databricks	^ dapi	STARTdapi[a-f0-9]{32}
+doppler	^ dp.pt. dp.st. dp.ct. dp.sa. dp.scim. dp.audit.	STARTdp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9_.-]{30,}
+mapbox	.eyj	START[ps]k\.eyJ[A-Za-z0-9_-]{40,}\.[A-Za-z0-9_-]{20,}
+dropbox	^ sl.	STARTsl\.(?:u\.)?[A-Za-z0-9_-]{100,}
+paypal	^ access_token$	access_token\$(?:production|sandbox)\$[0-9a-z]{16}\$[0-9a-f]{32}
+amazon-mws	^ amzn.mws.	amzn\.mws\.[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}
+facebook	^ eaac eaam eaab	STARTEAA(?:C|M|B)[A-Za-z0-9]{60,}
+render	^ rnd_	STARTrnd_[A-Za-z0-9]{28,}
+firebase	^ aaaa	STARTAAAA[A-Za-z0-9_-]{7}:[A-Za-z0-9_-]{100,}
+command-user	~ curl wget	(?:[ \t]-u|--user)[= \t]{1,3}["']?[A-Za-z0-9_.@+-]{1,100}:(?![$\{])([^\s"'$]{3,})
+"""
+_RUN = lazy(r"[A-Za-z0-9_~+/=$-][A-Za-z0-9._~+/=$:-]{13,}")
+"""Characters of tokens in a row: no token is shorter than 14 characters."""
+_DIGIT = lazy(r"[0-9]")
+
+
+class TokenRule:
+    """A shape of tokens. Every token has one of `keywords` in it, in any case; a sign before them says more.
+
+    `^`: the token begins with the keyword. `~`: the keyword stands before the token."""
+
+    def __init__(self, keywords: str, entropy: float, pattern: str) -> None:
+        self.is_anchored = keywords.startswith("^ ")
+        self.is_apart = keywords.startswith("~ ")
+        self.keywords = tuple(keywords.removeprefix("^ ").removeprefix("~ ").split())
+        self.entropy = entropy
+        self.in_context = "NEAR" in pattern
+        self._pattern = pattern.replace("START", START).replace("NEAR", _NEAR)
+
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        return re.compile(self._pattern, re.ASCII)
+
+    def redact(self, text: str) -> str:
+        """Return `text` with every secret of this shape replaced."""
+        lower = text.lower()
+        if not self.is_anchored or len(lower) != len(text):
+            return self.pattern.sub(self._mask, text)
+        places = (place for keyword in self.keywords for place in find_all(lower, keyword))
+        return substitute_at(places, self.pattern, self._mask, text)
+
+    def _mask(self, found: re.Match[str]) -> str:
+        group = next((each for each in range(1, len(found.groups()) + 1) if found[each]), 0)
+        secret = found[group]
+        if MARK in secret or (self.in_context and not self._is_random(secret)):
+            return found[0]
+        start, end = found.start(group) - found.start(), found.end(group) - found.start()
+        return found[0][:start] + MARK + found[0][end:]
+
+    def _is_random(self, secret: str) -> bool:
+        return _DIGIT.search(secret) is not None and (not self.entropy or entropy_of(secret) >= self.entropy)
+
+
+def substitute_at(places: Iterable[int], pattern: re.Pattern[str], mask: Mask, text: str) -> str:
+    """Return `text` with the matches of `pattern` that begin at one of `places` replaced."""
+    parts: list[str] = []
+    at = 0
+    for place in sorted(places):
+        if place >= at and (found := pattern.match(text, place)):
+            parts += (text[at:place], mask(found))
+            at = found.end()
+    return "".join((*parts, text[at:]))
+
+
+def find_all(text: str, word: str) -> Iterator[int]:
+    """Yield every place of `word` in `text`."""
+    at = text.find(word)
+    while at >= 0:
+        yield at
+        at = text.find(word, at + 1)
+
+
+@cache
+def token_rules() -> tuple[TokenRule, ...]:
+    """Return all rules: ours first, as they take more of a token where both know it."""
+    from daiku.core.guard.token_rules import RULES  # when used
+
+    own = (TokenRule(keywords, 0, pattern) for _, keywords, pattern in read_rows(OWN))
+    others = (TokenRule(words, float(entropy), pattern) for _, words, entropy, pattern in read_rows(RULES))
+    return (*own, *others)
+
+
+def read_rows(table: str) -> list[list[str]]:
+    """Return the rows of a table whose columns are divided by tabs."""
+    return [row.split("\t") for row in table.splitlines() if row]
+
+
+_Index: TypeAlias = dict[str, list[int]]
+
+
+@cache
+def _by_keyword() -> tuple[_Index, _Index, _Index]:
+    """Return the places of rules by keyword: of tokens, of the names of services, of words before any secret."""
+    indexes: tuple[_Index, _Index, _Index] = ({}, {}, {})
+    for place, rule in enumerate(token_rules()):
+        index = indexes[1 if rule.in_context else 2 if rule.is_apart else 0]
+        for keyword in rule.keywords:
+            index.setdefault(keyword, []).append(place)
+    return indexes
+
+
+def rules_for(text: str) -> list[TokenRule]:
+    """Return the rules whose tokens may be in `text`; cheap, and it misses none."""
+    of_tokens, of_services, of_words = _by_keyword()
+    lower = text.lower()
+    places = _look_up(of_words, lower)
+    if runs := "\n".join(_RUN.findall(text)).lower():
+        places |= _look_up(of_tokens, runs)
+        if _DIGIT.search(runs):
+            places |= _look_up(of_services, lower)
+    rules = token_rules() if places else ()
+    return [rules[place] for place in sorted(places)]
+
+
+def _look_up(index: _Index, text: str) -> set[int]:
+    return {place for keyword, places in index.items() if keyword in text for place in places}
+
+
+def redact_tokens(text: str) -> str:
+    """Return `text` with everything that is shaped like a token replaced by a mark."""
+    for rule in rules_for(text):
+        text = rule.redact(text)
+    return text
+
+
+def entropy_of(text: str) -> float:
+    """Return the Shannon entropy of `text` in bits per character."""
+    size = len(text)
+    return -sum(count / size * log2(count / size) for count in Counter(text).values())
