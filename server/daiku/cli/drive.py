@@ -18,9 +18,8 @@ from daiku.cli.main import CANCELLED, FAILED, USAGE, complain, silence_broken_pi
 from daiku.dataclass import dataclass
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError
-from daiku.domain.events import ApprovalAsked, InputAsked, Notice, RunFinished, RunStarted
+from daiku.domain.events import ApprovalAsked, InputAsked, Notice, RunStarted
 from daiku.domain.held import Bullet
-from daiku.domain.messages import Usage
 from daiku.domain.runs import ClientApprovals, RunResult, unverified_note
 from daiku.sdk.fronts import App, Listener
 from daiku.texts.terminal import locale_of, localize, say
@@ -77,6 +76,7 @@ async def drive(app: App, start: Start, how: RunMode) -> tuple[int, RunResult]:
             asking.put_nowait(told.event)
 
     with keyboard.restore_terminal():
+        app.runs.afterwards.holds_looks = True  # the terminal ends with the answer
         running = asyncio.ensure_future(start(listen))
         answering = asyncio.create_task(_converse(app, seen, asking, show, people, steer=how.steer))
         restore = _cancel_on_interrupt(app, running, seen, show)
@@ -92,24 +92,17 @@ async def drive(app: App, start: Start, how: RunMode) -> tuple[int, RunResult]:
     if seen.run and not how.as_json:  # what a finished run used is not used again
         _costs(result, people, time.monotonic() - began)
     _conclude(result, code, how)
-    await app.runs.afterwards.settle(looks=not app.runs.afterwards.holds_looks)
+    await app.runs.afterwards.settle(looks=False)
     if not how.as_json:
         _tell_learnt(app, result, show, language)
     return code, result
 
 
 def _tell_learnt(app: App, result: RunResult, show: Show, language: str) -> None:
-    """Show what the run taught, and what it cost to look for that; the person has its answer already."""
-    later = app.journal.chunks(result.session_id, result.last_seq)
-    used = Usage()
-    for chunk in later:
+    """Show what rules learned from the run; the person has its answer already."""
+    for chunk in app.journal.chunks(result.session_id, result.last_seq):
         if isinstance(chunk.event, Bullet | Notice):
             show(chunk.in_language(language))
-        elif isinstance(chunk.event, RunFinished) and chunk.parent == result.run_id:
-            used = used.plus(chunk.event.usage)
-    if used.prompt_tokens and (told := usage_text(used)):
-        people = human_stream()
-        people.write(people.paint(say("looked", used=told), "dim") + "\n")
 
 
 def exit_code(result: RunResult, how: RunMode) -> int:

@@ -87,6 +87,8 @@ class RunServices:
     thread of its own. None: nothing is learnt."""
     unlearnt: NotesUnlearnt | None = None
     """The runs that were not learnt from yet, where there is learning."""
+    pending_looks: NotesUnlearnt | None = None
+    """The runs that a model has not looked at yet, where there is learning."""
     redact: Callable[[str], str] = str
     """Takes secrets out of what a model says of a run; what is journaled goes without them anyway."""
     starts: Starts | None = None

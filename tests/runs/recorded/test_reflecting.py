@@ -173,7 +173,7 @@ async def test_where_no_model_says_what_can_be_read_rules_learn_and_it_is_said_o
     """A command that passes in place of one that failed is a lesson by rule; the model's reply is none."""
     (place.folder / "project" / "all-tests").write_text("#!/bin/sh\nexit 0\n")
     (place.folder / "project" / "all-tests").chmod(0o755)
-    app = place.app(shell("./run-tests"), shell("./all-tests"), "Done.", *case[1])
+    app = place.app(shell("./run-tests"), shell("./all-tests"), FAILED, "Done.", *case[1])
     chunks = await place.worked(app)
     assert [each.why for each in store_of(app).deltas()] == ["command_replaced"]
     (notice,) = said(chunks)

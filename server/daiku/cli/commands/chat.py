@@ -73,7 +73,6 @@ def _begin(app: App, options: RunOptions) -> ChatState:
 def _talk(runner: asyncio.Runner, app: App, talk: ChatState, *, as_json: bool) -> int:
     people = human_stream()
     model = _model_name(app, talk.model)
-    app.runs.afterwards.holds_looks = True  # while somebody types nothing else goes on
     people.write(say("chat.welcome", model=safe(model), folder=workspace_key(app)) + "\n")
     while not talk.over:
         text = (
@@ -90,7 +89,7 @@ def _talk(runner: asyncio.Runner, app: App, talk: ChatState, *, as_json: bool) -
             code = fail(wrong)
             talk = talk if talk.attended else replace(talk, code=code)
     people.write(say("chat.bye") + "\n")
-    runner.run(app.runs.afterwards.settle())
+    runner.run(app.runs.afterwards.settle(looks=False))
     return talk.code
 
 

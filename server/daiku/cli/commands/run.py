@@ -63,6 +63,7 @@ def resume(run_id: str, **options: Any) -> int:
                     run_id, listen, approvals, attended=chosen.attended, model=chosen.model
                 )
 
+            await app.runs.afterwards.catch_up()
             return (await drive(app, start, how))[0]
 
     return asyncio.run(work())
@@ -113,6 +114,7 @@ def start_request(
             async def start(listen: Listener) -> RunResult:
                 return await app.runs.run(asked, listen)
 
+            await app.runs.afterwards.catch_up()
             code, result = await drive(app, start, how)
             if then is not None and result.plan is not None:
                 then(app, result.plan.plan_id)

@@ -28,7 +28,7 @@ from daiku.domain.held import Bullet, Reflected
 from daiku.runs.live import LiveRun
 from daiku.runs.recorded.history import starts_of
 from daiku.runs.recorded.stored_run import add_to_record
-from daiku.runs.recorded.unlearnt import Unlearnt
+from daiku.runs.recorded.unlearnt import PENDING_LOOKS, Unlearnt
 from daiku.runs.services import RunServices
 from daiku.texts.text import text
 
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+CAUGHT_UP_LOOKS = 3
+"""Sessions of ended processes that a model looks at, at most, when a process starts."""
 SETTLE_SECONDS = 10.0
 """How long the end of a program waits for what is still being learnt."""
 
@@ -59,8 +61,8 @@ class Afterwards:
     """News that could not be written while a run was beginning; they are told after it."""
     _task: asyncio.Task[None] | None = field(default=None, init=False)
     holds_looks: bool = field(default=False, init=False)
-    """Whether models look at runs only when `settle` waits for them: of each session at its last run. For who lets the
-    event loop stand still between runs."""
+    """Whether runs of this process are left to the next process to be looked at, unless `settle` waits for that: for
+    programs that end with the answer, or block the event loop between runs."""
     _held: dict[str, str] = field(default_factory=dict[str, str], init=False)
     """Runs that a model is to look at, by their sessions."""
     _looks: set[asyncio.Task[None]] = field(default_factory=set["asyncio.Task[None]"], init=False)
@@ -108,6 +110,26 @@ class Afterwards:
             return
         for session in sessions:
             self.learn(session)
+        for session, run in await asyncio.to_thread(self._left_looks):
+            self._begin_look(session, run)
+
+    def _left_looks(self) -> tuple[tuple[str, str], ...]:
+        """The sessions that other processes left to be looked at, each with its last run; the newest few."""
+        pending = self.services.pending_looks
+        if pending is None or not self._looks_at_runs:
+            return ()
+        from daiku.runs.recorded.catching_up import left_behind  # when used
+
+        try:
+            sessions = left_behind(self.services.journal, pending)[:CAUGHT_UP_LOOKS]
+            return tuple((session, self.last_run(session)) for session in sessions)
+        except DaikuError:
+            logger.warning("no model looks at the runs of ended processes", exc_info=True)
+            return ()
+
+    @property
+    def _looks_at_runs(self) -> bool:
+        return bool(self.services.config.playbook.reflections and self.services.roots)
 
     def learn(self, session: str, run: str = "") -> None:
         """Learn from the session, as soon as what is under way now is done. `run` has just ended: a model may look at it
@@ -152,16 +174,31 @@ class Afterwards:
                     self.services.unlearnt.learnt(session, besides=self.live)
             except Exception:  # whatever is wrong with a playbook, the runs stand
                 logger.exception("not everything was learnt from session %s", session)
-            if run and self.services.config.playbook.reflections and self.services.roots:
+            if run and self._looks_at_runs:
                 self._held[session] = run
+                await self._note_look(session, run)
         if not self.holds_looks:
             self._begin_looks()
 
+    async def _note_look(self, session: str, run: str) -> None:
+        """Note that a model is to look at the run: if this process ends before, another one does it."""
+        from daiku.runs.recorded.reflecting import Reflecting  # when used
+
+        try:
+            wanted = await Reflecting(self.services, self.live).wants(session, run)
+            if wanted and self.services.pending_looks is not None:
+                self.services.pending_looks.begins(run, session)
+        except DaikuError:
+            logger.warning("run %s is not noted as one to look at", run, exc_info=True)
+
     def _begin_looks(self) -> None:
         while self._held:
-            look = asyncio.create_task(self._look_at(*self._held.popitem()))
-            self._looks.add(look)
-            look.add_done_callback(self._looks.discard)
+            self._begin_look(*self._held.popitem())
+
+    def _begin_look(self, session: str, run: str) -> None:
+        look = asyncio.create_task(self._look_at(session, run))
+        self._looks.add(look)
+        look.add_done_callback(self._looks.discard)
 
     async def _look_at(self, session: str, run: str) -> None:
         """Have a model look at a run that has ended, and learn from what it saw."""
@@ -176,8 +213,20 @@ class Afterwards:
         except Exception:  # as above
             logger.exception("no model looked at run %s", run)
             return
+        finally:
+            self._looked(session)
         if found.recorded:
             self.learn(session)
+
+    def _looked(self, session: str) -> None:
+        """Note that no model has to look at the session's runs, unless this process is ending."""
+        task = asyncio.current_task()
+        if self.services.pending_looks is None or (task is not None and task.cancelling()):
+            return
+        try:
+            self.services.pending_looks.learnt(session)
+        except DaikuError:
+            logger.warning("session %s stays noted as one to look at", session, exc_info=True)
 
     def _tell(self, session: str, news: Sequence[Bullet]) -> None:
         known = (*self._untold.pop(session, ()), *news)
@@ -197,7 +246,8 @@ def with_learning(
     settings, roots = services.config.playbook, services.roots
     learning = learning_of(settings, roots, stores, redact, outside=outside) if services.trusted else None
     unlearnt = learning and Unlearnt(stores.database, services.workspace_key)
-    return replace(services, learning=learning, unlearnt=unlearnt, redact=redact)
+    looks = learning and Unlearnt(stores.database, services.workspace_key, PENDING_LOOKS)
+    return replace(services, learning=learning, unlearnt=unlearnt, pending_looks=looks, redact=redact)
 
 
 def learning_of(

@@ -116,11 +116,7 @@ class Reflecting:
         when it is cancelled is dropped; what it cost is on record. Raises UsageError: the session is gone."""
         chunks = await asyncio.to_thread(self.services.journal.chunks, session)
         own = run_text.chunks_of(chunks, run)
-        if (
-            not run_text.is_worth_a_look(own)
-            or run_text.is_looked_at(chunks, run)
-            or self._plays_a_script(own)
-        ):
+        if not self._wants(chunks, run):
             return Looked()
         look = _look_at(own)
         seconds = self.services.config.playbook.reflection_seconds
@@ -143,6 +139,15 @@ class Reflecting:
         if any(each.used for each in look.asked):
             await self._keep(session, run, look)
         return Looked(look.reflection is not None, failure if look.reflection is None else None)
+
+    async def wants(self, session: str, run: str) -> bool:
+        """Return whether a model should look at a run. Raises UsageError: the session is gone."""
+        return self._wants(await asyncio.to_thread(self.services.journal.chunks, session), run)
+
+    def _wants(self, chunks: Sequence[Chunk], run: str) -> bool:
+        own = run_text.chunks_of(chunks, run)
+        looked = run_text.is_looked_at(chunks, run)
+        return run_text.is_worth_a_look(own) and not looked and not self._plays_a_script(own)
 
     def _plays_a_script(self, own: Sequence[Chunk]) -> bool:
         """Whether a script would be asked whose lines are the run's; one that the settings name is asked."""

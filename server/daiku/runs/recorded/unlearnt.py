@@ -9,6 +9,8 @@ from daiku.store.database import Database
 
 MOST = 20
 """Sessions that are learnt from at a time, the newest first: nobody who looks at a playbook waits for a year of them."""
+PENDING_LOOKS = "runs_to_look_at"
+"""The table of runs that a model has not looked at yet, in the form of the table of runs that were not learnt from."""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS unlearnt_runs(
   run TEXT PRIMARY KEY, session TEXT NOT NULL, workspace TEXT NOT NULL, number INTEGER NOT NULL) STRICT;
@@ -31,26 +33,30 @@ class Unlearnt:
 
     database: Database
     workspace: str
+    table: str = "unlearnt_runs"
     _prepared: bool = False
 
     def begins(self, run: str, session: str) -> None:
         """A run begins, or goes on: whatever becomes of this process, it is to be learnt from."""
         if not self._prepared:
-            self.database.prepare(_SCHEMA)
+            self.database.prepare(self._sql(_SCHEMA))
             self._prepared = True
-        self.database.write(_NOTE, (run, session, self.workspace))
+        self.database.write(self._sql(_NOTE), (run, session, self.workspace))
 
     def learnt(self, session: str, besides: Collection[str] = ()) -> None:
         """All runs of a session were learnt from, but for those that are under way still."""
         if self._is_there():
-            runs = [row[0] for row in self.database.query(_RUNS, (self.workspace, session))]
-            self.database.write_all(_FORGET, [(run,) for run in runs if run not in besides])
+            runs = [row[0] for row in self.database.query(self._sql(_RUNS), (self.workspace, session))]
+            self.database.write_all(self._sql(_FORGET), [(run,) for run in runs if run not in besides])
 
     def sessions(self) -> tuple[str, ...]:
         """The sessions that have such runs, the newest first, not all of very many."""
-        rows = self.database.query(_SESSIONS, (self.workspace, MOST)) if self._is_there() else []
+        rows = self.database.query(self._sql(_SESSIONS), (self.workspace, MOST)) if self._is_there() else []
         return tuple(row[0] for row in rows)
 
+    def _sql(self, statement: str) -> str:
+        return statement.replace("unlearnt_runs", self.table)
+
     def _is_there(self) -> bool:
-        self._prepared = self._prepared or self.database.has("unlearnt_runs")
+        self._prepared = self._prepared or self.database.has(self.table)
         return self._prepared

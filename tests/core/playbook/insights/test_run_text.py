@@ -79,6 +79,10 @@ def test_of_a_long_output_the_lines_that_decide_are_kept() -> None:
 def test_a_run_is_worth_a_look_where_it_shows_something() -> None:
     assert is_worth_a_look(run(ran("make", 1)))
     assert is_worth_a_look(run(used=("batc-00001",)))
+    cited = RunFinished(status="completed", used_bullets=("batc-00001",))
+    assert not is_worth_a_look(session(("r1", None, "generator", cited)))
+    assert not is_worth_a_look(run(ran("make", 1), ran("make", 0)))
+    assert is_worth_a_look(run(ran("make", 0), ran("make", 1)))
     assert is_worth_a_look(run(ApprovalGiven(approval_id="a", decision="reject_once")))
     assert not is_worth_a_look(run(ran("make", 0)))
     assert not is_worth_a_look(run(ApprovalGiven(approval_id="a", decision="reject_once", unattended=True)))

@@ -43,16 +43,24 @@ def chunks_of(chunks: Sequence[Chunk], run: str) -> list[Chunk]:
 
 
 def is_worth_a_look(chunks: Sequence[Chunk]) -> bool:
-    """Whether a run, by its chunks to its end, shows what rules alone may not see: a command failed, a person refused or
-    corrected something, or a lesson was cited. One that went straight to its end teaches little, and a model costs."""
+    """Return whether a run, by its chunks to its end, ended badly, cited a lesson, or was corrected by a person. It
+    ended badly if its last command failed, or if it did some work and did not complete.
+
+    A command that fails before others pass is how tests are written; rules learn from it without a model."""
     if not chunks or not isinstance(end := chunks[-1].event, RunFinished) or end.status == "cancelled":
         return False
-    return bool(end.used_bullets) or any(_teaches(each) for each in chunks)
+    results = [each.event for each in chunks if isinstance(each.event, ToolResponse)]
+    last_command = next((each for each in reversed(results) if each.tool == "shell/run"), None)
+    ended_badly = (end.status != "completed" and results) or (
+        last_command is not None and not last_command.ok
+    )
+    cites = bool(end.used_bullets) and chunks[-1].agent != GENERATOR
+    return bool(ended_badly) or cites or any(_corrects(each) for each in chunks)
 
 
-def _teaches(chunk: Chunk) -> bool:
+def _corrects(chunk: Chunk) -> bool:
     match chunk.event:
-        case ToolResponse(tool="shell/run", ok=False) | Restored() | Review(decision="reject"):
+        case Restored() | Review(decision="reject"):
             return True
         case MessageEvent(role="user", agent=agent):
             return agent == PERSON
@@ -62,6 +70,8 @@ def _teaches(chunk: Chunk) -> bool:
             return False
 
 
+GENERATOR = "generator"
+"""The agent whose answers cite lessons each time: what they cite is in its result already."""
 LOOKS = frozenset({"reflector", "curator"})
 """The agents that look at runs which have ended; what they say is no part of those."""
 
