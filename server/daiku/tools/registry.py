@@ -185,6 +185,11 @@ class ToolRegistry:
         notes = (*call.notes, *meant.notes)
         return call.model_copy(update={"tool": tool.name, "args": args, "notes": notes})
 
+    def has_preview(self, name: str) -> bool:
+        """Return True if the tool can show what a call would do before it is made."""
+        loaded = self.get(name)
+        return loaded is not None and loaded.tool.preview is not None
+
     async def preview(self, call: ToolCall, context: ToolContext) -> Preview | ToolResult | None:
         """What exactly the call would do, for an approval; None where the tool has nothing to show."""
         match self.parse(call):

@@ -116,6 +116,8 @@ class ToolContext:
     """True if the approval level alone allowed this command: the sandbox hides files of secrets from it."""
     ask: Ask | None = None
     """None where nobody is there to be asked."""
+    consented: bool = False
+    """True where the user allowed this very call after seeing what it does."""
     toolset: Callable[[], ToolSet] = _no_tools
     """What the model was sent, and what it can find."""
     outputs: Outputs | None = None

@@ -8,11 +8,12 @@ import posixpath
 from typing import assert_never
 
 from daiku.core.commands.judge import CommandRules, Judgement, judge, strip_cd
+from daiku.core.guard.edit_effects import why_edit_matters
 from daiku.core.guard.policy import Policy, Verdict
-from daiku.core.guard.referenced_paths import is_kept_output, string_arguments, touched_paths
+from daiku.core.guard.referenced_paths import is_kept_output, touched_paths
 from daiku.core.guard.unwatched import CONTAINED_TOOLS, UnwatchedCall, by_its_paths, unwatched
 from daiku.core.protected.addresses import parse_url
-from daiku.core.protected.paths import holds_secrets, why_content_matters, why_protected
+from daiku.core.protected.paths import holds_secrets, why_protected
 from daiku.dataclass import replace
 from daiku.domain.config import Answer
 from daiku.domain.events import ApprovalKind
@@ -212,11 +213,7 @@ def _touches_protected(call: ToolCall, policy: Policy) -> Text:
         for name in {path, policy.real(path) or path}:
             if why := why_protected(name):
                 return text("guard.of_path", path=name, why=why)
-    written = "\n".join(text for _, text in string_arguments(call.args))
-    for path in paths:
-        if why := why_content_matters(path, written):
-            return text("guard.of_path", path=path, why=why)
-    return NO_TEXT
+    return why_edit_matters(paths, call.args, policy.patch)
 
 
 def _network(call: ToolCall, spec: ToolSpec, policy: Policy) -> Verdict:

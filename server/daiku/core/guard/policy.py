@@ -11,6 +11,7 @@ from daiku.dataclass import dataclass
 from daiku.domain.config import Answer, ApprovalSettings
 from daiku.domain.events import ApprovalKind
 from daiku.domain.runs import ApprovalMode, Mode
+from daiku.domain.work.patches import Patch
 from daiku.texts.text import Text
 
 SandboxState = Literal["on", "off", "missing", "refused"]
@@ -72,6 +73,8 @@ class Policy:
     network: bool = False
     granted: Callable[[str], Literal["allow", "reject"] | None] = _nothing_granted
     pointed_at: bool = False
+    patch: Patch | None = None
+    """What the edit makes of its files; None where only its arguments are known."""
     hosts: tuple[str, ...] = ()
     """The hosts that a run on a work item may reach, each only by its whole name."""
     resolve: Callable[[str], str | None] | None = None

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import assert_never
 
+from daiku.core.guard.edit_effects import why_edit_matters
 from daiku.core.guard.policy import Policy, Verdict
-from daiku.core.guard.referenced_paths import is_kept_output, string_arguments, touched_paths
+from daiku.core.guard.referenced_paths import is_kept_output, touched_paths
 from daiku.core.protected.addresses import parse_url
-from daiku.core.protected.paths import holds_secrets, is_pipeline, why_content_matters, why_protected
+from daiku.core.protected.paths import holds_secrets, is_pipeline, why_protected
 from daiku.dataclass import dataclass
 from daiku.domain.tools import ToolCall, ToolSpec
 from daiku.texts.text import NO_TEXT, Text, text
@@ -69,12 +70,12 @@ def by_its_paths(call: ToolCall, spec: ToolSpec, policy: Policy) -> UnwatchedCal
     named = touched_paths(call)
     paths = [path for path in named if not is_kept_output(path)]
     pairs = [(path, policy.real(path) or path) for path in paths]
-    written = "\n".join(said for _, said in string_arguments(call.args))
     secret = [any(map(holds_secrets, pair)) for pair in pairs]
     # An edit tells nothing of a secret file unless it gives its text a name that no longer looks secret.
     shown = any(secret) and not (spec.effect == "edit" and all(secret))
     return UnwatchedCall(
-        protected=next(filter(None, (_why_kept(pair, written) for pair in pairs)), NO_TEXT),
+        protected=next(filter(None, (_why_kept(pair) for pair in pairs)), NO_TEXT)
+        or why_edit_matters(paths, call.args, policy.patch),
         pipeline=any(is_pipeline(name) for pair in pairs for name in pair),
         reads_secret=shown,
         outside=next((path for path in paths if policy.real(path) is None), ""),
@@ -82,11 +83,10 @@ def by_its_paths(call: ToolCall, spec: ToolSpec, policy: Policy) -> UnwatchedCal
     )
 
 
-def _why_kept(names: tuple[str, str], written: str) -> Text:
+def _why_kept(names: tuple[str, str]) -> Text:
     """Why nobody may have the place of these names changed from afar; empty where somebody may."""
     for name in names:
-        why = NO_TEXT if is_pipeline(name) else why_protected(name)
-        if why := why or why_content_matters(name, written):
+        if why := NO_TEXT if is_pipeline(name) else why_protected(name):
             return text("guard.of_path", path=name, why=why)
     return NO_TEXT
 

@@ -143,25 +143,3 @@ def _secret(parts: tuple[str, ...]) -> bool:
     if _SOURCE.match(name):
         return False
     return bool(_SECRET.match(name))
-
-
-_SCHEMA = lazy(r'"\$schema"\s*:\s*"\s*(?P<url>(?:[a-z][a-z0-9+.-]*:)?//[^"]*)"', re.IGNORECASE)
-_KNOWN_SCHEMA = lazy(
-    r"https?://(?:json-schema\.org|(?:json|www)\.schemastore\.org|biomejs\.dev|turbo\.build|turborepo\.com|ui\.shadcn\.com)/[\w./-]*#?$",
-    re.IGNORECASE,
-)
-_UNICODE_ESCAPE = lazy(r"\\u([0-9a-fA-F]{4})")
-_INSTALL_HOOK = lazy(
-    r'"(?:preinstall|install|postinstall|prepare|preprepare|postprepare|prepublish|prepack|postpack|dependencies:?hook)"\s*:\s*"'
-)
-
-
-def why_content_matters(path: str, content: str) -> Text:
-    """What in `content`, once written to `path`, would make a tool fetch or run something by itself."""
-    plain = _UNICODE_ESCAPE.sub(lambda found: chr(int(found[1], 16)), content)
-    names = {parts[-1] for parts in spellings(path) if parts}
-    if any(not _KNOWN_SCHEMA.match(m["url"]) for m in _SCHEMA.finditer(plain)):
-        return text("protected.remote_schema")
-    if "package.json" in names and _INSTALL_HOOK.search(plain):
-        return text("protected.install_script")
-    return NO_TEXT

@@ -210,7 +210,7 @@ async def _ask_approval(
             tool=call.tool,
             args=call.args,
             preview=preview.text,
-            why=show_hidden(why),
+            why=show_hidden(preview.why or why),
             call_id=call.id,
             remember=preview.remember,
             hunks=preview.hunks,

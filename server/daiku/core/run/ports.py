@@ -20,20 +20,22 @@ from daiku.texts.text import NO_TEXT, Text
 @dataclass(frozen=True, slots=True)
 class ApprovalPreview:
     """What a person is shown of a call: exactly what will happen, what "always" would mean (empty: it
-    cannot be remembered), how many hunks there are to choose from."""
+    cannot be remembered), how many hunks there are to choose from, and why it is asked about."""
 
     text: Text
     remember: Text = NO_TEXT
     hunks: int = 0
+    why: Text = NO_TEXT
 
 
-def approval_preview(call: ToolCall, text: str, remember: str) -> ApprovalPreview:
+def approval_preview(call: ToolCall, text: str, remember: str, why: Text = NO_TEXT) -> ApprovalPreview:
     """Build the Card shown to the person for a call, with hidden characters made visible. If there are any,
     its hunks cannot be chosen one by one."""
     from daiku.core.changes.choose import choices  # when used
 
     shown = show_hidden(text)
-    return ApprovalPreview(shown, show_hidden(remember), choices(call.tool, text) if shown == text else 0)
+    hunks = choices(call.tool, text) if shown == text else 0
+    return ApprovalPreview(shown, show_hidden(remember), hunks, why)
 
 
 class BlockedReply(GuardrailViolation):

@@ -110,6 +110,12 @@ class Questions(NamedTuple):
     inputs: Mapping[str, InputAsked] = NOTHING
     answers: Mapping[str, InputGiven] = NOTHING
 
+    def is_allowed(self, call_id: str) -> bool:
+        """Return True if the user was asked about this call and allowed it."""
+        asked = self.approvals.get(call_id)
+        given = self.decisions.get(asked.approval_id) if asked is not None else None
+        return given is not None and given.decision in ("allow_once", "allow_always")
+
 
 class NestedRuns(NamedTuple):
     """The nested runs: `open` ones by call, `returned` ones in order, and the rounds that these took."""

@@ -20,6 +20,7 @@ from daiku.domain.base import long_id
 from daiku.domain.events import ApprovalAsked, ApprovalGiven, InputAsked, InputGiven, Notice
 from daiku.domain.messages import Message, ModelEvent, Usage
 from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
+from daiku.domain.work.patches import Patch
 from daiku.runs.live import LiveRun
 from daiku.runs.ports.guards import guarded, guards_of
 from daiku.runs.ports.policy import as_unwatched
@@ -32,6 +33,10 @@ from daiku.tools.tool import Answer, Preview, ToolContext
 if TYPE_CHECKING:
     from daiku.core.guard.policy import Verdict
     from daiku.runs.ports.mcp_consent import McpConsent
+
+
+_UNKNOWN = Patch(files=())
+"""The patch of an edit whose preview was not built yet."""
 
 
 class RunPorts:
@@ -49,6 +54,8 @@ class RunPorts:
         self._policy = live.policy()
         self._at_place: set[str] = set()
         """Calls whose edit stays where the person pointed."""
+        self._patches: dict[str, Patch] = {}
+        """What edits that are not made yet would make of their files."""
         self._folder_rules = FolderRules(log.services, log.record)
         self._guards = guards_of(log.services, log.agent, nested=log.parent is not None)
         model = log.services.model_of(log.agent, request.model) if request.asks_model else None
@@ -117,8 +124,13 @@ class RunPorts:
     def _verdict(self, call: ToolCall, tainted: bool) -> Verdict:
         from daiku.core.guard.guard import verdict  # when used
 
-        policy = replace(self._policy, tainted=tainted, pointed_at=call.id in self._at_place)
-        return verdict(call, self._replies.tools[call.tool], policy)
+        spec = self._replies.tools[call.tool]
+        looks = spec.effect == "edit" and self._services.registry.has_preview(call.tool)
+        patch = self._patches.get(call.id, _UNKNOWN if looks else None)
+        policy = replace(self._policy, tainted=tainted, pointed_at=call.id in self._at_place, patch=patch)
+        found = verdict(call, spec, policy)
+        # An edit is judged by what it makes of the file: its preview is built first, and the guard asked again.
+        return replace(found, answer="ask") if patch is _UNKNOWN and found.answer == "allow" else found
 
     def paused(self) -> bool:
         return self._live.is_pausing
@@ -157,6 +169,7 @@ class RunPorts:
             place=live.place if call.id in self._at_place else None,
             wanted=chosen_hunks_of(state.questions.approvals.get(call.id), state.questions.decisions),
             masked=self._is_masked(call, state.tainted),
+            consented=state.questions.is_allowed(call.id),
             ask=partial(self._ask, call) if live.tree.attended and not self._unwatched else None,
             hand_over=partial(live.tree.nested.hand_over, live, call.id),
             tasks=live.tree.nested.tasks(live, call.id),
@@ -183,6 +196,7 @@ class RunPorts:
         if called is None or called.effect not in ("none", "read"):
             await self._live.tree.beginning.known()
         result = await registry.call(call, self._context(call, record))
+        self._patches.pop(call.id, None)
         await self._meter.result(result)
         if call.tool in self._replies.tools and self._verdict(call, record.state.tainted).outside:
             result = result.model_copy(update={"untrusted": True})
@@ -195,11 +209,18 @@ class RunPorts:
         preview = await self._services.registry.preview(call, self._context(call, record))
         if isinstance(preview, ToolResult):
             return preview
-        if preview is not None and self._stays_at_place(call, preview):
+        if preview is not None and preview.patch is not None:
+            self._patches[call.id] = preview.patch
+            if self._stays_at_place(call, preview):
+                return None
+        found = self._verdict(call, record.state.tainted)
+        if found.answer == "allow":
             return None
+        if found.answer == "deny":
+            return ToolResult(outcome="unattended" if found.unattended else "denied", text=found.why)
         shown = preview or Preview(ToolCall.model_dump_json(call, include={"tool", "args"}, indent=1))
-        key = self._verdict(call, record.state.tainted).key
-        return approval_preview(call, shown.text, (shown.remember or grant_in_words(key)) if key else "")
+        remember = (shown.remember or grant_in_words(found.key)) if found.key else ""
+        return approval_preview(call, shown.text, remember, found.why)
 
     def _stays_at_place(self, call: ToolCall, preview: Preview) -> bool:
         """True where the edit is the one that was asked for by pointing, and the guard allows it for that."""

@@ -16,6 +16,7 @@ from daiku.core.edits.edits import apply_edits
 from daiku.core.edits.patch import WholeFile, build_patch, parse_patch, paths_of, rewrite_text
 from daiku.core.matching.refusal import AS_WANTED, SHOWS_LINES, Refusal
 from daiku.core.notebooks.celltext import with_cell_texts
+from daiku.core.protected.effects import why_patch_matters
 from daiku.dataclass import dataclass, replace
 from daiku.domain.errors import DaikuError, StaleVersionError
 from daiku.domain.labels import Label
@@ -187,6 +188,8 @@ async def carry_out(
                 return _nothing_done(patch)
             if context.place is not None and not is_inside(patch, context.place):
                 return failed(ELSEWHERE)
+            if not context.consented and (why := await asyncio.to_thread(why_patch_matters, patch)):
+                return failed(f"Not done: {why}. This needs the approval of the user: make the edit again.")
             if context.wanted is None:
                 return await make_edit(label, patch, context, desk.seen)
             part = part_of(patch, context.wanted)

@@ -1,0 +1,178 @@
+"""Find what a file's text makes tools do when they open or install it: fetch an address, run a script."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Literal
+
+from daiku.core.protected.formats import (
+    json_strings,
+    markdown_pictures,
+    notebook_pictures,
+    toml_schemas,
+    xml_addresses,
+    yaml_schemas,
+)
+from daiku.core.protected.paths import spellings
+from daiku.core.text.patterns import lazy
+from daiku.dataclass import dataclass
+from daiku.domain.work.patches import Patch
+from daiku.texts.text import NO_TEXT, Text, text
+
+Kind = Literal["schema", "picture", "install_script", "git_hook"]
+LARGEST_TEXT = 4_000_000
+"""Characters of a text that are read; an editor does not fetch anything for larger ones."""
+LONGEST_DETAIL = 200
+"""Characters of an address or script that are shown."""
+_MARKDOWN = (".md", ".markdown", ".mdown", ".mkd", ".mkdn", ".mdwn", ".mdx", ".qmd", ".rmd")
+_YAML, _HTML = (".yaml", ".yml"), (".html", ".htm", ".xhtml")
+_XML = (
+    ".xml", ".xsd", ".xsl", ".xslt", ".svg", ".wsdl", ".pom", ".plist", "proj", ".props", ".targets", ".resx", ".xaml", ".fxml",
+    ".rng", ".dtd",
+)  # fmt: skip
+_XML_START = lazy(r"\s*<(?:\?xml|!DOCTYPE\s+(?!html\b))", re.IGNORECASE)
+_JSON_START = lazy(r"(?:\s++|//[^\n]*+|/\*.*?\*/)*+[{\[]", re.DOTALL)
+_LIFECYCLE = frozenset(
+    ["preinstall", "install", "postinstall", "prepublish", "preprepare", "prepare", "postprepare", "prepack", "postpack",
+     "dependencies", "dependencieshook", "dependencies:hook", "pnpm:devpreinstall"]
+)  # fmt: skip
+_COMPOSER = lazy(
+    r"(?:pre|post)-(?:install|update|status|archive|autoload|root-package|create-project|package|operations|dependencies)"
+    r"[\w-]*|command|init|pre-\w+-\w+"
+)
+_GIT_HOOKS = frozenset(
+    ["husky", "simple-git-hooks", "githooks", "pre-commit", "ghooks", "lint-staged", "yorkie"]
+)
+_MANIFEST_LINE = lazy(r"^[ \t]+[\"']?([\w:-]+)[\"']?\s*:\s*(\S.*)$", re.MULTILINE)
+_SCHEMA_HOSTS = (
+    "json-schema.org", "schemastore.org", "biomejs.dev", "turbo.build", "turborepo.com", "turborepo.org", "ui.shadcn.com",
+    "www.w3.org", "maven.apache.org", "apache.org", "springframework.org", "java.sun.com", "xmlns.jcp.org", "jakarta.ee",
+    "xmlns.oracle.com", "hibernate.org", "mybatis.org", "apple.com", "checkstyle.org", "phpunit.de", "schemas.microsoft.com",
+    "schemas.android.com", "gnome.org", "freedesktop.org", "oasis-open.org", "opengis.net", "xmlsoap.org", "sitemaps.org",
+    "getcomposer.org", "openapis.org", "asyncapi.com", "docs.renovatebot.com", "nx.dev",
+)  # fmt: skip
+"""Publishers of common schemas: nobody else sees what an editor asks them."""
+_PICTURE_HOSTS = (
+    "img.shields.io", "shields.io", "badge.fury.io", "badgen.net", "github.com", "githubusercontent.com", "githubassets.com",
+    "gitlab.com", "codecov.io", "coveralls.io", "readthedocs.org", "circleci.com", "travis-ci.com", "travis-ci.org",
+    "pypi.org", "npmjs.com", "crates.io", "docs.rs", "pkg.go.dev", "goreportcard.com", "snyk.io", "sonarcloud.io",
+    "codeclimate.com", "opencollective.com", "contrib.rocks", "star-history.com", "colab.research.google.com", "mybinder.org",
+    "wikimedia.org", "zenodo.org", "bestpractices.dev", "securityscorecards.dev", "scorecard.dev", "dev.azure.com", "appveyor.com",
+    "netlify.com", "vercel.com", "packagist.org", "nuget.org", "maven-badges.herokuapp.com", "deps.rs", "pepy.tech",
+)  # fmt: skip
+"""Hosts of badges and of pictures in repositories: nobody else sees what an editor asks them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """One thing that a text makes a tool do: the kind, and the address or script."""
+
+    kind: Kind
+    detail: str
+
+
+def find_effects(path: str, content: str) -> frozenset[Effect]:
+    """Return what tools do because of `content`, read as their readers parse a file named `path`."""
+    if len(content) > LARGEST_TEXT:
+        return frozenset()
+    names = {parts[-1] for parts in spellings(path) if parts}
+    content = content.removeprefix("\ufeff")
+    return frozenset(effect for name in names for effect in _effects(name, content))
+
+
+def _effects(name: str, content: str) -> Iterator[Effect]:
+    if name.endswith(".ipynb"):
+        yield from _remote("picture", notebook_pictures(content), _PICTURE_HOSTS)
+    elif name.endswith(_MARKDOWN):
+        yield from _remote("picture", markdown_pictures(content), _PICTURE_HOSTS)
+    elif name.endswith(_YAML):
+        yield from _remote("schema", yaml_schemas(content), _SCHEMA_HOSTS)
+    elif name.endswith(".toml"):
+        yield from _remote("schema", toml_schemas(content), _SCHEMA_HOSTS)
+    elif name.endswith(_XML) or _XML_START.match(content):
+        yield from _remote("schema", xml_addresses(content), _SCHEMA_HOSTS)
+    elif not name.endswith(_HTML) and _JSON_START.match(content):
+        named = (value for path, value in _keyed(content) if path[-1] in ("$schema", "$ref"))
+        yield from _remote("schema", named, _SCHEMA_HOSTS)
+    if name in ("package.json", "package.json5", "package.yaml", "composer.json"):
+        yield from _scripts(name, content)
+
+
+def _keyed(content: str) -> Iterator[tuple[tuple[str, ...], str]]:
+    if any(mark in content for mark in ("$schema", "$ref", "\\")):
+        yield from ((path, value) for path, value in json_strings(content) if path)
+
+
+def _scripts(name: str, content: str) -> Iterator[Effect]:
+    if name.endswith(".yaml"):
+        pairs = ((("scripts", found[1]), found[2]) for found in _MANIFEST_LINE.finditer(content))
+    else:
+        pairs = json_strings(content)
+    for path, value in pairs:
+        low = tuple(part.casefold() for part in path)
+        if low[:1] == ("scripts",) and len(low) == 2:
+            runs = _COMPOSER.fullmatch(low[1]) if name == "composer.json" else low[1] in _LIFECYCLE
+            if runs and value.strip():
+                yield Effect("install_script", f"{path[1]}: {value}")
+        elif low and low[0] in _GIT_HOOKS and name != "composer.json":
+            yield Effect("git_hook", f"{'.'.join(path)}: {value}")
+
+
+def _remote(kind: Kind, addresses: Iterator[str], known: tuple[str, ...]) -> Iterator[Effect]:
+    for address in addresses:
+        host = remote_host(address)
+        # Even a known publisher of schemas need not be told anything.
+        asks = kind == "schema" and "?" in address
+        if host and (asks or not any(host == each or host.endswith(f".{each}") for each in known)):
+            yield Effect(kind, address.strip())
+
+
+_PARTS = lazy(r"(?:(?P<scheme>[a-z][a-z0-9+.-]+):)?(?P<slashes>/*)(?P<host>[^/?#]*)", re.IGNORECASE)
+_BLANKS = lazy(r"[\x00-\x20\x7f-\xa0]+")
+
+
+def remote_host(address: str) -> str:
+    """Return the host that a reader of `address` would ask, lower-cased; empty if it stays on this machine."""
+    found = _PARTS.match(_BLANKS.sub("", address).replace("\\", "/"))
+    if found is None:
+        return ""
+    scheme, slashes = (found["scheme"] or "").lower(), len(found["slashes"])
+    host = found["host"].rpartition("@")[2].casefold()
+    host = host.rpartition(":")[0] if re.search(r":\d*$", host) else host
+    if scheme in ("http", "https", "ftp", "ftps", "ws", "wss", "smb"):
+        return host or "?"
+    if scheme == "file":  # with a host, Windows asks another machine
+        return host if (slashes == 2 and host not in ("", "localhost")) or slashes > 3 else ""
+    return host if not scheme and slashes >= 2 else ""
+
+
+def why_new_effects(path: str, content: str, old_path: str = "", old: str | None = None) -> Text:
+    """Return what `content` at `path` makes tools do that `old` at `old_path` did not; empty if nothing."""
+    found = find_effects(path, content)
+    if not found:
+        return NO_TEXT
+    new = found - (find_effects(old_path or path, old) if old is not None else frozenset())
+    if not new:
+        return NO_TEXT
+    first = min(new, key=lambda effect: (effect.kind, effect.detail))
+    detail = first.detail if len(first.detail) <= LONGEST_DETAIL else first.detail[: LONGEST_DETAIL - 1] + "…"
+    detail = detail.encode("utf-8", "replace").decode()
+    match first.kind:
+        case "schema":
+            return text("protected.remote_schema", address=detail)
+        case "picture":
+            return text("protected.remote_picture", address=detail)
+        case "install_script":
+            return text("protected.install_script", script=detail)
+        case "git_hook":
+            return text("protected.hook_setting", setting=detail)
+
+
+def why_patch_matters(patch: Patch) -> Text:
+    """Return what the files of `patch` make tools do that they did not before; empty if nothing."""
+    for change in patch.files:
+        name = change.to or change.path
+        if change.new is not None and (why := why_new_effects(name, change.new, change.path, change.old)):
+            return text("guard.of_path", path=name, why=why)
+    return NO_TEXT
