@@ -21,6 +21,12 @@ from daiku.domain.work.patches import Patch
 from daiku.texts.text import NO_TEXT, Text, text
 
 Kind = Literal["schema", "picture", "install_script", "git_hook"]
+READABLE = lazy(
+    r"\.(?:json[c5l]?|ya?ml|toml|md|markdown|mdown|mkdn?|mdwn|mdx|qmd|rmd|ipynb|xml|xsd|xslt?|svg|x?html?|wsdl|pom|plist"
+    r"|\w*proj|props|targets|config|resx|xaml|fxml|rng|dtd|\w*rc|webmanifest|geojson|code-\w+)$",
+    re.IGNORECASE,
+)
+"""Names of files whose readers fetch or run something because of what stands in them."""
 LARGEST_TEXT = 4_000_000
 """Characters of a text that are read; an editor does not fetch anything for larger ones."""
 LONGEST_DETAIL = 200
@@ -70,6 +76,11 @@ class Effect:
 
     kind: Kind
     detail: str
+
+    @property
+    def runs_code(self) -> bool:
+        """True if a script is run; False if an address is fetched."""
+        return self.kind in ("install_script", "git_hook")
 
 
 def find_effects(path: str, content: str) -> frozenset[Effect]:
@@ -147,18 +158,26 @@ def remote_host(address: str) -> str:
     return host if not scheme and slashes >= 2 else ""
 
 
-def why_new_effects(path: str, content: str, old_path: str = "", old: str | None = None) -> Text:
-    """Return what `content` at `path` makes tools do that `old` at `old_path` did not; empty if nothing."""
+def new_effects(path: str, content: str, old_path: str = "", old: str | None = None) -> tuple[Effect, ...]:
+    """Return what `content` at `path` makes tools do that `old` at `old_path` did not."""
     found = find_effects(path, content)
-    if not found:
-        return NO_TEXT
-    new = found - (find_effects(old_path or path, old) if old is not None else frozenset())
-    if not new:
-        return NO_TEXT
-    first = min(new, key=lambda effect: (effect.kind, effect.detail))
-    detail = first.detail if len(first.detail) <= LONGEST_DETAIL else first.detail[: LONGEST_DETAIL - 1] + "…"
+    if found and old is not None:
+        found -= find_effects(old_path or path, old)
+    return tuple(sorted(found, key=lambda effect: (effect.kind, effect.detail)))
+
+
+def why_new_effects(path: str, content: str, old_path: str = "", old: str | None = None) -> Text:
+    """Describe the first of `new_effects`; empty if there are none."""
+    return next(map(describe_effect, new_effects(path, content, old_path, old)), NO_TEXT)
+
+
+def describe_effect(effect: Effect) -> Text:
+    """Say what a tool would do."""
+    detail = (
+        effect.detail if len(effect.detail) <= LONGEST_DETAIL else effect.detail[: LONGEST_DETAIL - 1] + "…"
+    )
     detail = detail.encode("utf-8", "replace").decode()
-    match first.kind:
+    match effect.kind:
         case "schema":
             return text("protected.remote_schema", address=detail)
         case "picture":

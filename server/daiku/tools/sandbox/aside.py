@@ -5,12 +5,16 @@ from __future__ import annotations
 import os
 import shutil
 import time
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from daiku.core.protected.effects import LARGEST_TEXT, describe_effect, new_effects
 from daiku.dataclass import dataclass, field
+from daiku.texts.text import Text, text
 from daiku.tools.sandbox.gitfolder import harmless
 from daiku.tools.sandbox.tree import Found, Mark, Role, topmost, tree_of
+from daiku.workspace.encodings import decode
 from daiku.workspace.paths import within
 
 MOST_KEPT = 24
@@ -71,6 +75,7 @@ def before(roots: tuple[Path, ...], repositories: tuple[Path, ...] = ()) -> Befo
     kept = _to_keep(real, marks)
     names = {str(place) for place in kept}
     open_marks = {path: mark for path, mark in marks.items() if not _is_kept(path, names)}
+    open_marks |= {path: mark for each in found for path, mark in each.judged.items()}
     lineage = {str(place): _lineage(place, real) for place in kept}
     return Before(trees, found, kept, at, lineage, _copies(open_marks))
 
@@ -114,25 +119,40 @@ def _copies(marks: dict[str, Mark]) -> dict[str, bytes]:
     for path, mark in marks.items():
         if mark.link or not mark.changed or mark.size > LARGEST_COPY or size + mark.size > MOST_COPIED:
             continue
-        text = _texts.get((path, mark))
-        if text is None:
+        data = _texts.get((path, mark))
+        if data is None:
             with suppress(OSError):
-                text = Path(path).read_bytes()
-        if text is not None:
-            copied[path] = text
-            size += len(text)
+                data = Path(path).read_bytes()
+        if data is not None:
+            copied[path] = data
+            size += len(data)
     _texts.clear()
-    _texts.update({(path, marks[path]): text for path, text in copied.items()})
+    _texts.update({(path, marks[path]): data for path, data in copied.items()})
     return copied
+
+
+@dataclass(frozen=True, slots=True)
+class ActingFile:
+    """A changed file that makes tools do something new. `restores`: its state before the command is known."""
+
+    root: Path
+    place: Path
+    why: Text
+    runs_code: bool
+    restores: bool
+    is_link: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Changed:
     """Protected places that are new or different, each with the root that it lies in; the uppermost of
-    each. `complete`: no part of the trees was left out, before or afterwards."""
+    each. `acting`: files that are judged by their text. `programs`: what editors run of installed packages.
+    `complete`: no part of the trees was left out, before or afterwards."""
 
     places: tuple[tuple[Path, Path], ...]
     complete: bool
+    acting: tuple[ActingFile, ...] = ()
+    programs: tuple[Path, ...] = ()
 
 
 def changed_since(earlier: Before) -> Changed:
@@ -142,6 +162,10 @@ def changed_since(earlier: Before) -> Changed:
     old = {path: mark for each in earlier.found for path, mark in each.protected.items()}
     roots = tuple(root for root, _ in earlier.trees)
     kept = {path for path, ids in earlier.lineage.items() if _lineage(Path(path), roots) == ids}
+    old_judged = {path: mark for each in earlier.found for path, mark in each.judged.items()}
+    old_programs = {path: mark for each in earlier.found for path, mark in each.programs.items()}
+    acting: list[ActingFile] = []
+    programs: list[Path] = []
     for root, role in earlier.trees:
         now = tree_of(root, role).look()
         complete = complete and now.complete
@@ -153,7 +177,43 @@ def changed_since(earlier: Before) -> Changed:
         found += [
             (root, Path(path)) for path in topmost(new) if earlier.complete or _younger(path, earlier.at)
         ]
-    return Changed(tuple(found), complete)
+        acting += _acting(root, _changed(now.judged, old_judged, earlier), old_judged, earlier, roots)
+        programs += map(Path, _changed(now.programs, old_programs, earlier))
+    return Changed(tuple(found), complete, tuple(acting), tuple(programs))
+
+
+def _changed(now: dict[str, Mark], old: dict[str, Mark], earlier: Before) -> list[str]:
+    new = [path for path, mark in now.items() if old.get(path) != mark]
+    return [path for path in new if earlier.complete or _younger(path, earlier.at)]
+
+
+def _acting(
+    root: Path, changed: list[str], old: dict[str, Mark], earlier: Before, roots: tuple[Path, ...]
+) -> Iterator[ActingFile]:
+    """Return the files of `changed` that make tools do what they did not do before."""
+    for path in changed:
+        place = Path(path)
+        known = earlier.texts.get(path)
+        restores = path not in old or known is not None
+        name = place.relative_to(root).as_posix()
+        if place.is_symlink():
+            real = Path(os.path.realpath(place))
+            if not any(within(real, each) for each in roots):
+                why = text("protected.link_out", target=os.readlink(place))  # noqa: PTH115  # shown as it is
+                yield ActingFile(root, place, why, False, restores, is_link=True)
+            continue
+        before = None if known is None else _decoded(known)
+        with suppress(OSError):
+            if place.stat().st_size <= LARGEST_TEXT:
+                new = new_effects(name, _decoded(place.read_bytes()), name, before)
+                if new:
+                    runs = any(effect.runs_code for effect in new)
+                    yield ActingFile(root, place, describe_effect(new[0]), runs, restores)
+
+
+def _decoded(data: bytes) -> str:
+    found = decode(data)
+    return found.text if found is not None else data.decode("utf-8", "replace")
 
 
 def _younger(path: str, than: int) -> bool:
@@ -165,18 +225,20 @@ def _younger(path: str, than: int) -> bool:
         return False
 
 
-def quarantine(earlier: Before, changed: Changed, folder: Path) -> tuple[QuarantinedFile, ...]:
-    """Move the protected files that a command changed since `earlier` below `folder`, and restore their
-    old text. Raises OSError."""
+def quarantine(
+    earlier: Before, places: Iterable[tuple[Path, Path]], folder: Path
+) -> tuple[QuarantinedFile, ...]:
+    """Move files that a command changed since `earlier` below `folder`, and restore their old text. Each of
+    `places` is a root and a file in it. Raises OSError."""
     moved: list[QuarantinedFile] = []
-    for root, place in changed.places:
+    for root, place in places:
         if os.path.realpath(place.parent) != str(place.parent):
             continue  # moved meanwhile; what is behind a link is not touched
         target = folder / f"{time.time_ns():x}" / place.relative_to(root)
         _move(place, target)
-        text = earlier.texts.get(str(place))
-        if text is not None:
-            place.write_bytes(text)
+        old = earlier.texts.get(str(place))
+        if old is not None:
+            place.write_bytes(old)
         moved.append(QuarantinedFile(place, target))
     return tuple(moved)
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Literal
 
+from daiku.core.protected.effects import READABLE
 from daiku.core.protected.names import (
     PROTECTED_FILES,
     PROTECTED_FOLDERS,
@@ -25,10 +26,13 @@ from daiku.core.text.patterns import lazy
 from daiku.dataclass import dataclass, field
 from daiku.tools.sandbox.gitfolder import ALTERNATES, FREE_FOLDERS, STATE_FOLDERS, free_file, runs_commands
 
-Role = Literal["plain", "protected", "git", "modules", "worktrees"]
-"""What a folder is: `protected`: everything in it counts; `modules`, `worktrees`: git folders lie in it."""
+Role = Literal["plain", "protected", "git", "modules", "worktrees", "packages", "programs"]
+"""What a folder is: `protected`: everything in it counts; `modules`, `worktrees`: git folders lie in it;
+`packages`: a package manager fills it; `programs`: editors run what lies in it."""
 LONGEST_SECONDS = 5.0
 MOST_PROTECTED = 20_000
+MOST_JUDGED = 20_000
+"""Files of one tree that are judged by their text."""
 SETTLED_NS = 50_000_000
 """A folder that changed less than this before it was read may change again with the same time."""
 # What package managers fill, by the hundred thousand files; whoever can write there is run from there anyway.
@@ -36,6 +40,9 @@ _FILLED = frozenset(
     {"node_modules", "bower_components", "__pycache__", ".venv", "venv", ".tox", ".nox", ".mypy_cache", ".pytest_cache",
      ".ruff_cache", ".hypothesis", "site-packages", ".pnpm-store", ".terraform", ".gradle", ".next", ".nuxt", ".turbo"}
 )  # fmt: skip
+_PROGRAM_FOLDERS = frozenset({".bin", "bin", "Scripts"})
+_LIBRARIES = lazy(r"lib|lib64|Lib|python[\d.]+|site-packages")
+_STARTED = lazy(r".*\.pth|(?:site|user)customize\.py|pyvenv\.cfg")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +57,13 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Protected places with their marks, files of secrets and sockets, by absolute path. `complete`: all of
-    the tree was looked at."""
+    """Protected places with their marks, files of secrets and sockets, by absolute path. `judged`: files whose
+    readers act on their text, and links. `programs`: what editors run of installed packages. `complete`: all
+    of the tree was looked at."""
 
     protected: dict[str, Mark]
+    judged: dict[str, Mark]
+    programs: dict[str, Mark]
     secrets: tuple[str, ...]
     sockets: tuple[str, ...]
     complete: bool
@@ -66,6 +76,8 @@ class _Folder:
     stamp: tuple[int, int]
     settled: bool
     watched: tuple[str, ...]
+    judged: tuple[str, ...]
+    programs: tuple[str, ...]
     secrets: tuple[str, ...]
     sockets: tuple[str, ...]
     inner: tuple[tuple[str, Role], ...]
@@ -94,6 +106,8 @@ class Tree:
     def _look(self) -> Found:
         until = time.monotonic() + LONGEST_SECONDS
         protected: dict[str, Mark] = {}
+        judged: dict[str, Mark] = {}
+        programs: dict[str, Mark] = {}
         secrets: list[str] = []
         sockets: list[str] = []
         pending: list[tuple[str, Role]] = [(str(self.root), self.role)]
@@ -104,15 +118,16 @@ class Tree:
             if folder is None:
                 continue
             seen[at] = folder
-            for name in folder.watched:
-                if (mark := _mark(f"{at[0]}/{name}")) is not None:
-                    protected[f"{at[0]}/{name}"] = mark
+            _add_marks(protected, at[0], folder.watched)
+            _add_marks(programs, at[0], folder.programs)
+            if len(judged) < MOST_JUDGED:
+                _add_marks(judged, at[0], folder.judged)
             secrets += [f"{at[0]}/{name}" for name in folder.secrets]
             sockets += [f"{at[0]}/{name}" for name in folder.sockets]
             for name, role in folder.inner:
                 pending.append((f"{at[0]}/{name}", role))
         self._known = seen
-        return Found(protected, tuple(secrets), tuple(sockets), not pending)
+        return Found(protected, judged, programs, tuple(secrets), tuple(sockets), not pending)
 
     def _folder(self, path: str, role: Role) -> _Folder | None:
         try:
@@ -126,6 +141,12 @@ class Tree:
                 return _read(path, role, list(entries), stamp, settled=at - now.st_ctime_ns > SETTLED_NS)
         except OSError:  # gone meanwhile, or not ours to read
             return None
+
+
+def _add_marks(marks: dict[str, Mark], folder: str, names: tuple[str, ...]) -> None:
+    for name in names:
+        if (mark := _mark(f"{folder}/{name}")) is not None:
+            marks[f"{folder}/{name}"] = mark
 
 
 def _mark(path: str) -> Mark | None:
@@ -143,12 +164,15 @@ def _read(
     path: str, role: Role, entries: list[os.DirEntry[str]], stamp: tuple[int, int], *, settled: bool
 ) -> _Folder:
     watched: list[str] = []
+    judged: list[str] = []
+    programs: list[str] = []
     secrets: list[str] = []
     sockets: list[str] = []
     inner: list[tuple[str, Role]] = []
     parent = Path(path).name.lower()
-    filled = role == "plain" and any(entry.name == "pyvenv.cfg" for entry in entries)
-    for entry in () if filled else entries:
+    if role == "plain" and any(entry.name == "pyvenv.cfg" for entry in entries):
+        role = "packages"
+    for entry in entries:
         name = entry.name
         folder = entry.is_dir(follow_symlinks=False)
         if not folder and not entry.is_file(follow_symlinks=False) and _is_socket(entry):
@@ -167,6 +191,17 @@ def _read(
                 _inner(name, watched, inner, guarded=guarded)
             elif guarded:
                 watched.append(name)
+            elif READABLE.search(name) or entry.is_symlink():
+                judged.append(name)
+        elif role == "programs":
+            programs.append(name)
+        elif role == "packages":
+            if folder and name in _PROGRAM_FOLDERS:
+                inner.append((name, "programs"))
+            elif folder and _LIBRARIES.fullmatch(name):
+                inner.append((name, "packages"))
+            elif not folder and _STARTED.fullmatch(name):
+                programs.append(name)
         elif role == "protected":
             watched.append(name)
             if folder:
@@ -175,7 +210,10 @@ def _read(
             _git_entry(Path(path), name, role, watched, inner, folder=folder)
     if role == "git":
         settled = False  # what matters in it lies deeper than its own entries
-    return _Folder(stamp, settled, tuple(watched), tuple(secrets), tuple(sockets), tuple(inner))
+    return _Folder(
+        *(stamp, settled, tuple(watched), tuple(judged), tuple(programs)),
+        *(tuple(secrets), tuple(sockets), tuple(inner)),
+    )
 
 
 def _is_socket(entry: os.DirEntry[str]) -> bool:
@@ -188,8 +226,8 @@ def _inner(name: str, watched: list[str], inner: list[tuple[str, Role]], *, guar
     elif guarded:
         watched.append(name)
         inner.append((name, "protected"))
-    elif name not in _FILLED:
-        inner.append((name, "plain"))
+    else:
+        inner.append((name, "packages" if name in _FILLED else "plain"))
 
 
 def _git_entry(

@@ -81,7 +81,8 @@ async def run(
     try:
         code, note = await _wait(process, show, args.timeout)
     finally:
-        aside = await asyncio.shield(quarantine_changes(earlier, jobs.aside, context, sandboxed=sandboxed))
+        look = quarantine_changes(earlier, jobs.aside, context, args.command, sandboxed=sandboxed)
+        aside = await asyncio.shield(look)
     aside = await ask_to_put_back(aside, context)
     printed = await asyncio.to_thread(shown_output, process, args, context)
     hint = "" if code == 0 or not sandboxed else hint_for(printed.shown, prepared)
@@ -110,7 +111,10 @@ def _in_background(
         context.session,
         prepared.command,
         process,
-        partial(quarantine_changes, earlier, jobs.aside, context, sandboxed=prepared.state == "on"),
+        partial(
+            *(quarantine_changes, earlier, jobs.aside, context, prepared.command),
+            sandboxed=prepared.state == "on",
+        ),
     )
     started = (
         f"Started in the background as {job!r}. shell__output shows what it prints, shell__kill ends it. "

@@ -8,15 +8,29 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
+from daiku.core.text.patterns import lazy
 from daiku.domain.events import Notice
-from daiku.texts.text import text
-from daiku.tools.sandbox.aside import Before, Changed, QuarantinedFile, changed_since, quarantine, release
+from daiku.texts.text import Text, joined, text
+from daiku.tools.sandbox.aside import (
+    ActingFile,
+    Before,
+    Changed,
+    QuarantinedFile,
+    changed_since,
+    quarantine,
+    release,
+)
 from daiku.tools.tool import ToolContext
 
 MOST_NAMED = 8
 KEEP = text("shell.put_back")
 LEAVE = text("shell.leave_aside")
 TOO_LARGE = text("shell.too_large_to_look")
+_INSTALLS = lazy(
+    r"\b(?:(?:npm|pnpm|yarn|bun|pip3?|uv|poetry|pdm|conda|mamba)\s+(?:\S+\s+)*?(?:i|install|add|ci|sync|update|upgrade|remove"
+    r"|uninstall|venv|create)\b|yarn\s*$|venv|virtualenv)"
+)
+"""Commands that change installed packages because the user wants it."""
 
 
 @cache
@@ -25,10 +39,11 @@ def _for_this_process() -> tempfile.TemporaryDirectory[str]:
 
 
 async def quarantine_changes(
-    earlier: Before | None, folder: Path | None, context: ToolContext, *, sandboxed: bool
+    earlier: Before | None, folder: Path | None, context: ToolContext, command: str, *, sandboxed: bool
 ) -> tuple[QuarantinedFile, ...]:
     """Put changed protected files aside since `earlier`, and report it. Without a sandbox they are only
-    reported, since the person allowed it; an incomplete scan is reported too."""
+    reported, since the person allowed it; an incomplete scan is reported too. Files that fetch an address
+    stay if the user is there to read the report."""
     if earlier is None:
         return ()
     target = (folder or Path(_for_this_process().name)) / context.session
@@ -36,16 +51,21 @@ async def quarantine_changes(
         changed = await asyncio.to_thread(changed_since, earlier)
         if not changed.complete:
             context.emit(Notice(level="warning", text=TOO_LARGE))
+        _report_programs(changed, context, command)
+        acting = [each for each in changed.acting if not (each.is_link and context.personal)]
+        harmful = [each for each in acting if each.restores and (each.runs_code or context.ask is None)]
+        _report_acting([each for each in acting if not sandboxed or each not in harmful], context)
         if not sandboxed:
             return _only_told(changed, context)
-        moved = await asyncio.to_thread(quarantine, earlier, changed, target)
+        places = (*changed.places, *((each.root, each.place) for each in harmful))
+        moved = await asyncio.to_thread(quarantine, earlier, places, target)
     except OSError as error:
         said = text("shell.not_put_aside", why=str(error))
         context.emit(Notice(level="error", text=said))
         return ()
     if moved:
         said = text("shell.aside", paths=path_list(moved), folder=str(moved[0].kept.parent))
-        context.emit(Notice(level="warning", text=said))
+        context.emit(Notice(level="warning", text=joined("lines", [said, *map(_describe, harmful)])))
     return moved
 
 
@@ -55,6 +75,22 @@ def _only_told(changed: Changed, context: ToolContext) -> tuple[QuarantinedFile,
         said = text("shell.made", paths=made)
         context.emit(Notice(level="warning", text=said))
     return ()
+
+
+def _describe(acting: ActingFile) -> Text:
+    return text("guard.of_path", path=str(acting.place), why=acting.why)
+
+
+def _report_acting(acting: Sequence[ActingFile], context: ToolContext) -> None:
+    if acting:
+        lines = [text("shell.acting"), *map(_describe, acting[:MOST_NAMED])]
+        context.emit(Notice(level="warning", text=joined("lines", lines)))
+
+
+def _report_programs(changed: Changed, context: ToolContext, command: str) -> None:
+    if changed.programs and not _INSTALLS.search(command):
+        paths = join_paths([str(place) for place in changed.programs])
+        context.emit(Notice(level="warning", text=text("shell.programs_changed", paths=paths)))
 
 
 async def ask_to_put_back(
