@@ -62,7 +62,7 @@ _SCHEMA_HOSTS = (
 _PICTURE_HOSTS = (
     "img.shields.io", "shields.io", "badge.fury.io", "badgen.net", "github.com", "githubusercontent.com", "githubassets.com",
     "gitlab.com", "codecov.io", "coveralls.io", "readthedocs.org", "circleci.com", "travis-ci.com", "travis-ci.org",
-    "pypi.org", "npmjs.com", "crates.io", "docs.rs", "pkg.go.dev", "goreportcard.com", "snyk.io", "sonarcloud.io",
+    "npmjs.com", "crates.io", "docs.rs", "pkg.go.dev", "goreportcard.com", "snyk.io", "sonarcloud.io",
     "codeclimate.com", "opencollective.com", "contrib.rocks", "star-history.com", "colab.research.google.com", "mybinder.org",
     "wikimedia.org", "zenodo.org", "bestpractices.dev", "securityscorecards.dev", "scorecard.dev", "dev.azure.com", "appveyor.com",
     "netlify.com", "vercel.com", "packagist.org", "nuget.org", "maven-badges.herokuapp.com", "deps.rs", "pepy.tech",
