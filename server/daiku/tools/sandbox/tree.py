@@ -193,15 +193,8 @@ def _read(
                 watched.append(name)
             elif READABLE.search(name) or entry.is_symlink():
                 judged.append(name)
-        elif role == "programs":
-            programs.append(name)
-        elif role == "packages":
-            if folder and name in _PROGRAM_FOLDERS:
-                inner.append((name, "programs"))
-            elif folder and _LIBRARIES.fullmatch(name):
-                inner.append((name, "packages"))
-            elif not folder and _STARTED.fullmatch(name):
-                programs.append(name)
+        elif role in ("packages", "programs"):
+            _package_entry(name, role, programs, inner, folder=folder)
         elif role == "protected":
             watched.append(name)
             if folder:
@@ -228,6 +221,19 @@ def _inner(name: str, watched: list[str], inner: list[tuple[str, Role]], *, guar
         inner.append((name, "protected"))
     else:
         inner.append((name, "packages" if name in _FILLED else "plain"))
+
+
+def _package_entry(
+    name: str, role: Role, programs: list[str], inner: list[tuple[str, Role]], *, folder: bool
+) -> None:
+    if role == "programs":
+        programs.append(name)
+    elif folder and name in _PROGRAM_FOLDERS:
+        inner.append((name, "programs"))
+    elif folder and _LIBRARIES.fullmatch(name):
+        inner.append((name, "packages"))
+    elif not folder and _STARTED.fullmatch(name):
+        programs.append(name)
 
 
 def _git_entry(
