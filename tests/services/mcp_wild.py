@@ -2,8 +2,9 @@
 
 Behaviours: crash (at a call), hang (at a call, then deaf), deaf (never answers), flood (notifications
 without end), junk (no messages, without end), endless (one line without end), stubborn (ignores the end
-of stdin, leaves a child), liar (other words at each listing), poison (hidden text, odd and double names). And one
-that is not hostile: many (FILE is how many tools it has).
+of stdin, leaves a child), liar (other words at each listing), poison (hidden text, odd and double names). And two
+that are not hostile: many (FILE is how many tools it has) and careless (a schema without a type, a result that does
+not fit its own schema).
 """
 
 from __future__ import annotations
@@ -51,6 +52,10 @@ def tools() -> list[dict[str, Any]]:
                     **{f"p{i}": {"type": "string", "description": "y" * 100} for i in range(500)},
                 ),
             ]
+        case "careless":
+            odd = {"name": "odd", "inputSchema": {"anyOf": [{"properties": {"a": {"type": "string"}}}]}}
+            promised = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
+            return [*(tool(f"good{n}") for n in range(24)), {**odd, "outputSchema": promised}]
         case "many":
             return [
                 tool(
@@ -88,6 +93,8 @@ def call(name: str) -> dict[str, Any]:
     if BEHAVIOUR == "hang" and name == "work":
         while True:
             time.sleep(60)
+    if BEHAVIOUR == "careless":
+        return {"content": [{"type": "text", "text": "seven"}], "structuredContent": {"n": "seven"}}
     if BEHAVIOUR == "huge":
         return {"content": [{"type": "text", "text": "z" * 5_000_000}]}
     if BEHAVIOUR == "flood":

@@ -24,6 +24,7 @@ from daiku.tools.mcp.contents import prompt_text, resource_text, result_of, untr
 from daiku.tools.mcp.definitions import Listing, cleaned, listing
 from daiku.tools.mcp.forms import ask_to_open_page, fill_form
 from daiku.tools.mcp.launch import McpServerError
+from daiku.tools.mcp.transport.lenient import lenient_transport
 from daiku.tools.tool import Ask
 from daiku.version import __version__
 
@@ -169,7 +170,7 @@ class McpConnection:
                 transport = await stack.enter_async_context(self._hooks.transport(self._over))
                 client = await stack.enter_async_context(
                     Client(
-                        transport,
+                        lenient_transport(transport),
                         client_info=types.Implementation(name="daiku", version=__version__),
                         elicitation_callback=self._elicit,
                         list_roots_callback=self._roots if self._hooks.roots else None,

@@ -104,9 +104,42 @@ def cleaned_schema(schema: JsonObject) -> JsonObject:
     """The schema as it is, less hidden characters, with long descriptions cut."""
     found = _cleaned(schema, 0)
     assert isinstance(found, dict)
-    found.setdefault("type", "object")
+    found = merge_alternatives(found)
+    found["type"] = "object"
     found.setdefault("properties", {})
     return found
+
+
+def merge_alternatives(schema: JsonObject) -> JsonObject:
+    """Return `schema` with the alternatives at its root merged: services refuse a root that is not a plain object.
+
+    Every property of any alternative is allowed; those that each alternative requires stay required.
+    """
+    properties: JsonObject = {}
+    required: set[str] = _names(schema.get("required"))
+    for key in ("anyOf", "oneOf", "allOf"):
+        branches = schema.get(key)
+        objects = (
+            [branch for branch in branches if isinstance(branch, dict)] if isinstance(branches, list) else []
+        )
+        for branch in objects:
+            more = branch.get("properties")
+            properties = {**properties, **(more if isinstance(more, dict) else {})}
+        needed = [_names(branch.get("required")) for branch in objects]
+        for name in {name for names in needed for name in names}:
+            if key == "allOf" or all(name in names for names in needed):
+                required.add(name)
+    own = schema.get("properties")
+    kept = {key: value for key, value in schema.items() if key not in ("anyOf", "oneOf", "allOf")}
+    if properties:
+        kept["properties"] = {**properties, **(own if isinstance(own, dict) else {})}
+    if required:
+        kept["required"] = [*sorted(required)]
+    return kept
+
+
+def _names(value: JsonValue) -> set[str]:
+    return {name for name in value if isinstance(name, str)} if isinstance(value, list) else set()
 
 
 def _cleaned(node: JsonValue, depth: int) -> JsonValue:
