@@ -18,6 +18,7 @@ from daiku.llm.choice import Probe, missing_requirement
 from daiku.llm.embedder import Embedder, HashedWords
 from daiku.llm.retries.policy import RetryPolicy, retry_delay
 from daiku.llm.table import PROVIDERS, LLMSettings
+from daiku.llm.transport.addresses import join_url
 from daiku.llm.transport.failures import unreadable_error
 from daiku.llm.transport.service import Service
 from daiku.llm.transport.stream import encode_json
@@ -185,7 +186,7 @@ _PROTOCOLS: Mapping[str, _Protocol] = {
         },
         lambda answer: _entries(answer, "embeddings", "values"),
         lambda key: {"x-goog-api-key": key},
-        lambda address: address if "/v1" in address else f"{address}/v1beta",
+        lambda address: address if "/v1" in address else join_url(address, "/v1beta"),
     ),
 }
 

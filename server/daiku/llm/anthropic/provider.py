@@ -19,6 +19,7 @@ from daiku.llm.anthropic.decode import AnthropicDecoder
 from daiku.llm.anthropic.encode import Turn, body, encode_tools, history
 from daiku.llm.catalogue import model_info
 from daiku.llm.families import traits_of
+from daiku.llm.transport.addresses import join_url
 from daiku.llm.transport.client_errors import from_exception
 from daiku.llm.transport.history import Histories, LastResult
 from daiku.llm.transport.service import Service
@@ -59,7 +60,7 @@ class AnthropicProvider:
 
         async def open_response() -> httpx2.Response:
             return await (await self._sdk()).post(
-                "/v1/messages",
+                join_url(self._service.address, "/v1/messages"),
                 cast_to=httpx2.Response,
                 content=content,
                 options={"headers": {"anthropic-beta": beta}} if beta else {},
@@ -92,7 +93,7 @@ class AnthropicProvider:
         turns = self._histories.of(request).encode(request.messages)
         try:
             response = await (await self._sdk()).post(
-                "/v1/messages/count_tokens",
+                join_url(self._service.address, "/v1/messages/count_tokens"),
                 cast_to=httpx2.Response,
                 content=body(request, turns, self._tools.of(request.tools), counting=True),
             )
@@ -110,7 +111,9 @@ class AnthropicProvider:
 
     async def _get(self, path: str) -> JsonObject:
         try:
-            response = await (await self._sdk()).get(path, cast_to=httpx2.Response)
+            response = await (await self._sdk()).get(
+                join_url(self._service.address, path), cast_to=httpx2.Response
+            )
         except Exception as error:  # the SDK's own errors; they become LLMError here
             raise from_exception(self._service, error) from error
         return read_object(self._service, response.content)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncGenerator
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 import httpx2
 
@@ -16,6 +16,7 @@ from daiku.domain.messages import ModelEvent, ModelInfo, ModelRequest
 from daiku.llm.catalogue import model_info
 from daiku.llm.gemini.decode import GeminiDecoder
 from daiku.llm.gemini.encode import Content, body, encode_tools, history
+from daiku.llm.transport.addresses import join_url
 from daiku.llm.transport.history import Histories, LastResult
 from daiku.llm.transport.service import Service
 from daiku.llm.transport.stream import encode_json
@@ -34,9 +35,13 @@ class GeminiProvider:
     def __init__(self, service: Service, settings: ProviderSettings) -> None:
         self._service = service
         self._settings = settings
-        address = service.address if _VERSION.search(service.address) else service.address + "/v1beta"
+        address = (
+            service.address
+            if _VERSION.search(urlsplit(service.address).path)
+            else join_url(service.address, "/v1beta")
+        )
         key = settings.api_key.get_secret_value()
-        self._http = HttpService(service, settings, address + "/", {"x-goog-api-key": key})
+        self._http = HttpService(service, settings, address, {"x-goog-api-key": key})
         self._histories = Histories[Content](history)
         self._tools = LastResult(encode_tools)
 

@@ -7,6 +7,7 @@ from daiku.domain.errors import LLMError
 from daiku.domain.messages import ModelInfo
 from daiku.llm import catalogue
 from daiku.llm.openai.provider import OpenAIProvider
+from daiku.llm.transport.addresses import join_url, strip_version
 from daiku.llm.transport.wire import number
 
 
@@ -14,9 +15,9 @@ class LMStudioProvider(OpenAIProvider):
     """LM Studio's OpenAI-compatible server; its own listing tells the windows."""
 
     async def models(self) -> tuple[ModelInfo, ...]:
-        root = self._service.address.removesuffix("/v1")
+        root = strip_version(self._service.address)
         try:
-            listed = (await self._get(f"{root}/api/v0/models")).get("data")
+            listed = (await self._get(join_url(root, "/api/v0/models"))).get("data")
         except LLMError as error:
             if error.status in (0, 401, 403):
                 raise

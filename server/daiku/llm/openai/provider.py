@@ -23,6 +23,7 @@ from daiku.llm.families import traits_of
 from daiku.llm.openai import chat_request, responses_request
 from daiku.llm.openai.chat import ChatDecoder
 from daiku.llm.openai.responses import ResponsesDecoder
+from daiku.llm.transport.addresses import join_url, strip_version
 from daiku.llm.transport.client_errors import from_exception
 from daiku.llm.transport.history import Histories
 from daiku.llm.transport.service import Service
@@ -89,7 +90,11 @@ class OpenAIProvider:
         body = self._body(request, counting=True)
         try:
             client = await self._sdk()
-            response = await client.post("/responses/input_tokens", cast_to=httpx2.Response, content=body)
+            response = await client.post(
+                join_url(self._service.address, "/responses/input_tokens"),
+                cast_to=httpx2.Response,
+                content=body,
+            )
         except Exception as error:  # the SDK's own kinds; they become LLMError here
             raise from_exception(self._service, error) from error
         return number(read_object(self._service, response.content).get("input_tokens")) or None
@@ -121,8 +126,9 @@ class OpenAIProvider:
         """Return the URL of `path`; with or without `/v1`, unlike the setting, if the service refused the path."""
         address = self._service.address
         if "path" in refused:
-            address = address.removesuffix("/v1") if address.endswith("/v1") else f"{address}/v1"
-        return address + path
+            bare = strip_version(address)
+            address = bare if bare != address else join_url(address, "/v1")
+        return join_url(address, path)
 
     def _body(self, request: ModelRequest, *, counting: bool = False) -> bytes:
         refused = request.refused
@@ -197,7 +203,11 @@ class OpenAIProvider:
     async def _get(self, path: str) -> JsonObject:
         try:
             client = await self._sdk()
-            response = await client.get(path, cast_to=httpx2.Response, options={"headers": self._headers})
+            response = await client.get(
+                join_url(self._service.address, path) if path.startswith("/") else path,
+                cast_to=httpx2.Response,
+                options={"headers": self._headers},
+            )
         except Exception as error:  # the SDK's own kinds; they become LLMError here
             raise from_exception(self._service, error) from error
         return read_object(self._service, response.content)

@@ -1,60 +1,101 @@
-"""Addresses of model services completed from what people write: scheme, port, path."""
+"""Addresses of model services completed from what people write, and joined with paths as URLs."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 _OLLAMA_PORT = 11434
+_METHOD = re.compile(r"/(?:chat/completions|responses|models)$")
+
+
+def join_url(base: str, path: str) -> str:
+    """Return the URL of `path` below `base`. Queries of both are kept, a fragment is dropped."""
+    parts = urlsplit(base)
+    place, _, query = path.partition("?")
+    queries = "&".join(each for each in (query, parts.query) if each)
+    whole = f"{parts.path.rstrip('/')}/{place.lstrip('/')}"
+    return parts._replace(path=whole, query=queries, fragment="").geturl()
+
+
+def strip_version(base: str) -> str:
+    """Return `base` without a `/v1` at the end of its path."""
+    parts = urlsplit(base)
+    return parts._replace(path=parts.path.removesuffix("/v1")).geturl()
+
+
+def public_address(address: str) -> str:
+    """Return the address without credentials and query, as messages show it."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return ""
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
+
+
+def _split(given: str) -> SplitResult | None:
+    """Return the parts of an address that people wrote; None if it is not an address."""
+    text = given.strip()
+    try:
+        parts = urlsplit(text if "://" in text else f"http://{text}")
+        _ = parts.port
+    except ValueError:
+        return None
+    return parts._replace(path=parts.path.rstrip("/"), fragment="")
 
 
 def normalized_base_url(address: str) -> Callable[[str], str]:
     """Return a function that strips a base URL's trailing slash and uses `address` if it is empty."""
-    return lambda given: (given.strip() or address).rstrip("/")
+
+    def normalize(given: str) -> str:
+        parts = _split(given.strip() or address)
+        return parts.geturl() if parts is not None else given.strip()
+
+    return normalize
 
 
 def openai_base_url(default: str = "") -> Callable[[str], str]:
     """Return a function that completes a base URL for OpenAI's SDK: a scheme, `/v1`, no method path."""
 
-    def whole(given: str) -> str:
-        address = (given.strip() or default).rstrip("/")
-        if address and "://" not in address:
-            address = f"http://{address}"
-        for tail in ("/chat/completions", "/responses", "/models"):
-            address = address.removesuffix(tail)
-        scheme, _, rest = address.partition("://")
-        return f"{scheme}://{rest}/v1" if rest and "/" not in rest else address
+    def complete(given: str) -> str:
+        address = given.strip() or default
+        parts = _split(address) if address else None
+        if parts is None:
+            return address
+        path = _METHOD.sub("", parts.path)
+        return parts._replace(path=path or "/v1").geturl()
 
-    return whole
+    return complete
 
 
 def anthropic_address(given: str) -> str:
-    """Normalize Anthropic's base URL: without `/v1`, which the SDK adds."""
-    return normalized_base_url("https://api.anthropic.com")(given).removesuffix("/v1")
+    """Normalize Anthropic's base URL: without `/v1`, which its paths begin with."""
+    return strip_version(normalized_base_url("https://api.anthropic.com")(given))
 
 
 def ollama_address(given: str) -> str:
-    """The server as http(s)://host:port from any form of a `base_url`, the usual one where it is empty."""
-    text = given.strip()
-    parts = urlsplit(text if "://" in text else f"http://{text}")
-    port = parts.port or (None if "://" in text else _OLLAMA_PORT)
-    path = re.sub(r"/(v1|api)$", "", parts.path.rstrip("/"))
-    return f"{parts.scheme}://{_asked_host(parts.hostname)}{f':{port}' if port else ''}{path}"
+    """The server as a URL from any form of a `base_url`, the usual one where it is empty."""
+    parts = _split(given)
+    if parts is None:
+        return given.strip()
+    port = parts.port or (None if "://" in given else _OLLAMA_PORT)
+    path = re.sub(r"/(v1|api)$", "", parts.path)
+    return parts._replace(netloc=_netloc(parts, port), path=path).geturl()
 
 
 def ollama_host(given: str) -> str:
     """The address that OLLAMA_HOST names: a host, `:port`, or where a server listens; itself where it is none."""
-    text = given if "://" in given else f"http://{given}"
-    try:
-        parts = urlsplit(text)
-        port = parts.port or (443 if parts.scheme == "https" else _OLLAMA_PORT)
-    except ValueError:
-        return text
-    return f"{parts.scheme}://{_asked_host(parts.hostname)}:{port}{parts.path.rstrip('/')}"
+    parts = _split(given)
+    if parts is None:
+        return given if "://" in given else f"http://{given}"
+    port = parts.port or (443 if parts.scheme == "https" else _OLLAMA_PORT)
+    return parts._replace(netloc=_netloc(parts, port)).geturl()
 
 
-def _asked_host(host: str | None) -> str:
+def _netloc(parts: SplitResult, port: int | None) -> str:
+    host = parts.hostname
     if host in (None, "", "0.0.0.0", "::"):  # noqa: S104  # where a server listens is not where one asks
-        return "127.0.0.1"
-    return f"[{host}]" if ":" in host else host
+        host = "127.0.0.1"
+    credentials, at, _ = parts.netloc.rpartition("@")
+    return f"{credentials}{at}{f'[{host}]' if ':' in host else host}{f':{port}' if port else ''}"

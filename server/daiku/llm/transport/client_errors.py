@@ -40,7 +40,7 @@ def _translate(service: Service, error: Exception) -> LLMError:
     who = service.label
     match error:
         case httpx2.ConnectTimeout() | httpx2.ConnectError():
-            why, address = _connect_problem(error), service.address
+            why, address = _connect_problem(error), service.place
             message = (
                 text("llm.unreachable_at", service=who, address=address, why=why)
                 if address

@@ -109,8 +109,8 @@ def empty_response_error(service: Service) -> StreamCutError:
 def web_page_error(service: Service) -> LLMRequestError:
     """Build the error for a web page in place of an API response."""
     message = (
-        text("llm.web_page_at", service=service.label, address=service.address)
-        if service.address
+        text("llm.web_page_at", service=service.label, address=service.place)
+        if service.place
         else text("llm.web_page", service=service.label)
     )
     hint = text("llm.address_or_proxy", name=service.name)

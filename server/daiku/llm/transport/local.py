@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from pydantic import JsonValue
 
 from daiku.domain.base import JsonObject
+from daiku.llm.transport.addresses import join_url, strip_version
 
 PATIENCE = 0.5
 """Seconds: on this machine a server answers in milliseconds or is not there at all."""
@@ -23,7 +24,7 @@ def first_of_ollama(address: str, headers: Mapping[str, str]) -> str | None:
 
 def first_of_lmstudio(address: str, headers: Mapping[str, str]) -> str | None:
     """The model that LM Studio has loaded, else its first."""
-    listed = _get(address.removesuffix("/v1"), "/api/v0/models", headers)
+    listed = _get(strip_version(address), "/api/v0/models", headers)
     return _first(listed, "data", ("id",)) or first_of_openai(address, headers)
 
 
@@ -51,11 +52,11 @@ def _get(address: str, path: str, headers: Mapping[str, str]) -> JsonValue:
     from http.client import HTTPConnection, HTTPException, HTTPSConnection  # when used
 
     try:
-        parts = urlsplit(address)
+        parts = urlsplit(join_url(address, path))
         kind = HTTPSConnection if parts.scheme == "https" else HTTPConnection
         connection = kind(parts.hostname or "127.0.0.1", parts.port, timeout=PATIENCE)
         try:
-            connection.request("GET", parts.path.rstrip("/") + path, headers=dict(headers))
+            connection.request("GET", parts._replace(scheme="", netloc="").geturl(), headers=dict(headers))
             response = connection.getresponse()
             body = response.read()
         finally:

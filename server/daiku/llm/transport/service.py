@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from daiku.core.text.patterns import lazy
 from daiku.dataclass import dataclass, field
+from daiku.llm.transport.addresses import public_address
 from daiku.texts.text import NO_TEXT, Text, text
 
 LONGEST_MESSAGE = 600
@@ -30,6 +31,11 @@ class Service:
         if not self.key_env:
             return text("llm.check_key", service=self.label)
         return text("llm.set_key_of", name=self.key_env, service=self.label)
+
+    @property
+    def place(self) -> str:
+        """The address as messages show it: without credentials."""
+        return public_address(self.address)
 
     def clean(self, words: str) -> str:
         """`words` on one line, shortened, without keys."""

@@ -16,6 +16,7 @@ from pydantic import JsonValue
 from daiku.domain.base import JsonObject
 from daiku.domain.config import ProviderSettings
 from daiku.domain.messages import ModelEvent, Reply, TextDelta, ThinkingDelta
+from daiku.llm.transport.addresses import join_url
 from daiku.llm.transport.client_errors import from_exception
 from daiku.llm.transport.failures import (
     empty_response_error,
@@ -91,7 +92,22 @@ def http_client(settings: ProviderSettings) -> httpx2.AsyncClient:
         timeout=timeouts(settings),
         limits=httpx2.Limits(max_connections=1000, max_keepalive_connections=20, keepalive_expiry=120),
         follow_redirects=True,
+        event_hooks={"response": [_stay_at_origin]},
     )
+
+
+async def _stay_at_origin(response: httpx2.Response) -> None:
+    """Follow no redirect to another origin: the prompt and the key are meant for the address in the settings."""
+    location = response.headers.get("location")
+    if location is None or not response.is_redirect:
+        return
+    url = response.request.url
+    try:
+        target = url.join(location)
+    except (httpx2.InvalidURL, ValueError):
+        target = httpx2.URL("")
+    if (target.scheme, target.host, target.port) != (url.scheme, url.host, url.port):
+        del response.headers["location"]
 
 
 class HttpService:
@@ -114,7 +130,7 @@ class HttpService:
         """The answer, unread when `stream`. Raises the LLMError of a status above 299."""
         if self._client is None:
             self._client = http_client(self._settings)
-        url = self._address + path
+        url = join_url(self._address, path)
         try:
             request = self._client.build_request(method, url, content=content, headers=self._headers)
             response = await self._client.send(request, stream=stream)
