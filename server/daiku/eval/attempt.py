@@ -45,7 +45,8 @@ class Setting:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One attempt to be made. `place` is its folder; `max_cost` bounds it besides its limits, 0: nothing does."""
+    """One attempt to be made. `place` is its folder; `max_cost` bounds it besides its limits, 0: nothing does.
+    `network`: the user allowed it to the setup of tasks that ask for it."""
 
     task: Task
     setting: Setting
@@ -55,6 +56,7 @@ class Job:
     locale: str
     max_cost: float = 0.0
     keep: bool = False
+    network: bool = False
 
 
 @dataclass(slots=True)
@@ -119,7 +121,7 @@ async def attempt(job: Job) -> Attempt:
 
 async def _made(job: Job, where: Where, base: Attempt, seen: _Seen) -> Attempt:
     await asyncio.to_thread(where.folder.mkdir, parents=True, mode=0o700)
-    if problem := await make_copy(job.task, where):
+    if problem := await make_copy(job.task, where, network=job.network):
         return base.model_copy(update={"why": problem})
     checks = job.task.file.checks
     patterns = (*checks.unchanged, *checks.restored)

@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+import stat
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from pathspec import GitIgnoreSpec
 
 from daiku.dataclass import dataclass
 from daiku.eval.task import CHECK_FILES, FILES, GitSource, Task
-from daiku.store.copyfolders import put_file
+from daiku.eval.tasksets import is_builtin
+from daiku.store.copyfolders import clear_way, put_file
 from daiku.texts.text import NO_TEXT, Text, text
 from daiku.tools.git.worktrees import IDENTITY
 from daiku.tools.shell.lines import CommandEnd, Where, run_argv, run_line
@@ -29,22 +32,25 @@ _COMMITTED = {**IDENTITY, "GIT_AUTHOR_DATE": WHEN, "GIT_COMMITTER_DATE": WHEN}
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Files of a copy as they were before the run, by their path in it: content and mode."""
+    """Files of a copy before the run, by their path in it: content and mode; of links the target and S_IFLNK."""
 
     files: dict[str, tuple[bytes, int]]
 
 
-async def make_copy(task: Task, where: Where) -> Text:
+async def make_copy(task: Task, where: Where, *, network: bool = False) -> Text:
     """Fill `where.folder`, which is empty, with the task's repository, set it up, and commit what is not in
-    git. Why that could not be done; empty when it is. Raises OSError."""
+    git. Why that could not be done; empty when it is. `network`: the user allowed it. Raises OSError."""
     source = task.file.source
+    if stray := await asyncio.to_thread(find_stray, task):
+        return text("eval.stray", name=stray)
     if source is not None:
         problem = await _clone(source, task.folder, where)
     else:
-        await asyncio.to_thread(shutil.copytree, task.folder / FILES, where.folder, dirs_exist_ok=True)
+        copy = partial(shutil.copytree, symlinks=True, dirs_exist_ok=True)
+        await asyncio.to_thread(copy, task.folder / FILES, where.folder)
         problem = NO_TEXT
     for line in () if problem else task.file.setup:
-        done = await run_line(line, where, SETUP_SECONDS, network=True)
+        done = await run_line(line, where, SETUP_SECONDS, network=network and task.file.network)
         if done.code != 0:
             return text("eval.setup_failed", command=line, code=done.code, output=_end(done))
     return problem or (NO_TEXT if source is not None else await _first_commit(where))
@@ -55,7 +61,7 @@ async def _clone(source: GitSource, folder: Path, where: Where) -> Text:
     address = str(beside.resolve()) if beside.exists() else source.git
     allowed = {"GIT_ALLOW_PROTOCOL": "file:https:http:ssh:git"}
     for argv in (
-        ["clone", "--quiet", "--no-checkout", "--", address, "."],
+        ["clone", "--quiet", "--no-checkout", "--no-hardlinks", "--", address, "."],
         ["checkout", "--quiet", "--detach", source.commit],
         ["remote", "remove", "origin"],
     ):
@@ -79,6 +85,39 @@ async def _first_commit(where: Where) -> Text:
     return NO_TEXT
 
 
+def find_stray(task: Task) -> str:
+    """Return the first entry of the task's folders that is not a file, a folder, or a link within them; "" if none.
+
+    A hard link to a file elsewhere counts too, except in the tasks that come with Daiku. Raises OSError.
+    """
+    for name in (FILES, CHECK_FILES):
+        top = task.folder / name
+        if not top.is_symlink() and not top.is_dir():
+            continue
+        links: dict[tuple[int, int], list[Path]] = {}
+        for place in (
+            top,
+            *(Path(base) / each for base, inner, files in os.walk(top) for each in (*inner, *files)),
+        ):
+            found = place.lstat()
+            if not _stays_inside(place, found.st_mode, top):
+                return str(place.relative_to(task.folder))
+            if stat.S_ISREG(found.st_mode) and found.st_nlink > 1:
+                links.setdefault((found.st_dev, found.st_ino), []).append(place)
+        outside = [places[0] for places in links.values() if len(places) < places[0].lstat().st_nlink]
+        if outside and not is_builtin(task.folder):
+            return str(outside[0].relative_to(task.folder))
+    return ""
+
+
+def _stays_inside(place: Path, mode: int, top: Path) -> bool:
+    if not stat.S_ISLNK(mode):
+        return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
+    return (
+        place != top and not place.readlink().is_absolute() and place.resolve().is_relative_to(top.resolve())
+    )
+
+
 def _end(done: CommandEnd) -> str:
     return done.output.strip()[-400:]
 
@@ -88,7 +127,10 @@ def snapshot(folder: Path, patterns: Sequence[str]) -> Snapshot:
     found: dict[str, tuple[bytes, int]] = {}
     for name in _matching(folder, patterns):
         path = folder / name
-        found[name] = (path.read_bytes(), path.stat().st_mode & 0o777)
+        if path.is_symlink():  # never what it leads to, which may lie outside
+            found[name] = (os.fsencode(path.readlink()), stat.S_IFLNK)
+        else:
+            found[name] = (path.read_bytes(), path.stat().st_mode & 0o777)
     return Snapshot(found)
 
 
@@ -116,11 +158,13 @@ def restore(folder: Path, patterns: Sequence[str], before: Snapshot, task: Task)
     for name in _differing(folder, patterns, before):
         if (old := before.files.get(name)) is None:
             (folder / name).unlink(missing_ok=True)
+        elif old[1] == stat.S_IFLNK:
+            clear_way(folder, name).symlink_to(os.fsdecode(old[0]))
         else:
             put_file(folder, name, *old)
     own = task.folder / CHECK_FILES
     for path in sorted(own.rglob("*")) if own.is_dir() else ():
-        if path.is_file():
+        if path.is_file():  # a link leads to another of these, as find_stray has shown
             put_file(folder, path.relative_to(own).as_posix(), path.read_bytes(), path.stat().st_mode & 0o777)
 
 
@@ -136,5 +180,9 @@ def _matching(folder: Path, patterns: Sequence[str]) -> list[str]:
     for base, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if name != ".git"]
         names = ((Path(base) / name).relative_to(folder).as_posix() for name in files)
-        found += [name for name in names if spec.match_file(name) and (folder / name).is_file()]
+        found += [name for name in names if spec.match_file(name) and _is_kept(folder / name)]
     return sorted(found)
+
+
+def _is_kept(path: Path) -> bool:
+    return path.is_symlink() or path.is_file()

@@ -24,7 +24,8 @@ log = logging.getLogger(__name__)
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """What is to be evaluated: every task under every setting, `repeat` times, `jobs` at once. `max_cost` in USD
-    bounds all of it, 0: nothing does. `home` is Daiku's."""
+    bounds all of it, 0: nothing does. `home` is Daiku's. `network`: the user allowed it to the setup
+    of tasks that ask for it."""
 
     tasks: tuple[Task, ...]
     settings: tuple[Setting, ...]
@@ -34,6 +35,7 @@ class Wanted:
     max_cost: float = 0.0
     keep: bool = False
     locale: str = "en"
+    network: bool = False
 
 
 Told = Callable[[Attempt, int, int], None]
@@ -106,7 +108,9 @@ async def _work(round_: _Round) -> None:
         number, (task, setting, repeat), limit = drawn
         place = round_.folder / f"{number:03d}"
         wanted = round_.wanted
-        job = Job(task, setting, repeat, wanted.home, place, wanted.locale, limit, wanted.keep)
+        job = Job(
+            task, setting, repeat, wanted.home, place, wanted.locale, limit, wanted.keep, wanted.network
+        )
         running = asyncio.create_task(attempt(job))
         round_.running.add(running)
         if round_.stopped.is_set():

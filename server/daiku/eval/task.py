@@ -55,7 +55,7 @@ class TaskLimits(Frozen):
 
 class TaskFile(Frozen):
     """What `task.toml` holds. `needs` are programs on PATH without which the task is skipped. `setup` are
-    commands run once in the fresh copy, with the network; without `source` the copy is made of `files/`."""
+    commands run once in the fresh copy; `network`: they need it. Without `source` the copy is made of `files/`."""
 
     summary: Line
     request: Line
@@ -64,6 +64,7 @@ class TaskFile(Frozen):
     mode: Mode = "act"
     needs: tuple[Line, ...] = ()
     setup: tuple[Line, ...] = ()
+    network: bool = False
     source: GitSource | None = None
     limits: TaskLimits = TaskLimits()
 

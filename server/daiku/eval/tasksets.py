@@ -23,6 +23,11 @@ def builtin_folder() -> Path:
     return shipped if shipped.is_dir() else package.parent / "evals"
 
 
+def is_builtin(folder: Path) -> bool:
+    """Return True for the folder of the tasks that come with Daiku, and for each of these tasks."""
+    return folder.resolve().is_relative_to(builtin_folder().resolve())
+
+
 def read_tasks(folder: Path) -> tuple[Task, ...]:
     """The tasks of `folder`, or the one that it is, by name. Raises UsageError: none, or one is wrong."""
     places = (

@@ -8,7 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from daiku.cli.ask import keyboard
+from daiku.cli.commands import eval as command
 from daiku.eval.results import Evaluation
+from daiku.settings.trust import set_trusted
 from tests.cli.conftest import Daiku
 from tests.eval.playing import make_task, write
 
@@ -18,13 +21,15 @@ Script = Callable[..., str]
 
 @pytest.fixture(autouse=True)
 def bare(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DAIKU_SANDBOX_MODE", "off")
+    monkeypatch.setenv("DAIKU_SANDBOX__MODE", "off")
 
 
 @pytest.fixture
-def tasks(tmp_path: Path) -> str:
+def tasks(tmp_path: Path, daiku_home: Path) -> str:
+    """Tasks in a trusted folder."""
     make_task(tmp_path / "tasks", "good")
     make_task(tmp_path / "tasks", "odd", more='needs = ["no-such-program-here"]')
+    set_trusted(daiku_home, tmp_path / "tasks", trusted=True)
     return str(tmp_path / "tasks")
 
 
@@ -107,3 +112,60 @@ def test_without_a_model_nothing_is_begun(daiku: Daiku, tasks: str) -> None:
     done = daiku("eval", tasks)
     assert (done.code, done.out, done.err.count("\n")) == (1, "", 1), done.err
     assert daiku("eval", tasks, "--model", "opnai/x").code == 2
+
+
+@pytest.fixture
+def foreign(tmp_path: Path, daiku_home: Path) -> Path:
+    """Tasks whose setup and check leave a mark outside their copy."""
+    mark = tmp_path / "mark"
+    make_task(
+        tmp_path / "foreign", "t", more=f'setup = ["echo setup >> {mark}"]', checks=f"echo check >> {mark}"
+    )
+    return mark
+
+
+def test_tasks_of_others_run_nothing_where_nobody_can_be_asked(
+    daiku: Daiku, script: Script, foreign: Path, daiku_home: Path
+) -> None:
+    """A23.3: neither their setup nor their checks, nor the model."""
+    folder = str(foreign.parent / "foreign")
+    done = daiku("eval", folder, "--model", script(DONE), "--setup-network")
+    assert (done.code, done.out) == (2, "")
+    assert "--trust-tasks" in done.err
+    assert not foreign.exists()
+    assert not list(daiku_home.glob("evals/*"))
+
+
+@pytest.mark.parametrize("how", ["option", "folder", "folder above"])
+def test_tasks_of_others_run_in_a_trusted_folder_or_with_the_option(
+    how: str, daiku: Daiku, script: Script, foreign: Path, daiku_home: Path
+) -> None:
+    folder = foreign.parent / "foreign"
+    if how != "option":
+        set_trusted(daiku_home, folder if how == "folder" else folder.parent, trusted=True)
+    options = ["--trust-tasks"] if how == "option" else []
+    assert daiku("eval", str(folder), "--model", script(DONE), *options).code == 0
+    assert foreign.read_text() == "setup\ncheck\n"
+
+
+@pytest.mark.parametrize(("key", "runs"), [("y", True), ("n", False), ("", False), (None, False)])
+def test_a_person_is_shown_the_commands_and_asked(
+    daiku: Daiku,
+    script: Script,
+    foreign: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    key: str | None,
+    runs: bool,  # a row of a table
+) -> None:
+    """A23.3: the end of input is a no."""
+
+    async def read_key() -> str | None:
+        return key
+
+    monkeypatch.setattr(keyboard, "read_key", read_key)
+    monkeypatch.setattr(command, "person_present", lambda: True)
+    done = daiku("eval", str(foreign.parent / "foreign"), "--model", script(DONE))
+    assert f"echo setup >> {foreign}" in done.err
+    assert f"echo check >> {foreign}" in done.err
+    assert foreign.exists() is runs
+    assert done.code == (0 if runs else 2)

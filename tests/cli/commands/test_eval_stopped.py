@@ -24,7 +24,7 @@ def test_an_interruption_prints_what_there_is(
     make_task(tmp_path / "tasks", "b")
     slow = {"text": "one two", "delay_ms": 600_000, "when": "(b)"}
     model = script(tmp_path, slow, write("number.txt", "2\n"), {"text": "Done."})
-    words = ["eval", str(tmp_path / "tasks"), "--model", model, "--json", "--jobs", "1"]
+    words = ["eval", str(tmp_path / "tasks"), "--model", model, "--json", "--jobs", "1", "--trust-tasks"]
     process = subprocess.Popen(
         [sys.executable, "-m", "daiku", *words],
         stdin=subprocess.DEVNULL,

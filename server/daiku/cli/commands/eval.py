@@ -14,18 +14,21 @@ import click
 from pydantic import ValidationError
 
 from daiku.cli.app_setup import settings_for, tell_notices
-from daiku.cli.display.evaluations import call_lines, progress_line, result_lines, task_lines
-from daiku.cli.display.term import human_stream, terminal
+from daiku.cli.ask import keyboard
+from daiku.cli.display.evaluations import call_lines, command_lines, progress_line, result_lines, task_lines
+from daiku.cli.display.term import Terminal, human_stream, person_present, terminal
 from daiku.cli.interrupts import on_interrupt
 from daiku.cli.main import CANCELLED, usage, write_output
-from daiku.dataclass import dataclass
+from daiku.dataclass import dataclass, replace
 from daiku.domain.base import JsonObject
 from daiku.eval.attempt import Setting
 from daiku.eval.compare import beside
 from daiku.eval.evaluate import Wanted, evaluate
 from daiku.eval.results import Attempt, Evaluation
 from daiku.eval.task import Task
-from daiku.eval.tasksets import BUILTIN, builtin_folder, choose, read_tasks
+from daiku.eval.tasksets import BUILTIN, builtin_folder, choose, is_builtin, read_tasks
+from daiku.settings import home
+from daiku.settings.trust import is_trusted
 from daiku.texts.terminal import locale_of, say
 
 SCRIPT = "scripted/"
@@ -48,6 +51,8 @@ class EvalOptions:
     calls: bool
     listed: bool
     as_json: bool
+    trust_tasks: bool
+    setup_network: bool
 
 
 @click.command("eval", help=say("help.eval"))
@@ -66,6 +71,8 @@ class EvalOptions:
 @click.option("--calls", is_flag=True, help=say("help.eval.calls"))
 @click.option("--list", "listed", is_flag=True, help=say("help.eval.list"))
 @click.option("--json", "as_json", is_flag=True, help=say("help.eval.json"))
+@click.option("--trust-tasks", is_flag=True, help=say("help.eval.trust_tasks"))
+@click.option("--setup-network", is_flag=True, help=say("help.eval.setup_network"))
 def eval_(**options: Any) -> int:
     chosen = EvalOptions(**options)
     folder = builtin_folder() if chosen.folder == BUILTIN else Path(chosen.folder)
@@ -76,6 +83,8 @@ def eval_(**options: Any) -> int:
     if chosen.listed:
         write_output("".join(line + "\n" for line in task_lines(tasks)))
         return 0
+    if not _are_trusted(chosen, folder):
+        chosen = _ask_for_consent(chosen, tasks)
     found = asyncio.run(_evaluate(chosen, tasks, folder.resolve()))
     found = beside(earlier, found) if earlier is not None else found
     if chosen.as_json:
@@ -86,6 +95,32 @@ def eval_(**options: Any) -> int:
         lines = [*result_lines(found, out), *(call_lines(found) if chosen.calls else ())]
         write_output("".join(line + "\n" for line in lines))
     return CANCELLED if found.interrupted else 0
+
+
+def _are_trusted(chosen: EvalOptions, folder: Path) -> bool:
+    """Return True if the commands of the tasks may run without a question."""
+    return chosen.trust_tasks or is_builtin(folder) or is_trusted(home(os.environ), folder)
+
+
+def _ask_for_consent(chosen: EvalOptions, tasks: tuple[Task, ...]) -> EvalOptions:
+    """Show the commands of the tasks and ask; a yes allows their setup the network it asks for. Raises UsageError."""
+    if not person_present():
+        raise usage(say("error.eval_untrusted", folder=chosen.folder))
+    people = human_stream()
+    for line in (say("eval.consent"), *command_lines(tasks)):
+        people.write(line + "\n")
+    if not asyncio.run(_confirm(people)):
+        raise usage(say("error.eval_declined"))
+    return replace(chosen, setup_network=True)
+
+
+async def _confirm(people: Terminal) -> bool:
+    """Read one key; the end of input is a no."""
+    with keyboard.key_by_key():
+        people.write(people.paint(say("eval.run_them"), "bold") + " ")
+        key = await keyboard.read_key()
+    people.write("\n")
+    return key == "y"
 
 
 def _earlier(name: str) -> Evaluation | None:
@@ -99,16 +134,17 @@ def _earlier(name: str) -> Evaluation | None:
 
 
 async def _evaluate(chosen: EvalOptions, tasks: tuple[Task, ...], folder: Path) -> Evaluation:
-    settings, home = _settings(chosen, folder)
+    settings, state = _settings(chosen, folder)
     wanted = Wanted(
         tasks=tasks,
         settings=settings,
-        home=home,
+        home=state,
         repeat=chosen.repeat,
         jobs=chosen.jobs or max(1, (os.cpu_count() or 2) // 2),
         max_cost=chosen.max_cost,
         keep=chosen.keep,
         locale=locale_of(os.environ),
+        network=chosen.setup_network,
     )
     people, stopped = human_stream(), asyncio.Event()
 
@@ -124,18 +160,18 @@ async def _evaluate(chosen: EvalOptions, tasks: tuple[Task, ...], folder: Path) 
 
 def _settings(chosen: EvalOptions, folder: Path) -> tuple[tuple[Setting, ...], Path]:
     """The sides: what the settings and the command line say, and beside it the second one, if any."""
-    loaded, home = settings_for(Path.cwd())
+    loaded, state = settings_for(Path.cwd())
     tell_notices(loaded)
     first = Setting("A", _model(chosen.model or loaded.config.llm.model, folder), loaded.config)
     if not (chosen.compare or chosen.overrides):
-        return (first,), home
+        return (first,), state
     second, _ = settings_for(Path.cwd(), _overrides(chosen.overrides))
     model = _model(chosen.compare, folder) or (
         first.model
         if chosen.model or not second.config.llm.model
         else _model(second.config.llm.model, folder)
     )
-    return (first, Setting("B", model, second.config, chosen.overrides)), home
+    return (first, Setting("B", model, second.config, chosen.overrides)), state
 
 
 def _model(name: str, folder: Path) -> str:

@@ -30,6 +30,18 @@ def task_lines(tasks: Sequence[Task]) -> Iterator[str]:
     yield from _aligned(rows, frozenset())
 
 
+def command_lines(tasks: Sequence[Task]) -> Iterator[str]:
+    """Yield the repository and the commands of each task, for the user who is to allow them."""
+    for task in tasks:
+        file = task.file
+        yield f"{safe(task.name)}:"
+        if file.source is not None:
+            yield f"  git clone {safe(file.source.git)}"
+        network = say("eval.with_network") if file.network else ""
+        yield from (f"  {safe(line)}{network}" for line in file.setup)
+        yield from (f"  {safe(line)}" for line in file.checks.commands)
+
+
 def _needs(task: Task) -> str:
     missing = missing_programs(task)
     return f"  ({say('eval.needs', names=safe(', '.join(missing)))})" if missing else ""
