@@ -126,7 +126,7 @@ def test_a_task_that_comes_with_daiku_may_be_installed_by_hard_links(
     task = task_with(tmp_path, "files", hard_link)
     assert find_stray(task) == "files/notes.txt"
     monkeypatch.setattr("daiku.eval.tasksets.builtin_folder", lambda: tmp_path / "tasks")
-    assert find_stray(task) == ""
+    assert find_stray(read_tasks(tmp_path / "tasks")[0]) == ""
 
 
 @pytest.mark.parametrize(

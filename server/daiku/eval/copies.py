@@ -14,7 +14,6 @@ from pathspec import GitIgnoreSpec
 
 from daiku.dataclass import dataclass
 from daiku.eval.task import CHECK_FILES, FILES, GitSource, Task
-from daiku.eval.tasksets import is_builtin
 from daiku.store.copyfolders import clear_way, put_file
 from daiku.texts.text import NO_TEXT, Text, text
 from daiku.tools.git.worktrees import IDENTITY
@@ -105,7 +104,7 @@ def find_stray(task: Task) -> str:
             if stat.S_ISREG(found.st_mode) and found.st_nlink > 1:
                 links.setdefault((found.st_dev, found.st_ino), []).append(place)
         outside = [places[0] for places in links.values() if len(places) < places[0].lstat().st_nlink]
-        if outside and not is_builtin(task.folder):
+        if outside and not task.builtin:
             return str(outside[0].relative_to(task.folder))
     return ""
 

@@ -70,11 +70,12 @@ class TaskFile(Frozen):
 
 
 class Task(Frozen):
-    """A task with its name and the folder that it was read from."""
+    """A task with its name and the folder that it was read from. `builtin`: it comes with Daiku."""
 
     name: str
     folder: Path
     file: TaskFile
+    builtin: bool = False
 
 
 def parse_task(written: str, where: str) -> TaskFile:

@@ -56,7 +56,7 @@ def _read(place: Path) -> Task:
                 kind="usage", message=text("eval.task.no_files", where=str(path)), hint=text("eval.task.hint")
             )
         )
-    return Task(name=place.name, folder=place, file=file)
+    return Task(name=place.name, folder=place, file=file, builtin=is_builtin(place))
 
 
 def choose(tasks: Sequence[Task], patterns: Sequence[str]) -> tuple[Task, ...]:
