@@ -54,6 +54,9 @@ if (process.env.npm_lifecycle_event) {
   }, 1000).unref();
 }
 
+/** Milliseconds that a program has to report after it was interrupted for being late. */
+const REPORT_LIMIT = 30_000;
+
 /**
  * Runs a program to its end. `capture` keeps what it prints instead of passing it on; `tee` does both.
  * With `timeout` (ms) it is killed and counts as failed. Never rejects: a program that cannot start has code 127.
@@ -79,8 +82,9 @@ export function run(command, args, { cwd, env, capture = false, tee = false, tim
       timeout &&
       setTimeout(() => {
         late = true;
-        end(child, "SIGTERM");
-        setTimeout(() => end(child, "SIGKILL"), 3000).unref();
+        end(child, "SIGINT"); // A test runner that is interrupted still reports what failed.
+        setTimeout(() => end(child, "SIGTERM"), REPORT_LIMIT).unref();
+        setTimeout(() => end(child, "SIGKILL"), REPORT_LIMIT + 3000).unref();
       }, timeout);
     const finish = (code, note = "") => {
       clearTimeout(timer);

@@ -75,7 +75,7 @@ def test_the_usable_text_of_a_careless_answer_is_kept(answer: dict[str, Any], te
 
 def test_a_correct_answer_is_left_as_it_is() -> None:
     image = {"type": "image", "data": "aGk=", "mimeType": "image/png"}
-    answer = {
+    answer: dict[str, Any] = {
         "content": [image, {"type": "text", "text": "x", "annotations": {"priority": 1}}],
         "isError": True,
     }
