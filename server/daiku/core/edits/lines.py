@@ -13,6 +13,7 @@ from daiku.core.matching.insert import line_end_at, replacement_for, splice
 from daiku.core.matching.match import (
     BlockMatch,
     Level,
+    find_ignoring_blank_lines,
     find_lines,
     find_tokens,
     find_windows,
@@ -51,10 +52,14 @@ def edit_lines(
     if isinstance(filled, Refusal):
         return filled
     new = filled
+    if _grows_beside_blanks(wanted, new) and not find_lines(text, wanted):
+        return not_found(text, wanted)
     for old_lines, lines in _readings(wanted, new):
         spans = find_lines(text, old_lines)
         if len(spans) == 1 and spans[0].level <= Level.trailing:
             spans += _indented_matches(text, old_lines)
+        if spans and spans[0].level >= Level.indent:  # the same lines, but for blank ones, may be meant
+            spans = [*spans, *_unblanked_matches(text, old_lines, spans)]
         if len(spans) > 1:
             return ambiguous(text, [span.start for span in spans])
         if spans:
@@ -88,6 +93,13 @@ def _indented_matches(text: str, wanted: Sequence[str]) -> list[BlockMatch]:
     ]
 
 
+def _unblanked_matches(text: str, wanted: Sequence[str], spans: Sequence[BlockMatch]) -> list[BlockMatch]:
+    """Return the places of `wanted` that differ in blank lines only, besides those already found."""
+    known = {span.start for span in spans}
+    starts = [start for start in find_ignoring_blank_lines(text, wanted) if start not in known]
+    return [BlockMatch(start, start, (), ()) for start in starts]
+
+
 def bare_lines(text: str) -> list[str]:
     """The lines without line ends; a final newline begins no further line."""
     lines = text.replace("\r\n", "\n").split("\n")
@@ -119,6 +131,22 @@ def _readings(wanted: list[str], new: list[str]) -> list[tuple[list[str], list[s
         blank_below = next((n for n, line in enumerate(reversed(kept)) if line.strip()), len(kept))
         found.append((wanted[first : len(wanted) - last], kept[: len(kept) - min(last, blank_below)]))
     return found
+
+
+def _grows_beside_blanks(wanted: Sequence[str], new: Sequence[str]) -> bool:
+    """Return True if lines are added beside a blank line at an edge of the search.
+
+    Where the file lacks that blank line, a line that the search left out may stand, and the place is in doubt.
+    """
+    edges = [(wanted, new), (wanted[::-1], new[::-1])]
+    return any(old and not old[0].strip() and _grows_at(old, lines) for old, lines in edges)
+
+
+def _grows_at(wanted: Sequence[str], new: Sequence[str]) -> bool:
+    """Return True if the first line of `wanted` that is not blank is kept, with new lines between it and the edge."""
+    edge = next((line.strip() for line in wanted if line.strip()), "")
+    lines = [line.strip() for line in new if line.strip()]
+    return edge in lines[1:] and lines[0] != edge
 
 
 def _without_numbers(lines: Sequence[str]) -> list[str] | None:

@@ -10,7 +10,13 @@ from daiku.core.matching.anchors import Scope, find_scopes
 from daiku.core.matching.hunk import Hunk, HunkLine, Replacement
 from daiku.core.matching.indents import learn_indents
 from daiku.core.matching.insert import replacement_for
-from daiku.core.matching.match import BlockMatch, Level, compare_in_file, find_windows
+from daiku.core.matching.match import (
+    BlockMatch,
+    Level,
+    compare_in_file,
+    find_ignoring_blank_lines,
+    find_windows,
+)
 from daiku.core.matching.refusal import Refusal, ambiguous, line_number, not_found
 from daiku.dataclass import dataclass, replace
 
@@ -47,6 +53,10 @@ def locate(text: str, hunk: Hunk) -> list[LocatedHunk] | Refusal:
     named = find_scopes(text, hunk.anchors)
     if not found:
         return not_found(text, hunk.old_text())
+    if found[0].span.level >= Level.indent:  # the same lines, but for blank ones, may be meant
+        starts = {*find_ignoring_blank_lines(text, hunk.old_text()), *(one.span.start for one in found)}
+        if len(starts) > len(found):
+            return ambiguous(text, sorted(starts))
     if named is None:
         return found if len(found) == 1 else not_found(text, hunk.anchors[-1:])
     if not hunk.anchors and hunk.line is None and all(_below_top(text, one) for one in found):
@@ -164,8 +174,9 @@ def _trimmed(hunk: Hunk) -> Hunk:
         first += 1
     while last > first and _idle(lines[last - 1]):
         last -= 1
-    if (first, last) == (0, len(lines)):
-        return replace(hunk, lines=())
+    cut = (lines[first : first + 1] if first else ()) + (lines[last - 1 : last] if last < len(lines) else ())
+    if (first, last) == (0, len(lines)) or any(line.tag == "+" for line in cut):
+        return replace(hunk, lines=())  # beside added lines a blank one says where they belong
     return replace(hunk, lines=lines[first:last], line=None if hunk.line is None else hunk.line + first)
 
 

@@ -111,6 +111,19 @@ def find_windows(text: str, wanted: Wanted) -> list[BlockMatch]:
     return spans
 
 
+def find_ignoring_blank_lines(text: str, wanted: Sequence[str]) -> list[int]:
+    """Return the offsets where the lines of `wanted` that are not blank follow one another, indented as they are."""
+    lines = [line.rstrip() for line in wanted if line.strip()]
+    full: list[tuple[int, str]] = []
+    at = 0
+    for line in text.splitlines(keepends=True):
+        if line.strip():
+            full.append((at, line.rstrip()))
+        at += len(line)
+    starts = range(len(full) - len(lines) + 1) if lines else range(0)
+    return [full[n][0] for n in starts if all(full[n + k][1] == line for k, line in enumerate(lines))]
+
+
 def line_start(text: str, offset: int) -> int:
     return text.rfind("\n", 0, offset) + 1
 
