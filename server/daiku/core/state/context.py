@@ -9,6 +9,7 @@ from daiku.core.calls.toolnames import wire_name
 from daiku.core.plans.transitions import checklist
 from daiku.core.text.decisive import truncate_output
 from daiku.core.text.truncate import truncate_middle
+from daiku.core.text.visible import show_invisible
 from daiku.domain.events import Restored, Review
 from daiku.domain.held import RulesText, TodoItem, TodoStatus
 from daiku.domain.messages import AssistantMessage, Message, ToolMessage, UserMessage
@@ -35,7 +36,7 @@ RESULT_SHARE = 400
 def render_prompt(prompt: str, context: Sequence[ContextItem]) -> str:
     """The user message: the words, then each context item as a marked block."""
     blocks = [_block(item) for item in context]
-    return "\n\n".join([prompt, *[b for b in blocks if b]])
+    return show_invisible("\n\n".join([prompt, *[b for b in blocks if b]]))
 
 
 def _block(item: ContextItem) -> str:
@@ -114,7 +115,7 @@ def is_rules(message: Message) -> bool:
 
 def _rules(rules: RulesText) -> str:
     mark = "" if rules.trusted else f"{UNTRUSTED_RULES}\n"
-    return f'{mark}<rules path="{rules.path}">\n{rules.text}\n</rules>'
+    return f'{mark}<rules path="{rules.path}">\n{show_invisible(rules.text)}\n</rules>'
 
 
 def review_note(event: Review | Restored) -> str:

@@ -12,6 +12,7 @@ from daiku.core.run.prefix import first_divergence
 from daiku.core.state.context import transcript
 from daiku.core.state.state import State
 from daiku.core.text.decisive import truncate_output
+from daiku.core.text.visible import show_invisible
 from daiku.dataclass import dataclass, field, replace
 from daiku.domain.messages import Message, ModelEvent, ModelRequest, Reply, Usage, UserMessage
 from daiku.domain.tools import ToolSpec
@@ -86,7 +87,7 @@ class Replies:
             native=native,
             depth=brief.document.depth if brief is not None and brief.document is not None else 1,
         )
-        self._system = services.redact(system)
+        self._system = services.redact(show_invisible(system))
         self._servers = servers.version if servers is not None else 0
 
     @property

@@ -14,7 +14,7 @@ from daiku.core.state.condense import WORK_KEPT, WORK_SHARE
 from daiku.core.state.machine import Move, next_preset_call
 from daiku.core.state.recorder import Recorder
 from daiku.core.state.state import State
-from daiku.core.text.visible import show_hidden
+from daiku.core.text.visible import show_hidden, show_invisible
 from daiku.dataclass import replace
 from daiku.domain.base import long_id
 from daiku.domain.events import ApprovalAsked, ApprovalGiven, InputAsked, InputGiven, Notice
@@ -197,6 +197,8 @@ class RunPorts:
             await self._live.tree.beginning.known()
         result = await registry.call(call, self._context(call, record))
         self._patches.pop(call.id, None)
+        if (shown := show_invisible(result.text)) != result.text:
+            result = result.model_copy(update={"text": shown})
         await self._meter.result(result)
         if call.tool in self._replies.tools and self._verdict(call, record.state.tainted).outside:
             result = result.model_copy(update={"untrusted": True})

@@ -17,6 +17,7 @@ from daiku.core.edits.patch import WholeFile, build_patch, parse_patch, paths_of
 from daiku.core.matching.refusal import AS_WANTED, SHOWS_LINES, Refusal
 from daiku.core.notebooks.celltext import with_cell_texts
 from daiku.core.protected.effects import why_patch_matters
+from daiku.core.text.visible import restore_invisible
 from daiku.dataclass import dataclass, replace
 from daiku.domain.errors import DaikuError, StaleVersionError
 from daiku.domain.labels import Label
@@ -95,7 +96,7 @@ async def _write(seen: SeenTexts, args: WriteArgs, context: ToolContext, insiste
     name, old = named(args.path, context), await _text(args.path, context)
     if old is None:
         return Patch(files=(FileChange(path=name, kind="create", new=args.content),))
-    new = rewrite_text(old, args.content, path=name, insisted=insisted)
+    new = rewrite_text(old, restore_invisible(args.content, old), path=name, insisted=insisted)
     if isinstance(new, Refusal):
         return new.within(name)
     if new == old:
@@ -112,7 +113,16 @@ async def _edit(args: EditArgs, context: ToolContext, insisted: bool) -> Patch |
             return Patch(files=(FileChange(path=name, kind="create", new=args.edits[0].replace),))
         missing = await asyncio.to_thread(no_such_file, context, context.workspace.locate(args.path))
         return Refusal(f"{missing} A new file is made with files__write.")
-    new = await asyncio.to_thread(apply_edits, old, args.edits, path=name, insisted=insisted)
+    edits = [
+        edit.model_copy(
+            update={
+                "search": restore_invisible(edit.search, old),
+                "replace": restore_invisible(edit.replace, old),
+            }
+        )
+        for edit in args.edits
+    ]
+    new = await asyncio.to_thread(apply_edits, old, edits, path=name, insisted=insisted)
     if isinstance(new, Refusal):
         return new.within(name)
     return Patch(files=(FileChange(path=name, kind="edit", old=old, new=new),))
@@ -128,6 +138,9 @@ async def _patch(seen: SeenTexts, args: PatchArgs, context: ToolContext, insiste
         twice = sorted(path for path in paths if list(names.values()).count(names[path]) > 1)
         return Refusal(f"One file is named in several ways: {', '.join(twice)}.")
     texts = {path: await _text(path, context) for path in paths}
+    written = restore_invisible(args.patch, "\n".join(text for text in texts.values() if text))
+    if written != args.patch and not isinstance(real := parse_patch(written), Refusal):
+        intents = real
     for whole in (intent for intent in intents if isinstance(intent, WholeFile)):
         old, name = texts[whole.path], names[whole.path]
         real = context.workspace.locate(whole.path)
