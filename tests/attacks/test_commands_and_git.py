@@ -237,14 +237,16 @@ async def test_a62_nothing_of_a_command_is_hidden_in_an_approval(root: Path, hom
     assert not (root / "CANARY").exists()
 
 
-async def test_a71_without_a_sandbox_even_reading_asks_and_says_why(
+async def test_a71_without_a_sandbox_all_but_listed_readers_asks_and_says_why(
     root: Path, home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path / "nothing"))
     monkeypatch.setattr("daiku.workspace.programs.SYSTEM_FOLDERS", ())
-    victim = Victim(root, home, command="allow", commands_allow=("ls",))
+    victim = Victim(root, home, command="allow", commands_allow=("make",))
     assert victim.policy.sandbox == "missing"
-    assert await victim.attempt("shell/run", command="ls") == "asked"
+    assert await victim.attempt("shell/run", command="ls") != "asked"
+    for command in ("make", "ls *", "ls $(make)", "cat ../x", "cat .env", "awk 1 x", "pwd > x", "PATH=. ls"):
+        assert await victim.attempt("shell/run", command=command) == "asked", command
     assert victim.verdict is not None
     assert "no sandbox" in victim.verdict.why
     strict = Victim(root, home, sandbox=SandboxSettings(mode="strict"), approval_mode="all", person=True)

@@ -21,6 +21,7 @@ from daiku.core.text.truncate import OUTPUT_LIMIT, truncate_middle
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import DaikuError, HandoffDepthExceeded
 from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
+from daiku.texts.text import NO_TEXT, Text
 from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
 
 CACHED = 256
@@ -200,6 +201,17 @@ class ToolRegistry:
                     return None
                 try:
                     return await tool.preview(args, context)
+                except Exception as error:  # noqa: BLE001  # the tool-call catch place (see `call`)
+                    return self._failure(tool, error)
+
+    async def trial(self, call: ToolCall, context: ToolContext) -> ToolResult | Text:
+        """Run the call where its writes are discarded: its result if it wrote nothing, else a reason to ask."""
+        match self.parse(call):
+            case ToolResult() as wrong:
+                return wrong
+            case tool, args:
+                try:
+                    return NO_TEXT if tool.trial is None else await tool.trial(args, context)
                 except Exception as error:  # noqa: BLE001  # the tool-call catch place (see `call`)
                     return self._failure(tool, error)
 

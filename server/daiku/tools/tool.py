@@ -146,7 +146,8 @@ class Tool:
     """A capability (R1.36). `run` raises only the unexpected; what went wrong is a ToolResult.
 
     `args` is validated before the call (R1.37), in pydantic's lax mode. `preview` computes what an
-    approval shows, or a failing ToolResult when the call cannot work at all. `timeout` in seconds,
+    approval shows, or a failing ToolResult when the call cannot work at all. `trial` runs the call where its writes are
+    discarded: its result if it wrote nothing, else why a person has to be asked (empty: nothing was tried). `timeout` in seconds,
     0 for tools that bound themselves. `resumes`: run again after a restart, the call goes on where it was.
     `description` is what a model is told of it, else the docstring of `args`; `face` what people see.
 
@@ -160,6 +161,7 @@ class Tool:
     run: Callable[[Any, ToolContext], Awaitable[ToolResult]]
     parallel: bool = False
     preview: Callable[[Any, ToolContext], Awaitable[Preview | ToolResult]] | None = None
+    trial: Callable[[Any, ToolContext], Awaitable[ToolResult | Text]] | None = None
     timeout: float = 0
     resumes: bool = False
     schema: JsonObject | None = None

@@ -15,6 +15,7 @@ from daiku.core.state.recorder import Recorder
 from daiku.core.state.state import State
 from daiku.domain.base import JsonObject
 from daiku.domain.chunks import decode_event, encode_event
+from daiku.domain.config import Answer
 from daiku.domain.errors import ContextOverflowError, Failure, LLMRequestError
 from daiku.domain.events import (
     EPHEMERAL,
@@ -42,7 +43,7 @@ from daiku.domain.messages import (
 )
 from daiku.domain.runs import RunLimits
 from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
-from daiku.texts.text import Text
+from daiku.texts.text import NO_TEXT, Text
 from tests.cases import for_each
 
 SPECS = {
@@ -51,7 +52,7 @@ SPECS = {
     "shell/run": ToolSpec(name="shell/run", description="", parameters={}, effect="command"),
     "user/ask": ToolSpec(name="user/ask", description="", parameters={}, effect="ask"),
 }
-ANSWERS = {"read": "allow", "edit": "ask", "command": "deny"}
+ANSWERS: dict[str, Answer] = {"read": "allow", "edit": "ask", "command": "deny"}
 
 
 def said(text: str = "", *calls: ToolCall) -> Reply:
@@ -74,6 +75,8 @@ class World:
     failing: frozenset[str] = frozenset()
     agent: str = "coordinator"
     compact_at: int = 0
+    tries: bool = False
+    tried: ToolResult | Text = NO_TEXT
     together: int = 0
     most: int = 0
 
@@ -84,7 +87,7 @@ class World:
     def verdict(self, call: ToolCall, tainted: bool) -> Verdict:
         effect = SPECS[call.tool].effect
         answer = ANSWERS[effect]
-        return Verdict(answer, f"{effect} is {answer}", "edit", effect)  # pyright: ignore[reportArgumentType]
+        return Verdict(answer, Text(f"{effect} is {answer}"), "edit", effect, tries=self.tries)
 
     def paused(self) -> bool:
         return False
@@ -108,6 +111,9 @@ class World:
 
     async def preview(self, call: ToolCall, record: Recorder) -> ApprovalPreview | ToolResult:
         return ApprovalPreview(Text(f"preview of {call.id}"), Text("edits"))
+
+    async def trial(self, call: ToolCall, record: Recorder) -> ToolResult | Text:
+        return self.tried
 
     async def approval(self, asked: ApprovalAsked) -> ApprovalGiven:
         return ApprovalGiven(approval_id=asked.approval_id, decision=self.decision)
@@ -334,3 +340,32 @@ def test_an_overflow_that_condensing_cannot_mend_fails() -> None:
     events = play(World([overflow]))
     assert isinstance(events[-1], RunFinished)
     assert events[-1].status == "failed"
+
+
+@for_each(
+    ("tried", "asks"),
+    [
+        (ToolResult(ok=True, text="seen", data={"output": "seen"}), False),
+        (ToolResult(ok=False, text="no", data={"output": ""}), False),
+        (Text("it writes a.txt"), True),
+        (NO_TEXT, True),
+    ],
+)
+def test_a_trial_that_wrote_nothing_is_the_result_and_any_other_is_asked_about(
+    tried: ToolResult | Text, asks: bool
+) -> None:
+    world = World([said("", call("c1", "files/write", path="a")), said("Done.")], tries=True, tried=tried)
+    events = play(world)
+    asked = [event for event in events if isinstance(event, ApprovalAsked)]
+    assert bool(asked) == asks
+    assert world.ran == (["c1"] if asks else [])
+    assert all(str(tried) in event.why for event in asked)
+    answered = next(event for event in events if isinstance(event, ToolResponse))
+    assert answered.ok == (asks or (isinstance(tried, ToolResult) and tried.ok))
+
+
+def test_nothing_is_tried_unless_the_verdict_says_so() -> None:
+    world = World(
+        [said("", call("c1", "files/write", path="a")), said("Done.")], tried=ToolResult(ok=True, text="seen")
+    )
+    assert any(isinstance(event, ApprovalAsked) for event in play(world))

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 
 from daiku.core.commands.bash import SimpleCommand
+from daiku.core.commands.network import named_program
 from daiku.core.commands.words import Word
 from daiku.core.commands.wrappers import SHELLS, program_name
 from daiku.texts.text import Text, text
@@ -110,7 +111,7 @@ _INSTALLERS: dict[str, frozenset[str]] = {
     "bun": frozenset(["install", "i", "add", "update"]),
     "pip": frozenset(["install", "wheel", "download"]),
     "pip3": frozenset(["install", "wheel", "download"]),
-    "uv": frozenset(["add", "sync", "pip", "tool"]),
+    "uv": frozenset(["add", "sync", "tool"]),
     "poetry": frozenset(["install", "add", "update"]),
     "pdm": frozenset(["install", "add", "update", "sync"]),
     "pipenv": frozenset(["install", "update", "sync"]),
@@ -132,7 +133,6 @@ _INSTALLERS: dict[str, frozenset[str]] = {
     "dotnet": frozenset(["tool", "new"]),
     "gh": frozenset(["extension"]),
 }
-_PYTHON = re.compile(r"^(?:python|python3|python3\.\d+|py|pypy3?)$")
 _REMOTE_CODE = re.compile(r"^(?:git\+|https?://|ssh://|github:|npm:|jsr:)", re.IGNORECASE)
 
 
@@ -151,20 +151,12 @@ def dangers(every: Iterable[SimpleCommand]) -> tuple[Text, ...]:
     return tuple(found)
 
 
-def _named(words: tuple[Word, ...]) -> tuple[str, tuple[str, ...]]:
-    """The program and its arguments; `python -m pip` is pip."""
-    name, texts = program_name(words), tuple(w.text for w in words[1:])
-    if _PYTHON.match(name) and texts[:1] == ("-m",) and len(texts) > 1:
-        return texts[1], texts[2:]
-    return name, texts
-
-
 def _second(texts: tuple[str, ...]) -> str:
     return next((text for text in texts if not text.startswith("-")), "")
 
 
 def _deletes(words: tuple[Word, ...]) -> bool:
-    name, texts = _named(words)
+    name, texts = named_program(words)
     if name in _REMOVERS or name.startswith("mkfs"):
         return True
     if name == "git":
@@ -182,6 +174,8 @@ def _git_deletes(texts: tuple[str, ...]) -> bool:
         if word not in _GIT_DELETES:
             continue
         marks, rest = _GIT_DELETES[word], texts[at + 1 :]
+        if word == "clean" and any(_is_option(mark, given) for mark in ("-n", "--dry-run") for given in rest):
+            continue
         if not marks or any(_is_option(mark, given) for mark in marks for given in rest):
             return True
         if word == "push" and any(given.startswith(("+", ":")) for given in rest):
@@ -199,7 +193,7 @@ def _is_option(mark: str, given: str) -> bool:
 
 
 def _fetches(words: tuple[Word, ...]) -> bool:
-    name, texts = _named(words)
+    name, texts = named_program(words)
     return name in _FETCHERS or (name == "git" and any(text in _GIT_FETCHES for text in texts))
 
 
@@ -212,7 +206,7 @@ def _runs_code(words: tuple[Word, ...]) -> bool:
 
 
 def _runs_remote(words: tuple[Word, ...]) -> bool:
-    name, texts = _named(words)
+    name, texts = named_program(words)
     if name in _REMOTE or _second(texts) in _REMOTE_SECOND.get(name, ()):
         return True
     if name == "go" and texts[:1] == ("run",) and any("@" in text for text in texts):
@@ -222,6 +216,6 @@ def _runs_remote(words: tuple[Word, ...]) -> bool:
 
 
 def _installs(words: tuple[Word, ...]) -> bool:
-    name, texts = _named(words)
+    name, texts = named_program(words)
     seconds = _INSTALLERS.get(name)
     return seconds is not None and (_second(texts) in seconds or any(text in seconds for text in texts[:1]))

@@ -39,6 +39,8 @@ class CommandRules:
     """Where the command starts; empty: in the first root."""
     contained: bool = True
     """True where a sandbox holds what a read-only command may start (git's filters)."""
+    own: bool = True
+    """True where the user trusts the folder: what its git settings start is the user's own."""
 
 
 LOOKING = CommandRules(resolve=str)
@@ -126,7 +128,7 @@ def _parts(
     any_secret = any_closed = False
     for part in script.commands:
         closed = _names_closed(part, rules)
-        reads = reads_only(part.words, rules.resolve, contained=rules.contained) and not closed
+        reads = reads_only(part.words, rules.resolve, contained=rules.contained, own=rules.own) and not closed
         secret = _names_secrets(part) or closed
         any_closed = any_closed or closed
         all_read = all_read and reads
@@ -245,11 +247,7 @@ def _protected(script: ParsedCommands, every: list[SimpleCommand], rules: Comman
         words = simple.words
         name = program_name(words)
         sub = next((w.text for w in words[1:] if not w.text.startswith("-")), "")
-        if (
-            name == "git"
-            and sub == "config"
-            and not any(w.text.startswith(("--get", "--list", "-l")) for w in words)
-        ):
+        if name == "git" and sub == "config" and not _reads_settings(tuple(w.text for w in words[1:])):
             return text("commands.git_settings")
         if changes_daiku(simple):
             return text("commands.own_program")
@@ -261,6 +259,33 @@ def _protected(script: ParsedCommands, every: list[SimpleCommand], rules: Comman
             if why := _why(word, rules):
                 return text("commands.touches_protected", path=word.text, why=why)
     return NO_TEXT
+
+
+_SETTING_OPTIONS = frozenset(
+    {
+        "--global",
+        "--local",
+        "--system",
+        "--worktree",
+        "--show-origin",
+        "--show-scope",
+        "--name-only",
+        "--null",
+        "-z",
+    }
+    | {"--bool", "--int", "--path", "--includes"}
+)
+
+
+def _reads_settings(texts: tuple[str, ...]) -> bool:
+    """Return True if `git config` with these arguments prints settings and changes none."""
+    at = texts.index("config")
+    options = [text for text in texts[at + 1 :] if text.startswith("-")]
+    operands = [text for text in texts[at + 1 :] if not text.startswith("-")]
+    looks = ("--get", "--list", "-l")
+    if any(text.startswith(looks) for text in options) or operands[:1] in (["get"], ["list"]):
+        return True
+    return len(operands) == 1 and "." in operands[0] and all(text in _SETTING_OPTIONS for text in options)
 
 
 def _why(word: Word, rules: CommandRules) -> Text:

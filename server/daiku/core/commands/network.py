@@ -1,15 +1,15 @@
-"""Whether a command is known to need the network."""
+"""Decide whether a command is known to need the network."""
 
 from __future__ import annotations
 
 import re
 
-from daiku.core.commands.tables.network import PROGRAMS, SUBCOMMANDS
+from daiku.core.commands.tables.network import LOCAL, PROGRAMS, SUBCOMMANDS, VERSION_WORDS
 from daiku.core.commands.words import Word
 from daiku.core.commands.wrappers import program_name
 from daiku.core.text.patterns import lazy
 
-_CLIENTS = frozenset({"curl", "wget", "http", "https", "nc", "ncat", "netcat", "telnet", "ping", "ping6"})
+CLIENTS = frozenset({"curl", "wget", "http", "https", "nc", "ncat", "netcat", "telnet", "ping", "ping6"})
 _LOOPBACK = lazy(r"(?:[^@]*@)?(?:localhost|127(?:\.\d+){1,3}|0\.0\.0\.0|\[::1\]|::1)(?::\d*)?")
 _AFTER_HOST = lazy(r"[/?#]")
 _NO_HOST = lazy(r"[A-Z]+|\d+|[\w-]+:?==?.*")
@@ -20,24 +20,44 @@ _WITH_VALUE = lazy(
     r"-[a-zA-Z]*[odHXFTuAbcwm]|--(?:output|data[a-z-]*|header|request|form|json|user|cookie|max-time|post-data|method)"
 )
 _PYTHON = re.compile(r"^(?:python|python3|python3\.\d+|py)$")
+_COPIERS = frozenset({"rsync", "scp"})
+_PACKAGE_OPTIONS = frozenset({"-y", "--yes", "-p", "--package"})
+
+
+def named_program(words: tuple[Word, ...]) -> tuple[str, tuple[str, ...]]:
+    """Return the program and its arguments; `python -m pip` and `uv pip` are pip."""
+    name, texts = program_name(words), tuple(w.text for w in words[1:])
+    if _PYTHON.match(name) and texts[:1] == ("-m",) and len(texts) > 1:
+        return texts[1], texts[2:]
+    return ("pip", texts[1:]) if name == "uv" and texts[:1] == ("pip",) else (name, texts)
 
 
 def wants_network(words: tuple[Word, ...]) -> bool:
-    """True where the program is known to need the network."""
-    name = program_name(words)
-    texts = [w.text for w in words[1:]]
-    if _PYTHON.match(name) and texts[:2] == ["-m", "pip"]:
-        name, texts = "pip", texts[2:]
-    if name in _CLIENTS and _stays_on_loopback(texts):
+    """Return True if the program is known to need the network."""
+    name, texts = named_program(words)
+    operands = tuple(text for text in texts if not text.startswith("-"))
+    if _is_local(name, texts, operands) or (name in CLIENTS and _stays_on_loopback(texts)):
         return False
-    if name in PROGRAMS:
+    if name == "npx":
+        return _downloads_package(texts)
+    if name in _COPIERS:
+        return any(":" in text for text in operands)
+    return name in PROGRAMS or any(text in SUBCOMMANDS.get(name, ()) for text in operands[:2])
+
+
+def _downloads_package(texts: tuple[str, ...]) -> bool:
+    """Return True if npx is told to download: without that it runs what is installed, or fails in the sandbox."""
+    first = next((text for text in texts if not text.startswith("-")), "")
+    return first.startswith("create-") or "@" in first[1:] or any(text in _PACKAGE_OPTIONS for text in texts)
+
+
+def _is_local(name: str, texts: tuple[str, ...], operands: tuple[str, ...]) -> bool:
+    if texts and all(text in VERSION_WORDS for text in texts):
         return True
-    seconds = SUBCOMMANDS.get(name)
-    operands = [t for t in texts if not t.startswith("-")]
-    return bool(seconds) and any(t in seconds for t in operands[:2])
+    return any(operands[: len(local)] == local for local in LOCAL.get(name, ()))
 
 
-def _stays_on_loopback(texts: list[str]) -> bool:
+def _stays_on_loopback(texts: tuple[str, ...]) -> bool:
     """Return True if every operand names this machine; a sandboxed command then needs no network."""
     operands = [
         text

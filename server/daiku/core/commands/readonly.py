@@ -21,10 +21,10 @@ _PRINT = lazy(r"(?:\d+|\$)(?:,(?:\d+|\$))?p(?:;(?:\d+|\$)(?:,(?:\d+|\$))?p)*")
 _SUBSTITUTED = lazy(r"[$`]|[<>]\(")
 
 
-def reads_only(words: tuple[Word, ...], resolve: Resolve, *, contained: bool) -> bool:
-    """True where the command of `words` changes nothing and reads nothing secret or outside.
+def reads_only(words: tuple[Word, ...], resolve: Resolve, *, contained: bool, own: bool = False) -> bool:
+    """Return True if the command of `words` changes nothing and reads nothing secret or outside.
 
-    `contained`: a sandbox holds the programs that a hostile repository makes git start.
+    `contained`: a sandbox holds the programs that a hostile repository makes git start; `own`: no hostile one.
     """
     name = program_name(words)
     if not words or words[0].text != name or name not in PROGRAMS or not all(w.plain for w in words):
@@ -40,7 +40,7 @@ def reads_only(words: tuple[Word, ...], resolve: Resolve, *, contained: bool) ->
         return False
     match name:
         case "git":
-            return contained and _git(args)
+            return (contained or own) and _git(args)
         case "find":
             return all(
                 w.text in FIND or w.text in ("!", "(", ")", ",") or not w.text.startswith("-") for w in args

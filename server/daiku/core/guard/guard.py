@@ -289,7 +289,8 @@ def _settle_command(call: ToolCall, judged: Judgement, kind: ApprovalKind, polic
         return _settle(kind, setting, "", why, policy, sacred=True)
     plain = not call.args.get("stdin")
     told = kind == "command" or (not policy.tainted and call.args.get("network") is not True)
-    if judged.answer == "allow" and told and plain and policy.trusted and not bare:
+    reads = judged.read_only and policy.own
+    if judged.answer == "allow" and told and plain and policy.trusted and (reads or not bare):
         return Verdict("allow", judged.why, kind)
     mark = ("network:" if kind == "network" else "") + ("unsandboxed:" if bare else "") + "command:"
     # The whole line is the key, its folder too: the same words do other things elsewhere.
@@ -302,13 +303,22 @@ def _settle_command(call: ToolCall, judged: Judgement, kind: ApprovalKind, polic
     doubt = NO_TEXT if judged.understood and not bare else why
     if policy.approval_mode == "sandbox" and kind == "command" and not policy.is_contained:
         why = joined("clauses", [why, text("guard.level_needs_sandbox")])
-    return _settle(
+    settled = _settle(
         *(kind, setting, key, why, policy),
         ask=doubt,
         secret=judged.secret,
         contained=policy.is_contained,
         sandboxed=policy.is_contained,
     )
+    waits = not (call.args.get("background") or call.args.get("terminal"))
+    tries = (
+        settled.answer == "ask"
+        and kind == "command"
+        and policy.is_contained
+        and policy.trusted
+        and policy.own
+    )
+    return replace(settled, tries=tries and waits and not judged.secret)
 
 
 def _rules(policy: Policy, folder: str) -> CommandRules:
@@ -322,4 +332,5 @@ def _rules(policy: Policy, folder: str) -> CommandRules:
         folder=here,
         home=policy.home,
         contained=policy.sandbox == "on",
+        own=policy.own,
     )

@@ -36,6 +36,8 @@ class Verdict:
     """Denied only because nobody is there to be asked."""
     outside: bool = False
     """What the call answers may hold text from outside."""
+    tries: bool = False
+    """Run it first in a sandbox that discards its writes: a command that writes nothing needs no approval."""
     masked: bool = False
     """Allowed by the level `sandbox` alone: nobody saw the command, so the sandbox hides files of secrets."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from time import perf_counter
-from typing import assert_never
+from typing import TYPE_CHECKING, assert_never
 
 from daiku.core.calls.refs import PLAIN, is_referred_to
 from daiku.core.run.decide import (
@@ -42,6 +42,7 @@ from daiku.domain.events import (
     Notice,
     Thinking,
     ToolCallEvent,
+    ToolOutput,
     ToolResponse,
 )
 from daiku.domain.messages import (
@@ -57,7 +58,10 @@ from daiku.domain.messages import (
 )
 from daiku.domain.runs import TerminalStatus
 from daiku.domain.tools import ToolCall, ToolResult
-from daiku.texts.text import Text, from_json, text
+from daiku.texts.text import NO_TEXT, Text, from_json, joined, text
+
+if TYPE_CHECKING:
+    from daiku.core.guard.policy import Verdict
 
 
 async def run(record: Recorder, ports: Ports) -> State:
@@ -79,7 +83,7 @@ async def _perform(command: Command, record: Recorder, ports: Ports) -> None:
         case Compact(how):
             await condense(how, record, ports)
         case AskApproval(call, verdict, asked):
-            await _ask_approval(call, verdict.kind, verdict.why, asked, record, ports)
+            await _ask_approval(call, verdict, asked, record, ports)
         case AskPerson(call, asked):
             await _ask_person(call, asked, record, ports)
         case Answered(call, text, unattended):
@@ -195,9 +199,16 @@ async def _overflowed(error: ContextOverflowError, record: Recorder, ports: Port
 
 
 async def _ask_approval(
-    call: ToolCall, kind: str, why: str, asked: ApprovalAsked | None, record: Recorder, ports: Ports
+    call: ToolCall, verdict: Verdict, asked: ApprovalAsked | None, record: Recorder, ports: Ports
 ) -> None:
     if asked is None:
+        began = perf_counter()
+        tried = await ports.trial(call, record) if verdict.tries else NO_TEXT
+        if isinstance(tried, ToolResult):
+            shown = str((tried.data or {}).get("output", ""))
+            record(_called(call), *((ToolOutput(id=call.id, text=shown),) if shown else ()))
+            _answer(_response(call, tried, int((perf_counter() - began) * 1000)), record)
+            return
         preview = await ports.preview(call, record)
         if preview is None:  # now that it is seen, it need not be asked about: the guard allows it
             return
@@ -206,11 +217,11 @@ async def _ask_approval(
             return
         asked = ApprovalAsked(
             approval_id=long_id("appr"),
-            kind=kind,  # pyright: ignore[reportArgumentType]  # the guard's kinds are a subset
+            kind=verdict.kind,
             tool=call.tool,
             args=call.args,
             preview=preview.text,
-            why=show_hidden(preview.why or why),
+            why=show_hidden(joined("clauses", [preview.why or verdict.why, tried])),
             call_id=call.id,
             remember=preview.remember,
             hunks=preview.hunks,

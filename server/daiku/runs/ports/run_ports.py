@@ -224,6 +224,15 @@ class RunPorts:
         remember = (shown.remember or grant_in_words(found.key)) if found.key else ""
         return approval_preview(call, shown.text, remember, found.why)
 
+    async def trial(self, call: ToolCall, record: Recorder) -> ToolResult | Text:
+        if (blocked := await self._guards.refusal(call, self._warn)) is not None:
+            return blocked
+        result = await self._services.registry.trial(call, self._context(call, record))
+        if isinstance(result, ToolResult):
+            await self._meter.result(result)
+            self._folder_rules.tell(call, result)
+        return result
+
     def _stays_at_place(self, call: ToolCall, preview: Preview) -> bool:
         """True where the edit is the one that was asked for by pointing, and the guard allows it for that."""
         from daiku.core.changes.scope import is_inside  # when used

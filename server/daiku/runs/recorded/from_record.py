@@ -318,6 +318,9 @@ class Recorded:
             raise Over
         return ApprovalPreview(asked.preview, asked.remember, asked.hunks)
 
+    async def trial(self, call: ToolCall, record: Recorder) -> Text:
+        return NO_TEXT
+
     async def approval(self, asked: ApprovalAsked) -> ApprovalGiven:
         mine = self._asked.get(asked.call_id)
         given = self._given.get(mine.approval_id) if mine is not None else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import tempfile
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache
@@ -147,12 +147,31 @@ def session_network(session: str) -> tuple[str, ...]:
     return enter_network(session, hold) if found else ()
 
 
+def scratch_folder() -> Path:
+    """Return the folder that holds what commands leave in /tmp and in their home."""
+    return Path(_OWN.get() or _scratch().name)
+
+
+def nested_argv(argv: list[str], bounds: Bounds, cwd: Path) -> list[str]:
+    """Return `argv` in a sandbox that itself starts in a user namespace, as the user who runs Daiku. Raises OSError."""
+    found = bubblewrap()
+    way = ("", (_way(found) or ("", ""))[1])
+    user = ["--unshare-user", "--uid", str(os.geteuid()), "--gid", str(os.getegid())]
+    return [*_arguments(found, way, bounds, cwd, user=user), *argv]
+
+
 def _arguments(
-    bwrap: str, way: tuple[str, str], bounds: Bounds, cwd: Path, *, joined: bool = False
+    bwrap: str,
+    way: tuple[str, str],
+    bounds: Bounds,
+    cwd: Path,
+    *,
+    joined: bool = False,
+    user: Sequence[str] = (),
 ) -> list[str]:
     namespace, calls = way
-    options = [bwrap, *(("--userns", str(_NAMESPACE)) if namespace else ())]
-    options += view(bounds, Path(_OWN.get() or _scratch().name))
+    options = [bwrap, *user, *(("--userns", str(_NAMESPACE)) if namespace else ())]
+    options += view(bounds, scratch_folder())
     options += ["--die-with-parent", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--chdir", str(cwd)]
     options += ["--seccomp", str(_FILTER)] if calls else []
     if not joined and (not bounds.network or bounds.read_only):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -12,13 +11,12 @@ from pydantic import Field
 
 from daiku.core.ports import Terminals
 from daiku.core.text.visible import show_hidden
-from daiku.domain.base import JsonObject
 from daiku.domain.events import Notice, ToolOutput
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
-from daiku.texts.text import joined, text
+from daiku.texts.text import Text, joined, text
 from daiku.tools.face import Face
-from daiku.tools.sandbox.aside import Before, QuarantinedFile
+from daiku.tools.sandbox.aside import Before
 from daiku.tools.shell.background import Jobs
 from daiku.tools.shell.in_terminal import TerminalCommand, start_in_terminal
 from daiku.tools.shell.preparing import (
@@ -30,9 +28,9 @@ from daiku.tools.shell.preparing import (
     prepare,
     wrap_in_sandbox,
 )
-from daiku.tools.shell.printed import Printed, hint_for, reach_note, shown_news, shown_output
+from daiku.tools.shell.printed import command_result, hint_for, reach_note, shown_news, shown_output
 from daiku.tools.shell.process import Command, Process, start
-from daiku.tools.shell.protecting import aside_note, ask_to_put_back, quarantine_changes
+from daiku.tools.shell.protecting import ask_to_put_back, quarantine_changes
 from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
 
 TIMED_OUT = 124
@@ -86,7 +84,7 @@ async def run(
     aside = await ask_to_put_back(aside, context)
     printed = await asyncio.to_thread(shown_output, process, args, context)
     hint = "" if code == 0 or not sandboxed else hint_for(printed.shown, prepared)
-    return _result(process, code, note, aside, printed, hint)
+    return command_result(process, code, note, aside, printed, hint)
 
 
 async def _start(args: RunArgs, prepared: Prepared, argv: list[str]) -> Process:
@@ -141,25 +139,6 @@ async def _wait(process: Command, show: Callable[[str], None], seconds: float) -
         await asyncio.shield(process.stop())
 
 
-def _result(
-    process: Command, code: int, note: str, aside: tuple[QuarantinedFile, ...], printed: Printed, hint: str
-) -> ToolResult:
-    seconds = time.monotonic() - process.started
-    output = printed.shown
-    head = f"Exit code {code} after {seconds:.1f} s."
-    text = "\n".join(
-        part
-        for part in (f"{head} {note}".strip(), output.rstrip("\n") or "(no output)", aside_note(aside), hint)
-        if part
-    )
-    data: JsonObject = {"exitCode": code, "output": output, "durationMs": int(seconds * 1000)}
-    if printed.whole:
-        data["whole"] = printed.whole
-    if aside:
-        data["putAside"] = [str(each.place) for each in aside]
-    return ToolResult(ok=code == 0, text=text, data=data)
-
-
 def _show(context: ToolContext, text: str) -> None:
     context.emit(ToolOutput(id=context.call_id, text=text))
 
@@ -184,6 +163,13 @@ async def preview(args: RunArgs, context: ToolContext) -> Preview | ToolResult:
     if args.stdin:
         lines += [text("shell.preview_reads"), show_hidden(args.stdin)]
     return Preview(joined("lines", lines))
+
+
+async def trial(args: RunArgs, context: ToolContext, jobs: Jobs) -> ToolResult | Text:
+    """Return the result of the command if it writes nothing; else why a person has to be asked."""
+    from daiku.tools.shell.trying import try_reading  # when used
+
+    return await try_reading(args, context, serving=bool(jobs.names(context.session)))
 
 
 async def output(args: OutputArgs, context: ToolContext, jobs: Jobs) -> ToolResult:
@@ -232,7 +218,7 @@ def shell_tools(home: Path | None = None, terminals: Terminals | None = None) ->
     jobs = Jobs(home / "aside" if home else None)
     return (
         Tool(
-            "shell/run", "command", RunArgs, partial(run, jobs=jobs, terminals=terminals), preview=preview, bounds_itself=True,
+            "shell/run", "command", RunArgs, partial(run, jobs=jobs, terminals=terminals), preview=preview, trial=partial(trial, jobs=jobs), bounds_itself=True,
             face=Face("terminal", Label("Run", "実行"), "{command}", slow=True),
             description="Run a command line in the workspace folder: its exit code and output. To read, search and edit use the other tools.",
         ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
@@ -39,6 +40,9 @@ from daiku.tools.tool import Args, ToolContext
 from daiku.workspace.paths import within
 from daiku.workspace.programs import find_program
 from daiku.workspace.repository import GitPlaces, git_places
+
+if TYPE_CHECKING:
+    from daiku.tools.sandbox.overlay import Layer
 
 DEFAULT_SECONDS = 120.0
 LONGEST_SECONDS = 3600.0
@@ -196,6 +200,27 @@ def _stays_with_git(simple: SimpleCommand) -> bool:
         return True
     searches = any(w.glob or re.match(r"-(?!-).*[rR]|--(?:rec|deref|dir)", w.text) for w in simple.words[1:])
     return program_name(simple.words) in _BEHIND_GIT and not searches
+
+
+def wrap_in_trial(prepared: Prepared, layers: tuple[Layer, ...]) -> tuple[list[str], bool]:
+    """Return the argv in a sandbox that discards writes, and whether files of secrets are hidden from the command.
+    Blocks. Raises OSError."""
+    from daiku.tools.sandbox.overlay import make_mount_points, trial_argv  # when used
+
+    bounds = prepared.bounds
+    assert bounds is not None, "a trial needs a sandbox"
+    seen = before(bounds.roots)
+    bounds = replace(
+        bounds,
+        kept=seen.kept,
+        sockets=seen.sockets,
+        masked=tuple(dict.fromkeys(seen.secrets)),
+        network=False,
+        writable=(),
+        readable=(*bounds.readable, *bounds.writable),
+    )
+    make_mount_points(bounds, prepared.folder)
+    return trial_argv(prepared.argv, bounds, prepared.folder, layers), bool(seen.secrets)
 
 
 def wrap_in_sandbox(prepared: Prepared) -> tuple[list[str], Before | None]:

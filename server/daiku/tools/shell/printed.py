@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from typing import NamedTuple
 
 from daiku.core.calls.toolnames import wire_name
 from daiku.core.text.decisive import truncate_output
 from daiku.core.text.truncate import OUTPUT_LIMIT
+from daiku.domain.base import JsonObject
+from daiku.domain.tools import ToolResult
 from daiku.tools.sandbox import session_network
+from daiku.tools.sandbox.aside import QuarantinedFile
 from daiku.tools.shell.background import Job
 from daiku.tools.shell.preparing import Prepared, RunArgs
 from daiku.tools.shell.process import Command
+from daiku.tools.shell.protecting import aside_note
 from daiku.tools.tool import ToolContext
 
 CHARACTERS = 3
@@ -60,6 +65,26 @@ def _how(whole: str) -> str:
         return "Send the output to a file or through grep, head or tail"
     search, read = wire_name("search/text"), wire_name("files/read")
     return f'The whole output is kept as "{whole}": give that as path to {search} or {read}'
+
+
+def command_result(
+    process: Command, code: int, note: str, aside: tuple[QuarantinedFile, ...], printed: Printed, hint: str
+) -> ToolResult:
+    """Return the result of a command that ended with `code`; `ok` when that is 0."""
+    seconds = time.monotonic() - process.started
+    output = printed.shown
+    head = f"Exit code {code} after {seconds:.1f} s."
+    text = "\n".join(
+        part
+        for part in (f"{head} {note}".strip(), output.rstrip("\n") or "(no output)", aside_note(aside), hint)
+        if part
+    )
+    data: JsonObject = {"exitCode": code, "output": output, "durationMs": int(seconds * 1000)}
+    if printed.whole:
+        data["whole"] = printed.whole
+    if aside:
+        data["putAside"] = [str(each.place) for each in aside]
+    return ToolResult(ok=code == 0, text=text, data=data)
 
 
 _NO_NETWORK = (

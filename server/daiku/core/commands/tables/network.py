@@ -7,7 +7,7 @@ PROGRAMS = frozenset({
     "netcat", "socat", "ping", "ping6", "dig", "nslookup", "host", "whois", "traceroute", "tracepath", "mtr",
     "gh", "glab", "hub", "aws", "gcloud", "az", "kubectl", "helm", "heroku", "vercel", "netlify", "fly",
     "flyctl", "apt", "apt-get", "aptitude", "brew", "dnf", "yum", "zypper", "pacman", "apk", "snap",
-    "flatpak", "npx", "pnpx", "bunx", "huggingface-cli", "rclone", "s3cmd", "ngrok", "terraform", "ansible",
+    "flatpak", "pnpx", "bunx", "huggingface-cli", "rclone", "s3cmd", "ngrok", "terraform", "ansible",
     "vagrant", "docker", "podman",
 })  # fmt: skip
 SUBCOMMANDS: dict[str, frozenset[str]] = {
@@ -25,7 +25,7 @@ SUBCOMMANDS: dict[str, frozenset[str]] = {
     "bun": frozenset({"add", "create", "i", "install", "publish", "update", "upgrade", "x"}),
     "pip": frozenset({"download", "index", "install", "search", "wheel"}),
     "pip3": frozenset({"download", "index", "install", "search", "wheel"}),
-    "uv": frozenset({"add", "lock", "pip", "publish", "python", "sync", "tool"}),
+    "uv": frozenset({"add", "lock", "publish", "python", "sync", "tool"}),
     "poetry": frozenset({"add", "install", "lock", "publish", "self", "update"}),
     "pdm": frozenset({"add", "install", "lock", "publish", "sync", "update"}),
     "pipenv": frozenset({"install", "lock", "sync", "update"}),
@@ -38,3 +38,13 @@ SUBCOMMANDS: dict[str, frozenset[str]] = {
     "conda": frozenset({"create", "env", "install", "update"}),
 }  # fmt: skip
 """Of programs that need it for some of their work only: the sub-commands that do."""
+VERSION_WORDS = frozenset({"--version", "-v", "-V", "version", "--client", "--short", "--help", "-h", "help"})
+"""Arguments with which every program only prints about itself."""
+LOCAL: dict[str, tuple[tuple[str, ...], ...]] = {
+    "git": (("submodule", "status"), ("submodule", "summary"), ("lfs", "ls-files"), ("lfs", "status")),
+    "terraform": (("validate",), ("fmt",)),
+    "kubectl": (("config",),),
+    "helm": (("lint",), ("template",)),
+    "go": (("mod", "graph"), ("mod", "why"), ("mod", "verify"), ("mod", "edit")),
+}
+"""Sub-commands that need no network, of programs that usually do."""
