@@ -20,7 +20,7 @@ from tests.runs.playing import Watch, make_app, shell
 
 pytestmark = pytest.mark.slow  # real sandboxes
 needs_bubblewrap = pytest.mark.skipif(not bubblewrap(), reason="no working bubblewrap here")
-SECRET = "correct-horse-battery-staple"
+SECRET = "three plain words"
 READ_SECRET = """python3 -c "print(open('.e' + 'nv').read())" """
 
 
@@ -28,7 +28,7 @@ READ_SECRET = """python3 -c "print(open('.e' + 'nv').read())" """
 def project(tmp_path: Path) -> Path:
     folder = tmp_path / "project"
     folder.mkdir()
-    (folder / ".env").write_text(f"KEY={SECRET}\n")
+    (folder / ".env").write_text(f"note: {SECRET}\n")
     return folder
 
 

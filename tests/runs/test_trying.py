@@ -75,7 +75,7 @@ async def test_commands_that_write_are_asked_about_and_change_nothing_before(
 
 
 async def test_a_trial_sees_no_secrets_and_its_failure_is_asked_about(tmp_path: Path, project: Path) -> None:
-    (project / ".env").write_text(f"KEY={SECRET}\n")
+    (project / ".env").write_text(f"note: {SECRET}\n")
     reads = "python3 -c \"print(open('.e' + 'nv').read())\""
     watch = await play(tmp_path, "none", shell(reads), shell(f"{reads} || true"), shell("cat .env"))
     assert [outcome for outcome, _ in results(watch)] == ["unattended", "done", "unattended"]

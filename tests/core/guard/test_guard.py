@@ -328,7 +328,7 @@ SANDBOXED = Policy(approval_mode="sandbox")
         ({"command": "rm -rf build"}, "allow"),
         ({"command": "make test", "network": True}, "ask"),
         ({"command": "make test", "sandbox": False}, "ask"),
-        ({"command": "curl http://127.0.0.1:9/"}, "ask"),
+        ({"command": "curl http://a.example/"}, "ask"),
         ({"command": "pip install x"}, "ask"),
         ({"command": "cat .env"}, "ask"),
         ({"command": "echo x > .git/hooks/pre-commit"}, "ask"),
