@@ -11,7 +11,7 @@ from daiku.core.commands.catastrophe import CommandScope, scope_after, why_never
 from daiku.core.commands.dangers import dangers
 from daiku.core.commands.network import wants_network
 from daiku.core.commands.ownprogram import changes_daiku
-from daiku.core.commands.readonly import candidates, reads_only
+from daiku.core.commands.readonly import candidates, reads_only, reads_settings
 from daiku.core.commands.rules import allowed_by, has_risky_option
 from daiku.core.commands.undetermined import TORN, why_denied
 from daiku.core.commands.words import Word
@@ -247,7 +247,7 @@ def _protected(script: ParsedCommands, every: list[SimpleCommand], rules: Comman
         words = simple.words
         name = program_name(words)
         sub = next((w.text for w in words[1:] if not w.text.startswith("-")), "")
-        if name == "git" and sub == "config" and not _reads_settings(tuple(w.text for w in words[1:])):
+        if name == "git" and sub == "config" and not reads_settings(tuple(w.text for w in words[1:])):
             return text("commands.git_settings")
         if changes_daiku(simple):
             return text("commands.own_program")
@@ -259,33 +259,6 @@ def _protected(script: ParsedCommands, every: list[SimpleCommand], rules: Comman
             if why := _why(word, rules):
                 return text("commands.touches_protected", path=word.text, why=why)
     return NO_TEXT
-
-
-_SETTING_OPTIONS = frozenset(
-    {
-        "--global",
-        "--local",
-        "--system",
-        "--worktree",
-        "--show-origin",
-        "--show-scope",
-        "--name-only",
-        "--null",
-        "-z",
-    }
-    | {"--bool", "--int", "--path", "--includes"}
-)
-
-
-def _reads_settings(texts: tuple[str, ...]) -> bool:
-    """Return True if `git config` with these arguments prints settings and changes none."""
-    at = texts.index("config")
-    options = [text for text in texts[at + 1 :] if text.startswith("-")]
-    operands = [text for text in texts[at + 1 :] if not text.startswith("-")]
-    looks = ("--get", "--list", "-l")
-    if any(text.startswith(looks) for text in options) or operands[:1] in (["get"], ["list"]):
-        return True
-    return len(operands) == 1 and "." in operands[0] and all(text in _SETTING_OPTIONS for text in options)
 
 
 def _why(word: Word, rules: CommandRules) -> Text:

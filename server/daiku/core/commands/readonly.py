@@ -107,6 +107,35 @@ def _git(args: tuple[Word, ...]) -> bool:
     return _flags(rest[1:], GIT[sub])
 
 
+_SETTING_OPTIONS = frozenset(
+    [
+        "--global",
+        "--local",
+        "--system",
+        "--worktree",
+        "--show-origin",
+        "--show-scope",
+        "--name-only",
+        "--null",
+        "-z",
+        "--bool",
+        "--int",
+        "--path",
+    ]
+)
+
+
+def reads_settings(texts: tuple[str, ...]) -> bool:
+    """Return True if `git config` with these arguments prints settings and changes none."""
+    at = texts.index("config")
+    options = [text for text in texts[at + 1 :] if text.startswith("-")]
+    operands = [text for text in texts[at + 1 :] if not text.startswith("-")]
+    looks = ("--get", "--list", "-l")
+    if any(text.startswith(looks) for text in options) or operands[:1] in (["get"], ["list"]):
+        return True
+    return len(operands) == 1 and "." in operands[0] and all(text in _SETTING_OPTIONS for text in options)
+
+
 def _sed(args: tuple[Word, ...]) -> bool:
     scripts = [w.text for w in args if not w.text.startswith("-")][:1]
     quiet = any(w.text in ("-n", "--quiet", "--silent", "-nE", "-En") for w in args)
