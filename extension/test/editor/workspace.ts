@@ -30,7 +30,7 @@ function getConfiguration(section?: string) {
       return (layers?.workspaceValue ?? layers?.globalValue) as undefined;
     },
     inspect: (key: string) => ({ key, ...settings.get(nameOf(key)) }) as unknown as undefined,
-    update: async (key: string, value: unknown, everywhere?: boolean) =>
+    update: async (key: string, value: unknown, everywhere?: boolean | vscode.ConfigurationTarget | null) =>
       configure(nameOf(key), value, everywhere ? "globalValue" : "workspaceValue"),
   };
 }

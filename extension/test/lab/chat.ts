@@ -11,7 +11,7 @@ export const sessionOf = (sessionId: string): Session => ({
   ...{ sessionId, title: "", createdAt: "", updatedAt: "", lastSeq: 0, status: "completed" as const },
 });
 export const ended = (sessionId: string): RunResult => ({
-  ...{ runId: "r1", sessionId, status: "completed" as const, text: "", lastSeq: 0, unattended: false },
+  ...{ runId: "r1", sessionId, status: "completed" as const, text: "", lastSeq: 0, unattended: false, reasons: [] },
   usage: { model: "", promptTokens: 0, completionTokens: 0, cachedTokens: 0 },
 });
 
