@@ -188,6 +188,26 @@ def test_files_are_written_as_blocks_that_are_read_back() -> None:
     assert parse_file_blocks(render_file_blocks(files.items())).files == files
 
 
+def blocks(*names: str) -> str:
+    return "\n".join(f"File: `{name}`:\n```\n{name}\n```\n" for name in names)
+
+
+@pytest.mark.parametrize("path", ["../b", "src/../../b", "..\\b"])
+def test_a_path_out_of_the_project_is_left_out_with_a_warning(path: str) -> None:
+    found = read(blocks("a", path, "..c"))
+    [made] = found.calls
+    assert made.tool == "files/patch"
+    assert parse_file_blocks(str(made.args["patch"])).files == {"a": "a\n", "..c": "..c\n"}
+    assert f"{path} leads out of the project" in found.text
+    assert calls(blocks("a", path)) == [("files/write", {"path": "a", "content": "a\n"})]
+
+
+@pytest.mark.parametrize("path", ["/nowhere/b", "~/b", ".git/hooks/pre-commit"])
+def test_a_path_that_may_be_refused_has_a_call_of_its_own(path: str) -> None:
+    tools = [tool for tool, _ in calls(blocks("a", path, "c"))]
+    assert tools == ["files/patch", "files/write"]
+
+
 # -- whole runs ----------------------------------------------------------------------------
 
 
@@ -233,15 +253,17 @@ async def test_paths_outside_are_refused_and_the_model_is_told(tmp_path: Path, p
     outside = f"File: `{path}`:\n```\nx\n```\nFile: `in.txt`:\n```\ny\n```\n"
     again = outside.replace(path, "out.txt")
     app = app_with(tmp_path, {"text": outside}, {"text": again})
-    result, state, _ = await act(app, "coder")
+    result, state, watch = await act(app, "coder")
     project = tmp_path / "project"
     assert result.status == "completed"
     told = [m for m in state.conversation.messages if isinstance(m, ToolMessage)]
-    assert [m.ok for m in told] == [False, True], "all files of a reply are written or none"
+    left_out = ".." in path
+    assert [m.ok for m in told] == ([True] if left_out else [True, False, True]), "the others are written"
+    assert any(f"{path} leads out of the project" in text for text in said(watch)) == left_out
     assert {p.name for p in tmp_path.iterdir()} <= {"project", "home", "script.jsonl"}
     assert not Path("/tmp/daiku-out.txt").exists()
     assert (project / "in.txt").read_text() == "y\n"
-    assert (project / "out.txt").read_text() == "x\n"
+    assert (project / "out.txt").exists() is not left_out
 
 
 async def test_a_rejected_file_is_not_written_and_the_model_goes_on(tmp_path: Path) -> None:

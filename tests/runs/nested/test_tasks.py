@@ -14,7 +14,7 @@ import pytest
 from daiku.app import App, build
 from daiku.domain.chunks import Chunk
 from daiku.domain.config import SandboxSettings
-from daiku.domain.events import ApprovalAsked, PlanEvent, ToolCallEvent, ToolResponse
+from daiku.domain.events import ApprovalAsked, PlanEvent, RunFinished, ToolCallEvent, ToolResponse
 from daiku.domain.work.plans import Plan, Step
 from daiku.llm.table import LLMSettings
 from daiku.runs import RunRequest
@@ -349,7 +349,7 @@ async def test_nothing_of_a_draft_runs_where_the_person_says_no_or_nobody_is_the
     assert (plan.status, plan.steps[0].status, statuses(plan.steps[0])) == ("draft", "pending", ["pending"])
 
 
-async def test_a_list_of_ones_own_is_registered_with_the_step_that_is_due(folder: Path) -> None:
+async def test_a_list_of_ones_own_is_registered_apart_and_ends_no_step(folder: Path) -> None:
     chunks, _ = await run(
         folder,
         PLAN,
@@ -358,9 +358,19 @@ async def test_a_list_of_ones_own_is_registered_with_the_step_that_is_due(folder
         report(),
         END,
     )
-    plan = plan_of(chunks)
-    assert (statuses(plan.steps[0]), plan.steps[0].status) == (["completed", "completed"], "completed")
+    plans = {c.event.plan.plan_id: c.event.plan for c in chunks if isinstance(c.event, PlanEvent)}
+    mine, own = plans.values()
+    assert {(step.status, step.task_list) for step in mine.steps} == {("pending", ())}
+    assert (own.name, own.status, statuses(own.steps[0])) == (
+        "Tasks",
+        "completed",
+        ["completed", "completed"],
+    )
     assert (folder / "project/b.txt").read_text() == "x\n"
+    assert "no part of plan" in answer(chunks, "task_loop/run").result
+    [standing] = [c.event.plan for c in chunks if isinstance(c.event, RunFinished) and c.parent is None]
+    assert standing is not None
+    assert (standing.plan_id, standing.done) == (mine.plan_id, 0)
 
 
 async def test_a_list_of_ones_own_may_refer_to_its_own_tasks(folder: Path) -> None:

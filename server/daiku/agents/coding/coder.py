@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
 
 from daiku.agents.agent import LOOKING, Agent, Prompt
@@ -149,6 +150,8 @@ def changes_in(written: str, *, cut: bool = False) -> Changes | Unreadable:
         return Unreadable(joined("clauses", blocks.warnings))
     whole = {path: content for path, content in blocks.files.items() if not is_change(path, content)}
     patch = blocks.rest if len(whole) == len(blocks.files) else written
+    refused = tuple(path for path in whole if _leaves_project(path)) if len(whole) > 1 else ()
+    whole = {path: content for path, content in whole.items() if path not in refused} or whole
     if not any(holds(patch) for holds in (has_blocks, is_apply_patch, is_udiff)):
         patch = ""
     names = list(whole)
@@ -162,7 +165,8 @@ def changes_in(written: str, *, cut: bool = False) -> Changes | Unreadable:
         problem = text("roles.write_fewer") if cut else joined("clauses", blocks.warnings)
         words = (plain or not problem) and bool(written.strip())  # a snippet that names no file is words too
         return Unreadable(problem or text("roles.no_files"), words_only=words)
-    odd = (*blocks.warnings, *((text("roles.write_fewer"),) if cut else ()))
+    dropped = (text("files.outside_project", path=path) for path in refused if path not in whole)
+    odd = (*blocks.warnings, *dropped, *((text("roles.write_fewer"),) if cut else ()))
     said = (
         _prose(written, names),
         "\n".join(f"- `{name}`" for name in names),
@@ -172,11 +176,27 @@ def changes_in(written: str, *, cut: bool = False) -> Changes | Unreadable:
     return Changes(calls, joined("paragraphs", said), unfinished)
 
 
+def _leaves_project(path: str) -> bool:
+    """Return whether a relative path leads out of the project."""
+    return posixpath.normpath(path.replace("\\", "/")).split("/", 1)[0] == ".."
+
+
 def _calls(whole: dict[str, str], patch: str) -> tuple[ToolCall, ...]:
-    """One call for all that a reply asks for, so that all of it is done or nothing."""
-    if len(whole) == 1 and not patch:
-        ((path, content),) = whole.items()
-        return (ToolCall(tool="files/write", args={"path": path, "content": content}),)
+    """One call for all that a reply asks for, so that all of it is done or nothing; a file whose path may be
+    refused has a call of its own, so that the others are written."""
+    apart = {path: content for path, content in whole.items() if path.startswith(("/", "~", ".git/"))}
+    rest = {path: content for path, content in whole.items() if path not in apart}
+    writes = tuple(_write(path, content) for path, content in apart.items())
+    if len(rest) == 1 and not patch:
+        return (*(_write(path, content) for path, content in rest.items()), *writes)
+    return (*_patch(rest, patch), *writes)
+
+
+def _write(path: str, content: str) -> ToolCall:
+    return ToolCall(tool="files/write", args={"path": path, "content": content})
+
+
+def _patch(whole: dict[str, str], patch: str) -> tuple[ToolCall, ...]:
     both = "\n\n".join(part for part in (render_file_blocks(whole.items()), patch) if part)
     return (ToolCall(tool="files/patch", args={"patch": both}),) if both else ()
 

@@ -110,7 +110,8 @@ def _block(path: str, content: str) -> str:
     longest = max((len(run) for run in re.findall(r"`{3,}", content)), default=2)
     fence = "`" * (longest + 1)
     tag = path.rpartition("/")[2].rpartition(".")[2] if "." in path.rpartition("/")[2] else ""
-    return f"File: `{path}`:\n{fence}{tag}\n{content}{'' if content.endswith(chr(10)) else chr(10)}{fence}"
+    end = "" if content.endswith("\n") or not content else "\n"
+    return f"File: `{path}`:\n{fence}{tag}\n{content}{end}{fence}"
 
 
 def _path(line: str) -> str:

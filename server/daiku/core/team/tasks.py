@@ -29,6 +29,8 @@ RESULT_SHARE = 2000
 USED_SHARE = OUTPUT_LIMIT
 """Characters of a result that another task uses: it is kept as it is, or, where it is longer, not at all."""
 ENDED = ("completed", "failed")
+APART = "Tasks"
+"""The name of a plan that holds a task list apart from the plans that are being worked."""
 MARK = "-"
 """Between a task's id and what tells one call of it from another."""
 LISTS = ("tasks", "task_list", "taskList", "actions", "TaskList")
@@ -125,21 +127,6 @@ def find_place(plans: Sequence[Plan], reference: str) -> PlanStep | None:
     return next((PlanStep(plan, step) for plan, step in found if step is not None), None)
 
 
-def next_place(plans: Sequence[Plan]) -> PlanStep | None:
-    """The step that is to be worked now: the one in progress, else the first that waits for nothing, of
-    the newest open plan."""
-    for plan in reversed(plans):
-        if plan.status in ENDED:
-            continue
-        done = {s.step_id for s in plan.steps if s.status == "completed"}
-        under_way = (s for s in plan.steps if s.status == "in_progress")
-        ready = (s for s in plan.steps if s.status == "pending" and done.issuperset(s.depends_on))
-        step = next(under_way, None) or next(ready, None)
-        if step is not None:
-            return PlanStep(plan, step)
-    return None
-
-
 def waits_for(place: PlanStep) -> tuple[str, ...]:
     """Names of the steps that have to be completed before this one, and are not."""
     return tuple(
@@ -148,18 +135,23 @@ def waits_for(place: PlanStep) -> tuple[str, ...]:
 
 
 def attach_task_list(plans: Sequence[Plan], tasks: tuple[Task, ...], request: str) -> PlanStep:
-    """Attach a task list without a step (C4.6): to the step that has one of these tasks, else to the next
-    step, else to the step of a new plan."""
+    """Attach a task list without a step (C4.6): to the step whose open tasks it names, else to a plan of its
+    own, so that it never ends a step which it is not part of."""
     ids = {task.task_id for task in tasks}
     for plan in reversed(plans):
         for step in plan.steps:
-            if ids & {task.task_id for task in step.task_list}:
+            known = {task.task_id for task in step.task_list}
+            if ids <= known and ids >= {task.task_id for task in open_tasks(step)}:
                 return with_list(PlanStep(plan, step), tasks)
-    place = next_place(plans)
-    if place is None:
-        step = Step(name="Tasks", description=request)
-        place = PlanStep(Plan(name="Tasks", goal=request, status="approved", steps=(step,)), step)
-    return with_list(place, tasks)
+    step = Step(name=APART, description=request)
+    plan = Plan(name=APART, goal=request, status="approved", steps=(step,))
+    return with_list(PlanStep(plan, step), tasks)
+
+
+def open_plan_besides(plans: Sequence[Plan], plan: Plan) -> Plan | None:
+    """Return the newest other plan that is being worked."""
+    others = (each for each in reversed(plans) if each.plan_id != plan.plan_id)
+    return next((each for each in others if each.status in ("approved", "in_progress")), None)
 
 
 def with_list(place: PlanStep, tasks: tuple[Task, ...]) -> PlanStep:

@@ -92,9 +92,10 @@ class TaskWork:
         report = await self._report(place, back)
         place = self._ended(place)
         self._record(place)
+        apart = "" if step_id else self._tell_apart(place)
         return ToolResult(
             ok=report.status == "completed",
-            text=f"{task_report.report_text(report)}\n\n{_told(place)}",
+            text=f"{task_report.report_text(report)}\n\n{_told(place)}{apart}",
             data={
                 "report": report.model_dump(),
                 "step_id": place.step.step_id,
@@ -128,6 +129,14 @@ class TaskWork:
         named = self.parent.log.services.agents.find(agent)
         brief = make_brief(self.parent.log, named, request)
         return Nested(named, request, brief.model_copy(update={"step_id": step_id}) if step_id else brief)
+
+    def _tell_apart(self, place: PlanStep) -> str:
+        """Make the plan that is being worked the last one again after a list apart from it, and tell the model."""
+        plan = tasks.open_plan_besides(self.parent.record.state.plans.all, place.plan)
+        if plan is None or place.plan.name != tasks.APART:
+            return ""
+        self.parent.record(PlanEvent(plan=plan))
+        return f" These tasks are no part of plan “{plan.name}”: give a step_id to work a step of it."
 
     # -- which step ----------------------------------------------------------------------
 
