@@ -45,8 +45,7 @@ def test_blocks_that_are_written_are_read_back(files: dict[str, str]) -> None:
 @given(st.dictionaries(PATH, CONTENT.filter(bool), min_size=1, max_size=3))
 def test_a_last_line_without_a_line_feed_gets_one(files: dict[str, str]) -> None:
     cut = {path: content.removesuffix("\n") for path, content in files.items()}
-    expected = {path: content and f"{content}\n" for path, content in cut.items()}
-    for path, content in cut.items():
-        if content.endswith("\n"):
-            expected[path] = content
+    expected = {
+        path: f"{content}\n" if content and content[-1] != "\n" else content for path, content in cut.items()
+    }
     assert parse_file_blocks(render_file_blocks(cut.items())).files == expected
