@@ -119,15 +119,12 @@ WRITTEN_BY_OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
         "core.playbook.doubts.judge": ("(*ours, 'KATAKANA-HIRAGANA')",),
         "core.playbook.doubts.known_commands": ("_FORMS",),
         "core.code.commonnames": ("COMMON_NAMES",),
-        "core.commands.readonly": ("sample[0]",),
         "core.guard.redact": ("_BEGINS", "'PRIVATE KEY'"),
-        "core.protected.paths": ("PROTECTED_PAIRS",),
         "core.text.words": ("_PIECE",),
         "core.retrieval.hashed": ("_COMMON_WORDS",),
         "llm.tokens": ("_PIECES", "_JSON_PIECES", "_KANA", "_IDEOGRAPHS"),
         "store.dialect": ("_TOKENS",),
         "texts.catalogue": ("_OF_JAPAN",),
-        "tools.sandbox.tree": ("PROTECTED_PAIRS",),
     },
 }
 

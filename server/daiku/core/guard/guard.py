@@ -13,7 +13,7 @@ from daiku.core.guard.policy import Policy, Verdict
 from daiku.core.guard.referenced_paths import is_kept_output, touched_paths
 from daiku.core.guard.unwatched import CONTAINED_TOOLS, UnwatchedCall, by_its_paths, unwatched
 from daiku.core.protected.addresses import parse_url
-from daiku.core.protected.paths import holds_secrets, why_protected
+from daiku.core.protected.paths import holds_secrets, why_hidden, why_protected
 from daiku.dataclass import replace
 from daiku.domain.config import Answer
 from daiku.domain.events import ApprovalKind
@@ -210,8 +210,9 @@ def _edit(call: ToolCall, policy: Policy) -> Verdict:
 def _touches_protected(call: ToolCall, policy: Policy) -> Text:
     paths = touched_paths(call)
     for path in paths:
-        for name in {path, policy.real(path) or path}:
-            if why := why_protected(name):
+        real = policy.real(path)
+        for name in {path, real or path}:
+            if why := why_protected(name) or (why_hidden(name) if name == real else NO_TEXT):
                 return text("guard.of_path", path=name, why=why)
     return why_edit_matters(paths, call.args, policy.patch)
 

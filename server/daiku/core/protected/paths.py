@@ -11,13 +11,14 @@ from itertools import pairwise
 from urllib.parse import unquote
 
 from daiku.core.protected.names import (
-    PIPELINE_FILES,
-    PIPELINE_FOLDERS,
-    PIPELINE_PAIRS,
+    PIPELINE_PATTERNS,
+    PLAIN_HIDDEN,
     PROTECTED_FILES,
     PROTECTED_FOLDERS,
     PROTECTED_PAIRS,
     PUBLIC_FILES,
+    REVIEWED_FILES,
+    REVIEWED_FOLDERS,
     SECRET_FILES,
     SECRET_FOLDERS,
     SOURCE_FILES,
@@ -32,7 +33,8 @@ def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
 
 _SECRET, _PUBLIC, _SOURCE = _any_of(SECRET_FILES), _any_of(PUBLIC_FILES), _any_of(SOURCE_FILES)
 _PROTECTED = _any_of(PROTECTED_FILES)
-_PIPELINES = frozenset((*PIPELINE_FOLDERS, *PIPELINE_PAIRS, *PIPELINE_FILES))
+_REVIEWED = _any_of(REVIEWED_FILES)
+_GLOB_PARENTS = frozenset(parent for parent, name in PROTECTED_PAIRS if "*" in name)
 _SINKS = frozenset(["null", "zero", "full", "random", "urandom", "stdin", "stdout", "stderr", "tty"])
 LONGEST_PATH = 4096
 _STREAM = lazy(r":[^/]*$")
@@ -95,18 +97,42 @@ def why_protected(path: str) -> Text:
 def is_pipeline(path: str) -> bool:
     """Whether `path` is protected as it says what a server runs by itself, and for nothing else."""
     found = {name for name, _ in _protected(path)}
-    return bool(found) and found <= _PIPELINES
+    return bool(found) and found <= PIPELINE_PATTERNS
 
 
-def _protected(path: str) -> Iterator[tuple[str | tuple[str, str], Text]]:
+def needs_review(path: str) -> bool:
+    """Return True if a tool executes or obeys `path` by itself, so that a reviewer should look at its change.
+
+    A hidden file that the table does not know counts too: its name says that it is a tool's.
+    """
+    if why_protected(path):
+        return True
+    for parts in spellings(path):
+        if REVIEWED_FOLDERS.keys() & set(parts) or (parts and _REVIEWED.match(parts[-1])):
+            return True
+    return bool(why_hidden(path))
+
+
+def why_hidden(path: str) -> Text:
+    """Return a reason if `path`, relative to its root, is hidden and not known to run nothing."""
+    for parts in spellings(path):
+        public = bool(parts) and _PUBLIC.match(parts[-1])
+        if not public and any(name.startswith(".") and name not in PLAIN_HIDDEN for name in parts):
+            return text("protected.hidden_setting")
+    return NO_TEXT
+
+
+def _protected(path: str) -> Iterator[tuple[str, Text]]:
     """What of the tables `path` meets, and why that is protected."""
     for parts in spellings(path):
         for name in parts:
             if name in PROTECTED_FOLDERS:
-                yield name, PROTECTED_FOLDERS[name]
-        for pair in pairwise(parts):
-            if pair in PROTECTED_PAIRS:
-                yield pair, PROTECTED_PAIRS[pair]
+                yield f"{name}/", PROTECTED_FOLDERS[name]
+        for parent, name in pairwise(parts):
+            if (parent, name) in PROTECTED_PAIRS:
+                yield f"{parent}/{name}", PROTECTED_PAIRS[parent, name]
+            elif parent in _GLOB_PARENTS:
+                yield from _globbed(parent, name)
         if not parts:
             continue
         name = parts[-1]
@@ -118,6 +144,12 @@ def _protected(path: str) -> Iterator[tuple[str | tuple[str, str], Text]]:
             )
         elif parts[:1] in (("proc",), ("sys",), ("dev",)) and path.startswith("/") and not _is_sink(parts):
             yield path, text("protected.running_system")
+
+
+def _globbed(parent: str, name: str) -> Iterator[tuple[str, Text]]:
+    for (folder, pattern), why in PROTECTED_PAIRS.items():
+        if folder == parent and fnmatchcase(name, pattern):
+            yield f"{folder}/{pattern}", why
 
 
 def _is_sink(parts: tuple[str, ...]) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from daiku.core.protected.paths import needs_review
 from daiku.core.work.comments import bounded
 from daiku.core.work.harmless import code, harmless, plain_line
 from daiku.dataclass import dataclass
@@ -43,12 +44,18 @@ def request_body(facts: RequestFacts, language: str) -> str:
         harmless(facts.words),
         *_section(text("request.commands"), _commands(facts.commands), text("request.no_commands")),
         *_section(text("request.files"), _files(facts.files), text("request.no_files")),
+        *_section(text("request.runs_by_itself"), _implicit(facts.files), Text("")),
         *_section(
             text("request.leftovers"), [Text(f"- {code(each)}") for each in facts.leftovers[:50]], Text("")
         ),
         text("request.check_it"),
     ]
     return bounded(render(joined("paragraphs", parts), language))
+
+
+def _implicit(files: Sequence[FileStat]) -> list[Text]:
+    """Return the changed files that tools run or obey by themselves: a reviewer looks at these first."""
+    return [Text(f"- {code(each.path)}") for each in files if needs_review(each.path)][:MOST_FILES]
 
 
 def _section(head: Text, lines: Sequence[Text], none: Text) -> list[Text]:

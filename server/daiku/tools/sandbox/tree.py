@@ -307,7 +307,7 @@ _PARENTS = frozenset(parent for parent, _ in PROTECTED_PAIRS)
 def _is_protected(parent: str, name: str) -> bool:
     """True where an entry `name` of a folder `parent` (lower case) that is itself nothing special is one of
     what changes what tools do later."""
-    return (parent, name.lower()) in PROTECTED_PAIRS or bool(why_protected(name))
+    return bool(why_protected(name)) or (parent in _PARENTS and bool(why_protected(f"{parent}/{name}")))
 
 
 def topmost(paths: Iterable[str]) -> Iterator[str]:
