@@ -3,6 +3,7 @@
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
+import { writeNotices } from "./notices.mjs";
 import { at } from "./places.mjs";
 import { main, say, seconds, Trouble } from "./say.mjs";
 import { ensureModules, ensureNode } from "./setup.mjs";
@@ -11,7 +12,8 @@ const SHARED = {
   bundle: true,
   sourcemap: "linked",
   logLevel: "warning",
-  legalComments: "none",
+  legalComments: "none", // dist/NOTICES.txt has the licenses of all packages
+  metafile: true,
   outdir: at("extension", "dist"),
 };
 const IN_EDITOR = {
@@ -70,6 +72,13 @@ function bundles(production) {
   }));
 }
 
+/** Return what esbuild says of every bundle, without writing any. */
+export async function describeBundles() {
+  const esbuild = await import("esbuild");
+  const built = bundles(true).map((options) => esbuild.build({ ...options, write: false, minify: false }));
+  return (await Promise.all(built)).map(({ metafile }) => metafile);
+}
+
 /** Builds everything once. */
 export async function build({ production = true } = {}) {
   const since = Date.now();
@@ -78,8 +87,14 @@ export async function build({ production = true } = {}) {
   const esbuild = await import("esbuild");
   rmSync(at("extension", "dist"), { recursive: true, force: true });
   try {
-    await Promise.all(bundles(production).map((options) => esbuild.build(options)));
-  } catch {
+    const built = await Promise.all(bundles(production).map((options) => esbuild.build(options)));
+    writeNotices(
+      built.map(({ metafile }) => metafile),
+      process.cwd(),
+      at("extension", "dist", "NOTICES.txt"),
+    );
+  } catch (error) {
+    if (error instanceof Trouble) throw error;
     throw new Trouble("the extension does not build: see above"); // esbuild has said why, with the place.
   }
   say(`extension built: ${seconds(since)}`);

@@ -9,8 +9,8 @@ import { must } from "./run.mjs";
 import { main, say } from "./say.mjs";
 import { ensureNode, ensurePython, toolEnvironment } from "./setup.mjs";
 
-const CLIENT = ["package.json", "l10n", "media", "dist", "README.ja.md"];
-const TEXTS = ["README.md", "CHANGELOG.md", "LICENSE"];
+const CLIENT = ["package.json", "l10n", "media", "dist", "README.ja.md", "NOTICE"];
+const TEXTS = ["README.md", "CHANGELOG.md", "LICENSE", "SECURITY.md"];
 
 function copyInto(folder, sources) {
   for (const source of sources) {

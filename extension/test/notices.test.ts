@@ -1,0 +1,51 @@
+// The .vsix has the license text of every package that is bundled, and the notice of the icons.
+
+import { execFileSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import { beforeAll, describe, expect, test } from "vitest";
+
+const ROOT = path.resolve(__dirname, "..", "..");
+// In a process of its own: esbuild does not run in the context that tests have.
+const SCRIPT = `
+  import { describeBundles } from "./.dev/build.mjs";
+  import { bundledPackages, noticesOf } from "./.dev/notices.mjs";
+  const metafiles = await describeBundles();
+  const inputs = metafiles.flatMap(({ inputs }) => Object.keys(inputs));
+  console.log(JSON.stringify({ inputs, notices: noticesOf(bundledPackages(metafiles, process.cwd())) }));
+`;
+
+describe("third-party notices", () => {
+  let inputs: string[] = [];
+  let notices = "";
+
+  beforeAll(() => {
+    const options = { cwd: ROOT, encoding: "utf8", maxBuffer: 50_000_000 } as const;
+    const out = execFileSync(process.execPath, ["--input-type=module", "-e", SCRIPT], options);
+    ({ inputs, notices } = JSON.parse(out) as { inputs: string[]; notices: string });
+  });
+
+  test("name every bundled package with its license text", () => {
+    const folders = new Set(inputs.flatMap((input) => /^.*node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/.exec(input) ?? []));
+    expect(folders.size).toBeGreaterThan(10);
+    for (const folder of folders) {
+      const { name, version } = JSON.parse(readFileSync(path.join(ROOT, folder, "package.json"), "utf8"));
+      const part = notices.split("=".repeat(80)).find((text) => text.includes(`\n${name} ${version} (`));
+      expect(part, name).toMatch(/permission|permitted|license/i);
+      expect(part?.length, name).toBeGreaterThan(600);
+    }
+  });
+
+  test("keep the copyright lines of the licenses", () => {
+    for (const holder of ["Jason Miller", "Ivan Sagalaev", "Vitaly Puzrin", "Microsoft Corporation"]) {
+      expect(notices).toContain(holder);
+    }
+  });
+
+  test("are packed with the notice of the icons and the security policy", () => {
+    const script = readFileSync(path.join(ROOT, ".dev", "package.mjs"), "utf8");
+    expect(script).toMatch(/CLIENT = \[[^\]]*"dist"[^\]]*"NOTICE"/);
+    expect(script).toMatch(/TEXTS = \[[^\]]*"SECURITY\.md"/);
+    expect(readFileSync(path.join(ROOT, ".dev", "build.mjs"), "utf8")).toContain('"NOTICES.txt"');
+  });
+});
