@@ -71,9 +71,8 @@ async def test_where_every_change_fails_once_the_end_is_the_same(shop: Shop, cas
         return FAULTS[case] if method != "GET" and calls[0] % 2 else None
 
     shop.desk.yard.forge.fault = every_other
-    after, looks = await shop.until_over()
+    after, _ = await shop.until_over()
     assert after.state == "done", after
-    assert looks > 1
     check_the_end(shop)
 
 

@@ -12,7 +12,7 @@ from daiku.store.sqlite import connect
 from daiku.work.intents import IntentStore
 from daiku.work.items import ItemStore
 from daiku.work.record import Claim, ClaimLost
-from daiku.work.workers.worker import in_turn
+from daiku.work.workers.turns import in_turn
 from tests.cases import for_each
 
 

@@ -132,7 +132,7 @@ async def test_its_own_request_and_words_go_out(outside: Outside) -> None:
     )
     for number, intent in enumerate(wanted):
         outside.intents.want(outside.claim, str(number), intent)
-    assert await apply_open(outside) is None
+    assert await apply_open(outside) == (None, {})
     assert heard(outside) == list(wanted)
     assert outside.intents.open(str(KEY)) == ()
 

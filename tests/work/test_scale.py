@@ -26,7 +26,8 @@ from daiku.work.intents import IntentStore
 from daiku.work.items import ItemStore
 from daiku.work.record import Claim
 from daiku.work.source import Check, CloneAccess, unchecked
-from daiku.work.workers.worker import Worker, WorkerParts, own_worker
+from daiku.work.workers.alive import own_worker
+from daiku.work.workers.worker import Worker, WorkerParts
 
 REPOSITORIES = tuple(f"g/r{number}" for number in range(20))
 GONE = ForgeRefusal(kind="gone", message=text("git.gone"))

@@ -208,12 +208,25 @@ def test_files_are_worked_in_a_repository_and_elsewhere_none_is_taken(lab: Lab) 
 
 
 def test_an_item_whose_model_fails_is_told_as_failed_and_ends_with_1(lab: Lab) -> None:
-    lab.script({"error": {"kind": "auth"}})
+    lab.script({"error": {"kind": "bad_request"}})
     path = lab.item("mend")
     code, told = lab.work()
     assert (code, told[-1]["state"]) == (1, "failed")
     assert told[-1]["error"]
     assert "state: failed" in path.read_text("utf-8")
+
+
+def test_items_stay_queued_while_the_model_is_away_and_are_done_when_it_is_back(lab: Lab) -> None:
+    """B23.4: the first item meets it, the others are not begun, and nobody is told that anything failed."""
+    lab.script({"error": {"kind": "auth"}})
+    paths = [lab.item(name) for name in ("one", "two", "three")]
+    process = lab.start(*lab.once)
+    out, err = process.communicate(timeout=60)
+    told = [json.loads(line) for line in out.splitlines()]
+    assert (process.returncode, [each["state"] for each in told]) == (1, ["queued"])
+    assert "The model cannot be reached" in err
+    assert sum("failed" in path.read_text("utf-8") for path in paths) == 0
+    assert [lab.shown(f"files:{name}")["attempts"] for name in ("one", "two", "three")].count(0) == 2
 
 
 def test_a_question_waits_in_the_file_and_the_answer_there_goes_on(lab: Lab) -> None:

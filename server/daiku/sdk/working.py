@@ -38,7 +38,8 @@ from daiku.work.items import ItemStore
 from daiku.work.kept.asking import Keeping, keep_before_steps
 from daiku.work.record import Claim, ItemRecord
 from daiku.work.source import Source
-from daiku.work.workers.worker import Worker, WorkerParts, own_worker
+from daiku.work.workers.alive import own_worker
+from daiku.work.workers.worker import Worker, WorkerParts
 from daiku.workspace.disk import DiskWorkspace
 from daiku.workspace.repository import may_be_repository
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from types import MappingProxyType
@@ -28,7 +29,7 @@ REFUSALS: Mapping[int, RefusalKind] = MappingProxyType(
         302: "moved",
         307: "moved",
         308: "moved",
-        401: "forbidden",
+        401: "unauthorized",
         403: "forbidden",
         404: "gone",
         408: "unreachable",
@@ -60,6 +61,16 @@ def several(shape: type[AnyShape], data: JsonValue) -> tuple[AnyShape, ...] | No
 def refused(kind: RefusalKind, message: Text) -> ForgeRefusal:
     """A refusal of this kind, with what a person is told of it."""
     return ForgeRefusal(kind=kind, message=message)
+
+
+def is_forges_word(body: bytes) -> bool:
+    """Return True if the body of a refusal can be the forge's own: a JSON object, or nothing. A page of a proxy is not."""
+    if not body.strip():
+        return True
+    try:
+        return isinstance(json.loads(body), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def moment(time: str | None) -> datetime:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from functools import partial
+from typing import NamedTuple
 
 from daiku.dataclass import dataclass, replace
 from daiku.domain.items.forge import PASSING, ForgeRefusal
@@ -42,17 +44,26 @@ class Outside:
     git: Place | None = None
 
 
-async def apply_open(outside: Outside) -> ForgeRefusal | None:
-    """Carry out what is open, in the order in which it was wanted. The first refusal that stops it: what passes leaves
-    its intent open, and those behind it, but git waits for no source and no source for git; anything else is noted and
-    the next intent has its turn. Raises ClaimLost."""
+class Applied(NamedTuple):
+    """What came of an item's open intents. `waits`: the transient refusal that leaves some of them open; `refused`: those
+    that are refused for good, by operation."""
+
+    waits: ForgeRefusal | None
+    refused: Mapping[str, ForgeRefusal]
+
+
+async def apply_open(outside: Outside) -> Applied:
+    """Carry out what is open, in the order in which it was wanted. A transient refusal leaves its intent open, and those
+    behind it, but git waits for no source and no source for git; any other is noted and the next intent has its turn.
+    Raises ClaimLost."""
     stopped: ForgeRefusal | None = None
+    refused: dict[str, ForgeRefusal] = {}
     waits = {True: outside.git is None, False: False}  # by whether git carries it out
     for wanted in outside.intents.open(outside.claim.item):
         of_git = isinstance(wanted.intent, PushBranch | KeepTree | DropKept)
         record = outside.items.record(outside.claim.item)
         if record is None:
-            return stopped
+            break
         many = (
             isinstance(wanted.intent, PostComment) and outside.intents.comments(record.item) >= MOST_COMMENTS
         )
@@ -65,22 +76,19 @@ async def apply_open(outside: Outside) -> ForgeRefusal | None:
         found = await _carried_out(outside, record, wanted)
         if isinstance(found, Outcome):
             outside.intents.end(outside.claim, wanted, found)
+            if record.facts.tries:  # it goes on: the next pause is a short one again
+                outside.items.note(outside.claim, tries=0)
             _note(outside, wanted, found)
             continue
         if found.kind in PASSING:
-            waits[of_git], stopped = True, _worse(stopped, found)
+            waits[of_git], stopped = True, stopped or found
             continue
         outside.intents.refuse(outside.claim, wanted.operation, found.message)
         if isinstance(wanted.intent, KeepTree | DropKept):  # a precaution: the item goes on without it
             logger.warning("%s", text("work.not_kept", item=record.item, why=found.message))
         else:
-            stopped = _worse(stopped, found)
-    return stopped
-
-
-def _worse(first: ForgeRefusal | None, second: ForgeRefusal) -> ForgeRefusal:
-    """Of two refusals the one to go by: what does not pass by itself, else the first."""
-    return second if first is None or (first.kind in PASSING and second.kind not in PASSING) else first
+            refused[wanted.operation] = found
+    return Applied(stopped, refused)
 
 
 def _why_not(wanted: IntentRecord, record: ItemRecord) -> Text:

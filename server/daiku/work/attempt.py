@@ -32,6 +32,7 @@ from daiku.work.items import ItemStore
 from daiku.work.labels import label_of
 from daiku.work.prompt import item_prompt, prompt_of
 from daiku.work.record import PAUSES, Claim, ClaimLost, ItemRecord
+from daiku.work.retrying import is_outage
 
 logger = logging.getLogger(__name__)
 LOOK_SECONDS = 0.2
@@ -52,7 +53,7 @@ STANDING: Mapping[RunStatus, Standing] = MappingProxyType(
     {
         "paused": "paused",
         "completed": "done",
-        "completed_unverified": "stopped",
+        "completed_unverified": "failed",
         "limit": "stopped",
         "failed": "failed",
         "cancelled": "stopped",
@@ -118,7 +119,8 @@ class Attempt:
                 used = self._used(result.session_id)
                 used = used.plus(result.usage) if result.status == "paused" else used
                 self.items.change(self.claim, usage=used)
-                self._show(STANDING[result.status] if not self.asked else "waiting", used)
+                standing: Standing = "queued" if is_outage(result) else STANDING[result.status]
+                self._show(standing if not self.asked else "waiting", used)
                 return result
         finally:
             watching.cancel()

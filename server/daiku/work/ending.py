@@ -11,7 +11,7 @@ from daiku.core.proof.tree_changes import replace_recorded
 from daiku.core.work.comments import Ending, Outcome, final_comment
 from daiku.core.work.request import RequestFacts, request_body, request_title
 from daiku.dataclass import dataclass
-from daiku.domain.items.forge import PASSING, ForgeRefusal, ItemText
+from daiku.domain.items.forge import ForgeRefusal, ItemText
 from daiku.domain.items.intents import (
     REQUEST,
     DropKept,
@@ -29,12 +29,15 @@ from daiku.texts.text import NO_TEXT, Text, text
 from daiku.tools.git.itemtree import remove, snapshot
 from daiku.tools.git.refusals import GitRefusal
 from daiku.tools.git.treechanges import changes_between
-from daiku.work.applying import Outside, apply_open
+from daiku.work.applying import Applied, Outside, apply_open
 from daiku.work.kept.asking import KEEP
 from daiku.work.kept.pushing import Place, as_refusal, commit_message
 from daiku.work.record import PAUSES, ItemRecord
+from daiku.work.retrying import give_back, give_back_refused
 
 logger = logging.getLogger(__name__)
+PUSH = "push"
+"""The operation by which the item's branch is pushed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,9 +71,10 @@ async def end_item(ended: Ended) -> ItemState:
         return await _paused(ended)
     # From here on the run has ended: who goes on after this process does not work it again.
     ended.outside.items.note(ended.outside.claim, ended=result)
-    refused = await _pushed(ended)
-    if refused is not None and refused.kind in PASSING:
-        return later(ended.outside, refused)
+    pushed = await _pushed(ended)
+    if isinstance(pushed, Applied) and pushed.waits is not None:
+        return later(ended.outside, pushed.waits)
+    refused = pushed.refused.get(PUSH) if isinstance(pushed, Applied) else pushed
     if refused is not None and result.status != "cancelled":
         return await _over(ended, "failed", "failed", refused.message)
     why = result.error.message if result.error is not None else NO_TEXT
@@ -83,19 +87,30 @@ async def end_item(ended: Ended) -> ItemState:
             return await _over(ended, "failed", "failed", why)
         case "limit" | "completed" | "completed_unverified":
             await _want_request(ended)
-            refused = await apply_open(ended.outside)
-            if refused is not None and refused.kind in PASSING:
-                return later(ended.outside, refused)
-            if refused is not None:
+            applied = await apply_open(ended.outside)
+            if applied.waits is not None:
+                return later(ended.outside, applied.waits)
+            if (refused := applied.refused.get(REQUEST)) is not None:
                 return await _over(ended, "failed", "failed", refused.message)
-            why = why or unverified_note(result.reasons)
-            return await _over(ended, "done", "done" if is_success(result.status) else "limit", why)
+            state, outcome = _earned(ended)
+            return await _over(ended, state, outcome, why or unverified_note(result.reasons))
         case _:
             assert_never(result.status)
 
 
-async def _pushed(ended: Ended) -> ForgeRefusal | None:
-    """Make what is not committed a commit, and have the branch on the server where it is now; why it is not."""
+def _earned(ended: Ended) -> tuple[ItemState, Outcome]:
+    """Return the state and the outcome of work that the run ended by itself or at a limit. Only work that the record
+    supports is done, or what a limit left to review."""
+    status = ended.result.status
+    if is_success(status):
+        return "done", "done"
+    if status == "completed_unverified":
+        return "failed", "unverified"
+    return "done" if ended.record.has_pushed else "failed", "limit"
+
+
+async def _pushed(ended: Ended) -> Applied | ForgeRefusal:
+    """Commit what is not committed, and carry out the push of the branch with all else that is open."""
     place, record = ended.place, ended.record
     made = await snapshot(place.tree, commit_message(ended.text.title, record.key), place.identity)
     if isinstance(made, GitRefusal):
@@ -103,7 +118,7 @@ async def _pushed(ended: Ended) -> ForgeRefusal | None:
     head = await place.tree.git.commit_of(place.tree.ref)
     before = record.facts.pushed or (record.facts.base_commit if ended.text.head else "")
     if head not in (before, record.facts.base_commit):
-        ended.want("push", PushBranch(branch=place.tree.branch, commit=head, expected=before))
+        ended.want(PUSH, PushBranch(branch=place.tree.branch, commit=head, expected=before))
     return await apply_open(ended.outside)
 
 
@@ -123,6 +138,7 @@ async def _want_request(ended: Ended) -> None:
         words=result.text,
         commands=done.commands,
         files=done.files,
+        unverified=tuple(reason.message for reason in result.reasons),
         leftovers=tuple(f"{each.path}: {each.text}" for each in new_leftovers(done.leftovers)),
     )
     wanted = OpenRequest(
@@ -143,15 +159,34 @@ async def _paused(ended: Ended) -> ItemState:
     if state == "paused":
         told = final_comment(Ending("paused"), ended.language)
         ended.want(f"paused-{outside.claim.fence}", PostComment(text=told))
-    if ended.place.is_elsewhere:
-        ended.want(KEEP, KeepTree(name=ended.text.title, of=f"pause-{outside.claim.fence}"))
+    _want_kept(ended)
     if state != "queued":
         ended.want("state", SetState(state=state))
+    await _apply_kept(ended)
+    outside.items.change(outside.claim, state=state)
+    return state
+
+
+async def end_outage(ended: Ended, *, counts: bool) -> ItemState:
+    """Give the item back because the model's provider is away: its tree is kept, and nobody is told. `counts`: the item
+    may be the cause."""
+    _want_kept(ended)
+    await _apply_kept(ended)
+    why = ended.result.error.message if ended.result.error is not None else NO_TEXT
+    return give_back(ended.outside.items, ended.outside.claim, why, counts=counts)
+
+
+def _want_kept(ended: Ended) -> None:
+    if ended.place.is_elsewhere:
+        ended.want(KEEP, KeepTree(name=ended.text.title, of=f"pause-{ended.outside.claim.fence}"))
+
+
+async def _apply_kept(ended: Ended) -> None:
+    """Carry out what is open, and note whether all of the tree is kept."""
+    outside = ended.outside
     await apply_open(outside)
     kept = outside.intents.find(outside.claim.item, KEEP)
     outside.items.note(outside.claim, whole=kept is not None and kept.status == "done")
-    outside.items.change(outside.claim, state=state)
-    return state
 
 
 async def _over(ended: Ended, state: ItemState, outcome: Outcome, why: Text) -> ItemState:
@@ -162,7 +197,7 @@ async def _over(ended: Ended, state: ItemState, outcome: Outcome, why: Text) -> 
         logger.warning("%s: %s", record.item, why)
     told = Ending(
         outcome,
-        words=result.text if outcome in ("done", "limit") else "",
+        words=result.text if outcome in ("done", "limit", "unverified") else "",
         why=why,
         changes="on_branch" if record.has_pushed else "none",
         request_url=record.shown.request_url,
@@ -174,20 +209,18 @@ async def _over(ended: Ended, state: ItemState, outcome: Outcome, why: Text) -> 
     kept = ended.outside.intents.find(record.item, KEEP)
     if kept is not None and isinstance(kept.intent, KeepTree):
         ended.want(KEEP, DropKept())
-    again = await apply_open(ended.outside)
-    if again is not None and again.kind in PASSING:
+    if (again := (await apply_open(ended.outside)).waits) is not None:
         return later(ended.outside, again)
     await _cleared_away(ended)
     in_review = outcome == "done" and is_reviewed(record)
-    facts = ended.record.facts.model_copy(update={"ended": None, "in_review": in_review})
+    facts = ended.record.facts.model_copy(update={"ended": None, "in_review": in_review, "tries": 0})
     ended.outside.items.change(ended.outside.claim, state=state, error=why, facts=facts)
     return state
 
 
 def later(outside: Outside, why: ForgeRefusal) -> ItemState:
-    """The next look goes on with what is open."""
-    outside.items.change(outside.claim, state="queued", error=why.message)
-    return "queued"
+    """Queue the item again: a later try goes on with what is open."""
+    return give_back_refused(outside.items, outside.claim, why)
 
 
 async def _cleared_away(ended: Ended) -> None:

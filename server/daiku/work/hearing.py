@@ -15,7 +15,7 @@ from daiku.core.work.harmless import code
 from daiku.dataclass import dataclass, field
 from daiku.domain.chunks import iso_now
 from daiku.domain.errors import DaikuError
-from daiku.domain.items.forge import PASSING, ForgeRefusal, ItemNews, RefusalKind, Said
+from daiku.domain.items.forge import ForgeRefusal, ItemNews, RefusalKind, Said
 from daiku.domain.items.intents import MarkReady, PostComment, SetState
 from daiku.domain.items.item import ItemState, SourceName, WorkItem
 from daiku.settings.config import Config
@@ -307,10 +307,10 @@ async def _do(
     if claim is None:
         return None
     hearing.intents.want(claim, operation, intent)
-    refused = await apply_open(Outside(hearing.items, hearing.intents, source, claim))
-    if refused is None or refused.kind not in PASSING:
+    waits = (await apply_open(Outside(hearing.items, hearing.intents, source, claim))).waits
+    if waits is None:
         hearing.items.change(claim, facts=after)
-    return refused
+    return waits
 
 
 def _feedback(news: ItemNews, unheard: frozenset[str], *, red: bool) -> tuple[Feedback, ...]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from daiku.domain.chunks import iso_now
 from daiku.domain.items.intents import (
+    FORGE_KINDS,
     Intent,
     IntentRecord,
     IntentStatus,
@@ -64,6 +66,17 @@ class IntentStore:
     def open(self, item: str) -> tuple[IntentRecord, ...]:
         """The intents that are not carried out, in the order in which they were wanted."""
         return self._all("item = ? AND status IN ('wanted', 'sent') ORDER BY n", item)
+
+    def items_left_open(self, most: int) -> tuple[str, ...]:
+        """Return items that nobody works, whose open intents a forge carries out and whose next try is due."""
+        forge = " OR ".join(f'i.intent LIKE \'{{"type":"{kind}"%\'' for kind in FORGE_KINDS)
+        rows = self._db.query(
+            "SELECT DISTINCT i.item FROM work_intents i JOIN work_items w ON w.item = i.item"  # noqa: S608  # constants
+            f" WHERE i.status IN ('wanted', 'sent') AND ({forge})"
+            " AND w.state NOT IN ('queued', 'processing') AND w.next_at <= ? ORDER BY i.item LIMIT ?",
+            (iso_now(), most),
+        )
+        return tuple(row[0] for row in rows)
 
     def find(self, item: str, operation: str) -> IntentRecord | None:
         """The intent of this operation; None where there is none."""

@@ -11,7 +11,7 @@ from uuid import uuid4
 from daiku.domain.chunks import iso_now
 from daiku.domain.errors import Failure, UsageError
 from daiku.domain.items.forge import FoundItem, ItemText
-from daiku.domain.items.item import OVER, ItemProgress, ItemState, WorkItem, read_key
+from daiku.domain.items.item import OVER, ItemKey, ItemProgress, ItemState, WorkItem, read_key
 from daiku.domain.messages import Usage
 from daiku.store.database import Database, add_column, marks
 from daiku.texts.text import NO_TEXT, Text, text
@@ -111,6 +111,13 @@ class ItemStore:
             (self._now(), count),
         )
         return tuple(record_of(row) for row in rows)
+
+    def queued_keys(self) -> tuple[ItemKey, ...]:
+        """Return the key of one queued item of each repository."""
+        rows = self._db.query(
+            "SELECT MIN(item_key) FROM work_items WHERE state = 'queued' GROUP BY repository"
+        )
+        return tuple(ItemKey.model_validate_json(row[0]) for row in rows)
 
     def in_review(self) -> tuple[ItemRecord, ...]:
         """The items that are done and whose request is open, the one that was looked at longest ago first."""

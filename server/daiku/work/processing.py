@@ -26,14 +26,16 @@ from daiku.tools.git.refusals import GitRefusal
 from daiku.tools.git.remote import Remote
 from daiku.work.applying import Outside, apply_open
 from daiku.work.contexts.tree import is_pause_wanted
-from daiku.work.ending import Ended, end_item, later
+from daiku.work.ending import Ended, end_item, end_outage, later
 from daiku.work.hearing import hear_meanwhile
 from daiku.work.intents import IntentStore
 from daiku.work.items import ItemStore
 from daiku.work.kept.pushing import Place, as_refusal
 from daiku.work.kept.taking_over import newest_of, note_attempt, tell_loss
 from daiku.work.record import Claim, ClaimLost, ItemRecord
+from daiku.work.retrying import give_back, given_up_text, is_given_up, is_outage
 from daiku.work.source import Source
+from daiku.work.workers.breaker import ModelBreaker
 
 logger = logging.getLogger(__name__)
 Start = Callable[[Claim, Path], Awaitable[RunResult | None]]
@@ -62,6 +64,7 @@ class Worked:
     evidence: Callable[[str], Evidence]
     allowed: Callable[[str], frozenset[str]]
     language: str
+    breaker: ModelBreaker
 
     @property
     def record(self) -> ItemRecord:
@@ -119,6 +122,10 @@ async def work_item(worked: Worked) -> ItemState:
         worked.evidence(record.shown.session_id),
         given_back=worked.stopping.is_set(),
     )
+    if not is_outage(result):
+        worked.breaker.close(record.item)
+    elif not is_given_up(record.facts):
+        return await end_outage(over, counts=worked.breaker.trip(record.item))
     return await end_item(over)
 
 
@@ -140,6 +147,7 @@ async def _attempted(worked: Worked, outside: Outside, place: Path) -> RunResult
         return result
     record = worked.record
     if record.shown.state == "queued":  # its session was held: it is tried again
+        give_back(worked.items, worked.claim, record.shown.error)
         return None
     broke_off = Failure(kind="internal", message=text("work.broke_off"))
     return RunResult(run_id=record.run, session_id=record.shown.session_id, status="failed", error=broke_off)
@@ -161,7 +169,9 @@ async def _prepare(worked: Worked) -> Ready | ForgeRefusal:
     worked.items.note(worked.claim, news_after=news_after)
     if record.facts.ended is None:
         worked.want("state", SetState(state="processing"))
-    if (why := await apply_open(worked.outside())) is not None and why.kind not in PASSING:
+    applied = await apply_open(worked.outside())
+    # What an earlier intent was refused says nothing of this order; that its label may not be changed does.
+    if worked.record.facts.ended is None and (why := applied.refused.get("state")) is not None:
         return why
     return await _checked_out(worked, claimed, branch, fresh=fresh)
 
@@ -230,8 +240,8 @@ async def _apply_meanwhile(outside: Outside) -> None:
     wait = APPLY_SECONDS
     while True:
         await asyncio.sleep(wait)
-        refused = await apply_open(outside)
-        wait = APPLY_SECONDS if refused is None else min(2 * wait, LONGEST_WAIT)
+        applied = await apply_open(outside)
+        wait = min(2 * wait, LONGEST_WAIT) if applied.waits or applied.refused else APPLY_SECONDS
 
 
 async def _hold(worked: Worked, begun: asyncio.Event) -> None:
@@ -269,18 +279,19 @@ async def _held(worked: Worked) -> ItemState | None:
 
 async def _refused(worked: Worked, why: ForgeRefusal) -> ItemState:
     """What cannot be begun: it is tried again later where that may help, else it has failed, and that is told once."""
-    outside = worked.outside()
+    outside, record = worked.outside(), worked.record
     if why.kind in PASSING:
-        return later(outside, why)
-    record = worked.record
+        if not is_given_up(record.facts):
+            return later(outside, why)
+        why = why.model_copy(update={"message": given_up_text(why.message)})
     logger.warning("%s: %s", record.item, why.message)
     if why.kind not in ("gone", "moved"):
         # A later order of the item is answered again.
         operation = f"refused-{sha256(record.labelled_at.encode()).hexdigest()[:8]}"
         worked.want(operation, PostComment(text=render(why.message, worked.language)))
         worked.want("state", SetState(state="failed"))
-        again = await apply_open(outside)
-        if again is not None and again.kind in PASSING:
+        again = (await apply_open(outside)).waits
+        if again is not None and not is_given_up(record.facts):
             return later(outside, again)
     worked.items.change(worked.claim, state="failed", error=why.message)
     return "failed"
@@ -290,3 +301,12 @@ def folder_of(item: str) -> str:
     """The name of an item's folder: its own, without what no file system takes, and a part that no other item has."""
     readable = "".join(c if c.isascii() and (c.isalnum() or c in "-_.") else "-" for c in item)[:80]
     return f"{readable}-{sha256(item.encode()).hexdigest()[:10]}"
+
+
+def note_broken(items: ItemStore, claim: Claim) -> ItemState:
+    """Note that the work on an item broke off by an error that nobody expected."""
+    try:
+        items.change(claim, state="failed", error=text("work.broke_off"))
+    except DaikuError:
+        logger.exception("%s could not be noted as failed", claim.item)
+    return "failed"

@@ -9,8 +9,8 @@ from daiku.tools.git.refusals import RefusalKind, refusal_of
 from daiku.tools.shell.capture import TOO_LATE, ProgramResult
 
 SAID: list[tuple[str, RefusalKind]] = [
-    ("fatal: Authentication failed for 'http://h/o/r.git/'", "forbidden"),
-    ("fatal: could not read Username for 'https://h': terminal prompts disabled", "forbidden"),
+    ("fatal: Authentication failed for 'http://h/o/r.git/'", "unauthorized"),
+    ("fatal: could not read Username for 'https://h': terminal prompts disabled", "unauthorized"),
     ("fatal: unable to access 'http://h/r/': The requested URL returned error: 403", "forbidden"),
     ("fatal: repository 'http://h/r/' not found", "gone"),
     ("fatal: couldn't find remote ref refs/pull/8/head", "gone"),

@@ -125,7 +125,7 @@ async def test_a_private_ref_is_no_branch(bench: Bench) -> None:
 
 
 FAULTS: list[tuple[Fault, str]] = [
-    ("401", "forbidden"),
+    ("401", "unauthorized"),
     ("403", "forbidden"),
     ("404", "gone"),
     ("429", "unreachable"),
@@ -187,8 +187,8 @@ async def test_who_stops_waiting_leaves_no_git_behind(bench: Bench) -> None:
 
 async def test_a_wrong_password_and_one_that_may_only_read_are_refused(bench: Bench) -> None:
     own, commit = await bench.commit()
-    assert kind(await remote_head(bench.remote("wrong"), "main")) == "forbidden"
-    assert kind(await remote_head(replace(bench.remote(), secret=SecretStr("")), "main")) == "forbidden"
+    assert kind(await remote_head(bench.remote("wrong"), "main")) == "unauthorized"
+    assert kind(await remote_head(replace(bench.remote(), secret=SecretStr("")), "main")) == "unauthorized"
     bench.server.readers = {"bot": "reads"}
     bench.server.tokens = {"other": "x"}
     assert await remote_head(bench.remote("reads"), "main") == bench.first

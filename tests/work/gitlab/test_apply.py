@@ -221,7 +221,7 @@ async def test_what_gitlab_refuses_is_told_by_what_stands_behind_it(
     [
         (302, "moved"),
         (400, "bad"),
-        (401, "forbidden"),
+        (401, "unauthorized"),
         (403, "forbidden"),
         (413, "bad"),
         (422, "bad"),
@@ -250,9 +250,9 @@ async def test_an_answer_that_cannot_be_read_is_told(
     issue(gitlab_forge, gitlab_forge.project("group/name"))
     monkeypatch.setattr("tests.work.gitlabfake.server.json.dumps", lambda _found: body.decode("latin-1"))
     async with source_of(gitlab_forge) as source:
-        assert kind_of(await source.find()) == "bad"
-        assert kind_of(await source.read(KEY)) == "bad"
-        assert kind_of(await source.apply(KEY, "1", SetState(state="done"), again=False)) == "bad"
+        assert kind_of(await source.find()) == "unreadable"
+        assert kind_of(await source.read(KEY)) == "unreadable"
+        assert kind_of(await source.apply(KEY, "1", SetState(state="done"), again=False)) == "unreadable"
 
 
 async def test_a_change_whose_answer_cannot_be_read_is_looked_up(gitlab_forge: GitLabYard) -> None:
@@ -260,7 +260,7 @@ async def test_a_change_whose_answer_cannot_be_read_is_looked_up(gitlab_forge: G
     late = Fault(200, applied=True)
     gitlab_forge.forge.fault = lambda method, _: late if method == "POST" else None
     async with source_of(gitlab_forge) as source:
-        assert kind_of(await source.apply(KEY, "1", PostComment(text="x"), again=False)) == "unreachable"
+        assert kind_of(await source.apply(KEY, "1", PostComment(text="x"), again=False)) == "unreadable"
         assert given(await source.apply(KEY, "1", PostComment(text="x"), again=True)).found
     assert len(ours(made)) == 1
 

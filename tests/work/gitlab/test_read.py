@@ -201,8 +201,8 @@ async def test_our_own_labels_may_have_emoji_and_other_signs(gitlab_forge: GitLa
 async def test_a_wrong_token_is_told(gitlab_forge: GitLabYard) -> None:
     issue(gitlab_forge, gitlab_forge.project("group/name"))
     async with source_of(gitlab_forge, token="wrong") as source:
-        assert kind_of(await source.find()) == "forbidden"
-        assert kind_of(await source.read(KEY)) == "forbidden"
+        assert kind_of(await source.find()) == "unauthorized"
+        assert kind_of(await source.read(KEY)) == "unauthorized"
         assert "wrong" not in str(await source.read(KEY))
 
 

@@ -17,7 +17,7 @@ from daiku.texts.text import Text, joined, render, text
 MOST = 60_000
 """Characters of one comment; GitHub takes 65,536."""
 MOST_STEPS = 100
-Outcome = Literal["done", "failed", "stopped", "limit", "paused"]
+Outcome = Literal["done", "failed", "stopped", "limit", "unverified", "paused"]
 Standing = Literal["queued", "processing", "paused", "waiting", "done", "failed", "stopped"]
 _STANDING: Mapping[Standing, str] = MappingProxyType(
     {
@@ -38,6 +38,7 @@ _OUTCOMES: Mapping[Outcome, str] = MappingProxyType(
         "failed": "comment.failed",
         "stopped": "comment.stopped",
         "limit": "comment.limit",
+        "unverified": "comment.unverified",
         "paused": "comment.paused",
     }
 )
@@ -112,9 +113,11 @@ def _changes(ending: Ending) -> Text:
     """That nothing was changed, whatever the model says of it; or where what was done is, if no request is named that
     shows it."""
     match ending.changes:
-        case "none" if ending.outcome in ("done", "limit"):
+        case "none" if ending.outcome in ("done", "limit", "unverified"):
             return text("comment.unchanged")
-        case "on_branch" if ending.outcome in ("failed", "limit", "stopped") or not ending.request_url:
+        case "on_branch" if (
+            ending.outcome in ("failed", "limit", "unverified", "stopped") or not ending.request_url
+        ):
             return text("comment.on_branch")
         case _:
             return Text("")

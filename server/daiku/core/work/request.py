@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from daiku.core.protected.paths import needs_review
 from daiku.core.work.comments import bounded
-from daiku.core.work.harmless import code, harmless, plain_line
+from daiku.core.work.harmless import code, harmless, harmless_line, plain_line
 from daiku.dataclass import dataclass
 from daiku.domain.work.handovers import CommandOutcome
 from daiku.domain.work.patches import FileStat
-from daiku.texts.text import Text, joined, render, text
+from daiku.texts.text import NO_TEXT, Text, joined, render, text
 
 MOST_TITLE = 200
 MOST_COMMANDS = 30
@@ -29,6 +29,8 @@ class RequestFacts:
     commands: tuple[CommandOutcome, ...] = ()
     files: tuple[FileStat, ...] = ()
     leftovers: tuple[str, ...] = ()
+    unverified: tuple[Text, ...] = ()
+    """Why the record does not support that the work is done."""
 
 
 def request_title(title: str, number: int) -> str:
@@ -45,6 +47,11 @@ def request_body(facts: RequestFacts, language: str) -> str:
         *_section(text("request.commands"), _commands(facts.commands), text("request.no_commands")),
         *_section(text("request.files"), _files(facts.files), text("request.no_files")),
         *_section(text("request.runs_by_itself"), _implicit(facts.files), Text("")),
+        *_section(
+            text("request.unverified"),
+            [text("request.reason", why=harmless_line(render(why, language))) for why in facts.unverified],
+            NO_TEXT,
+        ),
         *_section(
             text("request.leftovers"), [Text(f"- {code(each)}") for each in facts.leftovers[:50]], Text("")
         ),

@@ -20,11 +20,18 @@ RefusalKind = Literal[
     "too_large",
     "limited",  # ask again after `retry_after`
     "unreachable",
+    "unauthorized",  # the login was not accepted (401): a token that is being renewed, or a wrong one
+    "unreadable",  # the answer is not one of the forge's: cut off, or made by a proxy
     "exists",
-    "bad",  # what the forge answered cannot be read, or what was sent was refused
+    "bad",  # what was sent was refused
 ]
-PASSING: frozenset[RefusalKind] = frozenset({"limited", "unreachable"})
-"""Refusals that end by themselves."""
+PASSING: frozenset[RefusalKind] = frozenset({"limited", "unreachable", "unauthorized", "unreadable"})
+"""Transient refusals: they say nothing about the item, and are retried with backoff. Every other kind is the forge's
+word about this item and is permanent."""
+RETRIED: frozenset[RefusalKind] = PASSING - {"limited"}
+"""Refusals after which a read is repeated at once."""
+SHORT_WAIT = 5.0
+"""Seconds: a shorter pause that a forge asks for is waited out within the call."""
 
 
 class ForgeRefusal(Frozen):

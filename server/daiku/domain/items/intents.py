@@ -82,6 +82,8 @@ class MarkReady(Frozen):
 
 ForgeIntent: TypeAlias = SetState | PostComment | ShowProgress | OpenRequest | MarkReady
 """What a source carries out."""
+FORGE_KINDS = ("state", "comment", "progress", "request", "ready")
+"""The types of these."""
 GitIntent: TypeAlias = PushBranch | KeepTree | DropKept
 """What git carries out."""
 Intent: TypeAlias = Annotated[ForgeIntent | GitIntent, Field(discriminator="type")]

@@ -10,7 +10,16 @@ from daiku.texts.text import Text, text
 from daiku.tools.shell.capture import TOO_LATE, ProgramResult
 
 RefusalKind: TypeAlias = Literal[
-    "unreachable", "forbidden", "gone", "moved", "exists", "damaged", "full", "empty", "unusable"
+    "unreachable",
+    "unauthorized",
+    "forbidden",
+    "gone",
+    "moved",
+    "exists",
+    "damaged",
+    "full",
+    "empty",
+    "unusable",
 ]
 """`empty`: the repository has no commit yet; `unreachable` may work later, or may have worked; `moved`: a branch is not where it was expected to be; `unusable`:
 what was asked for can never work."""
@@ -33,6 +42,8 @@ def _said(kind: RefusalKind) -> Text:
     match kind:
         case "unreachable":
             return text("git.unreachable")
+        case "unauthorized":
+            return text("git.unauthorized")
         case "forbidden":
             return text("git.forbidden")
         case "gone":
@@ -54,8 +65,9 @@ def _said(kind: RefusalKind) -> Text:
 # What is looked for in git's own words, in lower case; the first kind that is found counts.
 _KINDS: dict[RefusalKind, tuple[str, ...]] = {
     "full": ("no space left", "disk quota exceeded", "unable to write (?:file|new index|loose object)"),
-    "forbidden": ("authentication failed", "could not read (?:username|password)", "unable to get password",
-                  "returned error: 40[13]", "dubious ownership"),
+    "forbidden": ("returned error: 403", "dubious ownership"),
+    "unauthorized": ("authentication failed", "could not read (?:username|password)", "unable to get password",
+                     "returned error: 401"),
     "gone": ("repository '' not found", r"returned error: (?:404|410|30\d)", "does not appear to be a git repository",
              "does not exist", "couldn't find remote ref", "no such remote ref", "unable to update url base"),
     "unreachable": (r"returned error: (?:408|429|5\d\d)", "could not resolve", "failed to connect", "couldn't connect",

@@ -11,9 +11,9 @@ from urllib.parse import quote, urlsplit
 from pydantic import JsonValue, SecretStr
 
 from daiku.dataclass import dataclass
-from daiku.domain.items.forge import ForgeRefusal
+from daiku.domain.items.forge import RETRIED, SHORT_WAIT, ForgeRefusal
 from daiku.texts.text import text
-from daiku.work.answers import AnyShape, Shape, one, several
+from daiku.work.answers import AnyShape, Shape, one, refused, several
 from daiku.work.github.wire import Answer, Method, Wire, unreadable
 from daiku.work.source import Check, unchecked
 
@@ -130,6 +130,10 @@ class Calls:
             return token
         self._check()
         answer = await self._wire.call(method, path, token=token.get_secret_value(), data=data)
+        if isinstance(answer, ForgeRefusal) and 0 < answer.retry_after <= SHORT_WAIT:
+            await self._sleep(answer.retry_after)  # it was not carried out
+            self._check()
+            answer = await self._wire.call(method, path, token=token.get_secret_value(), data=data)
         return answer if isinstance(answer, ForgeRefusal) else _as(shape, answer.data)
 
     async def query(
@@ -146,7 +150,7 @@ class Calls:
         )
         if isinstance(reply, ForgeRefusal):
             return reply
-        return unreadable() if reply.errors else _as(shape, reply.data)
+        return refused("bad", text("github.unreadable")) if reply.errors else _as(shape, reply.data)
 
     async def login(self) -> str | ForgeRefusal:
         """Who we are."""
@@ -161,7 +165,7 @@ class Calls:
             viewer: Viewer
 
         found = await self.get(Viewer, "/user")
-        if isinstance(found, ForgeRefusal) and found.kind in {"forbidden", "gone"}:
+        if isinstance(found, ForgeRefusal) and found.kind in {"forbidden", "unauthorized", "gone"}:
             # A token that a workflow or an App was given belongs to no user, and is asked about in this way only.
             whose = await self.query(Whose, "query { viewer { login } }")
             found = whose if isinstance(whose, ForgeRefusal) else whose.viewer
@@ -179,9 +183,10 @@ class Calls:
             if not isinstance(answer, ForgeRefusal):
                 self.time = self.time or answer.time
                 return answer
-            if answer.kind != "unreachable" or pause is None:
+            is_short = 0 < answer.retry_after <= SHORT_WAIT
+            if pause is None or not (answer.kind in RETRIED or is_short):
                 return answer
-            await self._sleep(pause)
+            await self._sleep(answer.retry_after if is_short else pause)
         raise AssertionError
 
 

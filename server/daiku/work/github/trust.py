@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from daiku.dataclass import dataclass
-from daiku.domain.items.forge import ForgeRefusal
+from daiku.domain.items.forge import PASSING, ForgeRefusal
 from daiku.work.answers import moment
 from daiku.work.github.calls import Calls, word
 from daiku.work.github.shapes import Comment, Event, Issue, Nodes, Permission, Pull, Review, User
@@ -79,7 +79,7 @@ async def edited_by_others(
     for start in range(0, len(ids), _AT_ONCE):
         found = await calls.query(Nodes, _EDITS, ids=list(ids[start : start + _AT_ONCE]))
         if isinstance(found, ForgeRefusal):
-            if found.kind in {"limited", "unreachable"}:
+            if found.kind in PASSING:
                 return found
             continue
         for node in found.nodes:

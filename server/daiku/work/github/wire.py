@@ -18,7 +18,7 @@ from pydantic import JsonValue
 from daiku.dataclass import dataclass
 from daiku.domain.items.forge import ForgeRefusal
 from daiku.texts.text import Text, text
-from daiku.work.answers import REFUSALS
+from daiku.work.answers import REFUSALS, is_forges_word
 
 Method: TypeAlias = Literal["GET", "POST", "PATCH", "PUT", "DELETE"]
 AGENT = "daiku"
@@ -100,6 +100,8 @@ class Wire:
             return limited(wait)
         if status >= 500:
             return ForgeRefusal(kind="unreachable", message=text("github.broken", status=status))
+        if 400 <= status < 500 and not is_forges_word(response.content):
+            return unreadable()
         try:
             data, _, more = sansio.decipher_response(status, headers, response.content)
         except gidgethub.HTTPException as error:
@@ -130,7 +132,7 @@ def limited(wait: float) -> ForgeRefusal:
 
 
 def unreadable() -> ForgeRefusal:
-    return ForgeRefusal(kind="bad", message=text("github.unreadable"))
+    return ForgeRefusal(kind="unreadable", message=text("github.unreadable"))
 
 
 def _said(status: int, message: str) -> Text:

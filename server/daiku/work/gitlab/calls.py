@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from pydantic import JsonValue
 
-from daiku.domain.items.forge import ForgeRefusal
+from daiku.domain.items.forge import RETRIED, SHORT_WAIT, ForgeRefusal
 from daiku.domain.items.item import ItemKey
 from daiku.texts.text import text
 from daiku.work.answers import AnyShape, one, refused, several
@@ -86,10 +86,11 @@ class Calls:
             return wrong
         self._check()
         answer = await self._wire.call(method, self._path(path), NOTHING, dict(data))
-        done = answer if isinstance(answer, ForgeRefusal) else _one(shape, answer.data)
-        # Whether it was done is not known where the answer cannot be read: it is looked up as after none at all.
-        unknown = isinstance(done, ForgeRefusal) and done.message.id == "gitlab.unreadable"
-        return refused("unreachable", text("gitlab.unreadable")) if unknown else done
+        if isinstance(answer, ForgeRefusal) and 0 < answer.retry_after <= SHORT_WAIT:
+            await self._sleep(answer.retry_after)  # it was not carried out
+            self._check()
+            answer = await self._wire.call(method, self._path(path), NOTHING, dict(data))
+        return answer if isinstance(answer, ForgeRefusal) else _one(shape, answer.data)
 
     async def tail(self, path: str, most: int) -> str | ForgeRefusal:
         """The last `most` characters of the text at `path`."""
@@ -100,9 +101,12 @@ class Calls:
             return wrong
         answer = await self._wire.call("get", self._path(path), query)
         for pause in PAUSES:
-            if not (isinstance(answer, ForgeRefusal) and answer.kind == "unreachable"):
+            if not isinstance(answer, ForgeRefusal):
                 break
-            await self._sleep(pause)
+            is_short = 0 < answer.retry_after <= SHORT_WAIT
+            if not (answer.kind in RETRIED or is_short):
+                break
+            await self._sleep(answer.retry_after if is_short else pause)
             answer = await self._wire.call("get", self._path(path), query)
         return answer
 

@@ -19,7 +19,7 @@ from daiku.dataclass import dataclass
 from daiku.domain.items.forge import ForgeRefusal, RefusalKind
 from daiku.texts.text import text
 from daiku.tools.threads import Threads
-from daiku.work.answers import REFUSALS, refused
+from daiku.work.answers import REFUSALS, is_forges_word, refused
 
 T = TypeVar("T")
 Method: TypeAlias = Literal["get", "post", "put"]
@@ -153,6 +153,8 @@ class Wire:
         said = (str(error.error_message).replace(secret, "…") if secret else str(error.error_message))[:_SAID]
         if status >= 500 or status in (0, 408):
             return unreachable(self.url, f"{status} {said}".strip())
+        if 400 <= status < 500 and not is_forges_word(error.response_body or b""):
+            return unreadable()
         kind = _KINDS.get(status, "bad")
         return ForgeRefusal(kind=kind, message=text("gitlab.refused", status=status, why=said))
 
@@ -180,4 +182,4 @@ def unreachable(url: str, why: str) -> ForgeRefusal:
 
 
 def unreadable() -> ForgeRefusal:
-    return refused("bad", text("gitlab.unreadable"))
+    return refused("unreadable", text("gitlab.unreadable"))

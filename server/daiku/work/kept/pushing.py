@@ -129,8 +129,10 @@ def commit_message(subject: str, key: ItemKey) -> str:
 def as_refusal(why: GitRefusal) -> ForgeRefusal:
     """What git refused, as a source would say it."""
     match why.kind:
-        case "unreachable":
+        case "unreachable" | "full":  # a disk may have room later
             return ForgeRefusal(kind="unreachable", message=why.message)
+        case "unauthorized":
+            return ForgeRefusal(kind="unauthorized", message=why.message)
         case "forbidden":
             return ForgeRefusal(kind="forbidden", message=why.message)
         case "gone":
@@ -139,7 +141,7 @@ def as_refusal(why: GitRefusal) -> ForgeRefusal:
             return ForgeRefusal(kind="moved", message=why.message)
         case "exists":
             return ForgeRefusal(kind="exists", message=why.message)
-        case "damaged" | "full" | "empty" | "unusable":
+        case "damaged" | "empty" | "unusable":
             return ForgeRefusal(kind="bad", message=why.message)
         case _:
             assert_never(why.kind)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 from contextlib import suppress
 from pathlib import Path
 
@@ -69,3 +70,12 @@ class WorkerStore:
 def worker_lock(home: Path, name: str) -> Path:
     """The lock file of the worker called `name`: held while it lives."""
     return home / "workers" / f"{name}.lock"
+
+
+def own_worker(home: Path) -> tuple[str, SessionLock]:
+    """A name that no other worker has, on any machine, and the lock that tells this home that it lives. Raises
+    OSError."""
+    while True:
+        lock = SessionLock(worker_lock(home, name := f"worker-{secrets.token_hex(6)}"))
+        if lock.acquire():
+            return name, lock

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import secrets
 import time
-from collections import deque
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -14,24 +12,29 @@ from pathlib import Path
 from daiku.core.proof.evidence import Evidence
 from daiku.dataclass import dataclass, field
 from daiku.domain.errors import DaikuError
-from daiku.domain.items.forge import ForgeRefusal, FoundItem
-from daiku.domain.items.item import ItemState, SourceName, WorkItem
+from daiku.domain.items.forge import PASSING, ForgeRefusal, FoundItem
+from daiku.domain.items.item import ItemKey, SourceName, WorkItem
 from daiku.settings.config import Config
-from daiku.store.lock import SessionLock
 from daiku.texts.text import NO_TEXT, Text, text
 from daiku.work.contexts.files import ContextFiles
 from daiku.work.contexts.tree import is_pause_wanted
+from daiku.work.delivering import deliver_open
 from daiku.work.hearing import Hearing, hear_all
 from daiku.work.intents import IntentStore
 from daiku.work.items import ItemStore
 from daiku.work.kept.clearing import clear_old
-from daiku.work.processing import Start, Worked, work_item
-from daiku.work.record import Claim, ItemRecord, repository_of
+from daiku.work.processing import Start, Worked, note_broken, work_item
+from daiku.work.record import Claim, ClaimLost, ItemRecord, repository_of
+from daiku.work.retrying import seconds_to_next
 from daiku.work.source import Source
-from daiku.work.workers.alive import BEAT_SECONDS, WorkerStore, worker_lock
+from daiku.work.workers.alive import BEAT_SECONDS, WorkerStore
+from daiku.work.workers.breaker import ModelBreaker
 from daiku.work.workers.health import Health, drop_health, write_health
+from daiku.work.workers.turns import in_turn
 
 logger = logging.getLogger(__name__)
+PATIENCE_SECONDS = 5.0
+"""A worker that is to end waits for the next try of an item no longer than this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +80,11 @@ class Worker:
     _served: dict[str, None] = field(default_factory=dict[str, None])
     """The repositories of which something was begun, the latest last."""
     _ready: bool = False
+    _given_back: set[str] = field(default_factory=set[str])
+    """Items that wait for another try."""
+    _away: set[SourceName] = field(default_factory=set[SourceName])
+    """Sources that could not be looked through: their items are not begun until they can."""
+    _breaker: ModelBreaker = field(default_factory=ModelBreaker)
     _hearing: Hearing = field(init=False)
 
     def __post_init__(self) -> None:
@@ -86,11 +94,33 @@ class Worker:
         )
 
     async def once(self) -> bool:
-        """Work what is there and end. True where all that was worked is done, or waits for a person."""
+        """Work what is there and end. Return True if nothing was there, or all of it is done or waits for a person. An
+        item that is given back is tried again if that takes a few seconds only."""
         async with self._beating() as beating:
             await self._look(once=True)
             await self._work_all(beating)
-        return not self.failed
+            while (seconds := self._seconds_to_retry()) is not None and not self.stopping.is_set():
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self.stopping.wait(), seconds)
+                await self._work_all(beating)
+        return not self.failed and (self.stopping.is_set() or not self._has_left_over())
+
+    def _seconds_to_retry(self) -> float | None:
+        """Return the seconds until the first item that was given back is tried again; None if that is not soon."""
+        records = tuple(filter(None, map(self.parts.items.record, self._given_back)))
+        seconds = None if self._breaker.is_open or self._is_paused() else seconds_to_next(records)
+        return seconds if seconds is not None and seconds <= PATIENCE_SECONDS else None
+
+    def _is_paused(self) -> bool:
+        return is_pause_wanted(self.parts.home)
+
+    def _has_left_over(self) -> bool:
+        """Return True if an item that this worker may work is queued, unless a person paused everything."""
+        return not self._is_paused() and any(map(self._takes, self.parts.items.queued_keys()))
+
+    def _takes(self, key: ItemKey) -> bool:
+        source = self.parts.sources.get(key.source)
+        return source is not None and source.takes(key)
 
     async def keep_on(self) -> None:
         """Look and work until `stopping`."""
@@ -152,15 +182,19 @@ class Worker:
     async def _look(self, *, once: bool) -> None:
         """Note what the sources have, and what people said of items that wait."""
         self._error = NO_TEXT
+        self._away.clear()
         await asyncio.to_thread(self.parts.contexts.refresh)
         for source in self.parts.sources.values():
             found = await source.find()
             if isinstance(found, ForgeRefusal):
                 self._note(found.message)
                 self.failed = True
+                if found.kind in PASSING:
+                    self._away.add(source.name)
                 continue
             self._add(found)
         await hear_all(self._hearing, once=once)
+        await deliver_open(self._hearing)
         await clear_old(self.parts.home, self.parts.items, time.time())
         self._warned = self._error
         self._looked_at = time.time()
@@ -195,7 +229,7 @@ class Worker:
 
     def _fill(self) -> None:
         """Begin what there is room for, unless everything is paused."""
-        if is_pause_wanted(self.parts.home):
+        if self._is_paused():
             return
         while not self.stopping.is_set() and (room := self._room()) > 0:
             gone, busy = self._processing()
@@ -211,13 +245,13 @@ class Worker:
                 self._begin(record)
 
     def _room(self) -> int:
-        return self.parts.concurrency - len(self._under_way)
+        room = self.parts.concurrency - len(self._under_way)
+        return self._breaker.limit_room(room, len(self._under_way))
 
     def _is_ours(self, record: ItemRecord) -> bool:
-        """Whether this worker may begin the item, and did not do so since the last look."""
-        tried = record.item in self._under_way or record.item in self._tried
-        source = self.parts.sources.get(record.key.source)
-        return source is not None and source.takes(record.key) and not tried
+        """Return True if this worker may begin the item, and did not do so since the last look."""
+        was_tried = record.item in self._under_way or record.item in self._tried
+        return not was_tried and record.key.source not in self._away and self._takes(record.key)
 
     def _begin(self, record: ItemRecord) -> None:
         """Work the item, unless somebody else has taken it."""
@@ -263,19 +297,36 @@ class Worker:
             evidence=parts.evidence,
             allowed=parts.allowed,
             language=parts.language,
+            breaker=self._breaker,
         )
         try:
             state = await work_item(worked)
         except DaikuError as lost:
             logger.warning("%s: %s", claim.item, lost.failure.message)
+            self.failed = self.failed or not isinstance(lost, ClaimLost)
             return
         except Exception:
             logger.exception("work on %s broke off", claim.item)
-            state = _broken(parts, claim)
+            state = note_broken(parts.items, claim)
         self.failed = self.failed or state == "failed"
-        if (after := parts.items.record(claim.item)) is not None:
+        after = parts.items.record(claim.item)
+        self._note_given_back(claim.item, after if state == "queued" else None)
+        if after is not None:
             await asyncio.to_thread(parts.contexts.show, after)
             parts.tell(after.shown)
+
+    def _note_given_back(self, item: str, record: ItemRecord | None) -> None:
+        """Note that the item waits for another try, or, without a record, that it does not."""
+        if record is None:
+            self._given_back.discard(item)
+            return
+        self._given_back.add(item)
+        if record.next_at:
+            self._tried.discard(item)
+        if self._breaker.is_open:
+            self._note(
+                text("worker.model_away", why=record.shown.error, seconds=round(self._breaker.seconds))
+            )
 
     async def _wait(self, beating: asyncio.Task[None], seconds: float | None) -> None:
         """Until an item has ended, it is time to stop, or `seconds` have passed."""
@@ -295,40 +346,3 @@ class Worker:
         if self._under_way:
             await asyncio.wait(set(self._under_way.values()))
         self._under_way.clear()
-
-
-def in_turn(
-    records: tuple[ItemRecord, ...], busy: tuple[str, ...], served: tuple[str, ...] = ()
-) -> tuple[ItemRecord, ...]:
-    """The records so that each repository has its turn: first those of which the fewest are under way, among them those
-    whose turn was longest ago (`served`: the latest is the last), then one of each, oldest first."""
-    rows: dict[str, deque[ItemRecord]] = {}
-    for record in records:
-        rows.setdefault(repository_of(record.key), deque()).append(record)
-    taken = {name: busy.count(name) for name in rows}
-    turns = {name: turn for turn, name in enumerate(served, 1)}
-    found: list[ItemRecord] = []
-    while rows:
-        name = min(rows, key=lambda each: (taken[each], turns.get(each, 0)))
-        found.append(rows[name].popleft())
-        taken[name] += 1
-        if not rows[name]:
-            del rows[name]
-    return tuple(found)
-
-
-def own_worker(home: Path) -> tuple[str, SessionLock]:
-    """A name that no other worker has, on any machine, and the lock that tells this home that it lives. Raises
-    OSError."""
-    while True:
-        lock = SessionLock(worker_lock(home, name := f"worker-{secrets.token_hex(6)}"))
-        if lock.acquire():
-            return name, lock
-
-
-def _broken(parts: WorkerParts, claim: Claim) -> ItemState:
-    try:
-        parts.items.change(claim, state="failed", error=text("work.broke_off"))
-    except DaikuError:
-        logger.exception("%s could not be noted as failed", claim.item)
-    return "failed"
