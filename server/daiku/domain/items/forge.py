@@ -31,7 +31,7 @@ word about this item and is permanent."""
 RETRIED: frozenset[RefusalKind] = PASSING - {"limited"}
 """Refusals after which a read is repeated at once."""
 SHORT_WAIT = 5.0
-"""Seconds: a shorter pause that a forge asks for is waited out within the call."""
+"""Seconds: a pause that is no longer, and that a forge asks for, is waited out within a read."""
 
 
 class ForgeRefusal(Frozen):

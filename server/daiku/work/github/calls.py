@@ -130,10 +130,6 @@ class Calls:
             return token
         self._check()
         answer = await self._wire.call(method, path, token=token.get_secret_value(), data=data)
-        if isinstance(answer, ForgeRefusal) and 0 < answer.retry_after <= SHORT_WAIT:
-            await self._sleep(answer.retry_after)  # it was not carried out
-            self._check()
-            answer = await self._wire.call(method, path, token=token.get_secret_value(), data=data)
         return answer if isinstance(answer, ForgeRefusal) else _as(shape, answer.data)
 
     async def query(

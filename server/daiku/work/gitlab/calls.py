@@ -86,10 +86,6 @@ class Calls:
             return wrong
         self._check()
         answer = await self._wire.call(method, self._path(path), NOTHING, dict(data))
-        if isinstance(answer, ForgeRefusal) and 0 < answer.retry_after <= SHORT_WAIT:
-            await self._sleep(answer.retry_after)  # it was not carried out
-            self._check()
-            answer = await self._wire.call(method, self._path(path), NOTHING, dict(data))
         return answer if isinstance(answer, ForgeRefusal) else _one(shape, answer.data)
 
     async def tail(self, path: str, most: int) -> str | ForgeRefusal:

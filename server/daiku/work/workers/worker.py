@@ -18,7 +18,7 @@ from daiku.settings.config import Config
 from daiku.texts.text import NO_TEXT, Text, text
 from daiku.work.contexts.files import ContextFiles
 from daiku.work.contexts.tree import is_pause_wanted
-from daiku.work.delivering import deliver_open
+from daiku.work.workers.delivering import deliver_open
 from daiku.work.hearing import Hearing, hear_all
 from daiku.work.intents import IntentStore
 from daiku.work.items import ItemStore
