@@ -18,7 +18,6 @@ from daiku.settings.config import Config
 from daiku.texts.text import NO_TEXT, Text, text
 from daiku.work.contexts.files import ContextFiles
 from daiku.work.contexts.tree import is_pause_wanted
-from daiku.work.workers.delivering import deliver_open
 from daiku.work.hearing import Hearing, hear_all
 from daiku.work.intents import IntentStore
 from daiku.work.items import ItemStore
@@ -29,6 +28,7 @@ from daiku.work.retrying import seconds_to_next
 from daiku.work.source import Source
 from daiku.work.workers.alive import BEAT_SECONDS, WorkerStore
 from daiku.work.workers.breaker import ModelBreaker
+from daiku.work.workers.delivering import deliver_open
 from daiku.work.workers.health import Health, drop_health, write_health
 from daiku.work.workers.turns import in_turn
 
