@@ -79,6 +79,7 @@ const DEFAULTS: { [T in Chunk["type"]]: Data<T> } = {
     usedBullets: [],
     reasons: [],
   },
+  plan_deleted: { planId: "plan_00000001", name: "" },
   message: { role: "assistant", text: "", agent: "coordinator", thinking: "", calls: [], opaque: {}, partial: false },
   delta: { text: "" },
   thinking: { text: "" },

@@ -7,7 +7,6 @@ from pathlib import Path
 from daiku.core.text.truncate import truncate_middle
 from daiku.domain.base import Frozen
 from daiku.domain.held import RulesText
-from daiku.workspace.repository import GitPlaces, git_places, may_be_repository
 
 RULES_FILES = ("AGENTS.md", ".github/copilot-instructions.md", "CLAUDE.md")
 NESTED_FILES = ("AGENTS.md", "CLAUDE.md")
@@ -43,6 +42,8 @@ def read_rules(roots: tuple[Path, ...]) -> tuple[RulesFile, ...]:
 
 def _folders_above(root: Path) -> list[Path]:
     """Return the folders above `root` that belong to its repository, the nearest first."""
+    from daiku.workspace.repository import GitPlaces, git_places, may_be_repository  # when used
+
     if not may_be_repository(root):
         return []
     places = git_places(root, (root,), objects=False)
