@@ -165,7 +165,7 @@ async def preview(args: RunArgs, context: ToolContext) -> Preview | ToolResult:
     return Preview(joined("lines", lines))
 
 
-async def trial(args: RunArgs, context: ToolContext, jobs: Jobs) -> ToolResult | Text:
+async def try_first(args: RunArgs, context: ToolContext, jobs: Jobs) -> ToolResult | Text:
     """Return the result of the command if it writes nothing; else why a person has to be asked."""
     from daiku.tools.shell.trial.trying import try_reading  # when used
 
@@ -218,7 +218,7 @@ def shell_tools(home: Path | None = None, terminals: Terminals | None = None) ->
     jobs = Jobs(home / "aside" if home else None)
     return (
         Tool(
-            "shell/run", "command", RunArgs, partial(run, jobs=jobs, terminals=terminals), preview=preview, trial=partial(trial, jobs=jobs), bounds_itself=True,
+            "shell/run", "command", RunArgs, partial(run, jobs=jobs, terminals=terminals), preview=preview, trial=partial(try_first, jobs=jobs), bounds_itself=True,
             face=Face("terminal", Label("Run", "実行"), "{command}", slow=True),
             description="Run a command line in the workspace folder: its exit code and output. To read, search and edit use the other tools.",
         ),
