@@ -24,7 +24,7 @@ TRIAL_SECONDS = 5.0
 """Seconds after which a trial ends and the user is asked."""
 MOST_NAMED = 3
 """Written paths that are named to the user."""
-_ENVIRONMENT = {"GIT_OPTIONAL_LOCKS": "0", "PYTHONDONTWRITEBYTECODE": "1"}
+_ENVIRONMENT = {"GIT_OPTIONAL_LOCKS": "0", "PYTHONDONTWRITEBYTECODE": "1", "NODE_DISABLE_COMPILE_CACHE": "1"}
 
 
 async def try_reading(args: RunArgs, context: ToolContext, *, serving: bool) -> ToolResult | Text:
