@@ -16,7 +16,7 @@ from daiku.core.protected.paths import holds_secrets
 from daiku.dataclass import dataclass, field
 from daiku.workspace.repository import GitPlaces, git_places
 
-_CLOSING = ".daikuignore"
+CLOSING = ".daikuignore"
 _ALWAYS = frozenset({".git", ".hg", ".svn"})
 _LARGEST = 1_000_000
 _LONGEST = 1_000
@@ -193,8 +193,8 @@ class Ignores:
         what it takes back (`!name`) is listed."""
         repository = find_repository(root, os.environ)
         return cls(
-            IgnoreFiles(root, (_CLOSING,), steady, repository),
-            IgnoreFiles(root, (".gitignore", _CLOSING), steady, repository),
+            IgnoreFiles(root, (CLOSING,), steady, repository),
+            IgnoreFiles(root, (".gitignore", CLOSING), steady, repository),
         )
 
     def hidden(self, path: Path, name: str) -> bool:

@@ -20,7 +20,9 @@ LARGE = 100
 LARGE_SECONDS = 0.5
 _large: dict[tuple[Path, ...], tuple[float, bool]] = {}
 """By folders: when they were last looked at, and whether they are large."""
-_HEAVY = frozenset({"node_modules", "__pycache__", ".venv", "venv", ".tox", ".mypy_cache", ".pytest_cache"})
+HEAVY_FOLDERS = frozenset(
+    {"node_modules", "__pycache__", ".venv", "venv", ".tox", ".mypy_cache", ".pytest_cache"}
+)
 """Folders that no one wants listed, even where no ignore file names them."""
 
 
@@ -59,7 +61,7 @@ def _walk(ignores: tuple[IgnoreFiles, ...], folder: Path, depth: int, at: int) -
     for entry in entries:
         is_folder = entry.is_dir(follow_symlinks=False)
         path = Path(entry.path)
-        if is_folder and entry.name in _HEAVY:
+        if is_folder and entry.name in HEAVY_FOLDERS:
             continue
         if not is_folder and not entry.is_file(follow_symlinks=False):
             continue  # links, pipes, devices

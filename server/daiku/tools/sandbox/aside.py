@@ -45,6 +45,11 @@ class Before:
         return tuple(Path(path) for found in self.found for path in found.secrets)
 
     @property
+    def protected(self) -> tuple[str, ...]:
+        """Protected files in the roots."""
+        return tuple(path for found in self.found for path in found.protected)
+
+    @property
     def sockets(self) -> tuple[Path, ...]:
         """Sockets in the roots."""
         return tuple(Path(path) for found in self.found for path in found.sockets)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from daiku.core.protected.names import PUBLIC_FILES, SECRET_FILES, SECRET_FOLDERS, SOURCE_FILES
@@ -36,6 +37,7 @@ def runs_commands(folder: Path) -> bool:
 
 
 _SECTION = re.compile(r'\[\s*(?P<section>[\w.-]+)(?:\s+"(?P<name>(?:[^"\\]|\\.)*)")?\s*\]\s*(?P<rest>.*)')
+_SPECIAL = re.compile(r"[*?\[\]\\]")
 _SETTING = re.compile(r"(?P<key>[A-Za-z][\w-]*)\s*(?:=\s*(?P<value>.*))?")
 _HARMLESS = {
     "core": {"repositoryformatversion", "filemode", "bare", "logallrefupdates", "ignorecase", "precomposeunicode", "symlinks",
@@ -89,11 +91,15 @@ def harmless(place: Path) -> bool:
         return False
 
 
-def secret_attributes() -> str:
-    """Git attributes by which files that hold secrets by their names are binary: nothing of them is printed."""
+def secret_attributes(closed: Iterable[Path] = ()) -> str:
+    """Return git attributes that make files of secrets and the `closed` places binary: nothing of them is printed."""
     lines = [f"{_any_case(pattern)} -diff" for pattern in SECRET_FILES]
     lines += [f"{_any_case(pattern)} !diff" for pattern in (*SOURCE_FILES, *PUBLIC_FILES)]
     lines += [f"**/{_any_case(folder)}/** -diff" for folder in sorted(SECRET_FOLDERS)]
+    for place in closed:
+        name = _SPECIAL.sub(r"\\\g<0>", place.as_posix()).replace("\\", r"\\").replace('"', r"\"")
+        if "\n" not in name:
+            lines += [f'"**/{name}" -diff', f'"**/{name}/**" -diff']
     return "\n".join(lines) + "\n"
 
 

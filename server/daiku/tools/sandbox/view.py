@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
+from hashlib import sha256
 from pathlib import Path
 
 from daiku.dataclass import dataclass
@@ -25,7 +26,7 @@ class Bounds:
     nothing is seen but `roots`, `readable` and the system's programs. `readable` are folders outside the
     roots (a repository's), `kept` places that stay as they are, `masked` files that are not shown.
     `sockets` lie in the roots; those that another process answers at are covered. `attributes`: the `info` folder of the repository, where files of secrets become binary for git. `session`: whose
-    commands reach one another on 127.0.0.1."""
+    commands reach one another on 127.0.0.1. `closed`: what .daikuignore closes, which no command reads."""
 
     roots: tuple[Path, ...]
     writable: tuple[Path, ...] = ()
@@ -37,6 +38,7 @@ class Bounds:
     sockets: tuple[Path, ...] = ()
     attributes: Path | None = None
     session: str = ""
+    closed: tuple[Path, ...] = ()
 
 
 # Of the kernel's own files, what root could change although its rights end at the sandbox.
@@ -67,6 +69,8 @@ _SYSTEM_SETTINGS = (
 )  # fmt: skip
 _TEMPORARY = ("/tmp", "/var/tmp")  # noqa: S108  # mount points, not files of ours
 MOST_SOCKETS = 40
+LARGEST_DECOY = 50_000_000
+"""Bytes of a closed file for which git is shown an empty one of the same size."""
 
 
 def view(bounds: Bounds, scratch: Path) -> list[str]:
@@ -113,6 +117,7 @@ def _working(bounds: Bounds, scratch: Path) -> Iterator[str]:
     )
     yield from _hide(bounds.masked)
     yield from _cut_off(open_places, bounds, foreign)
+    yield from _mask(bounds, scratch)
 
 
 def _reading(bounds: Bounds, scratch: Path) -> Iterator[str]:
@@ -144,8 +149,32 @@ def _reading(bounds: Bounds, scratch: Path) -> Iterator[str]:
         and not any(within(root, place) for root in open_places)
     )
     yield from _hide(bounds.masked)
+    yield from _mask(bounds, scratch)
     yield from _attributes(bounds, scratch)
     yield from ("--remount-ro", "/")
+
+
+def _mask(bounds: Bounds, scratch: Path) -> Iterator[str]:
+    """Cover closed files. A reading git gets files of the same size and time, so that it takes them for unchanged."""
+    for place in bounds.closed:
+        if place.is_dir():
+            yield from ("--tmpfs", str(place), "--remount-ro", str(place))
+        else:
+            cover = _decoy(place, scratch) if bounds.attributes is not None else "/dev/null"
+            yield from ("--ro-bind", cover, str(place))
+
+
+def _decoy(place: Path, scratch: Path) -> str:
+    found = place.stat()
+    if found.st_size > LARGEST_DECOY:
+        return "/dev/null"
+    decoy = _folder(scratch, "decoys") / f"{found.st_size}-{found.st_mtime_ns}-{found.st_mode & 0o777:o}"
+    if not decoy.exists():
+        decoy.touch()
+        os.truncate(decoy, found.st_size)
+        decoy.chmod(found.st_mode & 0o777)
+        os.utime(decoy, ns=(found.st_mtime_ns, found.st_mtime_ns))
+    return str(decoy)
 
 
 def _attributes(bounds: Bounds, scratch: Path) -> Iterator[str]:
@@ -153,9 +182,13 @@ def _attributes(bounds: Bounds, scratch: Path) -> Iterator[str]:
     secrets is shown, whichever commit it is in."""
     if bounds.attributes is None:
         return
-    written = scratch / "attributes"
+    names = [
+        place.relative_to(root) for root in bounds.roots for place in bounds.closed if within(place, root)
+    ]
+    text = secret_attributes(names)
+    written = scratch / f"attributes-{sha256(text.encode('utf-8', 'surrogateescape')).hexdigest()[:16]}"
     if not written.exists():
-        written.write_text(secret_attributes(), encoding="utf-8")
+        written.write_text(text, encoding="utf-8", errors="surrogateescape")
     info, folder = bounds.attributes, bounds.attributes.parent
     if info.is_symlink() or not info.is_dir():  # then the git folder is put together anew around it
         yield from ("--tmpfs", str(folder))

@@ -24,6 +24,8 @@ _EVERYWHERE: Settings = (
     ("protocol.ext.allow", "never"),
 )
 NO_HOOKS: Settings = (("core.hooksPath", "/dev/null"),)
+SIZE_AND_TIME: Settings = (("core.checkStat", "minimal"), ("core.trustctime", "false"))
+"""By these alone git takes a file for unchanged: inodes are others where the sandbox covers a file."""
 FOR_COMMANDS: Settings = (
     *_EVERYWHERE,
     ("core.sshCommand", "ssh"),

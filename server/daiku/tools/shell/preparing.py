@@ -27,10 +27,12 @@ from daiku.domain.errors import DaikuError
 from daiku.domain.tools import ToolResult
 from daiku.tools.sandbox import Bounds, sandbox_argv, sandbox_state
 from daiku.tools.sandbox.aside import Before, before
+from daiku.tools.sandbox.closed import find_closed
 from daiku.tools.shell.environment import child_environment, own_environment
 from daiku.tools.shell.gitsettings import (
     FOR_COMMANDS,
     NO_HOOKS,
+    SIZE_AND_TIME,
     effective_settings,
     git_settings,
     names_a_blob,
@@ -136,7 +138,7 @@ def _assemble(
         return not_run("Not run: there is neither bash nor sh on PATH.")
     argv = [shell, *(("--noprofile", "--norc") if shell.endswith("bash") else ()), "-c", command]
     place = git_places(folder, roots, objects=state != "on")
-    settings = (*FOR_COMMANDS, *NO_HOOKS) if judged.read_only else FOR_COMMANDS
+    settings = (*FOR_COMMANDS, *NO_HOOKS, *SIZE_AND_TIME) if judged.read_only else FOR_COMMANDS
     if not isinstance(place, str):
         found = effective_settings(folder, place.common if place else None, env)
         if found is None:
@@ -230,15 +232,21 @@ def wrap_in_sandbox(prepared: Prepared) -> tuple[list[str], Before | None]:
     if bounds is None:
         return prepared.argv, before(prepared.roots) if prepared.guards else None
     earlier: Before | None = None
+    protected: tuple[str, ...] = ()
     if bounds.read_only:
         trees = [folder for folder in bounds.readable if not (folder / "HEAD").is_file()]
         found = before((*bounds.roots, *trees))
         bounds = replace(bounds, masked=tuple(dict.fromkeys((*found.secrets, *found.sockets))))
+        protected = found.protected
     elif prepared.guards:
         repositories = tuple(place for place in bounds.writable if (place / "HEAD").is_file())
         earlier = before(bounds.roots, repositories)
         masked = tuple(dict.fromkeys(earlier.secrets)) if prepared.masked else ()
         bounds = replace(bounds, kept=earlier.kept, sockets=earlier.sockets, masked=masked)
+        protected = earlier.protected
+    else:
+        protected = before(bounds.roots).protected
+    bounds = replace(bounds, closed=find_closed(tuple(root.resolve() for root in bounds.roots), protected))
     return sandbox_argv(prepared.argv, bounds, prepared.folder), earlier
 
 

@@ -93,6 +93,7 @@ _NO_NETWORK = (
 )  # fmt: skip
 _REFUSED = ("connection refused", "econnrefused", "connectionrefused")
 _NO_PERMISSION = ("permission denied", "eacces")
+_COVERED = (*_NO_PERMISSION, "unsupported file type", "can only add regular files", "device or resource busy")
 _NO_WRITE = ("read-only file system", "erofs")
 _OWN_NETWORK = (
     "Each command has its own network here: start a server and the command that uses it in one call, as in"
@@ -106,6 +107,9 @@ def hint_for(output: str, prepared: Prepared) -> str:
     network = prepared.bounds is not None and prepared.bounds.network
     if prepared.masked and any(sign in low for sign in _NO_PERMISSION):
         return "Files of secrets are hidden from this command. If it needs one, name the file in the command; the person is asked."
+    closes = any((root / ".daikuignore").is_file() for root in prepared.roots)
+    if closes and any(sign in low for sign in _COVERED):
+        return "Commands cannot read or change the files that .daikuignore closes. Name the other files, also to git."
     if any(sign in low for sign in _REFUSED):
         return _why_refused(prepared)
     if not network and any(sign in low for sign in _NO_NETWORK):

@@ -1,0 +1,126 @@
+"""What .daikuignore closes is read by no sandboxed command, however it names it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from daiku.domain.config import SandboxSettings
+from daiku.tools.sandbox import bubblewrap, closed
+from daiku.tools.sandbox.closed import find_closed
+from daiku.tools.shell import RunArgs
+from daiku.tools.shell.preparing import Prepared, prepare, wrap_in_sandbox
+from tests.tools.shell.test_shell import Bench
+
+CANARY = "SECRET-CANARY"
+needs_bubblewrap = pytest.mark.skipif(not bubblewrap(), reason="no working bubblewrap here")
+
+
+def git(root: Path, *words: str) -> str:
+    who = ("-c", "user.name=a", "-c", "user.email=a@b.c")
+    return subprocess.run(["git", *who, *words], cwd=root, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.fixture
+def bench(workspace: Path) -> Bench:
+    root = workspace.resolve()
+    for name in ("a.private", "keep/b.private", "deep/closed/x/y.txt", "odd [1]*.private", "keep/own.txt"):
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(f"{CANARY}\n")
+    (root / "alias").symlink_to("a.private")
+    (root / "closed-link.private").symlink_to("keep/target.txt")
+    (root / "keep/target.txt").write_text(f"{CANARY}\n")
+    (root / ".daikuignore").write_text("*.private\ndeep/closed/\n")
+    (root / "keep/.daikuignore").write_text("own.txt\n")
+    (root / "open.txt").write_text("open\n")
+    (root / "private.py").write_text("open\n")
+    for each in root.rglob("*"):
+        if each.is_file():
+            os.utime(
+                each, (1e9, 1e9)
+            )  # older than git's index, whose entries of the same second are read again
+    git(root, "init", "-q")
+    git(root, "add", "-A")
+    git(root, "commit", "-qm", "a")
+    return Bench(root, SandboxSettings())
+
+
+DOORS = (
+    "cat a.private", "cat a.pri?", "cat alias", "find . -type f -exec cat {} +", "grep -r SECRET .", "git grep SECRET",
+    "git grep SECRET HEAD", "git log -p", "git diff --no-index /dev/null a.private", "head -c 100 deep/closed/x/y.txt",
+    "python3 -c \"import glob; [print(open(p).read()) for p in glob.glob('**/*', recursive=True) if __import__('os').path.isfile(p)]\"",
+    "tar cf - . | cat", "xxd a.private | head; od -c keep/own.txt", "cp a.private /tmp/c; cat /tmp/c", "ln a.private h; cat h",
+    "mv deep/closed deep/open; cat deep/open/x/y.txt", "dd if=keep/b.private 2>/dev/null", "cat closed-link.private keep/target.txt",
+    "sort 'odd [1]*.private'", "cat /proc/self/cwd/a.private", "for f in *; do cat \"$f\"; done", "rev keep/own.txt | rev",
+    "git diff HEAD", "git stash && git stash show -p", "cd deep && cat closed/x/*",
+)  # fmt: skip
+
+
+@needs_bubblewrap
+@pytest.mark.slow
+@pytest.mark.parametrize("command", DOORS)
+async def test_no_door_leads_to_a_closed_file(bench: Bench, command: str) -> None:
+    """A23.6: the sandbox covers it, so that no list of commands is needed."""
+    result = await bench.run(command)
+    assert CANARY not in result.text.replace(" ", "")
+
+
+@needs_bubblewrap
+@pytest.mark.slow
+async def test_other_files_are_read_and_written_and_git_sees_no_change(bench: Bench) -> None:
+    """A23.6: a reading git takes the covered files for unchanged."""
+    assert "open" in (await bench.run("cat open.txt private.py")).text
+    assert (await bench.run("echo new > open.txt")).ok
+    shown = await bench.run("git status --short")
+    assert "open.txt" in shown.text
+    assert "private" not in shown.text
+    shown = await bench.run("git diff")
+    assert shown.ok, shown.text
+    assert "+new" in shown.text
+
+
+@needs_bubblewrap
+@pytest.mark.slow
+async def test_a_commit_of_everything_deletes_no_closed_file(bench: Bench) -> None:
+    """A23.6: it fails, or leaves the closed files in the commit."""
+    (bench.root / ".daikuignore").write_text("deep/closed/\n")
+    (bench.root / "keep/.daikuignore").unlink()
+    await bench.run("echo new > open.txt; git add -A; git -c user.name=a -c user.email=a@b.c commit -qam b")
+    assert git(bench.root, "show", "HEAD:deep/closed/x/y.txt") == f"{CANARY}\n"
+    assert (bench.root / "a.private").read_text() == f"{CANARY}\n"
+
+
+def closed_of(bench: Bench, command: str) -> tuple[Path, ...]:
+    prepared = prepare(RunArgs(command=command), bench.context)
+    assert isinstance(prepared, Prepared)
+    return tuple(map(Path, wrap_in_sandbox(prepared)[0]))
+
+
+@needs_bubblewrap
+@pytest.mark.parametrize("command", ["cat open.txt", "make", "echo x > .git/hooks/pre-commit"])
+def test_every_kind_of_command_has_the_covers(bench: Bench, command: str) -> None:
+    """A23.6: what only reads, what writes, and what changes protected files."""
+    assert bench.root / "keep/own.txt" in closed_of(bench, command)
+
+
+def test_too_many_closed_files_stop_the_command_and_a_large_folder_is_hidden_as_a_whole(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A23.6: nothing is left open."""
+    monkeypatch.setattr(closed, "MOST_MASKED", 3)
+    marks = (f"{bench.root}/.daikuignore",)
+    with pytest.raises(OSError, match="close their folders"):
+        find_closed((bench.root,), marks)
+    (bench.root / ".daikuignore").write_text("deep/\nkeep/\n")
+    (bench.root / "deep/more").mkdir()
+    for number in range(4):
+        (bench.root / f"deep/more/{number}").touch()
+    assert bench.root / "deep" in find_closed((bench.root,), marks)
+
+
+def test_a_project_without_the_file_is_not_walked(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(closed, "_entries", lambda _folder: pytest.fail("walked"))
+    assert find_closed((workspace.resolve(),), ()) == ()
