@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
+from daiku.core.calls.arguments import parse_json_text
 from daiku.core.calls.draft import Draft as _Draft
 from daiku.core.calls.draft import number as _number
 from daiku.core.calls.draft import truth as _truth
@@ -123,7 +124,10 @@ def _write(draft: _Draft) -> None:
 
 def _edit(draft: _Draft) -> None:
     draft.rename("path", *_PATH)
-    edits = draft.args.get("edits")
+    given = draft.args.get("edits")
+    edits = _parsed(given)
+    if isinstance(edits, list):
+        edits = [_parsed(one) for one in edits]
     if edits is None:
         _flat_edit(draft)
         return
@@ -133,9 +137,15 @@ def _edit(draft: _Draft) -> None:
         return
     for one in each:
         _names_of_an_edit(one)
-    if isinstance(edits, dict) or any(one.notes for one in each):
+    if edits != given or isinstance(edits, dict) or any(one.notes for one in each):
         first = next((one.notes for one in each if one.notes), ["edits was read as a list"])
         draft.put("edits", [one.args for one in each], "; ".join(first))
+
+
+def _parsed(value: JsonValue) -> JsonValue:
+    """Return the object or list that a string is as JSON, else the value itself."""
+    inner = parse_json_text(value) if isinstance(value, str) else None
+    return value if inner is None else inner
 
 
 def _names_of_an_edit(one: _Draft) -> None:

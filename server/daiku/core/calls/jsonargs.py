@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from typing import cast
 
 from pydantic import JsonValue
 
+from daiku.core.calls.arguments import as_text
 from daiku.core.calls.toolnames import nearest_names
 from daiku.core.text.truncate import truncate_middle
 from daiku.domain.base import JsonObject
@@ -16,21 +18,59 @@ _SHOWN = 80
 
 
 def repair_args(schema: JsonObject, args: JsonObject) -> JsonObject:
-    """Repair two common mistakes of models: null for an optional argument, and a list or an object given
-    as JSON text."""
-    properties, required = _properties(schema), _names(schema.get("required"))
+    """Read values of another form where the schema leaves one meaning, as `parse_arguments` does."""
+    return _fit_object(args, schema, schema, 0)
+
+
+def _fit_object(value: JsonObject, node: JsonValue, root: JsonObject, depth: int) -> JsonObject:
+    properties = _properties(node)
+    required = _names(node.get("required")) if isinstance(node, dict) else ()
     found: JsonObject = {}
-    for key, value in args.items():
-        kinds = _possible_kinds(properties.get(key), schema)
-        if value is None and key in properties and key not in required and kinds and "null" not in kinds:
+    for key, item in value.items():
+        kinds = _possible_kinds(properties.get(key), root)
+        if item is None and key in properties and key not in required and kinds and "null" not in kinds:
             continue
-        found[key] = value
-        if isinstance(value, str) and kinds and kinds <= {"array", "object", "null"}:
-            try:
-                found[key] = json.loads(value)
-            except (ValueError, RecursionError):
-                continue
+        rest = node.get("additionalProperties") if isinstance(node, dict) else None
+        found[key] = _fit(item, properties.get(key, rest), root, value, depth + 1)
     return found
+
+
+def _fit(value: JsonValue, node: JsonValue, root: JsonObject, siblings: JsonObject, depth: int) -> JsonValue:
+    node = _only_option(_resolved(node, root), root)
+    kinds = _possible_kinds(node, root)
+    if not kinds or depth > _DEPTH or not isinstance(node, dict) or value is None:
+        return value
+    if not any(_is(value, kind) for kind in kinds):
+        value = _as_kind(value, kinds, node, siblings)
+    if isinstance(value, dict):
+        return _fit_object(value, node, root, depth)
+    if isinstance(value, list) and "items" in node:
+        return [_fit(item, node["items"], root, {}, depth + 1) for item in value[:1000]] + value[1000:]
+    return value
+
+
+def _as_kind(value: JsonValue, kinds: set[str], node: JsonObject, siblings: JsonObject) -> JsonValue:
+    """Return `value` as one of `kinds`, or as it is where its meaning is not certain."""
+    if "string" in kinds:
+        return as_text(value, siblings) if kinds <= {"string", "null"} else value
+    if isinstance(value, str):
+        try:
+            inner = cast("JsonValue", json.loads(value, strict=False))
+        except (ValueError, RecursionError):
+            inner = value
+        if any(_is(inner, kind) for kind in kinds):
+            return inner
+    wraps = isinstance(value, dict | str)
+    return [value] if wraps and kinds <= {"array", "null"} and "items" in node else value
+
+
+def _only_option(node: JsonValue, root: JsonObject) -> JsonValue:
+    """Return the only option besides null of a choice, else the node itself."""
+    options = (node.get("anyOf") or node.get("oneOf")) if isinstance(node, dict) else None
+    if not isinstance(options, list):
+        return node
+    others = [each for each in (_resolved(option, root) for option in options) if _kinds(each) != {"null"}]
+    return others[0] if len(others) == 1 and len(others) < len(options) else node
 
 
 def problems_of(schema: JsonObject, args: JsonObject) -> tuple[str, ...]:
