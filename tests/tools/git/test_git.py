@@ -300,3 +300,39 @@ async def test_the_commit_of_a_repository_within_the_repository_is_committed(
     git(inner, "commit", "-q", "--allow-empty", "-m", "two")
     assert (await commit(CommitArgs(message="m", all=True), context)).ok
     assert git(repository, "rev-parse", "HEAD:sub") == git(inner, "rev-parse", "HEAD")
+
+
+@pytest.mark.parametrize("where", ["repository", "local path", "global path"])
+async def test_a_commit_tells_which_of_the_users_hooks_did_not_run(
+    repository: Path, context: ToolContext, where: str
+) -> None:
+    hooks = repository / ".git" / "hooks" if where == "repository" else repository.parent / "hooks"
+    hooks.mkdir(exist_ok=True)
+    for name in ("pre-commit", "commit-msg"):
+        (hooks / name).write_text("#!/bin/sh\nexit 1\n")
+        (hooks / name).chmod(0o755)
+    (hooks / "post-commit").write_text("not executable")
+    if where != "repository":
+        scope = "--local" if where == "local path" else "--global"
+        git(repository, "config", scope, "core.hooksPath", str(hooks))
+    (repository / "a.txt").write_text("changed")
+    done = await commit(CommitArgs(message="m", all=True), context)
+    if where == "global path":
+        git(repository, "config", "--global", "--unset", "core.hooksPath")
+    assert done.ok
+    assert "these hooks did not run: pre-commit, commit-msg." in done.text
+    assert "not signed" not in done.text
+
+
+async def test_a_commit_tells_that_it_is_not_signed(repository: Path, context: ToolContext) -> None:
+    git(repository, "config", "commit.gpgSign", "yes")
+    (repository / "a.txt").write_text("changed")
+    done = await commit(CommitArgs(message="m", all=True), context)
+    assert "the commit is not signed, although commit.gpgSign is set" in done.text
+
+
+async def test_a_commit_without_hooks_and_signing_says_nothing_of_them(
+    repository: Path, context: ToolContext
+) -> None:
+    (repository / "a.txt").write_text("changed")
+    assert "Skipped" not in (await commit(CommitArgs(message="m", all=True), context)).text

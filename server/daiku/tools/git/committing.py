@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from pydantic import Field
 
 from daiku.core.work.harmless import commit_words
@@ -11,6 +13,7 @@ from daiku.tools.face import Face
 from daiku.tools.git.git import Repository, StatusArgs, answer, repository_of, status
 from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
 
+COMMIT_HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")
 _LINK = "160000"
 """The mode of the entry of a repository within the repository."""
 
@@ -22,8 +25,8 @@ class CommitArgs(Args):
 
 
 async def commit(args: CommitArgs, context: ToolContext) -> ToolResult:
-    """Stage what is named and commit; hooks of the repository are not run, and nothing is signed. In the run of a work
-    item the message does nothing on a forge."""
+    """Stage what is named and commit. Hooks do not run and nothing is signed, and the result says so if the user has set
+    either. In the run of a work item the message does nothing on a forge."""
     placed = await repository_of(args.paths, context)
     if isinstance(placed, ToolResult):
         return placed
@@ -36,7 +39,34 @@ async def commit(args: CommitArgs, context: ToolContext) -> ToolResult:
     told = ["commit", "--no-gpg-sign", "--no-verify", "--cleanup=strip", "--file=-"]
     # The message goes through standard input: it cannot be taken for an option.
     message = args.message if context.personal else commit_words(args.message)
-    return await answer(told, "", (), context, "Committed.", stdin=message)
+    done = await answer(told, "", (), context, "Committed.", stdin=message)
+    skipped = await _find_skipped_checks(found) if done.ok and not found.of_items else ""
+    return done.model_copy(update={"text": f"{done.text}\n{skipped}"}) if skipped else done
+
+
+async def _find_skipped_checks(found: Repository) -> str:
+    """Return a note on the user's hooks and signature that this commit went without; empty if there are none."""
+    parts: list[str] = []
+    if hooks := await _find_hooks(found):
+        parts.append(f"these hooks did not run: {', '.join(hooks)}")
+    for scope in ("--local", "--global"):
+        _, signs = await found.run(["config", scope, "--type=bool", "--get", "commit.gpgSign"])
+        if signs.strip() == "true":
+            parts.append("the commit is not signed, although commit.gpgSign is set")
+            break
+    how = "Tell the user. `git commit --amend --no-edit` in shell__run runs the hooks and signs"
+    return f"[Skipped: {'; '.join(parts)}. {how}.]" if parts else ""
+
+
+async def _find_hooks(found: Repository) -> list[str]:
+    """Return the names of the commit hooks that git would run for the user."""
+    _, common = await found.run(["rev-parse", "--git-common-dir"])
+    folder = found.root / common.strip() / "hooks"
+    for scope in ("--global", "--local"):  # the repository's own setting wins
+        code, named = await found.run(["config", scope, "--type=path", "--get", "core.hooksPath"])
+        if code == 0 and named.strip():
+            folder = found.root / named.strip()
+    return [name for name in COMMIT_HOOKS if os.access(folder / name, os.X_OK)]
 
 
 async def _stage(found: Repository, names: list[str], options: tuple[str, ...]) -> str:
