@@ -55,6 +55,8 @@ TOOL_VARIABLES: dict[str, tuple[str, ...]] = {
     "CONDA_PREFIX": ("",), "UV_PYTHON_INSTALL_DIR": ("",), "PLAYWRIGHT_BROWSERS_PATH": ("",), "DENO_INSTALL": ("bin",),
     "BUN_INSTALL": ("bin", "install/global"), "PNPM_HOME": ("",),
 }  # fmt: skip
+INSTALLED_PARTS = ("lib", "lib64", "libexec", "share", "include", "conf", "pyvenv.cfg")
+"""What an installation has beside its `bin`; of a repository these are sources, and not shown."""
 # What of a home that is itself the workspace, or lies in it, is hidden all the same.
 SECRET_PLACES = (
     ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".config/gcloud", ".config/gh", ".config/glab-cli", ".config/hub",
@@ -125,15 +127,17 @@ def tool_places(environ: Mapping[str, str], *, network: bool) -> list[Path]:
 
 
 def path_places(path: str) -> list[Path]:
-    """The folders of `path` (as of PATH), each with what it was installed with (`x` for `x/bin`)."""
+    """Return the folders of `path` (as of PATH), and beside a `bin` the other parts of an installation."""
     own = homes()
     found: list[Path] = []
     for entry in filter(None, path.split(os.pathsep)):
         folder = Path(entry)
+        if not folder.is_absolute() or _too_wide(folder, own):
+            continue
+        found.append(folder)
         above = folder.parent
-        whole = folder.name in ("bin", "sbin") and not _too_wide(above, own) and above.name != ".local"
-        if folder.is_absolute() and not _too_wide(folder, own):
-            found.append(above if whole and above.name not in (".cargo", ".deno", ".bun", "go") else folder)
+        if folder.name in ("bin", "sbin") and not _too_wide(above, own) and not (above / ".git").exists():
+            found += [place for name in INSTALLED_PARTS if (place := above / name).exists()]
     return found
 
 
@@ -148,7 +152,7 @@ def _program_places(path: str, _now: int) -> tuple[tuple[Path, Path], ...]:
     found: list[tuple[Path, Path]] = []
     for place in path_places(path):
         with suppress(OSError):
-            if place.is_dir():
+            if place.exists():
                 found.append((place, place.resolve()))
     return tuple(found)
 
