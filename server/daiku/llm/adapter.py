@@ -15,6 +15,7 @@ from daiku.dataclass import dataclass, field, replace
 from daiku.domain.config import Price, ProviderSettings, ToolProtocol
 from daiku.domain.errors import DaikuError, LLMError
 from daiku.domain.messages import (
+    AssistantMessage,
     Effort,
     Message,
     ModelEvent,
@@ -139,6 +140,10 @@ class LLMAdapter:
     async def stream_with_retries(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         """The reply of this model, asked again as the policy says."""
         request = replace(request, model=self.choice.model, effort=self._effort(request))
+        if any(not isinstance(message, AssistantMessage) and message.images for message in request.messages):
+            from daiku.llm.retries.parts import within_limits  # when used
+
+            request = replace(request, messages=within_limits(request.messages))
         attempt = 1
         trial: Trial | None = None
         while True:

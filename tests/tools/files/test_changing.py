@@ -404,6 +404,10 @@ async def test_a_picture_is_given_as_a_picture(bench: Bench) -> None:
     result = await bench.call("files/read", path="p.png")
     assert [(i.media_type, base64.b64decode(i.data)) for i in result.images] == [("image/png", png)]
     assert "not a png" in (await bench.call("files/read", path="fake.png")).text
+    bench.write("wide.png", png[:8] + b"\0\0\0\rIHDR" + (9000).to_bytes(4, "big") + (20).to_bytes(4, "big"))
+    wide = await bench.call("files/read", path="wide.png")
+    assert (wide.ok, wide.images) == (False, ())
+    assert "9,000 x 20 pixels" in wide.text
 
 
 async def test_reading_sees_the_unsaved_buffer(workspace: Path, daiku_home: Path) -> None:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Literal, TypeAlias, assert_never
 
+from daiku.core.text.pictures import DROPPED_AT_ONCE, MOST_PICTURES, picture_problem
 from daiku.domain.errors import ContextOverflowError, LLMError, LLMRequestError
 from daiku.domain.messages import (
     OWN_KEY,
@@ -26,7 +27,7 @@ LONG_RESULT = 16_000
 """Characters from which on a tool result may be the reason for a refusal."""
 KEPT_OF_RESULT = 4_000
 """Characters that are kept of a result that was refused."""
-NO_IMAGE = "[A picture was here. The model service refused it, so it is left out.]"
+NO_IMAGE = "[A picture was here. It is left out: the model service refuses it, or there are too many.]"
 SHORTENED = "\n[The rest is left out: the model service refused this result. Read it in smaller parts.]"
 
 _GUILTY: tuple[tuple[Part, re.Pattern[str]], ...] = (
@@ -70,6 +71,21 @@ def notice_of(part: Part) -> Text:
             return text("llm.cure.provider_data")
         case _:
             assert_never(part)
+
+
+def within_limits(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """Return the messages without pictures that every service refuses: too large ones, and the oldest of too many."""
+    images = [
+        image for message in messages if not isinstance(message, AssistantMessage) for image in message.images
+    ]
+    if not images:
+        return messages
+    bad = {_key(image) for image in images if picture_problem(image.data)}
+    excess = max(0, len(images) - MOST_PICTURES)
+    bad |= {_key(image) for image in images[: -(-excess // DROPPED_AT_ONCE) * DROPPED_AT_ONCE]}
+    if not bad:
+        return messages
+    return tuple(without_part(message, "images", bad.__contains__) for message in messages)
 
 
 def without_part(message: Message, part: Part, drop: Callable[[int], bool] = lambda _: True) -> Message:

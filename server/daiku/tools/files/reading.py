@@ -14,6 +14,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from daiku.core.calls.toolnames import nearest_names
 from daiku.core.guard.referenced_paths import is_kept_output
+from daiku.core.text.pictures import picture_problem
 from daiku.core.text.truncate import OUTPUT_LIMIT
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolImage, ToolResult
@@ -147,6 +148,8 @@ def _picture(context: ToolContext, real: Path, media_type: str, magic: bytes) ->
     if not data.startswith(magic):
         return failed(f"{name} is not a {media_type.partition('/')[2]} picture, whatever its name says.")
     image = ToolImage(media_type=media_type, data=base64.b64encode(data).decode())
+    if problem := picture_problem(image.data):
+        return failed(f"{name} is not shown: {problem}.")
     return ToolResult(ok=True, text=f"{name}: a picture, {len(data):,} bytes.", images=(image,))
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from mcp import types
 from pydantic import JsonValue
 
+from daiku.core.text.pictures import picture_problem
 from daiku.core.text.truncate import OUTPUT_LIMIT, truncate_middle
 from daiku.domain.base import JsonObject
 from daiku.domain.tools import ToolImage, ToolResult
@@ -15,8 +16,6 @@ from daiku.tools.mcp.definitions import visible
 
 BLOCKS = 200
 IMAGES = 8
-IMAGE = 7_000_000
-"""Characters of base64 of one picture; providers refuse larger ones."""
 PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 STRUCTURED = 20_000
 
@@ -63,11 +62,13 @@ def _told(content: Sequence[types.ContentBlock]) -> tuple[str, tuple[ToolImage, 
             case types.TextContent():
                 lines.append(block.text)
             case types.ImageContent():
-                if block.mime_type in PICTURES and len(images) < IMAGES and len(block.data) <= IMAGE:
+                problem = picture_problem(block.data)
+                if block.mime_type in PICTURES and len(images) < IMAGES and not problem:
                     images.append(ToolImage(media_type=block.mime_type, data=block.data))
                 else:
                     lines.append(
-                        f"[a picture that cannot be shown: {block.mime_type}, {len(block.data)} characters]"
+                        f"[a picture that cannot be shown: {block.mime_type}, {len(block.data)} characters"
+                        f"{f'; {problem}' if problem else ''}]"
                     )
             case types.AudioContent():
                 lines.append(f"[sound: {block.mime_type}, {len(block.data)} characters]")
