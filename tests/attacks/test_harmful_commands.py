@@ -86,7 +86,7 @@ def listener() -> Iterator[tuple[str, int, list[str]]]:
 
         do_POST = do_GET  # noqa: N815  # the name that http.server looks for
 
-        def log_message(self, *args: Any) -> None:
+        def log_message(self, *args: Any) -> None:  # pyright: ignore[reportIncompatibleMethodOverride]  # any arguments
             return
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
