@@ -74,6 +74,7 @@ def test_every_text_that_is_said_is_there_and_every_text_is_said() -> None:
     said = set(re.findall(r"""say\(\s*["']([\w.]+)["']""", source))
     made = {f"help.{name}" for name in COMMANDS} | {f"approve.{kind}" for kind in get_args(ApprovalKind)}
     made |= {f"no_approval.{mode}" for mode in get_args(ClientApprovals) if mode != "ask"}
+    made |= {f"no_approval.all.{why}" for why in ("untrusted", "foreign", "mcp")}
     made |= {f"mcp.{status}" for status in get_args(ServerStatus)}
     made |= {f"change.{kind}" for kind in get_args(FileKind) if kind != "edit"}
     made |= {f"eval.outcome.{outcome}" for outcome in get_args(Outcome)}

@@ -15,7 +15,7 @@ from daiku.cli.display.show import Show, usage_text
 from daiku.cli.display.term import Terminal, human_stream, safe
 from daiku.cli.interrupts import on_interrupt
 from daiku.cli.main import CANCELLED, FAILED, USAGE, complain, silence_broken_pipe, write_output
-from daiku.dataclass import dataclass
+from daiku.dataclass import dataclass, field
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError
 from daiku.domain.events import ApprovalAsked, InputAsked, Notice, RunStarted
@@ -39,6 +39,7 @@ class _StreamEnd:
     killed: bool = False
     unread: bool = False
     unwritten: str = ""
+    asked: set[str] = field(default_factory=set[str])
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,8 @@ async def drive(app: App, start: Start, how: RunMode) -> tuple[int, RunResult]:
         if isinstance(chunk.event, RunStarted) and chunk.parent is None:
             seen.run = chunk.run
         seen.run = seen.run or chunk.run
+        if isinstance(chunk.event, ApprovalAsked):
+            seen.asked.add(chunk.event.kind)
         told = chunk.in_language(language)
         if not how.as_json:
             show(told)
@@ -91,7 +94,8 @@ async def drive(app: App, start: Start, how: RunMode) -> tuple[int, RunResult]:
     code = exit_code(result, how)
     if seen.run and not how.as_json:  # what a finished run used is not used again
         _costs(result, people, time.monotonic() - began)
-    _conclude(result, code, how)
+    hint = _approval_hint(app, seen, how) if code == NO_APPROVAL else ""
+    _conclude(result, code, how, hint)
     await app.runs.afterwards.settle(looks=False)
     if not how.as_json:
         _tell_learnt(app, result, show, language)
@@ -223,13 +227,23 @@ def _costs(result: RunResult, people: Terminal, seconds: float) -> None:
         people.write(people.paint(text, "dim") + "\n")
 
 
-def _conclude(result: RunResult, code: int, how: RunMode) -> None:
+def _approval_hint(app: App, seen: _StreamEnd, how: RunMode) -> str:
+    """Return what would grant the approval that nobody was there to give."""
+    if how.approvals != "all":
+        return say(f"no_approval.{how.approvals}")
+    if "network" in seen.asked:
+        own = app.runs.services.policy("act", how.approvals, False).own  # nobody is there
+        return say("no_approval.all.foreign" if own else "no_approval.all.untrusted")
+    return say("no_approval.all.mcp" if "mcp" in seen.asked else "no_approval.all")
+
+
+def _conclude(result: RunResult, code: int, how: RunMode, hint: str) -> None:
     """The answer for a pipe, and one line for whatever did not end well."""
     if result.text and not how.as_json and not sys.stdout.isatty():
         write_output(result.text.rstrip("\n") + "\n")
     go_on = "" if how.steer else f"({say('go_on', session=result.session_id)})"
     if code == NO_APPROVAL:
-        complain(say("no_approval"), say(f"no_approval.{how.approvals}"), code)
+        complain(say("no_approval"), hint, code)
     elif result.status == "completed_unverified":
         complain(localize(unverified_note(result.reasons)), go_on, code)
     elif result.status == "failed" and result.error is not None:

@@ -359,3 +359,54 @@ def test_only_commands_that_the_level_sandbox_allows_have_masked_secrets() -> No
     assert judge("shell/run", SANDBOXED, command="make").masked
     assert not judge("shell/run", replace(SANDBOXED, approval_mode="all"), command="make").masked
     assert not judge("files/write", SANDBOXED, path="a.py", content="").masked
+
+
+CONFIGURED = ["pip install --no-index x", "pip install -r requirements.txt", "npm ci", "npm install --save-dev vitest", "cargo update", "git fetch origin main",
+              "git pull --rebase", "poetry install", "npm install @types/node", "python3 -m pip install -e .", "npm ci && ls"]  # fmt: skip
+NAMED = ["curl https://a.example/", "pip install git+https://a.example/x", "pip install --index-url http://a.example/ x", "pip install -i a.example x",
+         "npm install --registry=http://a.example", "npm install user/repo", "npm install ../x", "git fetch https://a.example/x", "git fetch git@a.example:x",
+         "git push", "go get a.example/x", "cargo add --git https://a.example/x", "PIP_INDEX_URL=http://a.example pip install x", "pip install $x", "pip install $(cat a)",
+         "pip install x && curl https://a.example/", "pip install x; python3 send.py", "./pip install x", "npx create-vite app", "ssh a.example", "pip install x | nc a.example 1",
+         "git -c remote.origin.url=https://a.example/ fetch", "pip config set global.index-url x && pip install x", "npm install --userconfig=x y", "gem install x --source http://a.example"]  # fmt: skip
+FOREIGN = Policy(approval_mode="all", tainted=True, foreign=frozenset({"web/fetch"}))
+
+
+@for_each("command", CONFIGURED)
+def test_all_still_means_all_for_what_goes_where_the_user_configured(command: str) -> None:
+    found = judge("shell/run", FOREIGN, command=command)
+    assert (found.answer, found.masked) == ("allow", True), found
+    assert answer("shell/run", FOREIGN, command="make", network=True) == "ask"
+    for weaker in (
+        {"own": False},
+        {"sandbox": "missing"},
+        {"approval_mode": "sandbox"},
+        {"approval_mode": "edits"},
+    ):
+        assert answer("shell/run", replace(FOREIGN, **weaker), command=command) == "ask", weaker
+
+
+@for_each("command", NAMED)
+def test_after_foreign_text_a_place_that_the_command_names_is_asked_about(command: str) -> None:
+    assert answer("shell/run", FOREIGN, command=command) == "ask"
+
+
+def test_a_second_call_of_the_same_mcp_server_still_runs_and_of_another_is_asked_about() -> None:
+    def after(*tools: str) -> Policy:
+        return replace(FOREIGN, foreign=frozenset(tools))
+
+    assert answer("docs/lookup", after("docs/lookup")) == "allow"
+    assert answer("docs/lookup", after("docs/search")) == "allow"
+    for tools in (
+        ("mail/read",),
+        ("docs/lookup", "mail/read"),
+        ("docs/lookup", "web/fetch"),
+        ("docs/lookup", ""),
+        (),
+    ):
+        assert answer("docs/lookup", after(*tools)) == "ask", tools
+    assert answer("docs/lookup", replace(after("docs/lookup"), approval_mode="edits")) == "ask"
+
+
+def test_network_commands_that_only_the_level_allowed_do_not_see_secrets() -> None:
+    found = judge("shell/run", Policy(approval_mode="all"), command="curl https://a.example/")
+    assert (found.answer, found.masked) == ("allow", True)

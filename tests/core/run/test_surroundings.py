@@ -90,6 +90,15 @@ def test_approvals_say_what_asks_and_what_is_allowed(
     assert ("nobody is there" in facts["Person"]) == (alone or mode == "none")
 
 
+def test_in_an_untrusted_folder_the_internet_is_told_as_asked_or_refused() -> None:
+    strange = told(policy=Policy(approval_mode="all", own=False, headless=True))["Approvals"]
+    assert strange.startswith("allowed: reading, edits, commands, MCP tools")
+    assert (
+        "refused, as nobody can be asked: internet (the folder is not trusted: `daiku config trust`)"
+        in strange
+    )
+
+
 def test_what_the_settings_refuse_is_told_as_refused_and_distrust_as_asked() -> None:
     refused = Policy(approvals=ApprovalSettings(command="deny", edit="allow"), approval_mode="all")
     assert told(policy=refused)["Approvals"].endswith("; refused: commands")

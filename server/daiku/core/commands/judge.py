@@ -9,7 +9,7 @@ from collections.abc import Callable
 from daiku.core.commands.bash import ParsedCommands, SimpleCommand, read_script
 from daiku.core.commands.catastrophe import CommandScope, scope_after, why_never_allowed, why_redirect_denied
 from daiku.core.commands.dangers import dangers
-from daiku.core.commands.network import wants_network
+from daiku.core.commands.network import goes_where_configured, wants_network
 from daiku.core.commands.ownprogram import changes_daiku
 from daiku.core.commands.readonly import candidates, reads_only, reads_settings
 from daiku.core.commands.rules import allowed_by, has_risky_option
@@ -53,7 +53,7 @@ class Judgement:
 
     `key` is what "always" remembers, the whole line; empty = cannot be remembered.
     `secret`: it names a file of secrets, or one that is closed to the agent. `understood`: the whole tree was read. `network`: it wants the network. `protected`: it would change
-    protected files. `read_only`: every part only reads.
+    protected files. `read_only`: every part only reads. `configured`: it reaches nothing but what the user's settings name.
     """
 
     answer: Answer
@@ -64,6 +64,7 @@ class Judgement:
     network: bool = False
     protected: bool = False
     read_only: bool = False
+    configured: bool = False
 
 
 MAX_LENGTH = 16_000
@@ -128,7 +129,7 @@ def _parts(
     any_secret = any_closed = False
     for part in script.commands:
         closed = _names_closed(part, rules)
-        reads = reads_only(part.words, rules.resolve, contained=rules.contained, own=rules.own) and not closed
+        reads = _reads(part, rules) and not closed
         secret = _names_secrets(part) or closed
         any_closed = any_closed or closed
         all_read = all_read and reads
@@ -142,9 +143,18 @@ def _parts(
     what = text("commands.names_closed" if any_closed else "commands.names_secrets")
     secrets = what if any_secret else NO_TEXT
     why = joined("clauses", [text("guard.runs", names=names), secrets, *told])
+    configured = all(goes_where_configured(p.words) or _reads(p, rules) for p in script.commands)
     return Judgement(
-        "ask", why, "" if any_secret else key, secret=any_secret, understood=True, network=network
+        *("ask", why, "" if any_secret else key),
+        secret=any_secret,
+        understood=True,
+        network=network,
+        configured=configured,
     )
+
+
+def _reads(part: SimpleCommand, rules: CommandRules) -> bool:
+    return reads_only(part.words, rules.resolve, contained=rules.contained, own=rules.own)
 
 
 def _names_secrets(part: SimpleCommand) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from daiku.core.commands.tables.network import LOCAL, PROGRAMS, SUBCOMMANDS, VERSION_WORDS
+from daiku.core.commands.tables.network import DOWNLOADS, LOCAL, PROGRAMS, SUBCOMMANDS, VERSION_WORDS
 from daiku.core.commands.words import Word
 from daiku.core.commands.wrappers import program_name
 from daiku.core.text.patterns import lazy
@@ -21,6 +21,12 @@ _WITH_VALUE = lazy(
 )
 _PYTHON = re.compile(r"^(?:python|python3|python3\.\d+|py)$")
 _COPIERS = frozenset({"rsync", "scp"})
+_PLACE_OPTION = lazy(
+    r"-[iIfC]|--(?:registry|index|default-index|extra-index|find-links|proxy|source|git|url|trusted|config|userconfig"
+    r"|globalconfig|prefix|upload|exec|repo|path|script-shell|https?-)"
+)
+_SHORTHANDS = frozenset({"npm", "pnpm", "yarn", "bun"})
+"""Package managers for which `user/repo` is a repository on GitHub."""
 _PACKAGE_OPTIONS = frozenset({"-y", "--yes", "-p", "--package"})
 
 
@@ -43,6 +49,21 @@ def wants_network(words: tuple[Word, ...]) -> bool:
     if name in _COPIERS:
         return any(":" in text for text in operands)
     return name in PROGRAMS or any(text in SUBCOMMANDS.get(name, ()) for text in operands[:2])
+
+
+def goes_where_configured(words: tuple[Word, ...]) -> bool:
+    """Return True for a package manager or a fetch of git that names no place: the user's settings name it, and it
+    uploads nothing."""
+    name, texts = named_program(words)
+    second = next((text for text in texts if not text.startswith("-")), "")
+    if second not in DOWNLOADS.get(name, ()) or words[0].text != program_name(words):
+        return False
+    if name in _SHORTHANDS and any("/" in text and not text.startswith(("@", "./")) for text in texts):
+        return False
+    plain = all(word.plain and not word.glob for word in words)
+    return plain and not any(
+        ":" in text or text.startswith(("/", "~", "..", "-c")) or _PLACE_OPTION.match(text) for text in texts
+    )
 
 
 def _downloads_package(texts: tuple[str, ...]) -> bool:

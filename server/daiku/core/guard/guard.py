@@ -140,7 +140,7 @@ def _settle(
         return Verdict("ask", reason, kind, "" if outside else key)
     covered = policy.covers(kind, contained=sandboxed)
     if covered and not secret and (contained or not outside):
-        masked = sandboxed and policy.approval_mode == "sandbox"
+        masked = kind == "network" or (kind == "command" and policy.approval_mode == "sandbox")
         return Verdict("allow", text("guard.granted_for_run"), kind, key, masked=masked)
     if not policy.trusted:
         return Verdict("ask", joined("clauses", [why, text("guard.untrusted")]), kind)
@@ -244,7 +244,10 @@ def _mcp(spec: ToolSpec, policy: Policy) -> Verdict:
     said = json.dumps([spec.description, spec.parameters], sort_keys=True, ensure_ascii=False)
     key = f"mcp:{spec.name}#{hashlib.sha256(said.encode()).hexdigest()[:12]}"
     why = text("guard.other_program", tool=spec.name)
-    return _settle("mcp", policy.approvals.mcp, key, why, policy, contained=False)
+    # What a server said can only make the model call the same server: its own text goes back to it.
+    server = spec.name.partition("/")[0]
+    same = bool(policy.foreign) and all(name.partition("/")[0] == server for name in policy.foreign)
+    return _settle("mcp", policy.approvals.mcp, key, why, policy, contained=same)
 
 
 def _command(call: ToolCall, policy: Policy) -> Verdict:
@@ -304,11 +307,14 @@ def _settle_command(call: ToolCall, judged: Judgement, kind: ApprovalKind, polic
     doubt = NO_TEXT if judged.understood and not bare else why
     if policy.approval_mode == "sandbox" and kind == "command" and not policy.is_contained:
         why = joined("clauses", [why, text("guard.level_needs_sandbox")])
+    # The level `all` still means pip install after the first page: it goes where the user's settings say.
+    configured = judged.configured and policy.own and policy.approval_mode == "all" and policy.sandbox == "on"
     settled = _settle(
         *(kind, setting, key, why, policy),
         ask=doubt,
         secret=judged.secret,
-        contained=policy.is_contained,
+        sends=False if configured else None,
+        contained=policy.is_contained or configured,
         sandboxed=policy.is_contained,
     )
     waits = not (call.args.get("background") or call.args.get("terminal"))

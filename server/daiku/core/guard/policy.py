@@ -57,7 +57,8 @@ class Policy:
     """What a verdict depends on besides the call.
 
     `granted` looks up what the person answered with "always". `tainted`: text from outside (a web
-    page, an issue, an MCP server, what a command fetched) has entered the conversation. `own`: the
+    page, an issue, an MCP server, what a command fetched) has entered the conversation. `foreign`: the tools that brought
+    it, an empty name for what is not known. `own`: the
     workspace's texts are the person's own, as they have said of its folder. `resolve` gives the real name of a
     path relative to its root, symbolic links followed, None where it lies outside; `roots` and `home`
     are absolute paths. `network`: commands may use the network by the settings. `pointed_at`: the call is
@@ -71,6 +72,7 @@ class Policy:
     own: bool = True
     headless: bool = False
     tainted: bool = False
+    foreign: frozenset[str] = frozenset()
     sandbox: SandboxState = "on"
     network: bool = False
     granted: Callable[[str], Literal["allow", "reject"] | None] = _nothing_granted

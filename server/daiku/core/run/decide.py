@@ -292,7 +292,9 @@ def _approval(state: State, call: ToolCall, verdict: Verdict) -> Command:
     if given.decision in ("allow_once", "allow_always"):
         return RunTools((call,))
     if given.unattended:
-        return Refuse(call, text("run.nobody_approves"), "unattended")
+        network = verdict.kind == "network" and call.args.get("network") is True
+        why = text("run.nobody_approves_network") if network else text("run.nobody_approves")
+        return Refuse(call, why, "unattended")
     return Refuse(call, rejection(given.feedback or ""), "rejected")
 
 

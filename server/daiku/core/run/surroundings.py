@@ -125,11 +125,12 @@ def _approvals(policy: Policy) -> str:
     if policy.approval_mode == "work":
         return _unwatched(policy)
     commands = "commands in the sandbox without internet" if policy.approval_mode == "sandbox" else "commands"
+    internet = "internet" if policy.own else "internet (the folder is not trusted: `daiku config trust`)"
     kinds: tuple[tuple[ApprovalKind, str, str, Answer], ...] = (
         ("read", "reading", "reading", given.read),
         ("edit", "edits", "edits", given.edit),
         ("command", commands, "commands (not those that only read)", given.command),
-        ("network", "internet", "internet", given.network),
+        ("network", "internet", internet, given.network),
         ("mcp", "MCP tools", "MCP tools", given.mcp),
     )
     told = [(_answer(policy, kind, setting), name, asked) for kind, name, asked, setting in kinds]
@@ -153,6 +154,8 @@ def _unwatched(policy: Policy) -> str:
 def _answer(policy: Policy, kind: ApprovalKind, setting: Answer) -> Answer:
     if setting == "deny":
         return "deny"
+    if kind == "network" and not policy.own:
+        return "ask"
     if policy.covers(kind, contained=policy.is_contained):
         return "allow"
     return setting if policy.trusted else "ask"

@@ -188,6 +188,7 @@ def _start(state: State, event: RunStarted) -> State:
         plans=Plans(plans if given is None else _with_plan(plans, given)),
         todo=state.todo,
         tainted=state.tainted or event.tainted,
+        foreign=state.foreign | ({""} if event.tainted else frozenset()),
     )
 
 
@@ -244,6 +245,7 @@ def _hand_back(state: State, event: HandoffEnd) -> State:
         else spending._replace(usage=spending.usage.plus(event.usage)),
         plans=Plans(reduce(_with_plan, changed, plans.all), changed[-1].plan_id) if changed else plans,
         tainted=state.tainted or event.tainted,
+        foreign=state.foreign | ({""} if event.tainted else frozenset()),
         unattended=state.unattended or event.unattended,
     )
 

@@ -172,6 +172,8 @@ class State(NamedTuple):
     research: Research = Research()
     todo: tuple[TodoItem, ...] = ()
     tainted: bool = False
+    foreign: frozenset[str] = frozenset()
+    """The tools that brought text from outside; an empty name: a run around this one, or an earlier one."""
     unattended: bool = False
     failure: Failure | None = None
     finished: RunFinished | None = None

@@ -97,6 +97,7 @@ def add_response(state: State, event: ToolResponse) -> State:
         ),
         health=health,
         tainted=state.tainted or event.untrusted,
+        foreign=state.foreign | ({event.tool} if event.untrusted else frozenset()),
         unattended=state.unattended or event.outcome == "unattended",
     )
 

@@ -127,7 +127,9 @@ class RunPorts:
         spec = self._replies.tools[call.tool]
         looks = spec.effect == "edit" and self._services.registry.has_preview(call.tool)
         patch = self._patches.get(call.id, _UNKNOWN if looks else None)
-        policy = replace(self._policy, tainted=tainted, pointed_at=call.id in self._at_place, patch=patch)
+        foreign = self._live.record.state.foreign
+        placed = call.id in self._at_place
+        policy = replace(self._policy, tainted=tainted, foreign=foreign, pointed_at=placed, patch=patch)
         found = verdict(call, spec, policy)
         # An edit is judged by what it makes of the file: its preview is built first, and the guard asked again.
         return replace(found, answer="ask") if patch is _UNKNOWN and found.answer == "allow" else found
@@ -178,7 +180,7 @@ class RunPorts:
         )
 
     def _is_masked(self, call: ToolCall, tainted: bool) -> bool:
-        if self._policy.approval_mode != "sandbox" or call.tool not in self._replies.tools:
+        if self._policy.approval_mode not in ("sandbox", "all") or call.tool not in self._replies.tools:
             return False
         return self._verdict(call, tainted).masked
 

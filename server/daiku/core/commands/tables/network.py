@@ -48,3 +48,22 @@ LOCAL: dict[str, tuple[tuple[str, ...], ...]] = {
     "go": (("mod", "graph"), ("mod", "why"), ("mod", "verify"), ("mod", "edit")),
 }
 """Sub-commands that need no network, of programs that usually do."""
+DOWNLOADS: dict[str, frozenset[str]] = {
+    "pip": frozenset({"install", "download", "wheel", "index"}),
+    "pip3": frozenset({"install", "download", "wheel", "index"}),
+    "npm": frozenset({"install", "i", "ci", "add", "update", "audit", "outdated", "view", "info"}),
+    "pnpm": frozenset({"install", "i", "add", "update", "outdated", "audit"}),
+    "yarn": frozenset({"install", "add", "up", "upgrade"}),
+    "bun": frozenset({"install", "add", "update"}),
+    "uv": frozenset({"sync", "lock", "add"}),
+    "poetry": frozenset({"install", "add", "update", "lock"}),
+    "pdm": frozenset({"install", "add", "update", "lock", "sync"}),
+    "pipenv": frozenset({"install", "sync", "update", "lock"}),
+    "cargo": frozenset({"fetch", "add", "update"}),
+    "go": frozenset({"mod"}),
+    "gem": frozenset({"install", "update", "fetch"}),
+    "bundle": frozenset({"install", "update", "add"}),
+    "composer": frozenset({"install", "require", "update"}),
+    "git": frozenset({"fetch", "pull"}),
+}
+"""Sub-commands that download from where the user's settings say and upload nothing of the project."""
