@@ -63,7 +63,7 @@ def test_piped_text_approves_nothing_whatever_was_granted(
     )
     assert done.code == 4
     assert [p.name for p in workspace.iterdir()] == ["play.jsonl"]
-    assert "Run in a terminal" in done.err
+    assert "Run Daiku in a terminal" in done.err
     assert "--approve edits" not in done.err
 
 
