@@ -38,7 +38,7 @@ from daiku.work.items import ItemStore
 from daiku.work.kept.asking import Keeping, keep_before_steps
 from daiku.work.record import Claim, ItemRecord
 from daiku.work.source import Source
-from daiku.work.workers.alive import own_worker
+from daiku.work.workers.alive import own_worker, release_worker
 from daiku.work.workers.worker import Worker, WorkerParts
 from daiku.workspace.disk import DiskWorkspace
 from daiku.workspace.repository import may_be_repository
@@ -164,7 +164,7 @@ async def work_items(
     finally:
         for each in sources.values():
             await each.aclose()
-        lock.release()
+        release_worker(work.home, name, lock)
         stores.close()
 
 

@@ -40,6 +40,8 @@ from daiku.work.workers.breaker import ModelBreaker
 logger = logging.getLogger(__name__)
 Start = Callable[[Claim, Path], Awaitable[RunResult | None]]
 """Starts the process of an attempt in a work tree and waits for its end; None where it ended without a result."""
+MOST_BRANCHES = 100
+"""Names that are tried for the branch of one item."""
 PAUSE_SECONDS = 0.25
 """Between two looks at the file that pauses everything."""
 APPLY_SECONDS = 0.5
@@ -193,6 +195,9 @@ async def _checked_out(
         claimed = await _with_default(worked, claimed, remote)
     start = await head_of(mirrored, claimed.head or claimed.base or claimed.default)
     pushed, anew = record.facts.pushed, False
+    if fresh and not claimed.head and not pushed:
+        branch = await _free_branch(mirrored, branch)
+        worked.items.change(worked.claim, branch=branch)
     if fresh:
         pushed = await _as_others_left_it(mirrored, branch, record, start if claimed.head else "")
         anew = bool(record.facts.pushed) and not pushed
@@ -209,6 +214,15 @@ async def _checked_out(
     tell_loss(worked.items, record, tree, newest or record.facts.base_commit)
     worked.items.note(worked.claim, whole=False)
     return Ready(claimed, Place(name, tree, remote, identity, claimed.default))
+
+
+async def _free_branch(mirrored: Path, branch: str) -> str:
+    """Return a name that no branch of the server has: `branch`, or with a number behind it. What has it now is not ours."""
+    names = (branch, *(f"{branch}-{number}" for number in range(2, MOST_BRANCHES)))
+    for name in names:
+        if not await head_of(mirrored, name):
+            return name
+    return branch
 
 
 async def _as_others_left_it(mirrored: Path, branch: str, record: ItemRecord, head: str) -> str:

@@ -13,7 +13,6 @@ from daiku.core.work.comments import (
     progress_comment,
     question_comment,
 )
-from daiku.core.work.marks import PROGRESS
 from daiku.core.work.request import RequestFacts, request_body, request_title
 from daiku.domain.messages import Usage
 from daiku.domain.work.handovers import CommandOutcome
@@ -41,7 +40,7 @@ def test_progress_is_a_checklist_of_the_plan_with_what_came_later_apart() -> Non
         label="coding agent processing",
     )
     assert progress_comment(told, "en") == (
-        f"{PROGRESS}\n## 📋 Daiku is working on this\n\n**Goal:** Right totals\n\n"
+        "## 📋 Daiku is working on this\n\n**Goal:** Right totals\n\n"
         "### Original Plan (Completed)\n\n- [x] Look\n- [x] Ask `@bob`\n\n"
         "### Additional Work (From Verification)\n\n- [ ] Mend what verification found ← now\n- [ ] Test\n\n"
         "*Progress: 2/4 (50%)*\n\n**Status:** working\n\n**Used:** 12,345 tokens, $0.50\n\n"

@@ -87,7 +87,7 @@ async def requested(yard: GitLabYard) -> tuple[Project, str]:
         ("success", "passed"),
         ("running", "pending"),
         ("created", "pending"),
-        ("canceled", "failed"),
+        ("canceled", "pending"),
         ("new", "pending"),
     ],
 )

@@ -118,3 +118,29 @@ async def test_what_a_command_changed_is_looked_at_and_listed(
         assert "FIXME: later" in told
         assert "NotImplementedError" not in told
         assert "not finished" in shop.ours()[-1]
+
+
+async def test_a_branch_that_is_there_is_left_alone_and_another_name_is_taken(
+    gitlab_forge: GitLabYard, tmp_path: Path
+) -> None:
+    """B23.4: it is looked up before the model is asked."""
+    async with shop_of(gitlab_forge, tmp_path) as shop:
+        shop.project.git("branch", BRANCH, "main")
+        theirs = shop.project.commit_of(BRANCH)
+        shop.script(written("add.py", WHOLE), {"text": "Done."})
+        assert await shop.once() == ["done"]
+        assert shop.item.branch == f"{BRANCH}-2"
+        assert shop.project.commit_of(BRANCH) == theirs
+        assert shop.project.git("show", f"{BRANCH}-2:add.py") == WHOLE.strip()
+        assert shop.request.row["source_branch"] == f"{BRANCH}-2"
+
+
+async def test_an_item_that_reached_a_limit_without_a_change_is_not_done(
+    gitlab_forge: GitLabYard, tmp_path: Path
+) -> None:
+    """B23.4: there is nothing to review."""
+    async with shop_of(gitlab_forge, tmp_path, max_rounds=1) as shop:
+        shop.script(ran("ls"), ran("ls"), {"text": "I looked."}, {"text": "I looked."})
+        assert await shop.once() == ["failed"]
+        assert "a limit was reached" in shop.ours()[-1]
+        assert "No file was changed" in shop.ours()[-1]

@@ -8,7 +8,6 @@ from typing import Literal
 
 from daiku.core.text.truncate import truncate_middle
 from daiku.core.work.harmless import code, harmless, harmless_line
-from daiku.core.work.marks import PROGRESS
 from daiku.dataclass import dataclass
 from daiku.domain.messages import Usage
 from daiku.domain.work.plans import Plan, Step
@@ -76,7 +75,7 @@ def progress_comment(progress: Progress, language: str) -> str:
     (S2P.10, S2P.13)."""
     title = text("comment.title" if progress.standing in _WORKING else "comment.title_over")
     said = joined("paragraphs", [title, *_plan(progress), *_foot(progress)])
-    return bounded(f"{PROGRESS}\n{render(said, language)}")
+    return bounded(render(said, language))
 
 
 def question_comment(question: str, choices: Sequence[str], language: str) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from daiku.core.work.marks import mark_of
 from daiku.domain.items.forge import FailedCheck, ForgeRefusal, ItemNews, Said
 from daiku.domain.items.intents import REQUEST
@@ -9,13 +11,15 @@ from daiku.domain.items.item import ItemKey
 from daiku.settings.config import WorkLabels
 from daiku.texts.text import NO_TEXT, Text, text
 from daiku.work.answers import moment
-from daiku.work.github.calls import PAGE, Calls, word
+from daiku.work.github.calls import MAX_PAGES, PAGE, Calls, word
 from daiku.work.github.reading import Account, said_since
-from daiku.work.github.shapes import CheckRuns, Issue, Pull, Statuses
+from daiku.work.github.shapes import CheckRun, CheckRuns, Issue, Pull, Status, Statuses
 from daiku.work.github.trust import Believed
 from daiku.work.labels import our_labels
 
-_RED = frozenset({"failure", "timed_out", "startup_failure", "cancelled", "action_required"})
+_RED = frozenset({"failure", "timed_out", "startup_failure"})
+_OPEN = frozenset({"cancelled", "action_required", "stale"})
+"""Conclusions that say nothing of the commit: superseded by a newer run, or waiting for a person."""
 _RED_STATUS = frozenset({"failure", "error"})
 _MAX_OUTPUT = 20_000
 
@@ -48,13 +52,20 @@ async def _pull_of(calls: Calls, key: ItemKey, head: str, account: Account) -> P
         return await calls.get(Pull, f"{calls.root}/pulls/{key.name}")
     if not head:
         return None
-    path = f"{calls.root}/pulls?state=all&sort=created&direction=desc&per_page={PAGE}"
-    newest = await calls.changed(Pull, path, "")
-    if newest is None or isinstance(newest, ForgeRefusal):
-        return newest
-    ours = (each for each in newest.rows if each.user is not None and each.user.is_called(account.us))
-    mark = mark_of(str(key), REQUEST)
-    return next((each for each in ours if each.head.sha == head or mark in (each.body or "")), None)
+    path, mark = (
+        f"{calls.root}/pulls?state=all&sort=created&direction=desc&per_page={PAGE}",
+        mark_of(str(key), REQUEST),
+    )
+    for _ in range(MAX_PAGES):
+        page = await calls.changed(Pull, path, "")
+        if page is None or isinstance(page, ForgeRefusal):
+            return page
+        ours = (each for each in page.rows if each.user is not None and each.user.is_called(account.us))
+        found = next((each for each in ours if each.head.sha == head or mark in (each.body or "")), None)
+        if found is not None or not page.more:
+            return found
+        path = page.more
+    return None
 
 
 async def _said(
@@ -88,27 +99,40 @@ def _why_unwanted(issue: Issue, labels: WorkLabels, account: Account) -> Text:
 
 async def _with_checks(calls: Calls, head: str, news: ItemNews) -> ItemNews | ForgeRefusal:
     commit = f"{calls.root}/commits/{word(head)}"
-    statuses = await calls.get(Statuses, f"{commit}/status?per_page=100")
-    if isinstance(statuses, ForgeRefusal):
-        return statuses
-    runs = await calls.get(CheckRuns, f"{commit}/check-runs?per_page=100")
-    if isinstance(runs, ForgeRefusal):
-        return runs
+    statuses: list[Status] = []
+    runs: list[CheckRun] = []
+    for number in range(1, MAX_PAGES + 1):
+        some = await calls.get(Statuses, f"{commit}/status?per_page={PAGE}&page={number}")
+        if isinstance(some, ForgeRefusal):
+            return some
+        statuses += some.statuses
+        if len(some.statuses) < PAGE:
+            break
+    for number in range(1, MAX_PAGES + 1):
+        more = await calls.get(CheckRuns, f"{commit}/check-runs?per_page={PAGE}&page={number}")
+        if isinstance(more, ForgeRefusal):
+            return more
+        runs += more.check_runs
+        if len(more.check_runs) < PAGE:
+            break
+    return _judge_checks(statuses, runs, news)
+
+
+def _judge_checks(statuses: Sequence[Status], runs: Sequence[CheckRun], news: ItemNews) -> ItemNews:
     failed = [
         FailedCheck(name=each.context, text=each.description or "", url=each.target_url or "")
-        for each in statuses.statuses
+        for each in statuses
         if each.state in _RED_STATUS
     ]
-    for run in runs.check_runs:
+    for run in runs:
         if run.conclusion in _RED:
             said = (run.output.title, run.output.summary, run.output.text) if run.output else ()
             words = "\n\n".join(part for part in said if part)
             failed.append(FailedCheck(name=run.name, text=words[:_MAX_OUTPUT], url=run.html_url or ""))
-    waiting = any(run.status != "completed" for run in runs.check_runs)
-    waiting = waiting or any(each.state == "pending" for each in statuses.statuses)
-    if waiting:
+    is_waiting = any(run.status != "completed" for run in runs)
+    is_waiting = is_waiting or any(each.state == "pending" for each in statuses)
+    if is_waiting or (not failed and any(run.conclusion in _OPEN for run in runs)):
         return news.model_copy(update={"checks": "pending"})
     if failed:
         return news.model_copy(update={"checks": "failed", "failed": tuple(failed)})
-    some = runs.check_runs or statuses.statuses
-    return news.model_copy(update={"checks": "passed" if some else "none"})
+    return news.model_copy(update={"checks": "passed" if runs or statuses else "none"})

@@ -29,7 +29,7 @@ _STATUS: dict[str, Checks] = {
     "success": "passed",
     "manual": "passed",  # everything that runs by itself is done
     "failed": "failed",
-    "canceled": "failed",
+    "canceled": "pending",  # superseded, or stopped by a person: it says nothing of the commit
     "skipped": "none",
 }
 

@@ -79,3 +79,13 @@ def own_worker(home: Path) -> tuple[str, SessionLock]:
         lock = SessionLock(worker_lock(home, name := f"worker-{secrets.token_hex(6)}"))
         if lock.acquire():
             return name, lock
+
+
+def release_worker(home: Path, name: str, lock: SessionLock) -> None:
+    """Release a worker's lock and remove its file."""
+    path = worker_lock(home, name)
+    with suppress(OSError):  # Windows keeps a file that is open
+        path.unlink(missing_ok=True)
+    lock.release()
+    with suppress(OSError):
+        path.unlink(missing_ok=True)

@@ -139,6 +139,7 @@ class Worker:
         """Tell the other workers all the while that this one is alive."""
         workers = WorkerStore(self.parts.items.database)
         workers.forget_old()
+        workers.leave_ended(self.parts.home)
         workers.beat(self.parts.name)
         beating = asyncio.create_task(self._beat(workers, time.time()))
         try:

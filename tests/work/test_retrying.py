@@ -1,0 +1,257 @@
+"""Backoff, the circuit breaker of the model, and intents that outlive their item's work."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from daiku.domain.errors import Failure, FailureKind
+from daiku.domain.items.forge import PASSING, ForgeRefusal, FoundItem, RefusalKind
+from daiku.domain.items.intents import ForgeIntent, Outcome, PostComment, SetState
+from daiku.domain.items.item import ItemKey
+from daiku.domain.runs import RunResult
+from daiku.settings.config import Config
+from daiku.store.sqlite import connect
+from daiku.texts.text import Text
+from daiku.work.answers import REFUSALS, is_forges_word
+from daiku.work.applying import Outside, apply_open
+from daiku.work.hearing import Hearing
+from daiku.work.intents import IntentStore
+from daiku.work.items import ItemStore
+from daiku.work.record import Claim, ItemFacts, ItemRecord
+from daiku.work.retrying import (
+    LONGEST_SECONDS,
+    MOST_TRIES,
+    backoff_seconds,
+    give_back_refused,
+    is_given_up,
+    is_outage,
+    seconds_to_next,
+    time_after,
+)
+from daiku.work.source import Check, unchecked
+from daiku.work.workers.breaker import FIRST_SECONDS, ModelBreaker
+from daiku.work.workers.delivering import deliver_open
+from tests.cases import for_each
+from tests.work.test_refused_intents import Heard
+
+AWAY = ForgeRefusal(kind="unreachable", message=Text("away"))
+
+
+def key(number: int) -> ItemKey:
+    return ItemKey(source="files", kind="file", name=f"item {number}")
+
+
+def store_of(count: int) -> ItemStore:
+    items = ItemStore(connect(None, ""))
+    for number in range(count):
+        items.add(FoundItem(key=key(number), title="t", labelled_at="1"))
+    return items
+
+
+def claimed(items: ItemStore, number: int = 0) -> Claim:
+    claim = items.claim(str(key(number)), "worker-1")
+    assert claim is not None
+    return claim
+
+
+def record_of(items: ItemStore, number: int = 0) -> ItemRecord:
+    found = items.record(str(key(number)))
+    assert found is not None
+    return found
+
+
+def queued(items: ItemStore) -> list[str]:
+    return [each.key.name for each in items.first_queued(1)]
+
+
+def test_a_sick_item_lets_the_others_of_its_repository_go_first() -> None:
+    """B23.4: it was begun before, and waits longer each time; of the rest the next one is read."""
+    items = store_of(3)
+    waits: list[float] = []
+    for _ in range(4):
+        claim = items.claim(str(key(0)), "worker-1", only=("queued",))
+        assert claim is not None
+        items.change(claim, run="begun")
+        give_back_refused(items, claim, AWAY)
+        assert queued(items) == ["item 1"]
+        seconds = seconds_to_next([record_of(items)])
+        assert seconds is not None
+        waits.append(seconds)
+    assert [round(each) for each in waits] == [1, 4, 16, 64]
+
+
+def test_a_pause_that_has_passed_ends() -> None:
+    items = store_of(1)
+    claim = claimed(items)
+    give_back_refused(items, claim, AWAY)
+    assert queued(items) == []
+    items.database.write("UPDATE work_items SET next_at = ?", (time_after(-1),))
+    assert queued(items) == ["item 0"]
+    assert items.claim(str(key(0)), "worker-1") is not None
+    assert record_of(items).next_at == ""
+
+
+def test_a_pause_that_the_forge_asks_for_is_kept_and_counts_as_no_try() -> None:
+    """B23.4"""
+    items = store_of(1)
+    limited = ForgeRefusal(kind="limited", message=Text("slow"), retry_after=90)
+    give_back_refused(items, claimed(items), limited)
+    assert record_of(items).facts.tries == 0
+    seconds = seconds_to_next([record_of(items)])
+    assert seconds is not None
+    assert 80 < seconds <= 90
+
+
+@for_each("tries", [0, 1, 5, 50, 10_000])
+def test_a_pause_grows_to_an_hour_and_no_further(tries: int) -> None:
+    assert 1 <= backoff_seconds(tries) <= LONGEST_SECONDS
+    assert backoff_seconds(tries) <= backoff_seconds(tries + 1)
+    assert backoff_seconds(tries, 9_999.0) == 9_999.0
+
+
+def test_finished_work_is_never_given_up() -> None:
+    """B23.4: only telling it failed so far."""
+    ended = RunResult(run_id="r", session_id="s", status="completed")
+    assert is_given_up(ItemFacts(tries=MOST_TRIES))
+    assert not is_given_up(ItemFacts(tries=MOST_TRIES - 1))
+    assert not is_given_up(ItemFacts(tries=10 * MOST_TRIES, ended=ended))
+
+
+def test_times_compare_as_texts() -> None:
+    assert time_after(-1) < datetime.now(UTC).isoformat(timespec="milliseconds") < time_after(1)
+
+
+@for_each(
+    ("kind", "away"),
+    [
+        ("auth", True),
+        ("rate_limit", True),
+        ("overloaded", True),
+        ("timeout", True),
+        ("connection", True),
+        ("stream_cut", True),
+        ("bad_request", False),
+        ("internal", False),
+        ("limit", False),
+        ("context_overflow", False),
+    ],
+)
+def test_only_failures_of_the_provider_are_an_outage(kind: FailureKind, away: bool) -> None:
+    error = Failure(kind=kind, message=Text("x"))
+    assert is_outage(RunResult(run_id="r", session_id="s", status="failed", error=error)) == away
+    assert not is_outage(RunResult(run_id="r", session_id="s", status="limit", error=error))
+
+
+class TestBreaker:
+    """B23.4: the circuit breaker of the model's provider."""
+
+    def test_while_it_is_open_nothing_begins_and_then_one_item_does(self) -> None:
+        """B23.4"""
+        now = [0.0]
+        breaker = ModelBreaker(lambda: now[0])
+        assert breaker.limit_room(4, 0) == 4
+        breaker.trip("a")
+        assert breaker.limit_room(4, 0) == 0
+        now[0] += FIRST_SECONDS
+        assert breaker.limit_room(4, 0) == 1
+        assert breaker.limit_room(4, 1) == 0
+        breaker.trip("b")
+        now[0] += FIRST_SECONDS
+        assert breaker.limit_room(4, 0) == 0, "the second pause is longer"
+        now[0] += FIRST_SECONDS
+        breaker.close("b")
+        assert breaker.limit_room(4, 2) == 4
+
+    def test_an_item_is_suspected_once_the_provider_has_worked_for_others(self) -> None:
+        """B23.4"""
+        breaker = ModelBreaker(lambda: 0.0)
+        assert not breaker.trip("sick")
+        assert not breaker.trip("sick"), "nothing worked meanwhile: it is the provider"
+        breaker.close("well")
+        assert breaker.trip("sick")
+        assert not breaker.trip("other")
+
+
+@for_each(
+    ("body", "word"),
+    [(b"", True), (b' {"message": "no"} ', True), (b"<html>", False), (b'{"mess', False), (b"[1]", False)],
+)
+def test_only_an_object_is_the_forges_word(body: bytes, word: bool) -> None:
+    """B23.4"""
+    assert is_forges_word(body) == word
+
+
+def test_one_refused_login_is_transient_and_a_refusal_of_this_thing_is_not() -> None:
+    """B23.4"""
+    passing: set[RefusalKind] = {"limited", "unreachable", "unauthorized", "unreadable"}
+    assert passing == PASSING
+    assert REFUSALS[401] in PASSING
+    assert not {REFUSALS[status] for status in (403, 404, 410)} & PASSING
+
+
+class Moody(Heard):
+    """A forge that refuses the operations of `refusals`."""
+
+    def __init__(self, **refusals: ForgeRefusal) -> None:
+        super().__init__()
+        self.refusals = refusals
+
+    async def apply(  # pyright: ignore[reportIncompatibleMethodOverride]  # it may refuse, as every source may
+        self, key: ItemKey, operation: str, intent: ForgeIntent, again: bool, check: Check = unchecked
+    ) -> Outcome | ForgeRefusal:
+        if operation in self.refusals:
+            return self.refusals[operation]
+        return await super().apply(key, operation, intent, again, check)
+
+
+async def test_a_transient_refusal_is_told_beside_a_permanent_one() -> None:
+    """B23.4: whatever was refused for good, the item is not done while something is open."""
+    items = store_of(1)
+    claim, intents = claimed(items), IntentStore(items.database, items)
+    forge = Moody(progress=ForgeRefusal(kind="forbidden", message=Text("no")), state=AWAY)
+    for operation in ("progress", "state", "final"):
+        intents.want(claim, operation, PostComment(text=operation))
+    applied = await apply_open(Outside(items, intents, forge, claim))
+    assert applied.waits == AWAY
+    assert set(applied.refused) == {"progress"}
+    assert [each.operation for each in intents.open(claim.item)] == ["state", "final"]
+
+
+@pytest.mark.parametrize("state", ["done", "failed", "stopped", "waiting"])
+async def test_what_an_item_left_open_is_delivered_after_its_work(state: str) -> None:
+    """B23.4: with a pause that grows, and once."""
+    items = store_of(1)
+    claim, intents = claimed(items), IntentStore(items.database, items)
+    intents.want(claim, "state", SetState(state="done"))
+    items.change(claim, state=state)  # pyright: ignore[reportArgumentType]  # a state
+    away, back = Moody(state=AWAY), Moody()
+    for source in (away, away, back):
+        hearing = Hearing(Config(), items, intents, {"files": source}, "worker-2", "en", lambda _: None)
+        await deliver_open(hearing)
+        if source is away:
+            assert record_of(items).next_at
+            items.database.write("UPDATE work_items SET next_at = ''")
+    assert back.done == [SetState(state="done")]
+    assert intents.open(claim.item) == ()
+    assert (record_of(items).shown.state, record_of(items).next_at) == (state, "")
+    assert intents.items_left_open(9) == ()
+
+
+async def test_a_refused_look_up_does_not_forget_that_it_was_sent() -> None:
+    """B23.4: wanted again it is looked for first, and not posted blindly."""
+    items = store_of(1)
+    claim, intents = claimed(items), IntentStore(items.database, items)
+    comment = PostComment(text="final")
+    intents.want(claim, "final", comment)
+    intents.begin(claim, "final")
+    intents.refuse(claim, "final", "unreadable")
+    intents.want(claim, "final", comment)
+    found = intents.find(claim.item, "final")
+    assert found is not None
+    assert (found.status, found.sent) == ("sent", True)
+    intents.end(claim, found, Outcome(reference="1"))
+    again = intents.find(claim.item, "final")
+    assert again is not None
+    assert (again.status, again.sent) == ("done", False)
