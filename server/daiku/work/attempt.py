@@ -12,7 +12,7 @@ from daiku.core.proof.evidence import Evidence
 from daiku.core.proof.tree_changes import TreeChanges, replace_recorded
 from daiku.core.state.state import WORKER
 from daiku.core.work.comments import Progress, Standing, approval_comment, progress_comment, question_comment
-from daiku.core.work.verification import failing_tests, go_on, unfinished
+from daiku.core.work.verification import failing_tests, go_on, mark_failing, unfinished
 from daiku.dataclass import dataclass, field, replace
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError, Failure, UsageError
@@ -143,11 +143,12 @@ class Attempt:
             assert record is not None, "a claimed item is on record"
             done = await self._evidence(record, result.session_id)
             left, rounds = unfinished(done, self.plan), record.facts.verified
-            tests = failing_tests(done) if not rounds else ()
+            failing = failing_tests(done)
+            tests = failing if not rounds else ()
             if not done.files or not (left or tests):
-                break
+                return mark_failing(result, failing)
             if rounds >= self.config.work.verifications:
-                return _not_whole(result, left) if left else result
+                return _not_whole(result, left) if left else mark_failing(result, failing)
             self.items.note(self.claim, verified=rounds + 1)
             asked = replace(self._request(record), session=result.session_id, text=go_on(left, tests))
             result = await self.runs.run(asked, self._listen)

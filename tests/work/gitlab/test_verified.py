@@ -144,3 +144,23 @@ async def test_an_item_that_reached_a_limit_without_a_change_is_not_done(
         assert await shop.once() == ["failed"]
         assert "a limit was reached" in shop.ours()[-1]
         assert "No file was changed" in shop.ours()[-1]
+
+
+async def test_work_whose_last_check_failed_is_not_told_as_done(
+    gitlab_forge: GitLabYard, tmp_path: Path
+) -> None:
+    """B23.1: the request stays a draft with the reasons, and the item needs a person."""
+    async with shop_of(gitlab_forge, tmp_path) as shop:
+        shop.script(
+            written("add.py", WHOLE),
+            ran("python3 -m unittest no_such_test"),
+            *({"text": f"All tests pass, {n}."} for n in range(6)),
+        )
+        assert await shop.once() == ["failed"]
+        assert "The work is done" not in shop.ours()[-1]
+        assert "nothing shows that it is done" in shop.ours()[-1]
+        told = shop.request.row["description"]
+        assert "### Not verified" in told
+        assert "no_such_test" in told.partition("### Not verified")[2]
+        assert shop.request.row["title"].startswith("Draft:")
+        assert "coding agent failed" in shop.issue.row["labels"]

@@ -9,7 +9,9 @@ from daiku.core.proof.evidence import Evidence
 from daiku.core.proof.failures import CommandRun, open_failures
 from daiku.core.proof.placeholders import new_leftovers
 from daiku.core.text.truncate import fence_as_data
+from daiku.domain.runs import RunResult, UnverifiedReason
 from daiku.domain.work.plans import Plan
+from daiku.texts.text import text
 
 MOST = 20
 """Unfinished places that are told at once."""
@@ -29,6 +31,19 @@ def failing_tests(done: Evidence) -> tuple[str, ...]:
         for each in done.commands
     )
     return tuple(each.command for each in open_failures(ran) if is_test_command(each.command))[:MOST]
+
+
+def mark_failing(result: RunResult, tests: Sequence[str]) -> RunResult:
+    """Return the result of completed work as unverified if tests failed when any run of the item ran them last."""
+    if result.status != "completed" or not tests:
+        return result
+    reasons = tuple(
+        UnverifiedReason(
+            kind="last_check_failed", subject=each, message=text("work.test_failed", command=each)
+        )
+        for each in tests
+    )
+    return result.model_copy(update={"status": "completed_unverified", "reasons": reasons})
 
 
 def go_on(left: Sequence[str], tests: Sequence[str]) -> str:
