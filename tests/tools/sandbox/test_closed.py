@@ -12,7 +12,7 @@ from daiku.domain.config import SandboxSettings
 from daiku.tools.sandbox import bubblewrap, closed
 from daiku.tools.sandbox.closed import find_closed
 from daiku.tools.shell import RunArgs
-from daiku.tools.shell.preparing import Prepared, prepare, wrap_in_sandbox
+from daiku.tools.shell.preparing import Prepared, prepare, wrap_in_sandbox, wrap_in_trial
 from tests.tools.shell.test_shell import Bench
 
 CANARY = "SECRET-CANARY"
@@ -104,6 +104,15 @@ def closed_of(bench: Bench, command: str) -> tuple[Path, ...]:
 def test_every_kind_of_command_has_the_covers(bench: Bench, command: str) -> None:
     """A23.6: what only reads, what writes, and what changes protected files."""
     assert bench.root / "keep/own.txt" in closed_of(bench, command)
+
+
+@needs_bubblewrap
+def test_a_trial_of_a_command_has_the_covers(bench: Bench) -> None:
+    """A23.6: also where writes are discarded."""
+    prepared = prepare(RunArgs(command="make"), bench.context)
+    assert isinstance(prepared, Prepared)
+    argv, _ = wrap_in_trial(prepared, ())
+    assert str(bench.root / "keep/own.txt") in argv
 
 
 def test_too_many_closed_files_stop_the_command_and_a_large_folder_is_hidden_as_a_whole(

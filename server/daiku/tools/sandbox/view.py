@@ -26,7 +26,8 @@ class Bounds:
     nothing is seen but `roots`, `readable` and the system's programs. `readable` are folders outside the
     roots (a repository's), `kept` places that stay as they are, `masked` files that are not shown.
     `sockets` lie in the roots; those that another process answers at are covered. `attributes`: the `info` folder of the repository, where files of secrets become binary for git. `session`: whose
-    commands reach one another on 127.0.0.1. `closed`: what .daikuignore closes, which no command reads."""
+    commands reach one another on 127.0.0.1. `closed`: what .daikuignore closes, which no command reads. `linked`: hard links to
+    files outside, which no command writes."""
 
     roots: tuple[Path, ...]
     writable: tuple[Path, ...] = ()
@@ -39,6 +40,7 @@ class Bounds:
     attributes: Path | None = None
     session: str = ""
     closed: tuple[Path, ...] = ()
+    linked: tuple[Path, ...] = ()
 
 
 # Of the kernel's own files, what root could change although its rights end at the sandbox.
@@ -219,7 +221,7 @@ def _keep(bounds: Bounds) -> Iterator[str]:
     for folder in dict.fromkeys(place.parent for place in bounds.kept if place.parent.parent in roots):
         if folder not in bounds.kept:
             yield from ("--bind", str(folder), str(folder))
-    for place in bounds.kept:
+    for place in (*bounds.kept, *bounds.linked):
         yield from ("--ro-bind", str(place), str(place))
 
 

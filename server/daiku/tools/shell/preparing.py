@@ -11,6 +11,7 @@ from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
 from daiku.core.commands.bash import SimpleCommand, read_script
+from daiku.core.commands.dangers import INSTALLS, dangers
 from daiku.core.commands.judge import (
     CommandRules,
     Judgement,
@@ -28,6 +29,7 @@ from daiku.domain.tools import ToolResult
 from daiku.tools.sandbox import Bounds, sandbox_argv, sandbox_state
 from daiku.tools.sandbox.aside import Before, before
 from daiku.tools.sandbox.closed import find_closed
+from daiku.tools.sandbox.links import find_linked
 from daiku.tools.shell.environment import child_environment, own_environment
 from daiku.tools.shell.gitsettings import (
     FOR_COMMANDS,
@@ -217,6 +219,7 @@ def wrap_in_trial(prepared: Prepared, layers: tuple[Layer, ...]) -> tuple[list[s
         kept=seen.kept,
         sockets=seen.sockets,
         masked=tuple(dict.fromkeys(seen.secrets)),
+        closed=find_closed(tuple(root.resolve() for root in bounds.roots), seen.protected),
         network=False,
         writable=(),
         readable=(*bounds.readable, *bounds.writable),
@@ -246,8 +249,16 @@ def wrap_in_sandbox(prepared: Prepared) -> tuple[list[str], Before | None]:
         protected = earlier.protected
     else:
         protected = before(bounds.roots).protected
-    bounds = replace(bounds, closed=find_closed(tuple(root.resolve() for root in bounds.roots), protected))
+    roots = tuple(root.resolve() for root in bounds.roots)
+    if not bounds.read_only:
+        bounds = replace(bounds, linked=_linked(prepared.command, roots))
+    bounds = replace(bounds, closed=find_closed(roots, protected))
     return sandbox_argv(prepared.argv, bounds, prepared.folder), earlier
+
+
+def _linked(command: str, roots: tuple[Path, ...]) -> tuple[Path, ...]:
+    """Return the hard links to keep from writing; an installation replaces its packages, and may."""
+    return () if INSTALLS in dangers(read_script(command).commands) else find_linked(roots)
 
 
 def own_programs(prepared: Prepared) -> tuple[str, ...]:

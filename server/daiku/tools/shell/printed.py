@@ -115,7 +115,7 @@ def hint_for(output: str, prepared: Prepared) -> str:
     if not network and any(sign in low for sign in _NO_NETWORK):
         return "The sandbox has no network. If the command needs it, call again with network: true; the person is asked."
     if any(sign in low for sign in _NO_WRITE):
-        return "The sandbox lets commands write only in the workspace and /tmp, and not to protected files (.git/hooks, .vscode, …)."
+        return "The sandbox lets commands write only in the workspace and /tmp, not to protected files (.git/hooks, .vscode, …), and not to packages that share their files with a store outside the workspace."
     return ""
 
 
