@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from daiku.core.commands.bash import SimpleCommand
 from daiku.core.commands.network import named_program
@@ -136,7 +136,7 @@ _INSTALLERS: dict[str, frozenset[str]] = {
 _REMOTE_CODE = re.compile(r"^(?:git\+|https?://|ssh://|github:|npm:|jsr:)", re.IGNORECASE)
 
 
-def dangers(every: Iterable[SimpleCommand]) -> tuple[Text, ...]:
+def dangers(every: Collection[SimpleCommand]) -> tuple[Text, ...]:
     """Return which dangers the commands `every` have: they delete, run downloaded code, or install. Such a
     command is never remembered by "always"."""
     parts = [simple.words for simple in every if simple.words]
@@ -146,9 +146,14 @@ def dangers(every: Iterable[SimpleCommand]) -> tuple[Text, ...]:
     fetches = any(_fetches(words) for words in parts)
     if any(_runs_remote(words) for words in parts) or (fetches and any(_runs_code(words) for words in parts)):
         found[DOWNLOADED] = None
-    if any(_installs(words) for words in parts):
+    if is_installation(every):
         found[INSTALLS] = None
     return tuple(found)
+
+
+def is_installation(every: Iterable[SimpleCommand]) -> bool:
+    """Return True if one of the commands installs packages."""
+    return any(_installs(simple.words) for simple in every if simple.words)
 
 
 def _second(texts: tuple[str, ...]) -> str:

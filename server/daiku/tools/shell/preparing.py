@@ -11,7 +11,7 @@ from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
 from daiku.core.commands.bash import SimpleCommand, read_script
-from daiku.core.commands.dangers import INSTALLS, dangers
+from daiku.core.commands.dangers import is_installation
 from daiku.core.commands.judge import (
     CommandRules,
     Judgement,
@@ -258,7 +258,7 @@ def wrap_in_sandbox(prepared: Prepared) -> tuple[list[str], Before | None]:
 
 def _linked(command: str, roots: tuple[Path, ...]) -> tuple[Path, ...]:
     """Return the hard links to keep from writing; an installation replaces its packages, and may."""
-    return () if INSTALLS in dangers(read_script(command).commands) else find_linked(roots)
+    return () if is_installation(read_script(command).commands) else find_linked(roots)
 
 
 def own_programs(prepared: Prepared) -> tuple[str, ...]:
