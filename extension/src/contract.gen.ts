@@ -546,6 +546,7 @@ export interface Failure {
   message: string;
   hint: string;
   retryable: boolean;
+  cause?: string;
 }
 
 /** What a person sees of one changed file: lines added and removed. */

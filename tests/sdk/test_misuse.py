@@ -274,12 +274,9 @@ def test_a_session_of_another_agent_goes_on_with_the_one_that_is_asked() -> None
     runner.close()
 
 
-@for_each("decision", ["yes", None, 3, "raises"])
-def test_approvals_that_return_nonsense_are_a_no(decision: Any) -> None:
+def test_approvals_that_raise_are_a_no() -> None:
     async def decide(asked: ApprovalAsked) -> Any:
-        if decision == "raises":
-            raise RuntimeError(asked.tool)
-        return decision
+        raise RuntimeError(asked.tool)
 
     @tool(effect="network")
     def buy(item: str) -> str:
@@ -288,6 +285,21 @@ def test_approvals_that_return_nonsense_are_a_no(decision: Any) -> None:
     model = FakeLLM({"tool": "buy", "args": {"item": "tea"}}, "Not bought.")
     result = Agent("shopper", "You buy.", tools=[buy], model=model).run_sync("tea", approvals=decide)
     assert (result.status, result.text) == ("completed", "Not bought.")
+    assert "Bought" not in model.requests[-1].messages[-1].text
+
+
+@for_each("decision", ["yes", None, 3, True])
+def test_approvals_that_return_nonsense_are_refused_and_told(decision: Any) -> None:
+    async def decide(_: ApprovalAsked) -> Any:
+        return decision
+
+    @tool(effect="network")
+    def buy(item: str) -> str:
+        return f"Bought {item}."
+
+    model = FakeLLM({"tool": "buy", "args": {"item": "tea"}}, "Not bought.")
+    with pytest.raises(ValueError, match="`approvals` returns one of"):
+        Agent("shopper", "You buy.", tools=[buy], model=model).run_sync("tea", approvals=decide)
     assert "Bought" not in model.requests[-1].messages[-1].text
 
 

@@ -14,6 +14,7 @@ from daiku.domain.errors import Failure
 from daiku.domain.events import ApprovalAsked, ApprovalDecision
 from daiku.domain.messages import Usage
 from daiku.domain.runs import ClientApprovals, RunLimits, RunStatus, UnverifiedReason
+from daiku.domain.work.plans import PlanStanding
 from daiku.llm.families import Model
 from daiku.texts.text import Text
 
@@ -26,7 +27,8 @@ class Result:
     """How a run ended (PROTOCOL 6). A failed run is a Result too: `status` says so, `error` says why.
 
     `output` is the value of the agent's `output` type, None where it has none or the run did not complete; `usage`
-    counts tokens, its `cost` is in USD. `reasons` says why a run is `completed_unverified`. With `run_id` a paused run is gone on with, with `session_id` the
+    counts tokens, its `cost` is in USD. `unattended`: a call needed a decision, and nobody was there, so that it was
+    refused. `plan` is the plan that the run worked, `last_seq` the number of its last chunk. `reasons` says why a run is `completed_unverified`. With `run_id` a paused run is gone on with, with `session_id` the
     conversation.
     """
 
@@ -37,6 +39,9 @@ class Result:
     error: Failure | None
     run_id: str
     session_id: str
+    last_seq: int = 0
+    plan: PlanStanding | None = None
+    unattended: bool = False
     reasons: tuple[UnverifiedReason, ...] = ()
 
 

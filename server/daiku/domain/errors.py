@@ -53,6 +53,8 @@ class Failure(Localizable):
     message: Text
     hint: Text = Text("")
     retryable: bool = False
+    cause: str | None = None
+    """Type and message of the exception behind an internal failure."""
 
 
 class DaikuError(Exception):

@@ -59,9 +59,9 @@ async def run_to_end(live: LiveRun, *, again: bool) -> State:
         _end_cancelled(live)
     except DaikuError as error:
         end(live.log, "failed", error.failure)
-    except Exception:  # the run boundary: one of the three places that catch all
+    except Exception as error:  # the run boundary: one of the three places that catch all
         log.exception("run %s failed", live.run)
-        end(live.log, "failed", unexpected())
+        end(live.log, "failed", unexpected(error))
     return live.record.state
 
 
@@ -94,6 +94,10 @@ def cut_short(call: ToolCall, status: TerminalStatus) -> ToolResponse:
     )
 
 
+LONGEST_CAUSE = 500
+"""Characters of an exception that are kept with an internal failure."""
+
+
 def time_limit_failure(seconds: int) -> Failure:
     return Failure(
         kind="limit",
@@ -102,8 +106,10 @@ def time_limit_failure(seconds: int) -> Failure:
     )
 
 
-def unexpected() -> Failure:
-    return Failure(kind="internal", message=text("runs.unexpected"), hint=text("runs.see_log"))
+def unexpected(error: Exception) -> Failure:
+    """Build the failure for an exception that nobody expected."""
+    cause = f"{type(error).__name__}: {error}"[:LONGEST_CAUSE]
+    return Failure(kind="internal", message=text("runs.unexpected"), hint=text("runs.see_log"), cause=cause)
 
 
 class Between(NamedTuple):

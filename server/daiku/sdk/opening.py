@@ -7,6 +7,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -92,6 +93,7 @@ class Opening:
                 folder=Path.cwd(),
             ),
         )
+        app.servers.required = True
         for question in app.servers.questions():  # the program names its servers itself: that is its consent
             app.servers.answer(question, "allow_once")
         return app
@@ -236,6 +238,58 @@ def checked_context(context: object) -> tuple[ContextItem, ...]:
         return tuple(ContextItem.model_validate(each) for each in cast("Iterable[object]", context))
     except ValidationError as wrong:
         raise ValueError(f"Runner.run: `context`: {describe_error(wrong)}.") from None
+
+
+def check_names(app: App, agent: Agent, router: Router | None) -> None:
+    """Raise ValueError for a tool, a pattern or a router's agent that there is not, with the nearest name."""
+    servers = [report.name for report in app.servers.reports()]
+    for each in _reachable(agent):
+        own = [tool.name for tool in each.own_tools]
+        known = [*app.registry.names, *own, *(f"{name}/*" for name in servers)]
+        rooms = dict.fromkeys(f"{name.split('/', 1)[0]}/*" for name in known if "/" in name)
+        for pattern in (tool for tool in each.tools if isinstance(tool, str)):
+            found = any(fnmatchcase(name, pattern) for name in known)
+            if not found and not any(pattern.startswith(f"{name}/") for name in servers):
+                near = _near(pattern, (*known, *rooms))
+                raise ValueError(
+                    f"Agent {each.name!r}: `tools` names no tool that there is: {pattern!r}.{near}"
+                )
+    if (rules := getattr(router, "rules", None)) and isinstance(rules, list):
+        _check_routes(app, agent, cast("list[tuple[str, list[str]]]", rules), getattr(router, "given", {}))
+
+
+def _check_routes(
+    app: App, agent: Agent, rules: list[tuple[str, list[str]]], given: Mapping[str, Agent]
+) -> None:
+    """Raise ValueError for a router's agent that there is not, with the nearest name."""
+    from daiku.agents.table import AGENTS  # when used
+
+    agents = [*_reachable(agent), *given.values()]
+    names = {each.name for each in agents} | set(app.runs.services.agents.own) | set(AGENTS)
+    for pattern, named in rules:
+        if (lost := next((name for name in named if name not in names), None)) is not None:
+            raise ValueError(
+                f"Runner: `router` sends {pattern!r} to an agent that there is not: {lost!r}.{_near(lost, names)}"
+            )
+
+
+def _near(name: str, known: Iterable[str]) -> str:
+    from difflib import get_close_matches  # when used
+
+    near = get_close_matches(name, tuple(known), n=1, cutoff=0.5)
+    return f" Did you mean {near[0]!r}?" if near else ""
+
+
+def _reachable(agent: Agent) -> list[Agent]:
+    """The agent and those that it may hand work to, those of a program only."""
+    found: list[Agent] = []
+    left = [agent]
+    while left:
+        each = left.pop()
+        if each.part is None and not any(each is other for other in found):
+            found.append(each)
+            left += each.handoffs
+    return found
 
 
 def names_a_model(

@@ -31,7 +31,7 @@ from daiku.domain.runs import ClientApprovals, ContextItem, RunLimits, RunResult
 from daiku.llm.families import Model
 from daiku.runs import RunRequest
 from daiku.sdk.apps import Apps, at_once
-from daiku.sdk.opening import checked_context, opening, said
+from daiku.sdk.opening import check_names, checked_context, opening, said
 from daiku.sdk.stream import Listener, RunStream
 from daiku.texts.text import Text, text
 
@@ -160,8 +160,12 @@ class Runner:
         async def work(listen: Listener) -> Result:
             try:
                 app = self._apps.app(agent)
-                _check_session(app, session)
-                return self._result(await app.runs.run(request, self._heard(app, listen, seen=seen)), agent)
+                check_names(app, agent, self._apps.opening.router)
+                self._check_session(app, session)
+                answers: list[object] = []
+                ended = await app.runs.run(request, self._heard(app, listen, answers, seen=seen))
+                _check_decisions(answers)
+                return self._result(ended, agent)
             except DaikuError as wrong:  # it could not begin
                 return Result(Text(""), None, "failed", Usage(), wrong.failure, "", session or "")
             finally:
@@ -176,12 +180,14 @@ class Runner:
         cannot be gone on with, or its agent is missing."""
         known = agent or self._unfinished.get(run_id)
         app = self._apps.app(known)
+        wrong: list[object] = []
         try:
             ended = await app.runs.resume(
-                run_id, self._heard(app, _ignore), self._mode, attended=self._attended, agent=known
+                run_id, self._heard(app, _ignore, wrong), self._mode, attended=self._attended, agent=known
             )
-        except UsageError as wrong:
-            raise ValueError(f"Runner.resume: {said(wrong)}") from None
+        except UsageError as missing:
+            raise ValueError(f"Runner.resume: {said(missing)}") from None
+        _check_decisions(wrong)
         return self._result(ended, known)
 
     # -- while a run is under way ---------------------------------------------------------
@@ -246,16 +252,16 @@ class Runner:
     def _attended(self) -> bool:
         return self._approvals == "ask" or not isinstance(self._approvals, str)
 
-    def _heard(self, app: App, listen: Listener, *, seen: bool = True) -> Listener:
-        """`listen`, with the questions noted, and put to the program where it answers them itself. One that nobody
-        has `seen` is answered so."""
+    def _heard(self, app: App, listen: Listener, wrong: list[object], *, seen: bool = True) -> Listener:
+        """`listen`, with the questions noted, and put to the program where it answers them itself; what it returns in
+        place of a decision is added to `wrong`. One that nobody has `seen` is answered so."""
 
         def heard(chunk: Chunk) -> None:
             match chunk.event:
                 case ApprovalAsked(approval_id=key) as asked:
                     self._asked[key] = chunk.run
                     if not isinstance(self._approvals, str):
-                        self._begin(self._decide(app, chunk.run, asked, self._approvals))
+                        self._begin(self._decide(app, chunk.run, asked, self._approvals, wrong))
                 case InputAsked(input_id=key):
                     self._asked[key] = chunk.run
                     if not seen:
@@ -280,8 +286,10 @@ class Runner:
         for run in tuple(self._unfinished)[:-MOST_KEPT]:
             del self._unfinished[run]
 
-    async def _decide(self, app: App, run: str, asked: ApprovalAsked, decides: Approves) -> None:
-        """Have the program decide. What it raises, and what is no decision, is a no."""
+    async def _decide(
+        self, app: App, run: str, asked: ApprovalAsked, decides: Approves, wrong: list[object]
+    ) -> None:
+        """Have the program decide. What it raises is a no; so is what is no decision, which is added to `wrong`."""
         decision: object = "reject_once"
         try:
             decision = decides(asked)
@@ -289,11 +297,24 @@ class Runner:
                 decision = await decision
         except Exception:
             log.exception("the approvals function failed on %s: rejected", asked.tool)
-        if decision not in DECISIONS:
-            log.error("the approvals function returned %r, no decision: rejected", decision)
+            decision = "reject_once"
+        if not (isinstance(decision, str) and decision in DECISIONS):
+            wrong.append(decision)
             decision = "reject_once"
         with suppress(UsageError):  # it was answered meanwhile, or the run is over
-            await app.runs.approve(run, asked.approval_id, cast("ApprovalDecision", decision))
+            await app.runs.approve(run, asked.approval_id, decision)
+
+    def _check_session(self, app: App, session: str | None) -> None:
+        """Raises ValueError where there is no such session."""
+        try:
+            if session is not None:
+                app.journal.get_session(session)
+        except UsageError as wrong:
+            kept = self._apps.opening.store
+            store = "memory" if kept is None else "a database server" if isinstance(kept, str) else kept
+            raise ValueError(
+                f"Runner.run: `session`: {wrong.failure.message} The store is {store}."
+            ) from None
 
     def _result(self, ended: RunResult, agent: Agent | None) -> Result:
         """The result as a program gets it, its typed answer checked once more."""
@@ -301,8 +322,9 @@ class Runner:
             self._unfinished.pop(ended.run_id, None)
         else:
             self._unfinished[ended.run_id] = agent
-        ids = ended.run_id, ended.session_id
-        result = Result(ended.text, None, ended.status, ended.usage, ended.error, *ids, ended.reasons)
+        result = Result(output=None, **{name: getattr(ended, name) for name in RunResult.model_fields})
+        if ended.error is not None and ended.error.kind == "internal":  # a program has no log of ours
+            result = replace(result, error=ended.error.model_copy(update={"hint": Text("")}))
         if not has_answer(ended.status) or agent is None or agent.answers is None:
             return result
         try:
@@ -316,13 +338,12 @@ def _ignore(_: Chunk) -> None:
     pass
 
 
-def _check_session(app: App, session: str | None) -> None:
-    """Raises ValueError where there is no such session."""
-    try:
-        if session is not None:
-            app.journal.get_session(session)
-    except UsageError as wrong:
-        raise ValueError(f"Runner.run: `session`: {said(wrong)}") from None
+def _check_decisions(wrong: Sequence[object]) -> None:
+    """Raises ValueError if the approvals function returned something that is no decision."""
+    if wrong:
+        raise ValueError(
+            f"Runner: `approvals` returns one of {', '.join(DECISIONS)}, not {wrong[0]!r:.80}; the call was rejected."
+        )
 
 
 def _checked_approvals(approvals: object) -> ClientApprovals | Approves:

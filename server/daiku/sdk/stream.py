@@ -44,6 +44,7 @@ class RunStream:
 
     def __iter__(self) -> Iterator[Chunk]:
         """The chunks for code that is not asynchronous; also inside a running event loop, which waits for each."""
+        self._check_unread()
         thread = self._thread()
         try:
             while (chunk := thread.wait(self._next())) is not None:
@@ -60,7 +61,13 @@ class RunStream:
             return None
 
     def __aiter__(self) -> AsyncIterator[Chunk]:
+        self._check_unread()
         return _Reading(self)
+
+    def _check_unread(self) -> None:
+        """Raises RuntimeError if the stream was read to its end or left: it shows one run, once."""
+        if self._task is not None and self._task.done() and self._chunks.empty():
+            raise RuntimeError("This stream was read already. Call stream() again for another run.")
 
     async def __anext__(self) -> Chunk:
         """The next chunk. Raises what `Runner.run` raises."""

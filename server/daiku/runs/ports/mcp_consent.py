@@ -9,16 +9,39 @@ from daiku.agents.agent import Agent
 from daiku.core.state.recorder import Recorder
 from daiku.dataclass import dataclass, field
 from daiku.domain.base import long_id
+from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.events import ApprovalAsked, ApprovalDecision, ApprovalGiven, Notice
 from daiku.domain.servers import ConsentQuestion
 from daiku.texts.text import Text, text
 from daiku.tools.mcp import McpServers
+from daiku.tools.mcp.servers import FIRST_WAIT
 
 
 def wants_servers(servers: McpServers, agent: Agent) -> bool:
     """Whether a run of `agent` could be offered any of their tools."""
-    names = (report.name for report in servers.reports())
-    return any(fnmatchcase(f"{name}/*", pattern) for name in names for pattern in agent.patterns)
+    names = [report.name for report in servers.reports()]
+    return any(fnmatchcase(f"{n}/*", p) or p.startswith(f"{n}/") for n in names for p in agent.patterns)
+
+
+REQUIRED_WAIT = 60.0
+"""Seconds that a run waits in all for servers without which it fails."""
+
+
+def missing_tools(servers: McpServers, patterns: tuple[str, ...]) -> Failure | None:
+    """Return why servers or tools of servers that `patterns` name cannot be used; None where all can."""
+    for report in servers.reports():
+        named = [p for p in patterns if fnmatchcase(f"{report.name}/*", p) or p.startswith(f"{report.name}/")]
+        if named and report.status not in ("ready", "changed"):
+            why = report.why or text("mcp.no_answer_in", seconds=int(REQUIRED_WAIT))
+            message = text("mcp.required", name=report.name, why=why)
+            return Failure(kind="tool", message=message, hint=report.hint)
+        lost = next((p for p in named if not any(fnmatchcase(t, p) for t in report.tools)), None)
+        if lost is not None:
+            offered = ", ".join(report.tools)
+            return Failure(
+                kind="tool", message=text("mcp.no_such_tool", name=report.name, tool=lost, offered=offered)
+            )
+    return None
 
 
 @dataclass(slots=True)
@@ -33,15 +56,24 @@ class McpConsent:
     asks: bool = True
     """False in a mode that carries out none of their calls: what is allowed already is started all the same, so
     that a change of mode changes nothing of what the model is sent, and nothing else is asked for."""
+    patterns: tuple[str, ...] = ()
+    """The tools that the agent names."""
+    _checked: bool = False
     _told: set[str] = field(default_factory=set[str])
 
     async def __call__(self) -> None:
-        """Ask what has to be asked, start what is allowed, wait a bounded time."""
+        """Ask what has to be asked, start what is allowed, wait a bounded time. Raises DaikuError: a server that is
+        required cannot be used."""
         while self.asks and (questions := self._open()):
             for question in questions:
                 self.servers.answer(question, await self._decision(question))
             await self._start()
         await self._start()
+        if self.servers.required and not self._checked:
+            await self.servers.ready(self._hear, person=self.attended, seconds=REQUIRED_WAIT - FIRST_WAIT)
+            if (missing := missing_tools(self.servers, self.patterns)) is not None:
+                raise DaikuError(missing)
+            self._checked = True
 
     async def _start(self) -> None:
         await self.servers.ready(self._hear, person=self.attended)

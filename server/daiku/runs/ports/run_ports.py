@@ -105,7 +105,7 @@ class RunPorts:
         asks = live.record.state.request.mode == "act"
         # A stranger's repository must not put the question to people who only see it from afar.
         there = live.tree.attended and not self._unwatched
-        return McpConsent(servers, live.record, self.approval, there, asks)
+        return McpConsent(servers, live.record, self.approval, there, asks, live.log.agent.patterns)
 
     def _objection(self, state: State) -> Text:
         """Why what a stage of work hands back cannot be passed on."""

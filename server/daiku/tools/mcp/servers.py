@@ -60,6 +60,8 @@ class McpServers:
         patience: float | None = None,
     ) -> None:
         self.version = 0
+        self.required = False
+        """Whether a run fails if a server that its agent names cannot be used: the program named it."""
         self._registry = registry
         self._context = context
         self._put: dict[str, frozenset[str]] = {}
