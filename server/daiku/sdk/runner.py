@@ -298,11 +298,11 @@ class Runner:
         except Exception:
             log.exception("the approvals function failed on %s: rejected", asked.tool)
             decision = "reject_once"
-        if not (isinstance(decision, str) and decision in DECISIONS):
+        if decision not in DECISIONS:
             wrong.append(decision)
             decision = "reject_once"
         with suppress(UsageError):  # it was answered meanwhile, or the run is over
-            await app.runs.approve(run, asked.approval_id, decision)
+            await app.runs.approve(run, asked.approval_id, cast("ApprovalDecision", decision))
 
     def _check_session(self, app: App, session: str | None) -> None:
         """Raises ValueError where there is no such session."""
