@@ -33,6 +33,11 @@ _PLACES = {
     "tool": "daiku.tools.functions",
 }
 """Where the names of the library are (PROTOCOL 6); `__init__.pyi` says the same to type checkers."""
+__all__ = tuple(_PLACES)  # pyright: ignore[reportUnsupportedDunderAll]  # __getattr__ imports each of them
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_PLACES})
 
 
 def __getattr__(name: str) -> Any:

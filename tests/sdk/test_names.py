@@ -62,3 +62,11 @@ def test_importing_the_package_loads_nothing_else() -> None:
 def test_an_agents_own_runner_takes_every_option_of_a_runner() -> None:
     parameters = list(inspect.signature(daiku.Runner).parameters)
     assert sorted(RunnerOptions.__annotations__) == sorted(parameters)
+
+
+def test_a_star_import_and_dir_show_every_name() -> None:
+    space: dict[str, object] = {}
+    exec("from daiku import *", space)  # what a person types
+    assert set(vars(daiku)["__all__"]) <= set(space)
+    assert set(vars(daiku)["__all__"]) <= set(dir(daiku))
+    assert {"Agent", "Runner", "tool", "merge_patches"} <= set(space)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from importlib import import_module
 from os import PathLike
-from typing import Any, Protocol, Self, TypeAlias, TypedDict
+from typing import Any, Protocol, Self, TypeAlias, TypedDict, cast, get_args
 
 from daiku.core.ports import Guard, Remembers
 from daiku.dataclass import dataclass
@@ -18,6 +18,8 @@ from daiku.domain.work.plans import PlanStanding
 from daiku.llm.families import Model
 from daiku.texts.text import Text
 
+MODES = get_args(ClientApprovals)
+DECISIONS: tuple[str, ...] = get_args(ApprovalDecision)
 Approves: TypeAlias = Callable[[ApprovalAsked], Awaitable[ApprovalDecision]]
 """Decides on what a run asks for; an async function."""
 
@@ -103,3 +105,31 @@ def own_runner(options: RunnerOptions) -> Runs:
     # It stands above this room and everything that it wires up takes a while to import: found when it is needed.
     made: Runs = import_module("daiku").Runner(**options)
     return made
+
+
+def check_decisions(wrong: Sequence[object]) -> None:
+    """Raise ValueError if the approvals function returned something that is no decision."""
+    if wrong:
+        raise ValueError(
+            f"Runner: `approvals` returns one of {', '.join(DECISIONS)}, not {wrong[0]!r:.80}; the call was rejected."
+        )
+
+
+def checked_approvals(approvals: object) -> ClientApprovals | Approves:
+    """Return the approvals of a Runner. Raises ValueError."""
+    if callable(approvals) and not isinstance(approvals, type):
+        return cast("Approves", approvals)
+    if approvals not in MODES:
+        raise ValueError(
+            f"Runner: `approvals` is one of {', '.join(MODES)} or an async function, not {approvals!r:.80}."
+        )
+    return cast("ClientApprovals", approvals)
+
+
+def checked_text(said: object) -> str:
+    """Return the text of a request. Raises TypeError or ValueError."""
+    if not isinstance(said, str):
+        raise TypeError(f"Runner.run: `text` is a text, not {type(said).__name__}.")
+    if not said.strip():
+        raise ValueError("Runner.run: `text` is empty; say what is to be done.")
+    return said

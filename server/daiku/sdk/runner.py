@@ -8,10 +8,10 @@ from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
 from inspect import isawaitable
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Self, cast, get_args
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from daiku.agents.agent import Agent
-from daiku.agents.running import Approves, Result
+from daiku.agents.running import DECISIONS, Approves, Result, check_decisions, checked_approvals, checked_text
 from daiku.app import App
 from daiku.core.ports import Guard, Remembers, Router
 from daiku.core.replies.parse import describe_error
@@ -44,8 +44,6 @@ log = logging.getLogger(__name__)
 NOBODY = text("run.nobody_answers")
 MOST_KEPT = 1000
 """Open questions, and runs that may be gone on with, that a Runner remembers; the oldest go first."""
-MODES = get_args(ClientApprovals)
-DECISIONS = get_args(ApprovalDecision)
 
 
 class Runner:
@@ -74,7 +72,7 @@ class Runner:
         settings: Mapping[str, Any] | None = None,
         trace: TraceLogger | str | PathLike[str] | None = None,
     ) -> None:
-        self._approvals = _checked_approvals(approvals)
+        self._approvals = checked_approvals(approvals)
         self._apps = Apps(
             opening(model, workspace, store, guardrails, memory, limits, settings, trace, router)
         )
@@ -149,7 +147,7 @@ class Runner:
         """The run as a stream. `seen`: the program reads its chunks, and so its questions."""
         self._apps.check_open()
         request = RunRequest(
-            text=_checked_text(text),
+            text=checked_text(text),
             session=session,
             agent=_checked_agent(agent),
             context=checked_context(context),
@@ -164,7 +162,7 @@ class Runner:
                 self._check_session(app, session)
                 answers: list[object] = []
                 ended = await app.runs.run(request, self._heard(app, listen, answers, seen=seen))
-                _check_decisions(answers)
+                check_decisions(answers)
                 return self._result(ended, agent)
             except DaikuError as wrong:  # it could not begin
                 return Result(Text(""), None, "failed", Usage(), wrong.failure, "", session or "")
@@ -187,7 +185,7 @@ class Runner:
             )
         except UsageError as missing:
             raise ValueError(f"Runner.resume: {said(missing)}") from None
-        _check_decisions(wrong)
+        check_decisions(wrong)
         return self._result(ended, known)
 
     # -- while a run is under way ---------------------------------------------------------
@@ -302,7 +300,7 @@ class Runner:
             wrong.append(decision)
             decision = "reject_once"
         with suppress(UsageError):  # it was answered meanwhile, or the run is over
-            await app.runs.approve(run, asked.approval_id, cast("ApprovalDecision", decision))
+            await app.runs.approve(run, asked.approval_id, decision)
 
     def _check_session(self, app: App, session: str | None) -> None:
         """Raises ValueError where there is no such session."""
@@ -338,33 +336,7 @@ def _ignore(_: Chunk) -> None:
     pass
 
 
-def _check_decisions(wrong: Sequence[object]) -> None:
-    """Raises ValueError if the approvals function returned something that is no decision."""
-    if wrong:
-        raise ValueError(
-            f"Runner: `approvals` returns one of {', '.join(DECISIONS)}, not {wrong[0]!r:.80}; the call was rejected."
-        )
-
-
-def _checked_approvals(approvals: object) -> ClientApprovals | Approves:
-    if callable(approvals) and not isinstance(approvals, type):
-        return cast("Approves", approvals)
-    if approvals not in MODES:
-        raise ValueError(
-            f"Runner: `approvals` is one of {', '.join(MODES)} or an async function, not {approvals!r:.80}."
-        )
-    return cast("ClientApprovals", approvals)
-
-
 def _checked_agent(agent: object) -> Agent:
     if not isinstance(agent, Agent):
         raise TypeError(f"Runner.run: `agent` is an Agent, not {type(agent).__name__} ({agent!r:.80}).")
     return agent
-
-
-def _checked_text(said: object) -> str:
-    if not isinstance(said, str):
-        raise TypeError(f"Runner.run: `text` is a text, not {type(said).__name__}.")
-    if not said.strip():
-        raise ValueError("Runner.run: `text` is empty; say what is to be done.")
-    return said
