@@ -13,7 +13,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from daiku.core.guard import redact as redact_module
-from daiku.core.guard.redact import MARK, MIN_SECRET, may_contain_secret, redactor
+from daiku.core.guard.known_values import MIN_SECRET
+from daiku.core.guard.redact import MARK, may_contain_secret, redactor
 from tests.cases import examples, for_each
 from tests.timing import cpu_seconds
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import re
-from collections.abc import Callable, Iterable, Iterator
-from urllib.parse import quote, quote_plus
+from collections.abc import Callable, Iterable
 
+from daiku.core.guard.known_values import KnownValues
 from daiku.core.guard.token_shapes import MARK, find_all, redact_tokens, substitute_at
 from daiku.core.text.patterns import lazy
 
-MIN_SECRET = 6
-"""Shorter values are words that text has anyway."""
 MOST_LEARNT = 64
 """So many of the secrets that were made while the program runs are known by value: older ones are not good any more."""
 
+_SHORTEST = 14
+"""Characters of the shortest text with a secret that no sign of assignment announces."""
 _SHAPES = lazy(
     r"""
     (?P<header>(?i:(?:proxy-)?authorization|x-api-key|api-key|x-goog-api-key|private-token|x-subscription-token|x-vault-token|x-auth-token)
@@ -31,6 +29,7 @@ _SHAPES = lazy(
 _ASSIGNED = lazy(
     r"(?P<name>(?<![A-Za-z0-9_])[A-Z][A-Z0-9_]{0,60}=[\"']?)(?P<value>[^\s\"'`$<>(){}\[\],;|&]{8,})(?![(\[{])"
 )
+_LOUD_NAMES = ("KEY", "SECRET", "TOKEN", "PASSW", "CREDENTIAL", "PAT", "PWD")
 _SECRET_NAME = lazy(r"(?:KEY|SECRET|TOKEN|PASSWORD|PASSWD|CREDENTIALS?|PAT|PWD)=[\"']?$")
 _NAMED = lazy(
     r"""
@@ -86,13 +85,14 @@ _PUTTY = lazy(r"(?<=Private-Lines: )\d{1,3}\r?\n(?:[A-Za-z0-9+/=]{1,100}\r?\n?)*
 
 
 def redactor(secrets: Iterable[str]) -> Callable[[str], str]:
-    """A function that replaces `secrets` (raw, base64, hex, URL-encoded, reversed, JSON-escaped) and
-    whatever is shaped like a key by a mark. Linear in the text; applying it again changes nothing."""
-    known = _pattern_of(secrets)
+    """Return a function that replaces `secrets`, however they are encoded, and everything that is shaped like a
+    secret by a mark. Linear in the text; applying it again changes nothing."""
+    known = KnownValues(secrets)
 
     def redact(text: str) -> str:
-        if known is not None:
-            text = known.sub(MARK, text)
+        text = known.redact(text)
+        if len(text) < _SHORTEST and "=" not in text and ":" not in text:
+            return text
         if "PRIVATE KEY" in text:
             text = _without_key_blocks(text)
         if "Private-Lines: " in text:
@@ -100,7 +100,7 @@ def redactor(secrets: Iterable[str]) -> Callable[[str], str]:
         text = redact_tokens(text)
         if may_contain_secret(text):
             text = _SHAPES.sub(_mask, text)
-        if "=" in text:
+        if "=" in text and any(map(text.__contains__, _LOUD_NAMES)):
             text = _ASSIGNED.sub(_mask_assigned, text)
         return _redact_named(text) if "=" in text or ":" in text else text
 
@@ -112,19 +112,19 @@ class Redactor:
 
     def __init__(self, secrets: Iterable[str]) -> None:
         self._redact = redactor(secrets)
-        self._learnt: dict[str, re.Pattern[str]] = {}
+        self._learnt: dict[str, KnownValues] = {}
 
     def __call__(self, text: str) -> str:
         for known in self._learnt.values():
-            text = known.sub(MARK, text)
+            text = known.redact(text)
         return self._redact(text)
 
     def learn(self, secret: str) -> None:
         """From now on `secret` is taken out too."""
-        pattern = _pattern_of((secret,))
-        if pattern is not None:
+        values = KnownValues((secret,))
+        if values:
             others = [(each, known) for each, known in self._learnt.items() if each != secret]
-            self._learnt = dict([*others[1 - MOST_LEARNT :], (secret, pattern)])
+            self._learnt = dict([*others[1 - MOST_LEARNT :], (secret, values)])
 
 
 def may_contain_secret(text: str) -> bool:
@@ -145,17 +145,6 @@ def _redact_named(text: str) -> str:
     places = [place for name in _NAMES for place in find_all(lower, name)]
     places += (place for place in find_all(lower, "key") if lower.endswith(_KEYS, 0, place))
     return substitute_at(places, _NAMED, _mask_named, text) if places else text
-
-
-def _pattern_of(secrets: Iterable[str]) -> re.Pattern[str] | None:
-    """What finds `secrets` in each of their encodings; None where there is nothing to be found."""
-    forms: set[str] = set()
-    for secret in secrets:
-        value = secret.strip()
-        if len(value) >= MIN_SECRET:
-            forms.update(f for f in _forms(value) if len(f) >= MIN_SECRET)
-    forms = {f for f in forms if f not in MARK}
-    return re.compile(_alternatives(sorted(forms))) if forms else None
 
 
 def _mask(found: re.Match[str]) -> str:
@@ -208,57 +197,3 @@ def _without_key_blocks(text: str) -> str:
         close = text.find("-----", end + len(_ENDS))
         at = close + 5 if close >= 0 else len(text)
     return "".join([*kept, text[at:]])
-
-
-def _forms(secret: str) -> Iterator[str]:
-    raw = secret.encode("utf-8", "surrogatepass")
-    yield secret
-    yield secret[::-1]
-    yield json.dumps(secret)[1:-1]
-    yield json.dumps(secret, ensure_ascii=False)[1:-1]
-    hexed = raw.hex()
-    yield hexed
-    yield hexed.upper()
-    for encoded in (_quoted(secret, quote), _quoted(secret, quote_plus)):
-        yield encoded
-        yield re.sub(r"%[0-9A-F]{2}", lambda m: m[0].lower(), encoded)
-    yield "".join(f"%{byte:02X}" for byte in raw)
-    yield "".join(f"%{byte:02x}" for byte in raw)
-    for text in (raw, raw[::-1]):
-        for offset in range(3):
-            plain = _inner_base64(text, offset)
-            yield plain
-            yield plain.replace("+", "-").replace("/", "_")
-
-
-def _quoted(secret: str, how: Callable[..., str]) -> str:
-    return how(secret, safe="", errors="surrogatepass")
-
-
-def _inner_base64(raw: bytes, offset: int) -> str:
-    """The characters of base64 that depend on `raw` alone, when `offset` bytes (mod 3) stand before it."""
-    encoded = base64.b64encode(b"\0" * offset + raw).decode()
-    return encoded[(0, 2, 3)[offset] : (offset + len(raw)) * 8 // 6]
-
-
-def _alternatives(words: list[str]) -> str:
-    """A regular expression of sorted `words` that shares their beginnings; the longest match first."""
-    if len(words) == 1:
-        return re.escape(words[0])
-    prefix = _common(words[0], words[-1])
-    rest = [w[len(prefix) :] for w in words]
-    groups: dict[str, list[str]] = {}
-    for word in rest:
-        if word:
-            groups.setdefault(word[0], []).append(word)
-    body = "|".join(_alternatives(group) for group in groups.values())
-    return re.escape(prefix) + f"(?:{body})" + ("?" if "" in rest else "")
-
-
-def _common(first: str, last: str) -> str:
-    length = 0
-    for a, b in zip(first, last, strict=False):
-        if a != b:
-            break
-        length += 1
-    return first[:length]

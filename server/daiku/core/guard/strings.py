@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import cast
 
-from daiku.core.guard.redact import MARK
+from daiku.core.guard.token_shapes import MARK, is_service
 
 _GAP = "\n" * 12
 """Separator between joined strings: more white space than any secret's pattern matches."""
 _LONGEST_NAMED = 400
 """Characters of a value that is judged by its key: a longer one is a text, not a password."""
+_NAMES = ("pass", "pwd", "secret", "token", "auth", "credential", "key", "cookie", "pat")
 
 Redact = Callable[[str], str]
 
@@ -35,7 +37,7 @@ def _collect(value: object) -> Iterator[str]:
             yield value
         case dict():
             for key, item in cast("Mapping[str, object]", value).items():
-                if isinstance(item, str) and len(item) <= _LONGEST_NAMED:
+                if isinstance(item, str) and len(item) <= _LONGEST_NAMED and _may_name_secret(key):
                     yield _pair(key, item)
                 yield key
                 yield from _collect(item)
@@ -61,10 +63,16 @@ def _walk(value: object, redact: Redact) -> object:
 
 def _redact_item(key: str, item: object, redact: Redact) -> object:
     clean = _walk(item, redact)
-    if not isinstance(item, str) or clean != item or len(item) > _LONGEST_NAMED:
+    if not isinstance(item, str) or clean != item or len(item) > _LONGEST_NAMED or not _may_name_secret(key):
         return clean
     pair = _pair(key, item)
     return MARK if redact(key) == key and redact(pair) != pair else item
+
+
+@lru_cache(maxsize=1024)
+def _may_name_secret(key: str) -> bool:
+    lower = key.lower()
+    return any(word in lower for word in _NAMES) or is_service(lower)
 
 
 def _pair(key: str, value: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import string
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, cached_property
@@ -93,6 +94,9 @@ command-user	~ curl wget	(?:[ \t]-u|--user)[= \t]{1,3}["']?[A-Za-z0-9_.@+-]{1,10
 _RUN = lazy(r"[A-Za-z0-9_~+/=$-][A-Za-z0-9._~+/=$:-]{13,}")
 """Characters of tokens in a row: no token is shorter than 14 characters."""
 _DIGIT = lazy(r"[0-9]")
+_OF_RUNS = (string.ascii_letters + string.digits + "._~+/=$:-").encode()
+_RUN_BYTES = bytes(ord("x") if byte in _OF_RUNS else 0 for byte in range(256))
+_SHORTEST_RUN = b"x" * 14
 
 
 class TokenRule:
@@ -185,12 +189,18 @@ def rules_for(text: str) -> list[TokenRule]:
     of_tokens, of_services, of_words = _by_keyword()
     lower = text.lower()
     places = _look_up(of_words, lower)
-    if runs := "\n".join(_RUN.findall(text)).lower():
+    if _SHORTEST_RUN in text.encode("utf-8", "surrogatepass").translate(_RUN_BYTES):
+        runs = "\n".join(_RUN.findall(text)).lower()
         places |= _look_up(of_tokens, runs)
         if _DIGIT.search(runs):
             places |= _look_up(of_services, lower)
     rules = token_rules() if places else ()
     return [rules[place] for place in sorted(places)]
+
+
+def is_service(name: str) -> bool:
+    """Return True if `name`, in lower case, names a service whose tokens have no shape of their own."""
+    return any(keyword in name for keyword in _by_keyword()[1])
 
 
 def _look_up(index: _Index, text: str) -> set[int]:
