@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daiku.core.guard.redact import MARK, redactor
-from daiku.core.guard.strings import redact_encoded, redact_json
+from daiku.core.guard.redact import MARK, redact_encoded, redact_json, redactor
 from tests.cases import examples, for_each
 
 TOKEN = "ghp_" + "aB1" * 12

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from daiku.core.guard.strings import redact_encoded
+from daiku.core.guard.redact import redact_encoded
 from daiku.domain.chunks import Chunk, decode_event, encode_event, iso_now
 from daiku.domain.events import EPHEMERAL, Delta, Event, Thinking
 from daiku.store.database import Database

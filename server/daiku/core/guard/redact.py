@@ -1,12 +1,15 @@
-"""Secrets taken out of text: those known by value in every usual encoding, and those known by shape."""
+"""Redaction of secrets, known by value or by shape, in texts and in every string of a JSON value."""
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from typing import cast
 
 from daiku.core.guard.known_values import KnownValues
-from daiku.core.guard.token_shapes import MARK, find_all, redact_tokens, substitute_at
+from daiku.core.guard.token_shapes import MARK, find_all, is_service, redact_tokens, substitute_at
 from daiku.core.text.patterns import lazy
 
 MOST_LEARNT = 64
@@ -79,9 +82,17 @@ _HEADERS = (
     "cookie",
 )
 _QUERY = ("token=", "api_key=", "apikey=", "client_secret=", "sig=", "signature=")
+_GAP = "\n" * 12
+"""Separator between joined strings: more white space than any secret's pattern matches."""
+_LONGEST_NAMED = 400
+"""Characters of a value that is judged by its key: a longer one is a text, not a password."""
+_KEY_NAMES = ("pass", "pwd", "secret", "token", "auth", "credential", "key", "cookie", "pat")
 _ENDS = "-----END "
 _BEGINS = lazy(r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 _PUTTY = lazy(r"(?<=Private-Lines: )\d{1,3}\r?\n(?:[A-Za-z0-9+/=]{1,100}\r?\n?)*")
+
+
+Redact = Callable[[str], str]
 
 
 def redactor(secrets: Iterable[str]) -> Callable[[str], str]:
@@ -197,3 +208,65 @@ def _without_key_blocks(text: str) -> str:
         close = text.find("-----", end + len(_ENDS))
         at = close + 5 if close >= 0 else len(text)
     return "".join([*kept, text[at:]])
+
+
+def redact_json(value: object, redact: Redact) -> object:
+    """Return the decoded JSON `value` with every string and key redacted; `value` itself if nothing changed."""
+    joined = _GAP.join(_collect(value))
+    return value if redact(joined) == joined else _walk(value, redact)
+
+
+def redact_encoded(data: str, redact: Redact) -> str:
+    """Return the JSON text `data` with every string in it redacted as decoded text; `data` if nothing changed."""
+    value: object = json.loads(data)
+    clean = redact_json(value, redact)
+    return data if clean is value else json.dumps(clean, ensure_ascii=False, separators=(",", ":"))
+
+
+def _collect(value: object) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case dict():
+            for key, item in cast("Mapping[str, object]", value).items():
+                if isinstance(item, str) and len(item) <= _LONGEST_NAMED and _may_name_secret(key):
+                    yield _pair(key, item)
+                yield key
+                yield from _collect(item)
+        case list():
+            for item in cast("Sequence[object]", value):
+                yield from _collect(item)
+        case _:
+            pass
+
+
+def _walk(value: object, redact: Redact) -> object:
+    match value:
+        case str():
+            return redact(value)
+        case dict():
+            items = cast("Mapping[str, object]", value).items()
+            return {redact(key): _redact_item(key, item, redact) for key, item in items}
+        case list():
+            return [_walk(item, redact) for item in cast("Sequence[object]", value)]
+        case _:
+            return value
+
+
+def _redact_item(key: str, item: object, redact: Redact) -> object:
+    clean = _walk(item, redact)
+    if not isinstance(item, str) or clean != item or len(item) > _LONGEST_NAMED or not _may_name_secret(key):
+        return clean
+    pair = _pair(key, item)
+    return MARK if redact(key) == key and redact(pair) != pair else item
+
+
+@lru_cache(maxsize=1024)
+def _may_name_secret(key: str) -> bool:
+    lower = key.lower()
+    return any(word in lower for word in _KEY_NAMES) or is_service(lower)
+
+
+def _pair(key: str, value: str) -> str:
+    """Return a key and its value as one text, as a file of settings has them."""
+    return f'"{key}": {json.dumps(value, ensure_ascii=False)}'

@@ -16,7 +16,7 @@ from daiku.agents.learning.curator import CURATOR
 from daiku.agents.learning.reflector import REFLECTOR
 from daiku.agents.role import stream_role_reply
 from daiku.agents.system_prompt import system_prompt
-from daiku.core.guard.strings import redact_encoded
+from daiku.core.guard.redact import redact_encoded
 from daiku.core.playbook.insights import run_text
 from daiku.core.ports import FoundLesson
 from daiku.core.run.budget import Budget

@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import cast
 
-from daiku.core.guard.strings import redact_encoded
+from daiku.core.guard.redact import redact_encoded
 from daiku.domain.base import JsonObject
 
 SECONDS = 3600.0
