@@ -66,6 +66,7 @@ def test_in_default_mode_every_reader_is_allowed_or_tried_first(level: str) -> N
     [{"own": False}, {"trusted": False}, {"sandbox": "missing"}, {"sandbox": "off"}, {"network": True}],
 )
 def test_nothing_is_tried_without_trust_or_containment(policy: dict[str, Any]) -> None:
+    """A23.7: a trial needs both."""
     assert not any(judge(c, **policy).tries for kind in ("read", "build") for c in commands(kind))
 
 
@@ -112,6 +113,7 @@ def test_a_reason_names_no_danger_that_the_command_does_not_have(command: str, a
     ],
 )
 def test_neighbors_of_harmless_forms_are_still_asked_about(command: str) -> None:
+    """A23.7: one more word makes the difference."""
     found = judge(command, approval_mode="sandbox")
     harmless = command in ("git clean -fd", "git config core.pager")  # contained, or only read
     assert found.answer == ("allow" if harmless else "ask"), found

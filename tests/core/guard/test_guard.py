@@ -336,12 +336,14 @@ SANDBOXED = Policy(approval_mode="sandbox")
     ],
 )
 def test_level_sandbox_allows_only_contained_commands(args: dict[str, Any], expected: str) -> None:
+    """A23.7: network, leaving the sandbox, and protected files ask at the level sandbox."""
     assert answer("shell/run", SANDBOXED, **args) == expected
     assert answer("shell/run", replace(SANDBOXED, tainted=True), **args) == expected
 
 
 @for_each("place", [{"sandbox": "missing"}, {"sandbox": "off"}, {"network": True}])
 def test_level_sandbox_asks_without_a_sandbox_or_with_network(place: dict[str, Any]) -> None:
+    """A23.7: without containment the level falls back to asking."""
     policy = replace(SANDBOXED, **place)
     found = judge("shell/run", policy, command="make test")
     assert found.answer == "ask"
@@ -356,6 +358,7 @@ def test_level_sandbox_asks_for_what_runs_outside_the_sandbox(tool: str) -> None
 
 
 def test_only_commands_that_the_level_sandbox_allows_have_masked_secrets() -> None:
+    """A23.7: nobody saw such a command."""
     assert judge("shell/run", SANDBOXED, command="make").masked
     assert not judge("shell/run", replace(SANDBOXED, approval_mode="all"), command="make").masked
     assert not judge("files/write", SANDBOXED, path="a.py", content="").masked
@@ -373,6 +376,7 @@ FOREIGN = Policy(approval_mode="all", tainted=True, foreign=frozenset({"web/fetc
 
 @for_each("command", CONFIGURED)
 def test_all_still_means_all_for_what_goes_where_the_user_configured(command: str) -> None:
+    """A23.7: downloads from configured places."""
     found = judge("shell/run", FOREIGN, command=command)
     assert (found.answer, found.masked) == ("allow", True), found
     assert answer("shell/run", FOREIGN, command="make", network=True) == "ask"
@@ -387,10 +391,13 @@ def test_all_still_means_all_for_what_goes_where_the_user_configured(command: st
 
 @for_each("command", NAMED)
 def test_after_foreign_text_a_place_that_the_command_names_is_asked_about(command: str) -> None:
+    """A23.7: such a place may come from the foreign text."""
     assert answer("shell/run", FOREIGN, command=command) == "ask"
 
 
 def test_a_second_call_of_the_same_mcp_server_still_runs_and_of_another_is_asked_about() -> None:
+    """A23.7: text flows back to its source only."""
+
     def after(*tools: str) -> Policy:
         return replace(FOREIGN, foreign=frozenset(tools))
 

@@ -354,6 +354,7 @@ def test_an_overflow_that_condensing_cannot_mend_fails() -> None:
 def test_a_trial_that_wrote_nothing_is_the_result_and_any_other_is_asked_about(
     tried: ToolResult | Text, asks: bool
 ) -> None:
+    """A23.7: the user is told what it writes."""
     world = World([said("", call("c1", "files/write", path="a")), said("Done.")], tries=True, tried=tried)
     events = play(world)
     asked = [event for event in events if isinstance(event, ApprovalAsked)]
