@@ -117,9 +117,10 @@ async def test_a_repository_without_a_commit_is_told_as_such_and_works_when_it_h
 async def test_a_branch_that_is_there_already_is_left_alone(box: Box) -> None:
     path = box.item()
     box.git("branch", "daiku/mend", "main")
-    assert [each.state for each in await box.look()] == ["failed"]
+    assert [(each.state, each.branch) for each in await box.look()] == [("done", "daiku/mend-2")]
     assert box.git("rev-parse", "daiku/mend") == box.git("rev-parse", "main")
-    is_told_once(path, "there already")
+    assert box.git("rev-parse", "daiku/mend-2") != box.git("rev-parse", "main")
+    is_told_once(path, "The work is done", "done")
 
 
 async def test_a_file_that_is_deleted_while_it_is_worked_is_told_to_the_log(

@@ -94,10 +94,11 @@ async def test_a_branch_that_is_there_already_is_left_alone(shop: Shop) -> None:
     project.git("branch", "daiku/1-mend-add", "main")
     before = project.commit_of("daiku/1-mend-add")
     after, _ = await shop.until_over()
-    assert after.state == "failed"
+    assert after.state == "done"
     assert project.commit_of("daiku/1-mend-add") == before
-    is_told_once(shop, thread, "there already")
-    assert project.requests == {}
+    (request,) = project.requests.values()
+    assert request.row["source_branch"] == "daiku/1-mend-add-2"
+    assert len(said(thread)) == 2
 
 
 async def test_a_force_push_while_it_is_worked_is_not_overwritten(shop: Shop) -> None:

@@ -209,8 +209,12 @@ async def _over(ended: Ended, state: ItemState, outcome: Outcome, why: Text) -> 
     kept = ended.outside.intents.find(record.item, KEEP)
     if kept is not None and isinstance(kept.intent, KeepTree):
         ended.want(KEEP, DropKept())
-    if (again := (await apply_open(ended.outside)).waits) is not None:
-        return later(ended.outside, again)
+    applied = await apply_open(ended.outside)
+    if applied.waits is not None:
+        return later(ended.outside, applied.waits)
+    gone = next((each for each in applied.refused.values() if each.kind in ("gone", "moved")), None)
+    if gone is not None and state == "done":  # nobody can be told: the item itself is not there any more
+        state, why = "failed", gone.message
     await _cleared_away(ended)
     in_review = outcome == "done" and is_reviewed(record)
     facts = ended.record.facts.model_copy(update={"ended": None, "in_review": in_review, "tries": 0})

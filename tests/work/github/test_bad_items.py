@@ -70,10 +70,11 @@ def test_a_branch_that_is_there_already_is_left_alone(yard: GitHubYard, desk: De
     place = yard.git.place(NAME)
     run_git(place, "branch", "daiku/1-mend-add", "main")
     theirs = run_git(place, "rev-parse", "daiku/1-mend-add")
-    assert desk.work()[1][-1]["state"] == "failed"
+    assert desk.work()[1][-1]["state"] == "done"
     assert run_git(place, "rev-parse", "daiku/1-mend-add") == theirs
-    is_told_once(yard, issue.number, "there already")
-    assert list(yard.repository().get_pulls(state="all")) == []
+    assert [each.startswith(PROGRESS) for each in said(yard, issue.number)] == [True, False]
+    (pull,) = yard.repository().get_pulls(state="all")
+    assert pull.head.ref == "daiku/1-mend-add-2"
 
 
 def test_a_force_push_while_it_is_worked_is_not_overwritten(yard: GitHubYard, desk: Desk) -> None:
