@@ -135,13 +135,14 @@ def waits_for(place: PlanStep) -> tuple[str, ...]:
 
 
 def attach_task_list(plans: Sequence[Plan], tasks: tuple[Task, ...], request: str) -> PlanStep:
-    """Attach a task list without a step (C4.6): to the step whose open tasks it names, else to a plan of its
+    """Attach a task list without a step (C4.6): to the step whose open tasks it names or repeats, else to a plan of its
     own, so that it never ends a step which it is not part of."""
-    ids = {task.task_id for task in tasks}
     for plan in reversed(plans):
         for step in plan.steps:
-            known = {task.task_id for task in step.task_list}
-            if ids <= known and ids >= {task.task_id for task in open_tasks(step)}:
+            known, still_open = step.task_list, open_tasks(step)
+            if all(_is_among(task, known) for task in tasks) and all(
+                _is_among(task, tasks) for task in still_open
+            ):
                 return with_list(PlanStep(plan, step), tasks)
     step = Step(name=APART, description=request)
     plan = Plan(name=APART, goal=request, status="approved", steps=(step,))
@@ -166,6 +167,10 @@ def with_list(place: PlanStep, tasks: tuple[Task, ...]) -> PlanStep:
             done.remove(same)
         kept.append(task if same is None or not _same(same, task) else same)
     return _with_step(place, place.step.model_copy(update={"task_list": (*done, *kept)}))
+
+
+def _is_among(task: Task, others: Sequence[Task]) -> bool:
+    return any(task.task_id == other.task_id or _same(task, other) for other in others)
 
 
 def _same(one: Task, other: Task) -> bool:
