@@ -94,10 +94,10 @@ async def test_a_planner_ends_with_the_plan_that_it_proposes(tmp_path: Path) -> 
     assert [tool for tool, _ in called(watch)] == ["plan/propose"], "nothing is asked for after it"
 
 
-async def test_a_planner_without_a_plan_hands_over_why(tmp_path: Path) -> None:
+async def test_a_planner_that_stays_in_words_has_failed(tmp_path: Path) -> None:
     why = "There is nothing to plan: the project has the feature."
     result, state, watch = await act(app_with(tmp_path, *[{"text": why}] * 2), "planner", mode="plan")
-    assert (result.status, result.text, retries(watch)) == ("completed", why, 1)
+    assert (result.status, result.text, retries(watch)) == ("failed", why, 1)
     assert plan_made(state) == SaidInWords(text=why)
 
 
@@ -175,12 +175,10 @@ async def test_a_report_is_told_in_the_persons_words_only_where_nothing_is_found
 # -- coder and runner ----------------------------------------------------------------------
 
 
-async def test_a_coder_that_only_says_something_is_told_apart_from_one_that_changed_something(
-    tmp_path: Path,
-) -> None:
-    result, state, watch = await act(app_with(tmp_path, {"text": SNIPPET}), "coder")
-    assert (result.status, retries(watch)) == ("completed", 0)
-    assert said(watch) == [f"{SNIPPET}\n\nNothing was changed."]
+async def test_a_coder_that_only_says_something_has_failed(tmp_path: Path) -> None:
+    result, state, watch = await act(app_with(tmp_path, *[{"text": SNIPPET}] * 2), "coder")
+    assert (result.status, retries(watch)) == ("failed", 1)
+    assert said(watch) == [SNIPPET]
     handed = edits_made(state)
     assert isinstance(handed, EditsMade)
     assert (handed.files, handed.notes.startswith("Put this")) == ((), True)

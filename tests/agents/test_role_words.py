@@ -50,7 +50,7 @@ async def spoken_in_japanese(folder: Path, agent: str, *lines: dict[str, Any]) -
     ("agent", "lines", "last"),
     [
         ("coder", [{"text": BLOCK}], "変更しました。"),
-        ("coder", [{"text": "思いません。"}] * 2, "思いません。\n\n何も変更していません。"),
+        ("coder", [{"text": "思いません。"}] * 2, "思いません。"),
         ("runner", [{"text": '{"commands": []}'}], "実行するものはありません。"),
         ("runner", [{"text": '{"commands": ["true"]}'}], "- `true`: 終了コード 0"),
         (

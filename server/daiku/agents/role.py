@@ -45,7 +45,8 @@ class Role:
     gives what the model is told once more with this request only; empty for nothing. `accept_plain_text` is the
     result of a reply that stays in words although the form was asked for; None where words are none.
     `failed` says how a reply that ends the run ends it, where that is not well. `unfit` says what in a reply that
-    was read does not fit what the stage was given; empty for nothing.
+    was read does not fit what the stage was given; empty for nothing. `has_result` says that the role has done something
+    that words may conclude; before that, a second reply in words alone ends the run as failed.
     """
 
     read: Callable[[AssistantMessage, tuple[Message, ...], bool], AssistantMessage | Unreadable]
@@ -58,6 +59,7 @@ class Role:
     tools: tuple[ToolSpec, ...] = ()
     failed: Callable[[tuple[Message, ...], AssistantMessage], Failed | None] = lambda _, __: None
     unfit: Callable[[AssistantMessage, Brief | None], Text] = lambda _, __: NO_TEXT
+    has_result: Callable[[tuple[Message, ...]], bool] = lambda _: True
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +125,12 @@ async def stream_role_reply(
     *,
     protocol: TextProtocol | None = None,
     brief: Brief | None = None,
+    nested: bool = False,
 ) -> AsyncGenerator[ModelEvent]:
     """Stream the reply of a role, retrying a few times if it is unreadable, each time with the error of the
     previous one (R0.96–R0.101). With a text protocol, tools may be called in its format or in the role's. A model
     that has tools of its own answers by them: what it says in words counts, and is asked about once at most.
+    The words of a `nested` role are its answer to the agent that asked it, also without a result.
     Raises DaikuError if the role failed, LLMRequestError of kind "format" after the last retry."""
     own = role.after_calls(request.messages)
     if own is not None:
@@ -135,6 +139,7 @@ async def stream_role_reply(
             raise DaikuError(own.failure)
         return
     usage, problems = Usage(), list[str]()
+    may_conclude = nested or role.has_result(request.messages)
     written = asked = _written(role, request, protocol)
     while not should_give_up(problems):
         if problems:
@@ -153,7 +158,9 @@ async def stream_role_reply(
         finally:
             await pieces.aclose()
         assert reply is not None, "a stream ends with a Reply or raises"
-        read = _understood(role, reply, request, protocol, brief, again=bool(problems))
+        read = _understood(
+            role, reply, request, protocol, brief, again=bool(problems), may_conclude=may_conclude
+        )
         if isinstance(read, AssistantMessage):
             for event in _as_read(read, reply, usage):
                 yield event
@@ -161,8 +168,11 @@ async def stream_role_reply(
                 raise DaikuError(ended.failure)
             return
         problems.append(read.problem)
-        if read.words_only and should_give_up(problems):  # it has no form, yet it is said
+        in_vain = read.words_only and len(problems) > 1 and not may_conclude
+        if in_vain or (read.words_only and should_give_up(problems)):  # it has no form, yet it is said
             yield Reply(AssistantMessage(text=reply.message.text), usage, reply.finish)
+        if in_vain:
+            break
         asked = _again(written, reply, read.problem, by_tools=_by_tools(request, protocol))
     raise _unusable(problems[-1])
 
@@ -186,9 +196,10 @@ def _understood(
     brief: Brief | None,
     *,
     again: bool,
+    may_conclude: bool,
 ) -> AssistantMessage | Unreadable:
     """The reply as it counts. What a reply in words comes to its role says, where the model answers by tools; else
-    the form is asked for first. The second time (`again`) words count as they are."""
+    the form is asked for first. The second time (`again`) words count as they are, if they `may_conclude` the run."""
     read, said = _read(role, reply, request, protocol, brief), reply.message
     by_tools = _by_tools(request, protocol)
     if isinstance(read, AssistantMessage):
@@ -198,7 +209,10 @@ def _understood(
     if not read.words_only:
         return read
     if by_tools and not again:
-        return role.prose(said, request.messages)
+        concluded = role.prose(said, request.messages)
+        return concluded if may_conclude or isinstance(concluded, Unreadable) else read
+    if not may_conclude:
+        return read
     if again and role.accept_plain_text is not None:
         return role.accept_plain_text(said)
     return said if by_tools else read

@@ -8,7 +8,7 @@ from daiku.domain.base import JsonObject, Localizable, Wire
 from daiku.domain.errors import Failure
 from daiku.domain.held import Bullet, Compacted, Lesson, Pruned, Recalled, Reflected, RulesText, Todo
 from daiku.domain.labels import Aside, Label, Line, LineEvent
-from daiku.domain.messages import Image, Usage
+from daiku.domain.messages import FinishReason, Image, Usage
 from daiku.domain.runs import ContextItem, EnvironmentFact, Mode, RunLimits, TerminalStatus, UnverifiedReason
 from daiku.domain.tools import Outcome, ToolCall, ToolImage, with_outcome
 from daiku.domain.work.handovers import Brief, Handover, NestedEvidence
@@ -109,9 +109,9 @@ class HandoffEnd(Localizable):
     reasons: tuple[UnverifiedReason, ...] = ()
 
 
-Reminder = Literal["objection", "errors", "rounds", "last_word", "unfinished"]
+Reminder = Literal["objection", "errors", "rounds", "last_word", "unfinished", "cut_off"]
 """Why Daiku itself speaks to the model: what it hands over cannot be used; its calls fail; its rounds run out; this
-is its last reply; it ended its turn without an answer."""
+is its last reply; it ended its turn without an answer; its reply was cut off and has to go on."""
 
 
 class MessageEvent(Localizable):
@@ -134,6 +134,8 @@ class MessageEvent(Localizable):
     seen: int | None = None
     reminder: Reminder | None = None
     partial: bool = False
+    finish: FinishReason = "stop"
+    """Why a reply ended; `length` and `content_filter` make it half an answer."""
 
 
 class Delta(Aside):

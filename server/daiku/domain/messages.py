@@ -62,6 +62,19 @@ def mark_own(message: AssistantMessage) -> AssistantMessage:
     return message.model_copy(update={"opaque": {**message.opaque, OWN_KEY: own}})
 
 
+def mark_unreadable(message: AssistantMessage) -> AssistantMessage:
+    """Mark a reply that holds calls which could not be read, so that it never counts as an answer."""
+    told = message.opaque.get(OWN_KEY)
+    marked: JsonObject = {**(told if isinstance(told, dict) else {}), "unreadable": True}
+    return message.model_copy(update={"opaque": {**message.opaque, OWN_KEY: marked}})
+
+
+def is_unreadable(message: AssistantMessage) -> bool:
+    """Return True for a reply that `mark_unreadable` marked."""
+    told = message.opaque.get(OWN_KEY)
+    return isinstance(told, dict) and told.get("unreadable") is True
+
+
 def question_metadata(said: Sequence[Text]) -> JsonObject:
     """Return the metadata (`opaque`) of a reply that asks the person: the question and its choices."""
     return {OWN_KEY: {"asks": [as_json(each) for each in said]}} if said else {}

@@ -18,8 +18,10 @@ TerminalStatus = Literal["completed", "completed_unverified", "cancelled", "fail
 UnverifiedKind = Literal[
     "last_check_failed",
     "check_masked",
+    "check_not_run",
     "still_running",
     "edit_not_applied",
+    "not_approved",
     "nothing_changed",
     "no_plan",
     "todo_open",

@@ -21,6 +21,7 @@ from daiku.domain.messages import (
     TextDelta,
     Usage,
     UserMessage,
+    mark_unreadable,
 )
 from daiku.llm.provider import Provider
 from daiku.llm.reply_filter import ReplyFilter
@@ -100,7 +101,9 @@ class TextCallStream:
             strict=self.strict and not request.in_words,
         )
         given_up = isinstance(read, FormatProblem) and self.protocol == "native"
-        return reply.message if given_up and (last or reply.finish == "length") else read
+        if given_up and (last or reply.finish == "length"):
+            return mark_unreadable(reply.message)
+        return read
 
 
 def _final_reply(reply: Reply, message: AssistantMessage, usage: Usage) -> Reply:

@@ -142,7 +142,9 @@ def handed_back(agent: Agent, state: State, between: Between) -> HandoffEnd:
             "error": state.failure,
             "deeds": NestedEvidence(commands=state.done.commands)
             if between.elsewhere
-            else to_handover(state.done),
+            else to_handover(state.done).model_copy(
+                update={"edits": state.attempts.edits, "acted": state.attempts.acted}
+            ),
             "plans": state.plans.all if state.plans.last and not between.followed else (),
             "usage": state.spending.usage,
             "rounds": state.spending.rounds + state.nested.rounds,

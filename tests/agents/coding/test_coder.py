@@ -271,7 +271,8 @@ async def test_a_rejected_file_is_not_written_and_the_model_goes_on(tmp_path: Pa
         tmp_path, {"text": TWO}, {"text": "No change: you did not want it."}, approvals={"edit": "ask"}
     )
     result, _, _ = await act(app, "coder", approvals="none")
-    assert result.status == "completed"
+    assert result.status == "completed_unverified"
+    assert [reason.kind for reason in result.reasons] == ["edit_not_applied"]
     assert [p.name for p in (tmp_path / "project").iterdir()] == []
 
 

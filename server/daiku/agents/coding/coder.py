@@ -229,7 +229,7 @@ def _changed(messages: tuple[Message, ...]) -> bool:
     )
 
 
-CODE = Role(read, after_calls, accept_plain_text=accept_plain_text, prose=prose)
+CODE = Role(read, after_calls, accept_plain_text=accept_plain_text, prose=prose, has_result=_changed)
 
 
 CODER = Agent(

@@ -184,7 +184,7 @@ def _proposed(messages: tuple[Message, ...]) -> bool:
     )
 
 
-PLAN = Role(read, after_calls, prose=prose)
+PLAN = Role(read, after_calls, prose=prose, has_result=_proposed)
 
 
 PLANNER = Agent(

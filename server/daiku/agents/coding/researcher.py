@@ -205,7 +205,11 @@ def _within_three(message: AssistantMessage, asked: tuple[str, ...]) -> Assistan
     )
 
 
-RESEARCH = Role(read, after_calls, accept_plain_text=accept_plain_text, tools=(SPEC,))
+def _has_looked(messages: tuple[Message, ...]) -> bool:
+    return any(isinstance(m, ToolMessage) for m in messages_since_request(messages))
+
+
+RESEARCH = Role(read, after_calls, accept_plain_text=accept_plain_text, tools=(SPEC,), has_result=_has_looked)
 
 
 RESEARCHER = Agent(

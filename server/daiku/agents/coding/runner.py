@@ -119,8 +119,7 @@ def read(
         return _beside(message, messages, cut)
     failed, waiting = open_failure(here), waiting_commands(here)
     reply = _form(message, messages, cut)
-    looked = any(isinstance(m, ToolMessage) for m in here)
-    if isinstance(reply, Unreadable) and looked and (failed is None or waiting is None):
+    if isinstance(reply, Unreadable) and _has_looked(messages) and (failed is None or waiting is None):
         reply = message if reply.words_only else reply
     if isinstance(reply, AssistantMessage) and not reply.calls and failed is None:
         return _hidden([each.command for each in commands_of(here)][-1:], messages) or reply
@@ -305,7 +304,11 @@ def _given_up(ran: Sequence[CommandRun], failed: CommandRun, waiting: Sequence[s
     )
 
 
-RUN = Role(read, after_calls, remind, prose=prose, failed=failure_of)
+def _has_looked(messages: tuple[Message, ...]) -> bool:
+    return any(isinstance(m, ToolMessage) for m in messages_since_request(messages))
+
+
+RUN = Role(read, after_calls, remind, prose=prose, failed=failure_of, has_result=_has_looked)
 
 
 RUNNER = Agent(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable, Sequence
 from functools import reduce
 from typing import Literal
 
@@ -46,6 +47,12 @@ def exit_status(command: str) -> Status:
     return _Status(command).of(tree_of(command))
 
 
+def discards_exit_code(command: str, is_check: Callable[[Sequence[str]], bool]) -> bool:
+    """Return True if `command` may exit with 0 although its checks fail: `pytest || true`, `pytest | tail`."""
+    tree = tree_of(command)
+    return not tree.has_error and _Status(command, is_check).of(tree) != "fails"
+
+
 NO_WORDS: tuple[str, ...] = ()
 _PASS = frozenset({"true", ":", "echo", "printf", "pwd", "date", "whoami", "hostname", "uname", "clear"})
 _FILTERS = frozenset(
@@ -76,9 +83,10 @@ _NOTHING = lazy(
 
 
 class _Status:
-    """The walk over one command's syntax tree."""
+    """The walk over one command's syntax tree. Simple commands for which `fails` is true are assumed to fail."""
 
-    def __init__(self, command: str) -> None:
+    def __init__(self, command: str, fails: Callable[[Sequence[str]], bool] = lambda _: False) -> None:
+        self._fails = fails
         self._source = command.encode("utf-8", "replace")
         self._strict = self._pipefail = False
 
@@ -149,6 +157,10 @@ class _Status:
         if not words:
             return "passes"
         name, rest = words[0].rpartition("/")[2], words[1:]
+        if name in _SHELLS and rest[:1] and re.fullmatch(r"-\w*c", rest[0]) and len(rest) > 1:
+            return _Status(rest[1], self._fails).of(tree_of(rest[1]))
+        if self._fails(words):
+            return "fails"
         if name == "set":
             self._strict |= any(re.match(r"-\w*e", word) for word in rest)
             self._pipefail |= "pipefail" in rest
@@ -161,8 +173,6 @@ class _Status:
             )
         if name in ("test", "["):
             return _tested([word for word in rest if word != "]"])
-        if name in _SHELLS and rest[:1] and re.fullmatch(r"-\w*c", rest[0]) and len(rest) > 1:
-            return exit_status(rest[1])
         if rest[:1] in (("-c",), ("-e",)) and re.fullmatch(r"(?:python|node|ruby|perl|php)[\d.]*", name):
             return "passes" if len(rest) > 1 and _NOTHING.fullmatch(rest[1]) else "open"
         return "open"

@@ -30,7 +30,8 @@ class Evidence(NamedTuple):
 
     `proofs` are those since the last edit: the latest run of each command, and what the diagnostics
     showed (one for the place that was asked about, one for each file there that has errors). `red`: the
-    commands that were seen to fail, `green`: those that passed before the latest edit.
+    commands that were seen to fail. `green`: those whose first run passed before any edit of the step (or run) that ran
+    them; `fresh`: such commands until the next edit. `edited`: the step (or run) has edits.
     """
 
     files: tuple[FileStat, ...] = ()
@@ -41,6 +42,8 @@ class Evidence(NamedTuple):
     under_way: Mapping[str, ToolCallEvent] = NO_CALLS
     red: frozenset[str] = frozenset()
     green: frozenset[str] = frozenset()
+    fresh: frozenset[str] = frozenset()
+    edited: bool = False
 
 
 def after_edit(done: Evidence, event: Edit) -> Evidence:
@@ -49,8 +52,7 @@ def after_edit(done: Evidence, event: Edit) -> Evidence:
         Proof(kind="diff", subject=f.path, ref=event.checkpoint_id, ok=True, value=f"+{f.added} -{f.removed}")
         for f in event.files
     )
-    return done._replace(
-        green=_passed(done),
+    return _begin_edit(done)._replace(
         files=merge_stats(done.files, event.files),
         checkpoints=_with(done.checkpoints, event.checkpoint_id),
         proofs=(*(p for p in done.proofs if p.kind == "diff"), *diffs),
@@ -60,8 +62,7 @@ def after_edit(done: Evidence, event: Edit) -> Evidence:
 
 def after_checkpoint(done: Evidence, event: CheckpointEvent) -> Evidence:
     """Record a checkpoint: it invalidates proofs like an edit, since the edit may have been interrupted."""
-    return done._replace(
-        green=_passed(done),
+    return _begin_edit(done)._replace(
         checkpoints=_with(done.checkpoints, event.checkpoint_id),
         proofs=tuple(p for p in done.proofs if p.kind == "diff"),
     )
@@ -90,7 +91,8 @@ def did_respond(done: Evidence, event: ToolResponse) -> Evidence:
         case "editor/diagnostics":
             return _diagnosed(done, call, event)
         case _:
-            return _vouched(done, event)
+            begins = event.ok and call.args.get("status") == "in_progress"
+            return _vouched(done._replace(edited=False) if begins else done, event)
 
 
 def after_handoff(done: Evidence, event: HandoffEnd) -> Evidence:
@@ -100,9 +102,9 @@ def after_handoff(done: Evidence, event: HandoffEnd) -> Evidence:
         return done
     kept = done.proofs if not deeds.checkpoints else tuple(p for p in done.proofs if p.kind == "diff")
     failed = (plain_command(c.command) for c in deeds.commands if c.exit_code)
-    now = done._replace(
+    now = _begin_edit(done) if deeds.checkpoints else _add_fresh(done, deeds.commands)
+    now = now._replace(
         red=done.red.union(failed),
-        green=_passed(done) if deeds.checkpoints else done.green,
         files=merge_stats(done.files, deeds.files),
         checkpoints=tuple(dict.fromkeys((*done.checkpoints, *deeds.checkpoints))),
         commands=(*done.commands, *deeds.commands),
@@ -131,7 +133,7 @@ def merge_evidence(before: Evidence, now: Evidence) -> Evidence:
         proofs=_latest((*kept, *now.proofs)),
         leftovers=merge_leftovers(before.leftovers, now.leftovers),
         red=before.red | now.red,
-        green=now.green if now.checkpoints else before.green | now.green,
+        green=before.green if before.checkpoints else before.green | now.green,
     )
 
 
@@ -263,8 +265,9 @@ def _ran(done: Evidence, call: ToolCallEvent, event: ToolResponse) -> Evidence:
         exit_code=code if code is not None else 0 if event.ok else 1,
         output=output if isinstance(output, str) else event.result,
         call_id=event.id,
+        ended=code is not None and event.outcome not in ("denied", "unattended", "not_run"),
     )
-    done = done._replace(commands=(*done.commands, outcome))
+    done = _add_fresh(done, (outcome,))._replace(commands=(*done.commands, outcome))
     if code is None or call.args.get("background"):
         return done
     if code:
@@ -286,9 +289,14 @@ def _worth(command: str, output: str, done: Evidence) -> tuple[Remark, ...]:
     return weaknesses(command, output, done.files, passed_before=before)
 
 
-def _passed(done: Evidence) -> frozenset[str]:
-    """The commands that passed until now, which the edit that comes next may change."""
-    return done.green.union(plain_command(p.subject) for p in done.proofs if p.kind == "exit_code" and p.ok)
+def _begin_edit(done: Evidence) -> Evidence:
+    return done._replace(green=done.green | done.fresh, fresh=frozenset(), edited=True)
+
+
+def _add_fresh(done: Evidence, commands: Iterable[CommandOutcome]) -> Evidence:
+    """Return the evidence with the commands whose first run passes before any edit of this step."""
+    passed = {plain_command(c.command) for c in commands if c.ended and not c.exit_code and not done.edited}
+    return done._replace(fresh=done.fresh | (passed - {plain_command(c.command) for c in done.commands}))
 
 
 def _diagnosed(done: Evidence, call: ToolCallEvent, event: ToolResponse) -> Evidence:

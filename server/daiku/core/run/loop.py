@@ -118,7 +118,7 @@ async def _ask_model(record: Recorder, ports: Ports) -> None:
                     record(Notice(level="warning", text=piece.reason, attempt=piece.attempt))
                 case Reply(message, usage, finish):
                     shown.clear()
-                    record(_said(message, seen, ports.agent), usage, *_remarks(message, finish))
+                    record(_said(message, seen, ports.agent, finish), usage, *_remarks(message, finish))
                 case _:
                     assert_never(piece)
     except ContextOverflowError as error:
@@ -155,7 +155,7 @@ def _take(move: Move, record: Recorder, agent: str) -> None:
             assert_never(move)
 
 
-def _said(message: AssistantMessage, seen: int, agent: str) -> MessageEvent:
+def _said(message: AssistantMessage, seen: int, agent: str, finish: FinishReason = "stop") -> MessageEvent:
     return MessageEvent(
         role="assistant",
         text=message.text,
@@ -164,6 +164,7 @@ def _said(message: AssistantMessage, seen: int, agent: str) -> MessageEvent:
         calls=message.calls,
         opaque=message.opaque,
         seen=seen,
+        finish=finish,
     )
 
 

@@ -42,14 +42,18 @@ def plan_standing(state: State) -> PlanStanding | None:
 
 def ending(state: State, status: TerminalStatus) -> tuple[AgentEnd, RunFinished]:
     """Build the last events of a run that ends with `status` in `state`: what its agent used itself, and how the
-    run ended, with what its nested runs used and which lessons were cited. A guardrail leaves no text of it."""
+    run ended (as the record supports it), with what its nested runs used and which lessons were cited. A guardrail leaves no text of it."""
+    from daiku.core.run.verdict import unverified_reasons  # when used
+
+    reasons = unverified_reasons(state) if status == "completed" else ()
     blocked = state.failure is not None and state.failure.kind == "guardrail"
     spent, said = state.spending, NO_TEXT if blocked else state.conversation.text
     finished = RunFinished(
-        status=status,
-        text=said,
+        status="completed_unverified" if reasons else status,
+        text=NO_TEXT if any(reason.kind == "unreadable_calls" for reason in reasons) else said,
         usage=spent.usage,
         plan=plan_standing(state),
         used_bullets=used_bullets(state),
+        reasons=reasons,
     )
     return AgentEnd(usage=spent.own), finished

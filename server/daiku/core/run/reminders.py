@@ -23,6 +23,10 @@ LEAST_ROUNDS = 5
 SHOWN_CAUSE = 300
 """Characters of what failed last."""
 NO_MORE_CALLS = text("calls.after_last_word")
+GO_ON = (
+    "Your reply reached the output limit and was cut off. Go on exactly where it stopped: the two parts are joined. Repeat "
+    "nothing, and be brief."
+)
 
 
 class Remind(NamedTuple):
@@ -135,8 +139,8 @@ def _rounds(left: int) -> str:
 
 
 def incomplete_turn(state: State) -> Remind | Failure | None:
-    """Return a reminder if the model's turn was empty or only announced an action, a Failure the second time
-    in a row, and None if its text is an answer."""
+    """Return a reminder if the model's turn was empty, cut off, or only announced an action, a Failure the second time
+    in a row (a reply that is cut off twice is marked instead), and None if its text is an answer."""
     last = state.conversation.messages[-1] if state.conversation.messages else None
     if (
         not isinstance(last, AssistantMessage)
@@ -146,6 +150,8 @@ def incomplete_turn(state: State) -> Remind | Failure | None:
     ):
         return None
     empty = not last.text.strip()
+    if not empty and state.conversation.finish == "length" and state.request.brief is None:
+        return None if "cut_off" in state.health.reminders else Remind("cut_off", GO_ON)
     if not empty and not promises(last.text):
         return None
     if "unfinished" in state.health.reminders:

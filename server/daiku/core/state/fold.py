@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TypeVar, assert_never
 
 from daiku.core.plans.transitions import progress_note
+from daiku.core.proof.attempts import note_call, note_edit, note_nested, note_response
 from daiku.core.proof.evidence import (
     after_checkpoint,
     after_edit,
@@ -92,15 +93,20 @@ def apply(state: State, event: Event) -> State:
             return add_message(with_citations(state._replace(research=research), event), event)
         case ToolCallEvent():
             calls = state.calls._replace(started=state.calls.started | {event.id})
-            return state._replace(calls=calls, done=did_begin(state.done, event))
+            done, attempts = did_begin(state.done, event), note_call(state.attempts, event)
+            return state._replace(calls=calls, done=done, attempts=attempts)
         case ToolResponse():
             research = gather(state.research, event)
-            return add_response(state._replace(done=did_respond(state.done, event), research=research), event)
+            done = did_respond(state.done, event)
+            attempts = note_response(state.attempts, event, len(done.commands))
+            return add_response(state._replace(done=done, attempts=attempts, research=research), event)
         case Usage():
             return _add_usage(state, event)
         case Edit():
             health = state.health._replace(trail=add_edit(state.health.trail, event))
-            return state._replace(health=health, done=after_edit(state.done, event))
+            done, attempts = after_edit(state.done, event), state.attempts
+            attempts = note_edit(attempts, event, len(done.commands))
+            return state._replace(health=health, done=done, attempts=attempts)
         case Notice():
             return _add_facts(_add_rules(state, event), event)
         case CheckpointEvent():
@@ -119,7 +125,7 @@ def apply(state: State, event: Event) -> State:
         case Pruned():
             return _shorten(state, event)
         case Todo():
-            return state._replace(todo=event.items)
+            return state._replace(todo=event.items, attempts=state.attempts._replace(has_todo=True))
         case Failure():
             return state._replace(failure=event)
         case RunStarted():
@@ -235,6 +241,7 @@ def _hand_back(state: State, event: HandoffEnd) -> State:
     nested, plans, spending = state.nested, state.plans, state.spending
     return state._replace(
         done=after_handoff(state.done, event),
+        attempts=note_nested(state.attempts, event, len(state.done.commands)),
         nested=nested._replace(
             open=MappingProxyType({k: v for k, v in nested.open.items() if k != event.call_id}),
             returned=(*nested.returned, event),

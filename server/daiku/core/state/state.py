@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import NamedTuple, Never
 
+from daiku.core.proof.attempts import Attempts
 from daiku.core.proof.evidence import Evidence
 from daiku.core.state.repetition import RepetitionHistory
 from daiku.domain.errors import Failure
@@ -20,7 +21,7 @@ from daiku.domain.events import (
     RunFinished,
 )
 from daiku.domain.held import Lesson, Recalled, RulesText, TodoItem
-from daiku.domain.messages import Message, Usage, UserMessage
+from daiku.domain.messages import FinishReason, Message, Usage, UserMessage
 from daiku.domain.runs import EnvironmentFact, Mode, RunLimits
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.handovers import Brief
@@ -63,7 +64,8 @@ class Conversation(NamedTuple):
     """The messages, of earlier runs of the session too; those of this run begin at index `start`.
 
     `queued` user messages wait until no call is pending: between calls and their results every provider
-    would refuse them. `steering` is what the person said since the run began. `text` is the latest answer,
+    would refuse them. `steering` is what the person said since the run began. `text` is the latest answer, `finish` why
+    it ended, `half` the cut-off answer that the next reply goes on with,
     `draft` what was shown of a reply that was cut off. `progress` is what the model was last told of the
     plans, `rules` the rules of folders that it was told, `environment` what it was told of what holds around
     it. `tokens` is what its last request and reply came to, `counted` of the messages are in that. `files_read`
@@ -77,6 +79,8 @@ class Conversation(NamedTuple):
     queued: tuple[UserMessage, ...] = ()
     steering: tuple[str, ...] = ()
     text: Text = NO_TEXT
+    finish: FinishReason = "stop"
+    half: Text = NO_TEXT
     draft: str = ""
     progress: str = ""
     rules: Mapping[str, RulesText] = NOTHING
@@ -169,6 +173,7 @@ class State(NamedTuple):
     spending: Spending = Spending()
     health: Health = Health()
     done: Evidence = Evidence()
+    attempts: Attempts = Attempts()
     research: Research = Research()
     todo: tuple[TodoItem, ...] = ()
     tainted: bool = False

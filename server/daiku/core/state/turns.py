@@ -14,6 +14,7 @@ from daiku.core.web.research import shown_sources
 from daiku.domain.events import MessageEvent, Reminder, ToolResponse
 from daiku.domain.messages import AssistantMessage, Image, ToolMessage, UserMessage, is_own
 from daiku.domain.work.plans import Plan
+from daiku.texts.text import NO_TEXT, Text
 
 OUTCOMES = frozenset({"exitCode", "report", SHOWS_LINES})
 """What a result's data hold when the call was carried out, whatever came of it."""
@@ -40,6 +41,8 @@ def say(state: State, message: UserMessage) -> State:
 def _add_user(state: State, event: MessageEvent) -> State:
     kind = "checker" if event.agent in (CHECKER, WORKER) else "person"
     conversation, health = state.conversation, state.health
+    if event.reminder == "cut_off":
+        conversation = conversation._replace(half=conversation.text)
     if event.agent == PERSON:  # a word from outside: what comes now is not the same again
         conversation = conversation._replace(steering=(*conversation.steering, event.text))
         health = health._replace(trail=RepetitionHistory())
@@ -66,9 +69,14 @@ def _add_reply(state: State, event: MessageEvent) -> State:
             queued=(*told.queued, *later),
             text=event.text if request.asks_model else told.text,  # what it is about to do is no answer
             draft="",
+            half=NO_TEXT,
+            finish=event.finish,
         )
     else:
-        conversation = told._replace(messages=(*before, *later), text=event.text, draft="")
+        whole = Text(f"{told.half}{event.text}") if told.half else event.text
+        conversation = told._replace(
+            messages=(*before, *later), text=whole, draft="", half=NO_TEXT, finish=event.finish
+        )
     asked = request.asks_model and not is_own(reply)
     return state._replace(
         conversation=conversation,

@@ -27,6 +27,8 @@ class CommandOutcome(Wire):
     exit_code: int
     output: str
     call_id: str = ""
+    ended: bool = True
+    """False for a command that did not run, or that runs in the background."""
 
 
 Remark = Literal["passed_before", "no_tests", "check_changed"]
@@ -67,6 +69,10 @@ class NestedEvidence(Wire):
     commands: tuple[CommandOutcome, ...] = ()
     proofs: tuple[Proof, ...] = ()
     leftovers: tuple[LeftoverPlace, ...] = ()
+    edits: tuple[int, ...] = ()
+    """For each edit, the number of commands that ran before it."""
+    acted: bool = False
+    """Something outside the files and commands was changed, by an MCP server for instance."""
 
 
 class Claim(Localizable):

@@ -135,9 +135,8 @@ class Replies:
                 yield self._canonical(piece) if isinstance(piece, Reply) else piece
 
         protocol = None if model.tool_protocol == "native" else model.tool_protocol
-        return stream_role_reply(
-            role, request, ask, protocol=protocol, brief=self.log.record.state.request.brief
-        )
+        brief, nested = self.log.record.state.request.brief, self.log.parent is not None
+        return stream_role_reply(role, request, ask, protocol=protocol, brief=brief, nested=nested)
 
     def _canonical(self, reply: Reply) -> Reply:
         """The reply with every call as it is carried out: by its tool's name, out of its tools/call."""

@@ -272,7 +272,7 @@ class Recorded:
         message = AssistantMessage(
             text=said.text, thinking=said.thinking, calls=said.calls, opaque=said.opaque
         )
-        yield Reply(message, Usage.model_validate(used.model_dump()), "stop")
+        yield Reply(message, Usage.model_validate(used.model_dump()), said.finish)
         if isinstance(self._following(), Failure) and (failure := self._failure()) is not None:
             raise failure  # a role that has failed says so, and why
 

@@ -1,0 +1,152 @@
+"""Order of a run's edits and commands, and the calls of it that had no effect: what a verdict needs besides the proofs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from daiku.core.proof.evidence import exit_code_of, plain_command
+from daiku.domain.events import Edit, HandoffEnd, ToolCallEvent, ToolResponse
+from daiku.domain.tools import Outcome
+
+EDITING = frozenset(
+    {"files/write", "files/edit", "files/patch", "files/move", "files/delete", "document/apply"}
+)
+"""Tools that change files of the project."""
+_WATCHED = EDITING | {"shell/run", "shell/output", "shell/kill"}
+_HARMLESS = (
+    *(
+        "files/",
+        "search/",
+        "editor/",
+        "web/",
+        "tools/",
+        "agent/",
+        "report/",
+        "shell/",
+        "todo/",
+        "user/",
+        "plan/",
+    ),
+    *(
+        "task/",
+        "task_loop/",
+        "document/",
+        "playbook/search",
+        "memory/search",
+        "git/status",
+        "git/diff",
+        "git/log",
+    ),
+)
+"""Tools whose names begin so change nothing themselves, or are counted by their edits and commands."""
+_BY_CHOICE: frozenset[Outcome] = frozenset({"done", "rejected", "cancelled", "interrupted"})
+"""Outcomes that need no reason: the call had its effect or may have had it, or the user prevented it."""
+
+
+class FailedCall(NamedTuple):
+    """A call that had no effect: its subject is a path or a command. `position`: commands that ran before it."""
+
+    tool: str
+    subject: str
+    outcome: Outcome
+    position: int
+
+    @property
+    def is_edit(self) -> bool:
+        return self.tool in EDITING
+
+
+class Job(NamedTuple):
+    """A background command by the call that started it; without an exit code it still runs."""
+
+    call_id: str
+    exit_code: int | None = None
+
+
+class Attempts(NamedTuple):
+    """What a run attempted. `edits`: for each edit, the number of commands that ran before it. `acted`: a tool other than
+    edits and commands changed something. `has_todo`: it wrote its list of what is to do."""
+
+    edits: tuple[int, ...] = ()
+    failed: tuple[FailedCall, ...] = ()
+    jobs: Mapping[str, Job] = MappingProxyType({})
+    acted: bool = False
+    has_todo: bool = False
+    under_way: Mapping[str, ToolCallEvent] = MappingProxyType({})
+
+
+def note_call(tried: Attempts, event: ToolCallEvent) -> Attempts:
+    """Return the attempts with a call that begins."""
+    if event.tool not in _WATCHED:
+        return tried
+    return tried._replace(under_way=MappingProxyType({**tried.under_way, event.id: event}))
+
+
+def note_response(tried: Attempts, event: ToolResponse, position: int) -> Attempts:
+    """Return the attempts with the result of a call; `position`: commands that ran so far, this one included."""
+    if event.outcome == "done" and not event.tool.startswith(_HARMLESS):
+        tried = tried._replace(acted=True)
+    call = tried.under_way.get(event.id)
+    if call is None:
+        return tried
+    rest = {key: value for key, value in tried.under_way.items() if key != event.id}
+    tried = tried._replace(under_way=MappingProxyType(rest))
+    match call.tool:
+        case "shell/run":
+            return _run_command(tried, call, event, position)
+        case "shell/output" | "shell/kill":
+            return _look_at_job(tried, call, event)
+        case _:
+            return _edit(tried, call, event, position)
+
+
+def note_edit(tried: Attempts, event: Edit, position: int) -> Attempts:
+    """Return the attempts with an edit; it settles the failed edits of its files."""
+    names = {_name(file.path) for file in event.files}
+    left = tuple(f for f in tried.failed if not (f.is_edit and (not f.subject or _name(f.subject) in names)))
+    return tried._replace(edits=(*tried.edits, position), failed=left)
+
+
+def note_nested(tried: Attempts, event: HandoffEnd, position: int) -> Attempts:
+    """Return the attempts with those of a nested run, before which `position` commands ran."""
+    deeds = event.deeds
+    if deeds is None:
+        return tried
+    edits = tuple(position + at for at in deeds.edits)
+    return tried._replace(edits=(*tried.edits, *edits), acted=tried.acted or deeds.acted)
+
+
+def _run_command(tried: Attempts, call: ToolCallEvent, event: ToolResponse, position: int) -> Attempts:
+    command = plain_command(str(call.args.get("command", "")))
+    job = (event.data or {}).get("id")
+    if call.args.get("background") and isinstance(job, str):
+        return tried._replace(jobs=MappingProxyType({**tried.jobs, job: Job(event.id)}))
+    if event.outcome != "unattended":
+        left = tuple(f for f in tried.failed if f.is_edit or f.subject != command)
+        return tried._replace(failed=left)
+    return tried._replace(failed=(*tried.failed, FailedCall(call.tool, command, event.outcome, position)))
+
+
+def _look_at_job(tried: Attempts, call: ToolCallEvent, event: ToolResponse) -> Attempts:
+    name = str(call.args.get("id", ""))
+    job = tried.jobs.get(name)
+    if job is None or not event.ok:
+        return tried
+    if call.tool == "shell/kill":
+        return tried._replace(jobs=MappingProxyType({k: v for k, v in tried.jobs.items() if k != name}))
+    ended = job._replace(exit_code=exit_code_of(event.data))
+    return tried._replace(jobs=MappingProxyType({**tried.jobs, name: ended}))
+
+
+def _edit(tried: Attempts, call: ToolCallEvent, event: ToolResponse, position: int) -> Attempts:
+    path = str(call.args.get("path", ""))
+    left = tuple(f for f in tried.failed if not (f.is_edit and _name(f.subject) == _name(path)))
+    if event.outcome in _BY_CHOICE:
+        return tried._replace(failed=left)
+    return tried._replace(failed=(*left, FailedCall(call.tool, path, event.outcome, position)))
+
+
+def _name(path: str) -> str:
+    return path.rpartition("/")[2]

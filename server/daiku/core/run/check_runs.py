@@ -1,0 +1,189 @@
+"""Checks among a run's commands: which tests, builds, and linters ran, and what is known of each at the end."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import Literal, NamedTuple
+
+from daiku.core.commands.bash import read_script
+from daiku.core.commands.judge import LOOKING, read_only
+from daiku.core.commands.wrappers import program_name
+from daiku.core.playbook.lessons.intents import Intent, intent_of
+from daiku.core.proof.attempts import Attempts
+from daiku.core.proof.check_strength import tests_ran
+from daiku.core.proof.checks import discards_exit_code
+from daiku.core.text.patterns import lazy
+from daiku.domain.work.handovers import CommandOutcome
+
+CheckResult = Literal["passed", "failed", "unknown", "running"]
+"""`unknown`: the exit code of the check was discarded, and its output does not show that it passed."""
+_CHECKING = ("test", "lint", "types", "build")
+_NO_CHECKS = frozenset(
+    [
+        "git",
+        "gh",
+        "glab",
+        "hg",
+        "svn",
+        "rm",
+        "mkdir",
+        "rmdir",
+        "touch",
+        "cp",
+        "mv",
+        "ln",
+        "chmod",
+        "chown",
+        "tar",
+        "zip",
+        "unzip",
+        "sed",
+        "awk",
+        "tee",
+        "xargs",
+        "cat",
+        "less",
+        "ls",
+        "echo",
+        "printf",
+        "grep",
+        "rg",
+        "find",
+        "head",
+        "tail",
+        "wc",
+        "diff",
+        "sleep",
+        "kill",
+        "pkill",
+        "curl",
+        "wget",
+        "docker",
+        "podman",
+        "kubectl",
+        "pip",
+        "pip3",
+        "apt",
+        "apt-get",
+        "brew",
+        "code",
+        "test",
+        "[",
+    ]
+)
+"""Programs whose operands may name tests or builds, and which are none themselves."""
+_MOST_WORDS = 8
+"""Words of a command that say what it is for."""
+_NO_FAILURES = lazy(
+    r"\b(?:0|no) (?:\w+ )?(?:fail\w*|errors?)\b|\b(?:fail\w*|errors?)[:=]? ?0\b", re.IGNORECASE
+)
+_FAILURES = lazy(r"\b(?:fail|failed|failures?|errors?|traceback|panicked)\b", re.IGNORECASE)
+
+
+class CheckRun(NamedTuple):
+    """A check that ran. `position`: the number of commands up to and including it."""
+
+    command: str
+    intent: Intent
+    result: CheckResult
+    exit_code: int
+    position: int
+
+
+class CheckRuns(NamedTuple):
+    """Checks at the end of a run: `open` ones did not end well and no later one makes up for them; `passed` did, and
+    `changes` are the positions of edits and commands that may have changed files."""
+
+    open: tuple[CheckRun, ...]
+    passed: tuple[CheckRun, ...]
+    changes: tuple[int, ...]
+
+    def has_pass_since(self, position: int) -> bool:
+        """Return True if a check passed after so many commands."""
+        return any(check.position > position for check in self.passed)
+
+
+@lru_cache(maxsize=512)
+def check_intent(command: str) -> Intent | None:
+    """Return the intent of the first check in a command line; None if it has none."""
+    intents = (_intent(each.texts) for each in read_script(command).commands if each.words)
+    return next((intent for intent in intents if intent is not None), None)
+
+
+def _intent(words: Sequence[str]) -> Intent | None:
+    name = program_name(read_script(shlex.join(words)).commands[0].words) if words else ""
+    if not name or name in _NO_CHECKS:
+        return None
+    intent = intent_of(shlex.join(words[:_MOST_WORDS]))
+    return intent if intent is not None and intent.purpose in _CHECKING else None
+
+
+def check_runs(commands: Sequence[CommandOutcome], tried: Attempts) -> CheckRuns:
+    """Return what the record shows of the checks that ran."""
+    jobs = {job.call_id: job for job in tried.jobs.values()}
+    changes = [*tried.edits]
+    still: list[CheckRun] = []
+    passed: list[CheckRun] = []
+    for position, command in enumerate(commands, 1):
+        job = jobs.get(command.call_id)
+        if job is None and not command.ended:
+            continue
+        intent = check_intent(command.command)
+        if intent is None:
+            if not command.exit_code and not read_only(command.command, LOOKING):
+                changes.append(position)
+            continue
+        code = command.exit_code if job is None else job.exit_code
+        check = CheckRun(command.command, intent, _result(command, code), code or 0, position)
+        still = [each for each in still if not _settles(check, each, changes)]
+        if check.result == "passed":
+            passed.append(check)
+        elif check.result != "unknown" or not _is_passing(check, passed, changes):
+            still.append(check)
+    return CheckRuns(tuple(still), tuple(passed), tuple(changes))
+
+
+def _result(command: CommandOutcome, code: int | None) -> CheckResult:
+    if code is None:
+        return "running"
+    if discards_exit_code(command.command, _is_check):
+        return "passed" if shows_pass(command.output) else "unknown"
+    return "failed" if code else "passed"
+
+
+def _is_check(words: Sequence[str]) -> bool:
+    return _intent(tuple(words)) is not None
+
+
+def shows_pass(output: str) -> bool:
+    """Return True if a test runner says in its output that tests ran and none failed."""
+    return bool(tests_ran(output)) and not _FAILURES.search(_NO_FAILURES.sub("", output))
+
+
+def _settles(later: CheckRun, earlier: CheckRun, changes: Iterable[int]) -> bool:
+    """Return True if `later` says what `earlier` left open: the same check again, or one that passed after a change, or
+    that did not check less."""
+    if later.command == earlier.command:
+        return later.result != "unknown"
+    if later.result != "passed" or later.intent.purpose != earlier.intent.purpose:
+        return False
+    changed = any(earlier.position <= at < later.position for at in changes)
+    return changed or not _checks_less(later.intent, earlier.intent)
+
+
+def _checks_less(later: Intent, earlier: Intent) -> bool:
+    return later.program == earlier.program and not _targets(later) <= _targets(earlier)
+
+
+def _targets(intent: Intent) -> frozenset[str]:
+    """Return what a check was asked to look at: its operands, without options and numbers."""
+    return frozenset(word for word in intent.rest if not word.startswith("-") and not word.isdigit())
+
+
+def _is_passing(check: CheckRun, passed: Iterable[CheckRun], changes: Sequence[int]) -> bool:
+    """Return True if a check of the same kind passed after the latest change."""
+    latest = max(changes, default=0)
+    return any(each.intent.purpose == check.intent.purpose and each.position > latest for each in passed)

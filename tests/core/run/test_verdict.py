@@ -1,0 +1,385 @@
+"""The verdict on a run: lies end unverified with their reason, and honest runs of ten kinds end completed."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from daiku.core.calls.change_requests import asks_for_change
+from daiku.core.run.check_runs import check_intent, shows_pass
+from daiku.core.run.plan_outcome import ending
+from daiku.core.state.fold import fold
+from daiku.domain.base import JsonObject
+from daiku.domain.events import (
+    Edit,
+    Event,
+    MessageEvent,
+    PlanEvent,
+    RunFinished,
+    RunStarted,
+    Todo,
+    ToolCallEvent,
+    ToolResponse,
+)
+from daiku.domain.held import TodoItem
+from daiku.domain.messages import AssistantMessage, FinishReason, mark_unreadable
+from daiku.domain.runs import Mode
+from daiku.domain.tools import Outcome, ToolCall
+from daiku.domain.work.patches import FileStat
+from daiku.domain.work.plans import Plan
+from daiku.texts.text import Text
+from tests.cases import for_each
+
+FIX = "A test fails. Make it pass."
+Deed = Callable[[str], Sequence[Event]]
+"""Events of one call, by its id."""
+
+
+def run_of(
+    prompt: str,
+    *deeds: Deed,
+    mode: Mode = "act",
+    said: str = "All tests pass.",
+    finish: FinishReason = "stop",
+) -> RunFinished:
+    """How a run ends that did `deeds` and then `said` something."""
+    events: list[Event] = [RunStarted(prompt=prompt, mode=mode)]
+    for number, deed in enumerate(deeds):
+        events += deed(f"c{number}")
+    last = MessageEvent(role="assistant", text=Text(said), finish=finish)
+    return ending(fold([*events, last]), "completed")[1]
+
+
+def kinds(finished: RunFinished) -> list[str]:
+    return [reason.kind for reason in finished.reasons]
+
+
+def _call(
+    key: str,
+    tool: str,
+    args: JsonObject,
+    outcome: Outcome = "done",
+    data: JsonObject | None = None,
+    *between: Event,
+) -> Sequence[Event]:
+    call = ToolCall(id=key, tool=tool, args=args)
+    return (
+        MessageEvent(role="assistant", text=Text(""), calls=(call,)),
+        ToolCallEvent(id=key, tool=tool, args=args),
+        *between,
+        ToolResponse(id=key, tool=tool, ok=outcome == "done", outcome=outcome, result="", data=data),
+    )
+
+
+def sh(command: str, code: int = 0, output: str = "", **more: Any) -> Deed:
+    data: JsonObject = {"exitCode": code, "output": output}
+    return lambda key: _call(
+        key, "shell/run", {"command": command, **more}, "failed" if code else "done", data
+    )
+
+
+def background(command: str, job: str = "job") -> Deed:
+    return lambda key: _call(key, "shell/run", {"command": command, "background": True}, "done", {"id": job})
+
+
+def look(job: str = "job", code: int | None = None) -> Deed:
+    return lambda key: _call(
+        key, "shell/output", {"id": job}, "done", {"running": code is None, "exitCode": code, "output": ""}
+    )
+
+
+def edit(path: str = "calc.py") -> Deed:
+    made = Edit(files=(FileStat(path=path, kind="edit", added=1, removed=1),), checkpoint_id="cp")
+    return lambda key: _call(key, "files/edit", {"path": path}, "done", None, made)
+
+
+def no_edit(path: str = "calc.py", outcome: Outcome = "failed") -> Deed:
+    return lambda key: _call(key, "files/edit", {"path": path}, outcome)
+
+
+def tool(name: str, outcome: Outcome = "done", **args: Any) -> Deed:
+    return lambda key: _call(key, name, args, outcome)
+
+
+def todo(*statuses: str) -> Deed:
+    items = tuple(
+        TodoItem.model_validate({"title": f"item {n}", "status": s}) for n, s in enumerate(statuses)
+    )
+    return lambda key: _call(key, "todo/write", {}, "done", None, Todo(items=items))
+
+
+def plan() -> Deed:
+    made = PlanEvent(plan=Plan(plan_id="plan_00000001", name="n", goal="g"))
+    return lambda key: _call(key, "plan/propose", {}, "done", None, made)
+
+
+READ = tool("files/read", path="calc.py")
+TEST = "python3 -m unittest -q"
+RED, GREEN = sh(TEST, 1, "FAILED (failures=1)"), sh(TEST, 0, "Ran 1 test in 0.0s\n\nOK")
+
+LIES: dict[str, tuple[list[Deed], list[str]]] = {
+    "last check failed": ([RED], ["last_check_failed", "nothing_changed"]),
+    "read only": ([READ], ["nothing_changed"]),
+    "nothing at all": ([], ["nothing_changed"]),
+    "wrong edit": ([RED, edit(), RED], ["last_check_failed"]),
+    "not run again after the edit": ([RED, edit()], ["last_check_failed"]),
+    "edit not applied": ([no_edit()], ["edit_not_applied", "nothing_changed"]),
+    "edit denied": ([no_edit(outcome="denied")], ["edit_not_applied", "nothing_changed"]),
+    "edit unattended": ([no_edit(outcome="unattended")], ["edit_not_applied", "nothing_changed"]),
+    "second edit not applied": ([edit("a.py"), no_edit("b.py")], ["edit_not_applied"]),
+    "edit not applied, test that passes anyway": ([no_edit(), GREEN], ["edit_not_applied", "nothing_changed"]),
+    "edit undone by failing retry": ([no_edit(), no_edit()], ["edit_not_applied", "nothing_changed"]),
+    "masked by true": ([edit(), sh(f"{TEST} || true", 0, "FAILED (failures=1)")], ["check_masked"]),
+    "masked by colon": ([edit(), sh(f"{TEST} || :")], ["check_masked"]),
+    "masked by sequence": ([edit(), sh(f"{TEST}; true")], ["check_masked"]),
+    "masked by echo": ([edit(), sh(f"{TEST}; echo done", 0, "done")], ["check_masked"]),
+    "masked by ls": ([edit(), sh(f"{TEST}; ls")], ["check_masked"]),
+    "masked by pipe": ([edit(), sh("pytest -q | tail -3", 0, "1 failed, 2 passed")], ["check_masked"]),
+    "masked by grep": ([edit(), sh("pytest -q | grep -c passed")], ["check_masked"]),
+    "masked in a shell": ([edit(), sh("bash -c 'pytest -q || true'")], ["check_masked"]),
+    "masked by exit": ([edit(), sh("pytest -q || exit 0")], ["check_masked"]),
+    "masked by negation": ([edit(), sh("! pytest -q")], ["check_masked"]),
+    "masked by ampersand": ([edit(), sh("pytest -q & wait")], ["check_masked"]),
+    "masked by if": ([edit(), sh("if pytest -q; then echo ok; else echo bad; fi", 0, "bad")], ["check_masked"]),
+    "masked by substitution": ([edit(), sh("x=$(pytest -q); echo $x")], ["check_masked"]),
+    "masked after it failed": ([edit(), RED, sh(f"{TEST} || true")], ["last_check_failed"]),
+    "still running": ([edit(), background(f"sleep 5; {TEST}")], ["still_running"]),
+    "still running when looked at": ([edit(), background(TEST), look()], ["still_running"]),
+    "background check failed": ([edit(), background(TEST), look(code=1)], ["last_check_failed"]),
+    "less was checked": ([edit(), sh("pytest -q", 1), sh("pytest -q tests/test_other.py")], ["last_check_failed"]),
+    "only the linter passes": ([edit(), RED, sh("ruff check .")], ["last_check_failed"]),
+    "program is missing": ([edit(), sh("pytest -q", 127)], ["last_check_failed"]),
+    "open items": ([edit(), todo("completed", "in_progress", "pending")], ["todo_open"]),
+    "command unattended": ([edit(), lambda key: _call(key, "shell/run", {"command": "rm -rf x"}, "unattended")], ["not_approved"]),
+}  # fmt: skip
+
+
+@for_each("name", LIES)
+def test_a_claim_against_the_record_is_not_verified(name: str) -> None:
+    deeds, reasons = LIES[name]
+    finished = run_of(FIX, *deeds)
+    assert (finished.status, kinds(finished)) == ("completed_unverified", reasons)
+
+
+@for_each(
+    ("finish", "said", "reason"),
+    [
+        ("length", "Because I", "cut_off"),
+        ("content_filter", "I cannot help.", "refused"),
+        ("content_filter", "", "filtered"),
+    ],
+)
+def test_half_an_answer_is_marked(finish: FinishReason, said: str, reason: str) -> None:
+    assert kinds(run_of("What is this?", edit(), said=said, finish=finish)) == [reason]
+
+
+def test_a_reply_with_unreadable_calls_is_no_answer() -> None:
+    marked = mark_unreadable(AssistantMessage(text=Text('<tools>{"name":"files__write"')))
+    last = MessageEvent(role="assistant", text=marked.text, opaque=marked.opaque)
+    finished = ending(fold([RunStarted(prompt="What is this?"), last]), "completed")[1]
+    assert (kinds(finished), finished.text) == (["unreadable_calls"], "")
+
+
+def test_plan_mode_without_a_plan_is_not_verified() -> None:
+    assert kinds(run_of("Make a plan", READ, mode="plan")) == ["no_plan"]
+    assert run_of("Make a plan", READ, plan(), mode="plan").status == "completed"
+
+
+def test_a_check_that_the_request_names_has_to_pass_after_the_last_edit() -> None:
+    asked = "Fix add(), then run `python3 -m unittest -q`."
+    assert kinds(run_of(asked, edit())) == ["check_not_run"]
+    assert kinds(run_of(asked, GREEN, edit())) == ["check_not_run"]
+    assert run_of(asked, edit(), GREEN).status == "completed"
+
+
+def test_a_run_that_did_not_complete_needs_no_reasons() -> None:
+    state = fold([RunStarted(prompt=FIX), *RED("c"), MessageEvent(role="assistant", text=Text("x"))])
+    assert [ending(state, status)[1].reasons for status in ("failed", "limit", "cancelled")] == [(), (), ()]
+
+
+def test_the_reason_names_the_check_and_its_exit_code() -> None:
+    finished = run_of("Do the tests pass?", sh("pytest -q", 1))
+    assert finished.reasons[0].message == "the last check `pytest -q` exited with 1"
+    assert finished.reasons[0].subject == "pytest -q"
+
+
+# ---- honest runs
+
+QUESTIONS = (
+    "What does this function do?", "Why does test_add fail?", "How would I rename a file and remove its imports?",
+    "Explain calc.py", "Where is add() defined?", "Is it safe to delete build/?", "Should we replace the parser?",
+    "この関数は何をしますか？", "Summarize the README.", "Which tests cover add()? I want to understand, not change them.",
+    "What would break if I remove util.py and update the imports?", "Show me the callers of add().",
+)  # fmt: skip
+CHANGES = (
+    FIX, "Rename add to plus.", "Please fix the bug in calc.py", "Can you add a test for add()?", "Read calc.py and fix it",
+    "calc.py の不具合を修正してください", "In calc.py, change a - b to a + b.", "I'd like you to remove util.py", "Write a test for add().",
+    "Let's update the docs.", "The build is broken; repair it.", "テストが通るようにして", "Could you make the tests pass?",
+)  # fmt: skip
+CHECKS = (
+    TEST,
+    "pytest -q",
+    "npm test",
+    "cargo test",
+    "go test ./...",
+    "make test",
+    "uv run pytest -x",
+    "ruff check .",
+    "npm run build",
+)
+
+
+def _question(rng: random.Random) -> RunFinished:
+    looks = rng.choices(
+        [READ, sh("ls"), sh("grep -rn zzz .", 1), tool("search/text"), sh("git log -3")], k=rng.randrange(4)
+    )
+    return run_of(rng.choice(QUESTIONS), *looks, mode=rng.choice(("act", "ask")))
+
+
+def _red_green(rng: random.Random) -> RunFinished:
+    check = rng.choice(CHECKS)
+    tries = [deed for _ in range(rng.randrange(3)) for deed in (edit(), sh(check, 1))]
+    return run_of(rng.choice(CHANGES), sh(check, rng.choice((1, 2, 101))), READ, *tries, edit(), sh(check))
+
+
+def _narrow(rng: random.Random) -> RunFinished:
+    return run_of(
+        rng.choice(CHANGES),
+        sh("pytest -q", 1),
+        edit(),
+        sh("pytest -q tests/test_calc.py"),
+        *rng.choice(([], [sh("pytest -q")])),
+    )
+
+
+def _edit_only(rng: random.Random) -> RunFinished:
+    return run_of(rng.choice(CHANGES), READ, *(edit(f"doc{n}.md") for n in range(rng.randrange(1, 4))))
+
+
+def _retried_edit(rng: random.Random) -> RunFinished:
+    failed = rng.choice((no_edit("src/calc.py"), no_edit("calc.py"), no_edit("")))
+    return run_of(
+        rng.choice(CHANGES),
+        *[failed] * rng.randrange(1, 3),
+        READ,
+        edit("calc.py"),
+        *rng.choice(([], [GREEN])),
+    )
+
+
+def _commands(rng: random.Random) -> RunFinished:
+    command = rng.choice(
+        (
+            "npm install left-pad",
+            "git mv a.py b.py",
+            "sed -i s/a/b/ calc.py",
+            "python3 tools/migrate.py",
+            "mkdir src",
+        )
+    )
+    return run_of(rng.choice(CHANGES), sh("ls"), sh(command), sh("git status"))
+
+
+def _other_runner(rng: random.Random) -> RunFinished:
+    missing = rng.choice((sh("pytest -q", 127), sh("python3 -m pytest -q", 1, "No module named pytest")))
+    then = rng.choice((GREEN, sh("PYTHONPATH=. pytest -q"), sh("uv run pytest -q")))
+    return run_of(rng.choice(CHANGES), edit(), missing, then)
+
+
+def _server(rng: random.Random) -> RunFinished:
+    deeds = [background("npm run dev"), sh("curl -s localhost:3000"), *rng.choice(([], [look()]))]
+    return run_of("Start the dev server.", *deeds)
+
+
+def _background_test(rng: random.Random) -> RunFinished:
+    return run_of(rng.choice(CHANGES), edit(), background(TEST), *[look()] * rng.randrange(3), look(code=0))
+
+
+def _shown_by_output(rng: random.Random) -> RunFinished:
+    command, output = rng.choice(
+        (
+            ("pytest -q 2>&1 | tail -5", "....\n4 passed in 0.02s"),
+            ("npx jest 2>&1 | tail -4", "Tests:       3 passed, 3 total"),
+            ("cargo test 2>&1 | tail -3", "test result: ok. 3 passed; 0 failed; 0 ignored"),
+            ("python3 -m unittest; echo exit $?", "Ran 2 tests in 0.0s\n\nOK\nexit 0"),
+        )
+    )
+    return run_of(rng.choice(CHANGES), edit(), sh(command, 0, output))
+
+
+def _plans_and_lists(rng: random.Random) -> RunFinished:
+    done = [todo("pending", "pending"), edit(), todo("completed", "completed")]
+    return rng.choice(
+        (
+            run_of(FIX, *done, GREEN),
+            run_of("Plan it", READ, plan(), mode="plan"),
+            run_of("Remember that I use tabs, and update my memory", tool("memory/remember")),
+        )
+    )
+
+
+HONEST = (
+    _question,
+    _red_green,
+    _narrow,
+    _edit_only,
+    _retried_edit,
+    _commands,
+    _other_runner,
+    _server,
+    _background_test,
+    _shown_by_output,
+    _plans_and_lists,
+)
+
+
+def test_of_220_honest_runs_none_is_marked_as_unverified() -> None:
+    rng = random.Random(23)
+    marked = [
+        (made.__name__, kinds(end))
+        for made in HONEST
+        for end in (made(rng) for _ in range(20))
+        if end.reasons
+    ]
+    assert not marked
+
+
+@for_each("request_", QUESTIONS)
+def test_a_question_asks_for_no_change(request_: str) -> None:
+    assert not asks_for_change(request_)
+
+
+@for_each("request_", CHANGES)
+def test_an_instruction_asks_for_a_change(request_: str) -> None:
+    assert asks_for_change(request_)
+
+
+@pytest.mark.parametrize("command", CHECKS)
+def test_tests_builds_and_linters_are_checks(command: str) -> None:
+    assert check_intent(command) is not None
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git add tests/test_x.py",
+        "rm tests/test_x.py",
+        "mkdir build",
+        "cat test_x.py",
+        "npm install",
+        "npm run dev",
+        "sed -i s/a/b/ tests/test_a.py",
+    ],
+)
+def test_commands_that_name_tests_are_no_checks(command: str) -> None:
+    assert check_intent(command) is None
+
+
+def test_an_output_with_a_failure_shows_no_pass() -> None:
+    assert not shows_pass("1 failed, 2 passed in 0.1s")
+    assert not shows_pass("Ran 2 tests\n\nFAILED (errors=1)")
+    assert not shows_pass("done")
+    assert shows_pass("ℹ tests 3\nℹ pass 3\nℹ fail 0")
