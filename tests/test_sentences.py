@@ -66,6 +66,9 @@ WRITTEN_BY_OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
         "core.drafting.headings": ("_NUMBERED",),
         "core.drafting.manner": ("_POLITE", "_PLAIN"),
     },
+    "a person, in a request: whether it instructs to change something": {
+        "core.calls.change_requests": ("_INSTRUCTION", "_JAPANESE", "_POLITE_QUESTION")
+    },
     "git, in a diff or on stderr": {
         "core.changes.choose": ("'rename from '",),
         "core.edits.udiff": (

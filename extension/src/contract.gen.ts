@@ -252,6 +252,7 @@ export interface CommandOutcome {
   exitCode: number;
   output: string;
   callId: string;
+  ended: boolean;
 }
 
 /** `commands` to run as they are, or an `instruction`, the plan or one of its steps that the runner turns into commands. */
@@ -774,8 +775,9 @@ export interface MessageEvent {
   calls: ToolCall[];
   opaque: JsonObject;
   seen?: number;
-  reminder?: "objection" | "errors" | "rounds" | "last_word" | "unfinished";
+  reminder?: "objection" | "errors" | "rounds" | "last_word" | "unfinished" | "cut_off";
   partial: boolean;
+  finish: "stop" | "tool_calls" | "length" | "content_filter" | "other";
 }
 
 /** A model that can be chosen; `id` is `provider/name`. Tokens are 0 where unknown. */
@@ -804,6 +806,8 @@ export interface NestedEvidence {
   commands: CommandOutcome[];
   proofs: Proof[];
   leftovers: LeftoverPlace[];
+  edits: number[];
+  acted: boolean;
 }
 
 /** A cell as it should stand: `at` is the number (from 0) of the cell that it was; absent: a new one. */
@@ -1384,6 +1388,7 @@ export interface RunStarted {
   environment: EnvironmentFact[];
   recalled: Recalled[];
   lessons: Lesson[];
+  mayEdit: boolean;
 }
 
 /** An agent hands over what it said, where it has nothing of its own kind: why there is no plan, for one. */
@@ -1731,7 +1736,7 @@ export interface Unplaced {
 
 /** One reason why the record of a run does not support that its work is done. */
 export interface UnverifiedReason {
-  kind: "last_check_failed" | "check_masked" | "still_running" | "edit_not_applied" | "nothing_changed" | "no_plan" | "todo_open" | "cut_off" | "refused" | "filtered" | "unreadable_calls" | "tools_missing";
+  kind: "last_check_failed" | "check_masked" | "check_not_run" | "still_running" | "edit_not_applied" | "not_approved" | "nothing_changed" | "no_plan" | "todo_open" | "cut_off" | "refused" | "filtered" | "unreadable_calls" | "tools_missing";
   message: string;
   subject: string;
 }

@@ -41,6 +41,8 @@ class RunStarted(Wire):
     environment: tuple[EnvironmentFact, ...] = ()
     recalled: tuple[Recalled, ...] = ()
     lessons: tuple[Lesson, ...] = ()
+    may_edit: bool = False
+    """The agent may change files of the project."""
 
 
 class RunFinished(Localizable):

@@ -60,6 +60,11 @@ def _about_prompts(prompts: Prompts) -> list[Notice]:
     return notices
 
 
+def _may_edit(services: RunServices, agent: Agent, request: RunRequest) -> bool:
+    tools = agent.allowed(services.registry.specs(), request.mode)
+    return any(spec.effect == "edit" for spec in tools)
+
+
 async def _start_events(
     services: RunServices, agent: Agent, request: RunRequest, state: State, session: str, model: Model | None
 ) -> tuple[RunStarted | AgentStart | Notice, ...]:
@@ -89,6 +94,7 @@ async def _start_events(
         told=told,
         mode=request.mode,
         model=model.name if model is not None else "",
+        may_edit=_may_edit(services, agent, request),
         limits=request.limits or services.config.limits,
         context=with_paths(request.context, services.workspace),
         images=request.images,

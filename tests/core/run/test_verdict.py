@@ -46,7 +46,7 @@ def run_of(
     finish: FinishReason = "stop",
 ) -> RunFinished:
     """How a run ends that did `deeds` and then `said` something."""
-    events: list[Event] = [RunStarted(prompt=prompt, mode=mode)]
+    events: list[Event] = [RunStarted(prompt=prompt, mode=mode, may_edit=True)]
     for number, deed in enumerate(deeds):
         events += deed(f"c{number}")
     last = MessageEvent(role="assistant", text=Text(said), finish=finish)

@@ -15,10 +15,11 @@ from daiku.core.playbook.lessons.intents import Intent, intent_of
 from daiku.core.proof.attempts import Attempts
 from daiku.core.proof.check_strength import tests_ran
 from daiku.core.proof.checks import discards_exit_code
+from daiku.core.proof.evidence import plain_command
 from daiku.core.text.patterns import lazy
 from daiku.domain.work.handovers import CommandOutcome
 
-CheckResult = Literal["passed", "failed", "unknown", "running"]
+CheckState = Literal["passed", "failed", "unknown", "running"]
 """`unknown`: the exit code of the check was discarded, and its output does not show that it passed."""
 _CHECKING = ("test", "lint", "types", "build")
 _NO_CHECKS = frozenset(
@@ -88,7 +89,7 @@ class CheckRun(NamedTuple):
 
     command: str
     intent: Intent
-    result: CheckResult
+    state: CheckState
     exit_code: int
     position: int
 
@@ -104,6 +105,13 @@ class CheckRuns(NamedTuple):
     def has_pass_since(self, position: int) -> bool:
         """Return True if a check passed after so many commands."""
         return any(check.position > position for check in self.passed)
+
+    def has_passed_since_change(self, command: str) -> bool:
+        """Return True if this check passed after the latest change."""
+        latest = max(self.changes, default=0)
+        return any(
+            check.position > latest and plain_command(check.command) == command for check in self.passed
+        )
 
 
 @lru_cache(maxsize=512)
@@ -137,16 +145,16 @@ def check_runs(commands: Sequence[CommandOutcome], tried: Attempts) -> CheckRuns
                 changes.append(position)
             continue
         code = command.exit_code if job is None else job.exit_code
-        check = CheckRun(command.command, intent, _result(command, code), code or 0, position)
+        check = CheckRun(command.command, intent, _state(command, code), code or 0, position)
         still = [each for each in still if not _settles(check, each, changes)]
-        if check.result == "passed":
+        if check.state == "passed":
             passed.append(check)
-        elif check.result != "unknown" or not _is_passing(check, passed, changes):
+        elif check.state != "unknown" or not _is_passing(check, passed, changes):
             still.append(check)
     return CheckRuns(tuple(still), tuple(passed), tuple(changes))
 
 
-def _result(command: CommandOutcome, code: int | None) -> CheckResult:
+def _state(command: CommandOutcome, code: int | None) -> CheckState:
     if code is None:
         return "running"
     if discards_exit_code(command.command, _is_check):
@@ -167,8 +175,8 @@ def _settles(later: CheckRun, earlier: CheckRun, changes: Iterable[int]) -> bool
     """Return True if `later` says what `earlier` left open: the same check again, or one that passed after a change, or
     that did not check less."""
     if later.command == earlier.command:
-        return later.result != "unknown"
-    if later.result != "passed" or later.intent.purpose != earlier.intent.purpose:
+        return later.state != "unknown"
+    if later.state != "passed" or later.intent.purpose != earlier.intent.purpose:
         return False
     changed = any(earlier.position <= at < later.position for at in changes)
     return changed or not _checks_less(later.intent, earlier.intent)

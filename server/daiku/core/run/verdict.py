@@ -3,35 +3,47 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from daiku.core.calls.change_requests import asks_for_change
 from daiku.core.proof.attempts import FailedCall
 from daiku.core.proof.evidence import plain_command
-from daiku.core.run.check_runs import CheckRun, CheckRuns, check_intent, check_runs
 from daiku.core.state.state import State
 from daiku.core.text.patterns import lazy
 from daiku.core.text.truncate import truncate_middle
 from daiku.domain.messages import AssistantMessage, is_unreadable
-from daiku.domain.runs import UnverifiedKind, UnverifiedReason
+from daiku.domain.runs import UnverifiedReason
 from daiku.texts.text import text
 
-SHOWN_COMMAND = 120
-"""Characters of a command in a reason."""
+if TYPE_CHECKING:
+    from daiku.core.run.check_runs import CheckRun, CheckRuns
+
+SHOWN_SUBJECT = 120
+"""Characters of a command or path in a reason."""
 _QUOTED = lazy(r"`([^`\n]{2,200})`")
 
 
 def unverified_reasons(state: State) -> tuple[UnverifiedReason, ...]:
     """Return the reasons why the record does not support that the run is completed; empty if there are none. What the
     model says is never read."""
-    checks = check_runs(state.done.commands, state.attempts)
-    return (*_of_reply(state), *_of_checks(state, checks), *_of_calls(state, checks), *_of_lists(state))
-
-
-def _reason(kind: UnverifiedKind, subject: str = "", key: str = "", **more: str | int) -> UnverifiedReason:
-    shown = truncate_middle(plain_command(subject), SHOWN_COMMAND)
-    return UnverifiedReason(
-        kind=kind, subject=subject, message=text(f"unverified.{key or kind}", subject=shown, **more)
+    checks = _checks(state)
+    found = (
+        *_of_reply(state),
+        *(_of_checks(state, checks) if checks is not None else ()),
+        *_of_calls(state, checks),
     )
+    return (*found, *_of_lists(state))
+
+
+def _checks(state: State) -> CheckRuns | None:
+    if not (state.done.commands or state.attempts.edits or state.attempts.failed):
+        return None
+    from daiku.core.run.check_runs import check_runs  # when used
+
+    return check_runs(state.done.commands, state.attempts)
+
+
+def _shown(subject: str) -> str:
+    return truncate_middle(plain_command(subject), SHOWN_SUBJECT)
 
 
 def _of_reply(state: State) -> Iterator[UnverifiedReason]:
@@ -40,67 +52,87 @@ def _of_reply(state: State) -> Iterator[UnverifiedReason]:
     if not state.request.asks_model or not isinstance(last, AssistantMessage):
         return
     if is_unreadable(last):
-        yield _reason("unreadable_calls")
+        yield UnverifiedReason(kind="unreadable_calls", message=text("unverified.unreadable_calls"))
     elif state.conversation.finish == "length":
-        yield _reason("cut_off")
+        yield UnverifiedReason(kind="cut_off", message=text("unverified.cut_off"))
+    elif state.conversation.finish == "content_filter" and last.text.strip():
+        yield UnverifiedReason(kind="refused", message=text("unverified.refused"))
     elif state.conversation.finish == "content_filter":
-        yield _reason("refused" if last.text.strip() else "filtered")
+        yield UnverifiedReason(kind="filtered", message=text("unverified.filtered"))
 
 
 def _of_checks(state: State, checks: CheckRuns) -> Iterator[UnverifiedReason]:
     """Yield the checks that failed, say nothing, or still run."""
-    failed = [check for check in checks.open if check.result == "failed"]
-    unknown = [check for check in checks.open if check.result == "unknown"]
+    failed = [check for check in checks.open if check.state == "failed"]
+    unknown = [check for check in checks.open if check.state == "unknown"]
     if failed:
         yield _failed_check(failed[-1], checks)
     elif unknown:
-        yield _reason("check_masked", unknown[-1].command)
+        command = unknown[-1].command
+        message = text("unverified.check_masked", subject=_shown(command))
+        yield UnverifiedReason(kind="check_masked", subject=command, message=message)
     for check in checks.open:
-        if check.result == "running":
-            yield _reason("still_running", check.command)
+        if check.state == "running":
+            message = text("unverified.still_running", subject=_shown(check.command))
+            yield UnverifiedReason(kind="still_running", subject=check.command, message=message)
     known = {plain_command(check.command) for check in checks.open}
     for command in _named_checks(state):
-        since = max(checks.changes, default=-1)
-        ran = any(
-            plain_command(check.command) == command and check.position > since for check in checks.passed
-        )
-        if state.attempts.edits and not ran and command not in known:
-            yield _reason("check_not_run", command)
+        if command not in known and not checks.has_passed_since_change(command):
+            message = text("unverified.check_not_run", subject=_shown(command))
+            yield UnverifiedReason(kind="check_not_run", subject=command, message=message)
 
 
 def _failed_check(check: CheckRun, checks: CheckRuns) -> UnverifiedReason:
-    changed = any(at >= check.position for at in checks.changes)
-    key = "last_check_failed_before_change" if changed else "last_check_failed"
-    return _reason("last_check_failed", check.command, key, code=check.exit_code)
+    shown, code = _shown(check.command), check.exit_code
+    if any(at >= check.position for at in checks.changes):
+        message = text("unverified.last_check_failed_before_change", subject=shown, code=code)
+    else:
+        message = text("unverified.last_check_failed", subject=shown, code=code)
+    return UnverifiedReason(kind="last_check_failed", subject=check.command, message=message)
 
 
 def _named_checks(state: State) -> tuple[str, ...]:
-    """Return the checks that the request names as code, such as `pytest -q`."""
-    named = (plain_command(found) for found in _QUOTED.findall(state.request.prompt))
+    """Return the checks that the request names as code, such as `pytest -q`, where the run changed files."""
+    named = tuple(plain_command(found) for found in _QUOTED.findall(state.request.prompt))
+    if not named or not state.attempts.edits:
+        return ()
+    from daiku.core.run.check_runs import check_intent  # when used
+
     return tuple(command for command in named if " " in command and check_intent(command) is not None)
 
 
-def _of_calls(state: State, checks: CheckRuns) -> Iterator[UnverifiedReason]:
+def _of_calls(state: State, checks: CheckRuns | None) -> Iterator[UnverifiedReason]:
     """Yield the edits and commands without effect, and that nothing was changed although a change was asked for."""
     request, planned = state.request, state.plans.last and not state.done.files
     if not request.asks_model or request.mode != "act" or planned:
         return
     for call in state.attempts.failed:
-        if not (state.done.files and checks.has_pass_since(call.position)):
+        if checks is None or not (state.done.files and checks.has_pass_since(call.position)):
             yield _failed_call(call)
             break
-    if not _has_changes(state, checks) and asks_for_change(request.prompt):
-        yield _reason("nothing_changed")
+    if request.may_edit and not _has_changes(state, checks) and _asks_for_change(request.prompt):
+        yield UnverifiedReason(kind="nothing_changed", message=text("unverified.nothing_changed"))
+
+
+def _asks_for_change(request: str) -> bool:
+    from daiku.core.calls.change_requests import asks_for_change  # when used
+
+    return asks_for_change(request)
 
 
 def _failed_call(call: FailedCall) -> UnverifiedReason:
+    shown = _shown(call.subject)
     if not call.is_edit:
-        return _reason("not_approved", call.subject)
-    return _reason("edit_not_applied", call.subject, "" if call.subject else "edit_not_applied_anywhere")
+        message = text("unverified.not_approved", subject=shown)
+        return UnverifiedReason(kind="not_approved", subject=call.subject, message=message)
+    message = (
+        text("unverified.edit_not_applied", subject=shown) if shown else text("unverified.no_edit_applied")
+    )
+    return UnverifiedReason(kind="edit_not_applied", subject=call.subject, message=message)
 
 
-def _has_changes(state: State, checks: CheckRuns) -> bool:
-    return bool(state.done.files or checks.changes or state.attempts.acted)
+def _has_changes(state: State, checks: CheckRuns | None) -> bool:
+    return bool(state.done.files or state.attempts.acted or (checks is not None and checks.changes))
 
 
 def _of_lists(state: State) -> Iterator[UnverifiedReason]:
@@ -108,6 +140,7 @@ def _of_lists(state: State) -> Iterator[UnverifiedReason]:
     request = state.request
     left = [item for item in state.todo if item.status != "completed"]
     if request.asks_model and state.attempts.has_todo and left:
-        yield _reason("todo_open", left[0].title, count=len(left))
+        message = text("unverified.todo_open", count=len(left), subject=_shown(left[0].title))
+        yield UnverifiedReason(kind="todo_open", subject=left[0].title, message=message)
     if request.asks_model and request.mode == "plan" and request.brief is None and not state.plans.last:
-        yield _reason("no_plan")
+        yield UnverifiedReason(kind="no_plan", message=text("unverified.no_plan"))

@@ -176,6 +176,7 @@ def _start(state: State, event: RunStarted) -> State:
             rounds_before=event.rounds_before,
             brief=event.brief,
             lessons=event.lessons,
+            may_edit=event.may_edit,
         ),
         conversation=Conversation(
             messages=(*before.messages, asked),

@@ -44,7 +44,7 @@ class Request(NamedTuple):
     `text` is what the model reads of it (`prompt` where that is too long to be kept beside a summary).
     `limits` bound this run, `asked_limits` are what was asked for: nested runs get these. `rounds_before`:
     rounds of its limit that were used before it began. `asks_model` is False where its replies are computed.
-    `lessons` are those of the playbook that fit it.
+    `lessons` are those of the playbook that fit it. `may_edit`: its agent may change files of the project.
     """
 
     begun: bool = False
@@ -58,6 +58,7 @@ class Request(NamedTuple):
     rounds_before: int = 0
     brief: Brief | None = None
     lessons: tuple[Lesson, ...] = ()
+    may_edit: bool = False
 
 
 class Conversation(NamedTuple):
