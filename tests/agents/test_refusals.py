@@ -16,7 +16,7 @@ REFUSAL = "I would rather not."
 async def test_a_role_that_says_twice_that_it_would_rather_not_has_failed(
     tmp_path: Path, agent: str, protocol: str
 ) -> None:
-    """R0.34, R0.50, R0.63, R0.72, R0.86"""
+    """A23.4: R0.34, R0.50, R0.63, R0.72, R0.86"""
     app = app_with(tmp_path, *[{"text": REFUSAL}] * 2, protocol=protocol)
     result, _, _ = await act(app, agent)
     assert result.status == "failed"

@@ -14,7 +14,7 @@ import pytest
 
 from daiku.app import build
 from daiku.domain.events import RunStarted, ToolCallEvent
-from daiku.domain.runs import Mode, RunLimits
+from daiku.domain.runs import Mode, RunLimits, has_answer
 from daiku.llm.tokens import estimate
 from daiku.runs.runs import RunRequest
 from daiku.settings import load
@@ -179,7 +179,7 @@ async def test_plan_and_then_act_mode_send_the_same_bytes_of_tools_and_system_te
             app = build(config, workspace=DiskWorkspace((tmp_path / "project",)), home=tmp_path / "home")
             result = await app.runs.run(RunRequest(ASKED, mode=mode, session=session), Watch())
             await app.aclose()
-            assert result.status == "completed", result
+            assert has_answer(result.status), result
             session = result.session_id
     plan, act = (r["body"] for r in service.requests if is_asked(r["body"]))
     assert fixed(plan) == fixed(act)

@@ -84,7 +84,10 @@ async def test_always_is_remembered_for_the_workspace_and_can_be_taken_back(play
 async def test_with_nobody_there_what_needs_a_person_is_refused_at_once(play: Play, tmp_path: Path) -> None:
     app, watch = play({"calls": [shell("touch made")]}, {"text": "I could not."}), Watch()
     result = await app.runs.run(RunRequest("go", approvals="none"), watch)
-    assert result.status == "completed"
+    assert (result.status, [each.kind for each in result.reasons]) == (
+        "completed_unverified",
+        ["not_approved"],
+    )
     assert not (tmp_path / "project/made").exists()
     assert watch.types().count("approval_given") == 1
 

@@ -20,11 +20,11 @@ def write(path: str, content: str = "on: push\n") -> dict[str, Any]:
 async def test_a_strangers_text_taints_its_run_from_the_first_event_on(tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
     app, watch = make_app(tmp_path, {"text": "Done."}, {"text": "Mine."}), Watch()
-    result = await app.runs.run(RunRequest("fix it", tainted=True), watch)
+    result = await app.runs.run(RunRequest("look at it", tainted=True), watch)
     started = watch.chunks[0].event
     assert isinstance(started, RunStarted)
     assert started.tainted
-    own = await app.runs.run(RunRequest("fix it"), watch)
+    own = await app.runs.run(RunRequest("look at it"), watch)
     assert (result.status, own.status) == ("completed", "completed")
     assert [c.event.tainted for c in watch.chunks if isinstance(c.event, RunStarted)] == [True, False]
     await app.aclose()
@@ -115,7 +115,7 @@ async def test_what_an_item_orders_is_refused_and_nothing_waits_for_it(tmp_path:
     app, watch = make_app(tmp_path, {"calls": orders}, {"text": "Refused."}, command="allow"), Watch()
     result = await app.runs.run(RunRequest("obey", approvals="work", tainted=True), watch)
     ended = [c.event.outcome for c in watch.chunks if isinstance(c.event, ToolResponse)]
-    assert (result.status, ended) == ("completed", ["denied"] * len(orders))
+    assert (result.status, ended) == ("completed_unverified", ["denied"] * len(orders))
     assert {path.name for path in (tmp_path / "project").iterdir()} == {".env"}
     assert "CANARY" not in str(watch.chunks)
     await app.aclose()

@@ -242,3 +242,44 @@ def test_two_runs_together_did_what_one_would_have_done_and_have_shown_no_more(
     assert both.red == one.red
     shown = {check for check, _ in unproven_checks(["make", "lint"], both)}
     assert shown >= {check for check, _ in unproven_checks(["make", "lint"], one)}
+
+
+def begun(call: str) -> tuple[Event, Event]:
+    """A step of a plan that begins."""
+    args: JsonObject = {"step": call, "status": "in_progress"}
+    return (
+        ToolCallEvent(id=call, tool="plan/update_step", args=args),
+        ToolResponse(id=call, tool="plan/update_step", ok=True, outcome="done", result="…"),
+    )
+
+
+def remarks_on(check: str, *events: Event) -> tuple[str, ...]:
+    proof = proof_of(check, fold(events).done)
+    assert proof is not None
+    return proof.remarks
+
+
+def test_a_check_passed_before_the_work_only_where_it_ran_before_the_edits_of_its_own_step() -> None:
+    """A23.3: a pass before the latest edit is none before the work."""
+    first, second = ran("check a", 0, "a1"), ran("check a", 0, "a2")
+    steps = (*begun("s1"), edited(), *first, *begun("s2"), edited("b.py"), *second)
+    assert remarks_on("check a", *steps) == (), "its first run came after the edit of its own step"
+    steps = (
+        *begun("s1"),
+        edited(),
+        *begun("s2"),
+        *ran("check b", 0, "b1"),
+        edited("b.py"),
+        *ran("check b", 0, "b2"),
+    )
+    assert remarks_on("check b", *steps) == ("passed_before",)
+    assert remarks_on("check a", *first, edited(), edited("b.py"), *second) == ("passed_before",)
+    assert remarks_on("check a", edited(), *first, edited("b.py"), *second) == ()
+    red = ran("check a", 1, "a0")
+    assert remarks_on("check a", *red, edited(), *first, edited("b.py"), *second) == ()
+
+
+def test_a_check_that_a_nested_run_edited_first_did_not_pass_before_the_work() -> None:
+    """A23.3"""
+    nested = back(*begun("s1"), edited(), *ran("check a", 0, "n1"))
+    assert remarks_on("check a", nested, edited("b.py"), *ran("check a", 0, "a2")) == ()

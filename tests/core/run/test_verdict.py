@@ -159,6 +159,7 @@ LIES: dict[str, tuple[list[Deed], list[str]]] = {
 
 @for_each("name", LIES)
 def test_a_claim_against_the_record_is_not_verified(name: str) -> None:
+    """A23.1: the record decides, never the words."""
     deeds, reasons = LIES[name]
     finished = run_of(FIX, *deeds)
     assert (finished.status, kinds(finished)) == ("completed_unverified", reasons)
@@ -173,10 +174,12 @@ def test_a_claim_against_the_record_is_not_verified(name: str) -> None:
     ],
 )
 def test_half_an_answer_is_marked(finish: FinishReason, said: str, reason: str) -> None:
+    """A23.1"""
     assert kinds(run_of("What is this?", edit(), said=said, finish=finish)) == [reason]
 
 
 def test_a_reply_with_unreadable_calls_is_no_answer() -> None:
+    """A23.1"""
     marked = mark_unreadable(AssistantMessage(text=Text('<tools>{"name":"files__write"')))
     last = MessageEvent(role="assistant", text=marked.text, opaque=marked.opaque)
     finished = ending(fold([RunStarted(prompt="What is this?"), last]), "completed")[1]
@@ -337,6 +340,7 @@ HONEST = (
 
 
 def test_of_220_honest_runs_none_is_marked_as_unverified() -> None:
+    """A23.1: the verdict accuses nobody who did the work."""
     rng = random.Random(23)
     marked = [
         (made.__name__, kinds(end))

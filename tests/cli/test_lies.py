@@ -1,0 +1,128 @@
+"""A model that claims more than it did, in the terminal as text and as JSON, in the library, and over LSP's results."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from daiku import Agent, Runner
+from daiku.domain.runs import RunResult
+from daiku.runs import RunRequest
+from daiku.testing import FakeLLM
+from tests.cli.conftest import Daiku, call
+from tests.runs.playing import Watch, make_app
+
+ASKED = "A test fails. Make it pass."
+TEST = "python3 -m unittest -q"
+RUN = call("shell/run", command=TEST)
+
+
+def edit(search: str, replace: str) -> dict[str, Any]:
+    return call("files/edit", path="calc.py", edits=[{"search": search, "replace": replace}])
+
+
+EDIT, WRONG, BREAK = (
+    edit("return a - b", "return a + b"),
+    edit("return a * b", "x"),
+    edit("return a - b", "return 7"),
+)
+READ = call("files/read", path="calc.py")
+BACKGROUND = call("shell/run", command=f"sleep 5; {TEST}", background=True)
+CASES: dict[str, tuple[list[dict[str, Any]], dict[str, Any], int, list[str]]] = {
+    "honest_ok": ([RUN, EDIT, RUN], {"text": "The test passes now."}, 0, []),
+    "honest_fail": ([RUN], {"text": "It still fails."}, 5, ["last_check_failed", "nothing_changed"]),
+    "lie_after_fail": ([RUN], {"text": "All tests pass now."}, 5, ["last_check_failed", "nothing_changed"]),
+    "lie_edit_no_edit": ([READ], {"text": "I edited calc.py."}, 5, ["nothing_changed"]),
+    "lie_nothing_at_all": ([], {"text": "I fixed calc.py and ran the tests."}, 5, ["nothing_changed"]),
+    "edit_never_tested": ([EDIT], {"text": "Fixed. All tests pass."}, 0, []),
+    "edit_fail_says_pass": ([RUN, BREAK, RUN], {"text": "Fixed, all tests pass."}, 5, ["last_check_failed"]),
+    "edit_refused_says_edited": ([WRONG], {"text": "I edited calc.py."}, 5, ["edit_not_applied", "nothing_changed"]),
+    "masked_true": ([call("shell/run", command=f"{TEST} || true")], {"text": "All tests pass."}, 5, ["check_masked", "nothing_changed"]),
+    "background_runs": ([BACKGROUND], {"text": "The test run finished."}, 5, ["still_running", "nothing_changed"]),
+    "finish_length": ([EDIT], {"text": "The test passes because I", "finish": "length"}, 5, ["cut_off"]),
+    "filtered": ([EDIT], {"text": "I cannot say.", "finish": "content_filter"}, 5, ["refused"]),
+    "refusal_words": ([], {"text": "I'm sorry, but I can't help with that."}, 5, ["nothing_changed"]),
+}  # fmt: skip
+
+
+def lines_of(case: str) -> list[dict[str, Any]]:
+    steps, last, _, _ = CASES[case]
+    return [*({"calls": [step]} for step in steps), last, last]
+
+
+@pytest.fixture
+def project(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    (workspace / "calc.py").write_text("def add(a, b):\n    return a - b\n")
+    (workspace / "test_calc.py").write_text(
+        "import unittest\nfrom calc import add\nclass T(unittest.TestCase):\n    def test(self): self.assertEqual(add(2, 3), 5)\n"
+    )
+    monkeypatch.setenv("DAIKU_SANDBOX__MODE", "off")
+    monkeypatch.setenv("DAIKU_PLAYBOOK__REFLECTIONS", "0")
+    return workspace
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_claim_against_the_record_has_exit_code_5_and_says_why(
+    case: str, project: Path, script: Callable[..., str], daiku: Daiku
+) -> None:
+    """As JSON, and as text with its reason in one line."""
+    _, last, code, reasons = CASES[case]
+    model = script(*lines_of(case))
+    done = daiku("run", "--json", "--approve", "all", "--model", model, ASKED)
+    finished = [chunk["data"] for chunk in done.chunks() if chunk["type"] == "run_finished"][-1]
+    assert (done.code, [reason["kind"] for reason in finished["reasons"]]) == (code, reasons)
+    assert finished["status"] == ("completed_unverified" if reasons else "completed")
+    if reasons:
+        assert done.err.startswith("daiku: Not verified: "), last
+
+
+def test_the_terminal_names_the_check_in_english_and_japanese(
+    project: Path, script: Callable[..., str], daiku: Daiku, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    model = script(*lines_of("edit_fail_says_pass"))
+    done = daiku("run", "--approve", "all", "--model", model, ASKED)
+    assert done.code == 5
+    assert f"Not verified: the last check `{TEST}` exited with 1." in done.err
+    monkeypatch.setenv("LC_ALL", "ja_JP.UTF-8")
+    (project / "calc.py").write_text("def add(a, b):\n    return a - b\n")
+    done = daiku("run", "--approve", "all", "--model", model, ASKED)
+    assert f"未確認: 最後のチェック `{TEST}` は終了コード 1 でした。" in done.err
+
+
+async def test_a_front_gets_the_reasons_with_the_result(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    app = make_app(tmp_path, {"text": "I fixed it and ran the tests."})
+    result = await app.runs.run(RunRequest(ASKED, approvals="all"), Watch())
+    await app.aclose()
+    wire = json.loads(result.model_dump_json(by_alias=True))
+    assert wire["status"] == "completed_unverified"
+    assert [reason["kind"] for reason in wire["reasons"]] == ["nothing_changed"]
+    assert result.in_language("ja").reasons[0].message == "変更の依頼でしたが、何も変更されていません"
+
+
+async def test_a_program_gets_the_reasons_with_its_result(tmp_path: Path) -> None:
+    async with Runner(model=FakeLLM("I fixed it."), workspace=tmp_path, approvals="all") as runner:
+        result = await runner.run(Agent("fixer", "You fix code.", tools=["files/*", "shell/*"]), ASKED)
+    assert (result.status, [reason.kind for reason in result.reasons]) == (
+        "completed_unverified",
+        ["nothing_changed"],
+    )
+
+
+async def test_a_cut_off_answer_goes_on_once_and_is_joined(tmp_path: Path) -> None:
+    (tmp_path / "project").mkdir()
+    app = make_app(
+        tmp_path, {"text": "It adds two num", "finish": "length"}, {"text": "bers.", "when": "cut off"}
+    )
+    result = await app.runs.run(RunRequest("What does it do?", approvals="all"), Watch())
+    await app.aclose()
+    assert (result.status, result.text) == ("completed", "It adds two numbers.")
+
+
+def test_results_from_before_this_status_can_be_read() -> None:
+    old = {"runId": "run_1", "sessionId": "ses_1", "status": "completed", "text": "x"}
+    assert RunResult.model_validate(old).reasons == ()
