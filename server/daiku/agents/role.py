@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import aclosing
 from typing import cast
 
 from pydantic import JsonValue
@@ -141,22 +142,16 @@ async def stream_role_reply(
     usage, problems = Usage(), list[str]()
     may_conclude = nested or role.has_result(request.messages)
     written = asked = _written(role, request, protocol)
-    while not should_give_up(problems):
+    while True:
         if problems:
             yield _retrying(problems[-1], len(problems))
         reply: Reply | None = None
-        pieces = cast("AsyncGenerator[ModelEvent]", ask(asked))
-        try:
+        async with aclosing(cast("AsyncGenerator[ModelEvent]", ask(asked))) as pieces:
             async for piece in pieces:
-                match piece:
-                    case Reply():
-                        reply, usage = piece, usage.plus(piece.usage)
-                    case TextDelta():
-                        pass  # a form is not for reading: what it says is shown once it is understood
-                    case _:
-                        yield piece
-        finally:
-            await pieces.aclose()
+                if isinstance(piece, Reply):
+                    reply, usage = piece, usage.plus(piece.usage)
+                elif not isinstance(piece, TextDelta):  # a form is shown once it is understood
+                    yield piece
         assert reply is not None, "a stream ends with a Reply or raises"
         read = _understood(
             role, reply, request, protocol, brief, again=bool(problems), may_conclude=may_conclude
@@ -169,12 +164,11 @@ async def stream_role_reply(
             return
         problems.append(read.problem)
         in_vain = read.words_only and len(problems) > 1 and not may_conclude
-        if in_vain or (read.words_only and should_give_up(problems)):  # it has no form, yet it is said
-            yield Reply(AssistantMessage(text=reply.message.text), usage, reply.finish)
-        if in_vain:
-            break
+        if in_vain or should_give_up(problems):
+            if read.words_only:  # it has no form, yet it is said
+                yield Reply(AssistantMessage(text=reply.message.text), usage, reply.finish)
+            raise _unusable(problems[-1])
         asked = _again(written, reply, read.problem, by_tools=_by_tools(request, protocol))
-    raise _unusable(problems[-1])
 
 
 def _of_its_own(said: AssistantMessage | Failed) -> Reply:

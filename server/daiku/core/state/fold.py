@@ -92,21 +92,13 @@ def apply(state: State, event: Event) -> State:
             research = gather(state.research, event)
             return add_message(with_citations(state._replace(research=research), event), event)
         case ToolCallEvent():
-            calls = state.calls._replace(started=state.calls.started | {event.id})
-            done, attempts = did_begin(state.done, event), note_call(state.attempts, event)
-            return state._replace(calls=calls, done=done, attempts=attempts)
+            return _begin_call(state, event)
         case ToolResponse():
-            research = gather(state.research, event)
-            done = did_respond(state.done, event)
-            attempts = note_response(state.attempts, event, len(done.commands))
-            return add_response(state._replace(done=done, attempts=attempts, research=research), event)
+            return _end_call(state, event)
         case Usage():
             return _add_usage(state, event)
         case Edit():
-            health = state.health._replace(trail=add_edit(state.health.trail, event))
-            done, attempts = after_edit(state.done, event), state.attempts
-            attempts = note_edit(attempts, event, len(done.commands))
-            return state._replace(health=health, done=done, attempts=attempts)
+            return _record_edit(state, event)
         case Notice():
             return _add_facts(_add_rules(state, event), event)
         case CheckpointEvent():
@@ -134,6 +126,24 @@ def apply(state: State, event: Event) -> State:
             return _close_calls(state)._replace(finished=event)
         case _:
             assert_never(event)
+
+
+def _begin_call(state: State, event: ToolCallEvent) -> State:
+    calls = state.calls._replace(started=state.calls.started | {event.id})
+    done, attempts = did_begin(state.done, event), note_call(state.attempts, event)
+    return state._replace(calls=calls, done=done, attempts=attempts)
+
+
+def _end_call(state: State, event: ToolResponse) -> State:
+    done, research = did_respond(state.done, event), gather(state.research, event)
+    attempts = note_response(state.attempts, event, len(done.commands))
+    return add_response(state._replace(done=done, attempts=attempts, research=research), event)
+
+
+def _record_edit(state: State, event: Edit) -> State:
+    health = state.health._replace(trail=add_edit(state.health.trail, event))
+    attempts = note_edit(state.attempts, event, len(state.done.commands))
+    return state._replace(health=health, done=after_edit(state.done, event), attempts=attempts)
 
 
 def _with(old: Mapping[K, V], key: K, value: V) -> Mapping[K, V]:
