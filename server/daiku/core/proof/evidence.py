@@ -8,7 +8,6 @@ from fnmatch import fnmatchcase
 from types import MappingProxyType
 from typing import NamedTuple
 
-from daiku.core.proof.check_strength import weaknesses
 from daiku.core.proof.placeholders import Leftover, leftovers_of_diff, merge_leftovers
 from daiku.core.text.patterns import lazy
 from daiku.core.text.truncate import truncate_middle
@@ -284,6 +283,8 @@ def _ran(done: Evidence, call: ToolCallEvent, event: ToolResponse) -> Evidence:
 
 
 def _worth(command: str, output: str, done: Evidence) -> tuple[Remark, ...]:
+    from daiku.core.proof.check_strength import weaknesses  # when used
+
     plain = plain_command(command)
     before = plain in done.green and plain not in done.red
     return weaknesses(command, output, done.files, passed_before=before)

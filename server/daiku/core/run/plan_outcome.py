@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from daiku.core.proof.attempts import Attempts
 from daiku.core.state.lessons import used_bullets
 from daiku.core.state.state import State
 from daiku.domain.errors import Failure
 from daiku.domain.events import AgentEnd, RunFinished
-from daiku.domain.runs import TerminalStatus
+from daiku.domain.messages import AssistantMessage
+from daiku.domain.runs import TerminalStatus, UnverifiedReason
 from daiku.domain.work.plans import Plan, PlanStanding
 from daiku.texts.text import NO_TEXT, text
 
@@ -40,12 +42,24 @@ def plan_standing(state: State) -> PlanStanding | None:
     return plan.standing() if plan is not None else None
 
 
+def _reasons(state: State) -> tuple[UnverifiedReason, ...]:
+    """Return why the record does not support that the run is completed; a run that only answered has no such record."""
+    request, tried, last = state.request, state.attempts, state.conversation.messages[-1:]
+    only_answered = request.mode != "plan" and not (
+        request.may_edit or state.done.commands or tried != Attempts()
+    )
+    marked = any(isinstance(message, AssistantMessage) and message.opaque for message in last)
+    if only_answered and state.conversation.finish == "stop" and not marked:
+        return ()
+    from daiku.core.run.verdict import unverified_reasons  # when used
+
+    return unverified_reasons(state)
+
+
 def ending(state: State, status: TerminalStatus) -> tuple[AgentEnd, RunFinished]:
     """Build the last events of a run that ends with `status` in `state`: what its agent used itself, and how the
     run ended (as the record supports it), with what its nested runs used and which lessons were cited. A guardrail leaves no text of it."""
-    from daiku.core.run.verdict import unverified_reasons  # when used
-
-    reasons = unverified_reasons(state) if status == "completed" else ()
+    reasons = _reasons(state) if status == "completed" else ()
     blocked = state.failure is not None and state.failure.kind == "guardrail"
     spent, said = state.spending, NO_TEXT if blocked else state.conversation.text
     finished = RunFinished(
