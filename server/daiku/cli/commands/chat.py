@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import select
 import sys
 from contextlib import AsyncExitStack
 from pathlib import Path
@@ -31,6 +32,8 @@ try:
 except ImportError:  # Windows: its console edits lines by itself
     readline = None
 
+PASTE_SECONDS = 0.05
+"""A message ends when no more input arrives for this long."""
 HISTORY_LINES = 1000
 
 
@@ -179,18 +182,33 @@ def _piped() -> str | None:
 
 
 def _typed(prompt: str) -> str | None:
-    """One line, edited with history; None at the end of input. Ctrl-C empties the line."""
+    """One message, edited with history; None at the end of input. Ctrl-C empties the line. A paste of several lines is
+    one message."""
     if readline is not None:
+        readline.parse_and_bind("set enable-bracketed-paste on")
         # readline counts columns: it must know what of the prompt is colour.
         prompt = prompt.replace("\x1b[", "\x01\x1b[").replace("m", "m\x02") if "\x1b" in prompt else prompt
     try:
-        return input(prompt).strip()
+        return f"{input(prompt)}\n{_rest_of_paste()}".strip()
     except EOFError:
         sys.stderr.write("\n")
         return None
     except KeyboardInterrupt:
         sys.stderr.write("\n")
         return ""
+
+
+def _rest_of_paste() -> str:
+    """The lines that arrived together with the first: a paste where the line editor does not mark pastes."""
+    lines: list[str] = []
+    if sys.platform != "win32" and sys.stdin.isatty():
+        descriptor = sys.stdin.fileno()
+        while select.select([descriptor], [], [], PASTE_SECONDS)[0]:
+            data = os.read(descriptor, 65536)
+            if not data:
+                break
+            lines.append(data.decode("utf-8", "replace").replace("\r\n", "\n").replace("\r", "\n"))
+    return "".join(lines)
 
 
 class _history:  # noqa: N801  # used like a function
