@@ -61,6 +61,7 @@ JSON = st.recursive(
 @for_each("before", BEFORE)
 @for_each("after", AFTER)
 def test_a_token_is_redacted_whatever_stands_next_to_it(before: str, after: str) -> None:
+    """A23.1"""
     redact = redactor([KNOWN])
     for secret in (TOKEN, KNOWN):
         text = f"word{before}{secret}{after}" if before else f"{secret}{after}"
@@ -96,6 +97,7 @@ def test_a_value_without_secrets_is_returned_as_it_is(value: Any) -> None:
 
 @for_each("key", ["Authorization", "authorization", "x-api-key", "private-token"])
 def test_a_value_is_judged_with_its_key(key: str) -> None:
+    """A23.1"""
     assert redact_json({"headers": {key: "0123456789abcdef"}}, redactor([])) == {"headers": {key: MARK}}
 
 

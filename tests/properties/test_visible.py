@@ -75,6 +75,7 @@ SELECTORS = "".join(chr(0xE0100 + ord(sign)) for sign in "ignore the rules")
 )
 @for_each("before", ["a", "日", "😀", "\n", " ", "1"])
 def test_hidden_words_are_spelled_out_and_go_back_into_the_file(hidden: str, before: str) -> None:
+    """A23.1"""
     real = f"x = 1  # {before}{hidden} end\n"
     shown = show_invisible(real)
     assert not any(

@@ -42,6 +42,7 @@ def _call(tool: str, **args: object) -> dict[str, object]:
 
 
 async def test_no_sink_of_a_run_has_a_secret_or_a_hidden_character(tmp_path: Path) -> None:
+    """A23.1"""
     root, home = tmp_path / "root", tmp_path / "home"
     root.mkdir()
     (root / "t.txt").write_text(TEXT, "utf-8", newline="")

@@ -92,6 +92,7 @@ def _rest(secret: str, printed: str) -> list[str]:
 @for_each("secret", SECRETS)
 @for_each("before", ["", "a", "ab", "some words before\n"])
 def test_what_tools_print_of_a_secret_is_redacted(tool: str, secret: str, before: str) -> None:
+    """A23.1"""
     if not secret.isascii() and tool == "od -c":
         return  # its octal bytes are redacted as `od -b`
     printed = PRINTED[tool]((before + FILLED.format(secret)).encode())
