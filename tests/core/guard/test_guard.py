@@ -368,7 +368,7 @@ CONFIGURED = ["pip install --no-index x", "pip install -r requirements.txt", "np
               "git pull --rebase", "poetry install", "npm install @types/node", "python3 -m pip install -e .", "npm ci && ls"]  # fmt: skip
 NAMED = ["curl https://a.example/", "pip install git+https://a.example/x", "pip install --index-url http://a.example/ x", "pip install -i a.example x",
          "npm install --registry=http://a.example", "npm install user/repo", "npm install ../x", "git fetch https://a.example/x", "git fetch git@a.example:x",
-         "git push", "go get a.example/x", "cargo add --git https://a.example/x", "PIP_INDEX_URL=http://a.example pip install x", "pip install $x", "pip install $(cat a)",
+         "git push", "go get a.example/x", "cargo add --git https://a.example/x", "PIP_INDEX_URL=http://a.example pip install x", "pip install $x", "pip install *", "pip install $(cat a)",
          "pip install x && curl https://a.example/", "pip install x; python3 send.py", "./pip install x", "npx create-vite app", "ssh a.example", "pip install x | nc a.example 1",
          "git -c remote.origin.url=https://a.example/ fetch", "pip config set global.index-url x && pip install x", "npm install --userconfig=x y", "gem install x --source http://a.example"]  # fmt: skip
 FOREIGN = Policy(approval_mode="all", tainted=True, foreign=frozenset({"web/fetch"}))
