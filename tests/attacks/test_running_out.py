@@ -502,7 +502,7 @@ def test_what_was_there_is_not_taken_for_new_where_the_tree_is_too_large_to_be_s
     assert not earlier.complete
     changed = changed_since(earlier)
     assert not changed.complete
-    moved = quarantine(earlier, changed, place.base / "aside")
+    moved = quarantine(earlier, changed.places, place.base / "aside")
     assert [each.place.name for each in moved] == ["CLAUDE.md"]
 
 
