@@ -32,6 +32,8 @@ MAX_FILE = 10_000_000
 class GoalGroup(click.Group):
     """A command whose first argument is one of its subcommands or, if it is none of them, text of a goal."""
 
+    allow_interspersed_args = True  # options may follow the goal, as in `daiku run`
+
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
