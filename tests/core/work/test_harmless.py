@@ -86,3 +86,20 @@ def test_a_message_of_a_commit_closes_nothing_and_keeps_no_checks_from_running(
     message: str, shown: str
 ) -> None:
     assert commit_words(message) == shown
+
+
+@for_each(
+    "words",
+    [
+        "![a](https://e.example/x)",
+        "\\![a](https://e.example/x)",
+        "\\\\![a](https://e.example/x)",
+        "![a][r]\n\n[r]: https://e.example/x",
+        "[![a](https://e.example/x)](https://e.example)",
+        "> - ![a](https://e.example/x)",
+        "!!![a](https://e.example/x)",
+    ],
+)
+def test_a_picture_is_no_picture_for_any_reader_of_markdown(words: str) -> None:
+    assert "![" not in harmless(words)
+    assert "![" not in harmless_line(words)

@@ -27,7 +27,7 @@ _REFERENCE = lazy(
 )
 _ENTITY = lazy(r"&(?=#\d|#[xX]|[A-Za-z]\w*;)")
 _TAG = lazy(r"<(?=[A-Za-z/!?])")
-_IMAGE = lazy(r"!(?=\[)")
+_IMAGE = lazy(r"!\[")
 _ACTION = lazy(r"^([ \t]*)(/[A-Za-z_]+(?=[ \t]|$))")
 _NO_CHECKS = lazy(r"\bskip-checks(?=[ \t]*:)|\*\*\*NO_CI\*\*\*", re.IGNORECASE)
 _BRACKETS = str.maketrans("[]", "()")
@@ -159,4 +159,4 @@ def _defused(told: str) -> str:
 
 def _shown(told: str) -> str:
     """Entities, HTML and images as they are written."""
-    return _IMAGE.sub(r"\\!", _TAG.sub("&lt;", _ENTITY.sub("&amp;", told)))
+    return _IMAGE.sub(r"!\\[", _TAG.sub("&lt;", _ENTITY.sub("&amp;", told)))
