@@ -78,6 +78,13 @@ FORMS: dict[str, str] = {
     "44 nemotron": f"<TOOLCALL>[{C}]</TOOLCALL>",
     "45 seed": f"<seed:tool_call>\n<function={N}>\n<parameter=path>src/a.py</parameter>\n</function>\n</seed:tool_call>",
     # kin of these
+    "tools tag": f"<tools>\n{C}\n</tools>",
+    "tools tag, two": f"<tools>{C}{C}</tools>",
+    "tool tag": f"<tool>{C}</tool>",
+    "response tag": f"<response>\n{C}\n</response>",
+    "json tag": f"<json>\n{C}\n</json>",
+    "name as a tag": f"<files__read>{A}</files__read>",
+    "name as a tag, lines": f"I will look.\n<files_read>\n{A}\n</files_read>",
     "two functions in one tag": f"<tool_call>\n{_XML}\n{_XML}\n</tool_call>",
     "deepseek, two": f"{_DS}{N}<｜tool▁sep｜>{A}<｜tool▁call▁end｜><｜tool▁call▁begin｜>{N}<｜tool▁sep｜>{A}{_DS_END}",
     "mistral, two names": f"[TOOL_CALLS]{N}[ARGS]{A}[TOOL_CALLS]{N}[ARGS]{A}",

@@ -125,6 +125,9 @@ ANSWERS = [
     "I read files/read and `files/delete`.",
     "files_read(path) is the function",
     "Observation: it rains.",
+    '<json>\n{"version": 1}\n</json>',
+    '<response>{"name": "x", "version": "1"}</response>',
+    "<tools>\nhammer\n</tools>",
 ]  # fmt: skip
 
 

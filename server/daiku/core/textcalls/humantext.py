@@ -28,6 +28,7 @@ _LINES = r"(?P<action>Action:)|functools\[|previous_(?:output|command)(?=\W)|<(?
 _ACTION = lazy(r"[ \t]*Action:[ \t]*(?:`{3}|`?[\w./-]+`?[ \t]*\n)")
 _ACTION_SO_FAR = lazy(r"[ \t]*Action:[ \t]*(?:`{0,2}|`?[\w./-]+`?[ \t]*)$")
 _MARKS = r"<(?:[|｜][A-Za-z/]|/?(?:tool_|TOOLCALL|function|invoke|minimax:|seed:|mm:))|\[TOOL_CALLS\]"
+_PLAIN_TAGS = ("tool", "tools", "response", "json")
 _MARK = lazy(_MARKS)
 _PLACE = lazy(
     rf"(?:(?<=\n)|^)[ \t]*(?:(?P<json>[\[{{]|`{{3,}}|~{{3,}})|{_LINES}|{_MARKS})|(?<!`)(?:{_MARKS})"
@@ -171,7 +172,11 @@ class HumanText:
         if _MARK.match(self._held.lstrip(" \t")):
             return "hold"
         tag = place["tag"]
-        return "hold" if tag is None or (self._offered.specs and self._offered.resolve(tag)) else "prose"
+        return (
+            "hold"
+            if tag is None or tag in _PLAIN_TAGS or (self._offered.specs and self._offered.resolve(tag))
+            else "prose"
+        )
 
     def _decide(self, *, last: bool) -> str:
         """What begins at the held text: `json` of a protocol, `code` in a fence, `prose`, or `wait`; `hold`

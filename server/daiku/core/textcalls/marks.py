@@ -7,7 +7,12 @@ from typing import NamedTuple
 
 from daiku.core.textcalls.marked import MarkedCalls, ReadCall, call_with_arguments, json_calls
 from daiku.core.textcalls.parsed_calls import OfferedTools
-from daiku.core.textcalls.tagcalls import parse_bare_calls, parse_tagged_calls, parse_tool_tag
+from daiku.core.textcalls.tagcalls import (
+    parse_bare_calls,
+    parse_plain_tag,
+    parse_tagged_calls,
+    parse_tool_tag,
+)
 from daiku.core.textcalls.tokencalls import (
     parse_deepseek,
     parse_harmony,
@@ -60,6 +65,7 @@ FORMATS: tuple[Format, ...] = (
         token=True,
     ),
     Format(r"Action:(?=[ \t]*(?:```|`?[\w./-]+`?[ \t]*\n))", _react, line=True),
-    Format(r"<(?P<name>[a-z][\w./-]*)>(?=\s*<)", parse_tool_tag, line=True),
+    Format(r"<(?:tools?|response|json)>(?=\s*[\[{])", parse_plain_tag, line=True),
+    Format(r"<(?P<name>[a-z][\w./-]*)>(?=\s*[<{])", parse_tool_tag, line=True),
 )
 """Every family of marks; the first that fits at a place is read."""

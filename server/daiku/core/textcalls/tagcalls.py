@@ -8,7 +8,7 @@ from daiku.core.text.patterns import lazy
 from daiku.core.textcalls.calljson import JsonReply, python_calls, read_value, whole_values
 from daiku.core.textcalls.marked import MarkedCalls, json_calls, read_arguments
 from daiku.core.textcalls.parsed_calls import OfferedTools, UnreadableCall, WrittenCall, whole_object
-from daiku.core.textcalls.problems import NONE_IN_TAGS, no_closing_tag, tag_without_end, without_end
+from daiku.core.textcalls.problems import NO_TOOL, NONE_IN_TAGS, no_closing_tag, tag_without_end, without_end
 from daiku.texts.text import NO_TEXT, Text
 
 _FUNCTION = lazy(r"<function(?:=|\s+name=)[\"']?([^>\"'\s]+)[\"']?\s*>")
@@ -19,6 +19,7 @@ _PARAMETER = lazy(
 _PARAMETER_END = lazy(
     r"\n?</(?:[｜|]DSML[｜|])?parameter\s*>(?=\s*(?:<(?:[｜|]DSML[｜|])?/?(?:parameter|function|invoke|[\w:]*tool_call|[｜|]DSML[｜|])|</|\Z))"
 )
+_PLAIN_TAG = lazy(r"[ \t]*<(?P<tag>tools?|response|json)>")
 _ARG = lazy(r"<arg_key>\s*(.*?)\s*</arg_key>\s*<arg_value>(.*?)</arg_value>", re.DOTALL)
 
 
@@ -165,6 +166,8 @@ def parse_tool_tag(text: str, match: re.Match[str], offered: OfferedTools) -> Ma
         return None
     closing = re.compile(rf"\s*</{re.escape(name)}>")
     at, texts = match.end(), dict[str, str]()
+    if text.startswith("{", _blanks(text, at)):
+        return _with_object(text, match, closing)
     while opened := re.compile(r"\s*<([A-Za-z_]\w*)>").match(text, at):
         ended = re.compile(rf"\n?</{opened[1]}>(?=\s*<)").search(text, opened.end())
         if ended is None:
@@ -175,3 +178,21 @@ def parse_tool_tag(text: str, match: re.Match[str], offered: OfferedTools) -> Ma
     if end is None:
         return None
     return MarkedCalls(match.start(), end.end(), (WrittenCall(name, offered.parse_texts(name, texts)),))
+
+
+def _with_object(text: str, match: re.Match[str], closing: re.Pattern[str]) -> MarkedCalls:
+    """Parse `<a_tool>{…}</a_tool>`."""
+    found = read_arguments(text, match.end(), match["name"])
+    if isinstance(found, UnreadableCall):
+        return MarkedCalls(match.start(), len(text), (), found.problem, closed=False)
+    end = closing.match(text, found.end)
+    if end is None:
+        return MarkedCalls(match.start(), len(text), (), no_closing_tag(match["name"]), closed=False)
+    return MarkedCalls(match.start(), end.end(), (WrittenCall(match["name"], found.args),))
+
+
+def parse_plain_tag(text: str, match: re.Match[str], offered: OfferedTools) -> MarkedCalls | None:
+    """Parse calls inside `<tools>…</tools>` and other tags that may hold data as well; None for data."""
+    opened = _PLAIN_TAG.match(text, match.start())
+    found = opened and parse_tagged_calls(text, opened, offered)
+    return None if found is None or found.wrong == NO_TOOL else found
