@@ -189,7 +189,8 @@ def _typed(prompt: str) -> str | None:
         # readline counts columns: it must know what of the prompt is colour.
         prompt = prompt.replace("\x1b[", "\x01\x1b[").replace("m", "m\x02") if "\x1b" in prompt else prompt
     try:
-        return f"{input(prompt)}\n{_rest_of_paste()}".strip()
+        line = input(prompt)
+        return line.strip() if line.startswith("/") else f"{line}\n{_rest_of_paste()}".strip()
     except EOFError:
         sys.stderr.write("\n")
         return None
