@@ -53,7 +53,7 @@ async def test_turn_plan_permission_difference_cancel_and_reload_over_a_real_pro
             "reject_always",
         ]
         assert editor.wrote == [(str(workspace / "a.py"), "new\n")]
-        assert editor.said == "I look. Done."
+        assert editor.said.startswith("I look. Done.\n> ⚠ Not verified: open items in the to-do list: 1")
         turn = asyncio.ensure_future(agent.prompt(session_id=made.session_id, prompt=[text_block("talk")]))
         await editor.until(lambda: "word" in editor.said)
         await agent.cancel(session_id=made.session_id)
