@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from daiku.core.calls.toolnames import wire_name
-from daiku.domain.messages import AssistantMessage, ModelEvent, Reply, Restarted, UserMessage
+from daiku.domain.messages import AssistantMessage, ModelEvent, Reply, Restarted, UserMessage, mark_unreadable
 from daiku.domain.tools import ToolSpec
 from daiku.texts.text import Text
 from daiku.tools.registry import ToolRegistry
@@ -100,10 +100,10 @@ async def test_what_cannot_be_read_is_asked_for_once_with_what_was_expected(
     assert "Your reply could not be read: the JSON is not valid" in second
 
 
-async def test_natively_what_is_still_not_read_is_an_answer(model_server: ModelServer) -> None:
+async def test_natively_what_is_still_not_read_is_marked_as_no_answer(model_server: ModelServer) -> None:
     broken = '<tool_call>\n{"name": "files/read", "arguments": {"pa'
     heard = await hear(DOORS[0], model_server, [broken])
-    assert closing(heard).message == AssistantMessage(text=Text(broken))
+    assert closing(heard).message == mark_unreadable(AssistantMessage(text=Text(broken)))
     assert len(model_server.asked) == 2
     last = next(at for at, event in enumerate(heard) if isinstance(event, Restarted))
     assert text_of(heard[last:]) == broken
