@@ -110,8 +110,21 @@ def _of_calls(state: State, checks: CheckRuns | None) -> Iterator[UnverifiedReas
         if checks is None or not (state.done.files and checks.has_pass_since(call.position)):
             yield _failed_call(call)
             break
-    if request.may_edit and not _has_changes(state, checks) and _asks_for_change(request.prompt):
+    if (
+        request.may_edit
+        and not _was_rejected(state)
+        and not _has_changes(state, checks)
+        and _asks_for_change(request.prompt)
+    ):
         yield UnverifiedReason(kind="nothing_changed", message=text("unverified.nothing_changed"))
+
+
+def _was_rejected(state: State) -> bool:
+    """Return True if the user rejected something: then they know why nothing was changed."""
+    decisions = state.questions.decisions.values()
+    return any(
+        given.decision in ("reject_once", "reject_always") and not given.unattended for given in decisions
+    )
 
 
 def _asks_for_change(request: str) -> bool:
