@@ -248,7 +248,7 @@ async def test_a_model_may_use_the_tools_as_well(tmp_path: Path, protocol: str) 
     assert [f.path for f in state.done.files] == ["a.py"]
 
 
-@pytest.mark.parametrize("path", ["../out.txt", "/tmp/daiku-out.txt", "a/../../out.txt", "~/out.txt"])
+@pytest.mark.parametrize("path", ["../out.txt", "/tmp/daiku-out/out.txt", "a/../../out.txt", "~/out.txt"])
 async def test_paths_outside_are_refused_and_the_model_is_told(tmp_path: Path, path: str) -> None:
     outside = f"File: `{path}`:\n```\nx\n```\nFile: `in.txt`:\n```\ny\n```\n"
     again = outside.replace(path, "out.txt")
@@ -261,7 +261,7 @@ async def test_paths_outside_are_refused_and_the_model_is_told(tmp_path: Path, p
     assert [m.ok for m in told] == ([True] if left_out else [True, False, True]), "the others are written"
     assert any(f"{path} leads out of the project" in text for text in said(watch)) == left_out
     assert {p.name for p in tmp_path.iterdir()} <= {"project", "home", "script.jsonl"}
-    assert not Path("/tmp/daiku-out.txt").exists()
+    assert not Path("/tmp/daiku-out").exists()
     assert (project / "in.txt").read_text() == "y\n"
     assert (project / "out.txt").exists() is not left_out
 
