@@ -88,10 +88,10 @@ test("a game in thirteen steps, in Japanese", { timeout: 200_000 }, async () => 
         "この変更を適用しますか?",
         "この変更を適用しますか?",
         "このコマンドを実行しますか?",
-        "このコマンドを実行しますか?",
       ],
+      "the check only reads, so nobody is asked",
     );
-    const about = ["承認", "package.json", "index.html", "mkdir -p node_modules/engine", "python3 -m json.tool"];
+    const about = ["承認", "package.json", "index.html", "mkdir -p node_modules/engine"];
     for (const [n, what] of about.entries()) assert.ok(asked[n].text.includes(what), `${asked[n].text}\nnames ${what}`);
 
     const read = (name) => readFileSync(path.join(workspace, name), "utf8");
@@ -137,14 +137,12 @@ test("four agents from a goal to a report", { timeout: 200_000 }, async () => {
       [
         "Use the network?",
         "Apply this change?",
-        "Run this command?",
         "Apply this change?",
-        "Run this command?",
         "Step “Write roman.py and its test.” is done. Go on with step 2, “Show that it works from the command line.”?",
-        "Run this command?",
       ],
+      "the tests only read, so nobody is asked",
     );
-    assert.match(asked[3].text, /roman\.py\s+\+3\s+−1/, "the repair is shown before it is made");
+    assert.match(asked[2].text, /roman\.py\s+\+3\s+−1/, "the repair is shown before it is made");
     assert.match(read("roman.py"), /for n, after in zip/);
     assert.match(read("test_roman.py"), /^"""The subtractive notation counts\."""/);
     const rerun = spawnSync("python3", ["roman.py", "XIV", "IX"], { cwd: workspace, encoding: "utf8" });
