@@ -41,6 +41,7 @@ const TURNS = [
       { name: "files__write", args: { path: "shop/tax.py", content: TAX } },
     ],
   },
+  { text: "A place for the receipts.", calls: [{ name: "shell__run", args: { command: "mkdir receipts" } }] },
   { text: "Now the check.", calls: [{ name: "shell__run", args: { command: "python3 check.py" } }] },
   { text: ANSWER },
 ];
@@ -70,11 +71,11 @@ test("a person asks, allows, looks, undoes and reloads", { timeout: 300_000 }, a
 
       await panel.decide("README.md", "Allow once");
       await panel.decide("tax.py", "Allow once");
-      await panel.approval.filter({ hasText: "python3 check.py" }).waitFor({ timeout: 30_000 });
+      await panel.approval.filter({ hasText: "mkdir receipts" }).waitFor({ timeout: 30_000 });
       assert.match(read("README.md"), /^# A taxed shop\n/);
       assert.equal(read("shop/tax.py"), TAX);
       await workbench.shot("journey-3-command-asked");
-      await panel.decide("python3 check.py", "Allow once");
+      await panel.decide("mkdir receipts", "Allow once");
 
       // Text streams: part of the answer is on the screen while the rest is still on its way.
       const answer = panel.frame.locator(".item-text").last();
@@ -85,7 +86,7 @@ test("a person asks, allows, looks, undoes and reloads", { timeout: 300_000 }, a
       });
       assert.ok(seen.size > 3, `the answer came in ${seen.size} steps`);
       await workbench.shot("journey-4-done");
-      assert.match(told(model.requests.at(-1)).at(-1), /tax of 30 is 3/);
+      assert.match(told(model.requests.at(-1)).at(-1), /tax of 30 is 3/, "the check only reads, so nobody is asked");
 
       // What a stranger wrote into the answer fetches nothing and runs nothing.
       assert.equal(await panel.frame.locator("img").count(), 0);
