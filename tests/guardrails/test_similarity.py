@@ -181,7 +181,8 @@ async def test_references_of_a_workspace_judge_answers_and_edits(tmp_path: Path)
     write = {"calls": [{"tool": "files/write", "args": {"path": "mine.md", "content": ENGLISH[0]}}]}
     result, watch = await _played(tmp_path, write, {"text": "I could not."}, settings=GuardrailSettings())
     answer = next(c.event for c in watch.chunks if isinstance(c.event, ToolResponse))
-    assert (result.status, answer.outcome) == ("completed", "denied")
+    assert (result.status, answer.outcome) == ("completed_unverified", "denied")
+    assert [reason.kind for reason in result.reasons] == ["edit_not_applied"]
     assert "ferry.md" in answer.result
     assert not (tmp_path / "project/mine.md").exists()
     result, watch = await _played(tmp_path, {"text": ENGLISH[0]}, settings=GuardrailSettings())
