@@ -79,7 +79,7 @@ LONG_FUNCTIONS: dict[str, str] = {
 }
 MAX_FUNCTION_LINES = 50
 MAX_FILE_LINES = 350
-MAX_FILES_IN_A_ROOM = 14
+MAX_FILES_IN_A_ROOM = 16
 
 
 @dataclass(frozen=True, slots=True)

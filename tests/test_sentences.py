@@ -100,7 +100,7 @@ WRITTEN_BY_OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "a model service that has no code for it": {
         "llm.ollama.provider": ("'does not support tools'",),
-        "llm.retries.cures": ("_LISTED", "_PATH", "_NOT_FOUND"),
+        "llm.cures": ("_LISTED", "_PATH", "_NOT_FOUND"),
         "llm.transport.failures": ("_NO_CREDIT", "_BAD_KEY"),
         "llm.transport.vendor_errors": ("_OVERFLOW", "_SAYS_NOTHING", "_AGAIN_IN", "'request too large'"),
     },

@@ -28,10 +28,10 @@ from daiku.domain.messages import (
 )
 from daiku.domain.tools import ToolSpec
 from daiku.llm.catalogue import cost, find_model, normalize_model_name, price_step
+from daiku.llm.cures import Cures
 from daiku.llm.families import ModelTraits, traits_of
 from daiku.llm.provider import ModelChoice, Provider, ProviderEntry
 from daiku.llm.reply_filter import filter_reply
-from daiku.llm.retries.cures import Cures
 from daiku.llm.retries.policy import RetryPolicy, is_transient, retry_delay
 from daiku.llm.tokens import estimate, estimate_message, estimate_messages, estimate_request
 from daiku.texts.text import text
@@ -141,7 +141,7 @@ class LLMAdapter:
         """The reply of this model, asked again as the policy says."""
         request = replace(request, model=self.choice.model, effort=self._effort(request))
         if any(not isinstance(message, AssistantMessage) and message.images for message in request.messages):
-            from daiku.llm.retries.parts import within_limits  # when used
+            from daiku.llm.parts import within_limits  # when used
 
             request = replace(request, messages=within_limits(request.messages))
         attempt = 1

@@ -19,7 +19,7 @@ from daiku.texts.text import text
 
 if TYPE_CHECKING:
     from daiku.llm.adapter import Clock, LLMAdapter
-    from daiku.llm.retries.cures import Cures
+    from daiku.llm.cures import Cures
     from daiku.llm.retries.policy import RetryPolicy
 
 LISTING_SECONDS = 10.0
@@ -72,7 +72,7 @@ class Models:
 
     def _adapter(self, choice: ModelChoice, fallback: Callable[[], LLMAdapter | None]) -> LLMAdapter:
         from daiku.llm.adapter import Clock, LLMAdapter  # when used
-        from daiku.llm.retries.cures import Cures  # when used
+        from daiku.llm.cures import Cures  # when used
         from daiku.llm.retries.policy import RetryPolicy  # when used
 
         return LLMAdapter(

@@ -16,7 +16,7 @@ from daiku.core.text.pictures import (
     picture_size,
 )
 from daiku.domain.messages import Image, ToolMessage, UserMessage
-from daiku.llm.retries.parts import NO_IMAGE, within_limits
+from daiku.llm.parts import NO_IMAGE, within_limits
 from tests.cases import for_each
 
 

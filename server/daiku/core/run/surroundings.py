@@ -125,7 +125,7 @@ def _approvals(policy: Policy) -> str:
     if policy.approval_mode == "work":
         return _unwatched(policy)
     commands = "commands in the sandbox without internet" if policy.approval_mode == "sandbox" else "commands"
-    internet = "internet" if policy.own else "internet (the folder is not trusted: `daiku config trust`)"
+    internet = "internet" if policy.own else "internet (needs `daiku config trust`)"
     kinds: tuple[tuple[ApprovalKind, str, str, Answer], ...] = (
         ("read", "reading", "reading", given.read),
         ("edit", "edits", "edits", given.edit),

@@ -22,6 +22,8 @@ class MarkedCalls(NamedTuple):
     calls: tuple[WrittenCall, ...]
     wrong: Text = NO_TEXT
     closed: bool = True
+    named: bool = True
+    """False if what stands there names no tool: it may be data."""
 
 
 ReadCall: TypeAlias = Callable[[str, "re.Match[str]", OfferedTools], "MarkedCalls | None"]
@@ -51,7 +53,7 @@ def json_calls(text: str, at: int, start: int) -> MarkedCalls | None:
         said = read_value(value, own=False, marked=True)
         if not isinstance(said, JsonReply):
             why = said.problem if isinstance(said, UnreadableCall) else NO_TOOL
-            return MarkedCalls(start, found.end, (), why)
+            return MarkedCalls(start, found.end, (), why, named=isinstance(said, UnreadableCall))
         calls += said.calls
     return MarkedCalls(start, found.end, tuple(calls))
 

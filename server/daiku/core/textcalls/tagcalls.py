@@ -8,7 +8,7 @@ from daiku.core.text.patterns import lazy
 from daiku.core.textcalls.calljson import JsonReply, python_calls, read_value, whole_values
 from daiku.core.textcalls.marked import MarkedCalls, json_calls, read_arguments
 from daiku.core.textcalls.parsed_calls import OfferedTools, UnreadableCall, WrittenCall, whole_object
-from daiku.core.textcalls.problems import NO_TOOL, NONE_IN_TAGS, no_closing_tag, tag_without_end, without_end
+from daiku.core.textcalls.problems import NONE_IN_TAGS, no_closing_tag, tag_without_end, without_end
 from daiku.texts.text import NO_TEXT, Text
 
 _FUNCTION = lazy(r"<function(?:=|\s+name=)[\"']?([^>\"'\s]+)[\"']?\s*>")
@@ -195,4 +195,4 @@ def parse_plain_tag(text: str, match: re.Match[str], offered: OfferedTools) -> M
     """Parse calls inside `<tools>…</tools>` and other tags that may hold data as well; None for data."""
     opened = _PLAIN_TAG.match(text, match.start())
     found = opened and parse_tagged_calls(text, opened, offered)
-    return None if found is None or found.wrong == NO_TOOL else found
+    return found if found is not None and found.named else None

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from daiku.dataclass import dataclass
 from daiku.domain.errors import LLMError
 from daiku.domain.messages import ModelRequest
-from daiku.llm.retries.cures import Cures, may_be_path
-from daiku.llm.retries.parts import Part, notice_of, parts_to_try
+from daiku.llm.cures import Cures, may_be_path
+from daiku.llm.parts import Part, notice_of, parts_to_try
 from daiku.llm.retries.policy import is_transient
 from daiku.texts.text import Text, text
 

@@ -32,8 +32,6 @@ MAX_FILE = 10_000_000
 class GoalGroup(click.Group):
     """A command whose first argument is one of its subcommands or, if it is none of them, text of a goal."""
 
-    allow_interspersed_args = True  # options may follow the goal, as in `daiku run`
-
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
     ) -> click.Context:
@@ -63,7 +61,8 @@ class GoalGroup(click.Group):
         return click.Command.collect_usage_pieces(self, ctx)
 
 
-@click.group(cls=GoalGroup, help=say("help.plan"))
+# Options may follow the goal, as in `daiku run`.
+@click.group(cls=GoalGroup, context_settings={"allow_interspersed_args": True}, help=say("help.plan"))
 @click.argument("goal", nargs=-1, required=True)
 @click.option("--work", is_flag=True, help=say("help.opt.work"))
 @run_options
