@@ -83,12 +83,7 @@ test("a game in thirteen steps, in Japanese", { timeout: 200_000 }, async () => 
     await workbench.shot("flow-thirteen-3-done");
     assert.deepEqual(
       asked.map(({ title }) => title),
-      [
-        "この計画で進めますか?",
-        "この変更を適用しますか?",
-        "この変更を適用しますか?",
-        "このコマンドを実行しますか?",
-      ],
+      ["この計画で進めますか?", "この変更を適用しますか?", "この変更を適用しますか?", "このコマンドを実行しますか?"],
       "the check only reads, so nobody is asked",
     );
     const about = ["承認", "package.json", "index.html", "mkdir -p node_modules/engine"];
