@@ -26,7 +26,9 @@ def dearest(basket: dict[str, int]) -> str:
 const FILES = {
   "README.md": "# A small shop\n\nWhat a basket costs.\n",
   "shop/price.py": PRICE,
-  "check.py": "from shop.tax import tax\n\nassert tax(30) == 3\nprint('taxes are right')\n",
+  // It writes: nobody is asked about a check that only reads.
+  "check.py":
+    "from shop.tax import tax\n\nassert tax(30) == 3\nprint('taxes are right', file=open('checked.log', 'w'))\n",
 };
 const TAX = '"""Tax."""\n\n\ndef tax(amount: int) -> int:\n    """A tenth."""\n    return amount // 10\n';
 const EDITS = [
