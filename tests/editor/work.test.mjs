@@ -21,8 +21,9 @@ const STEPS = [
 const SCRIPT = [
   {
     text: "So.",
-    when: "no key will do",
-    error: { kind: "auth", message: "The key is not valid.", hint: "Set another one." },
+    when: "no request will do",
+    // With a key that is not valid, it would stay queued until there is another one.
+    error: { kind: "bad_request", message: "The request is not valid.", hint: "Change it." },
   },
   { text: "First a plan.", calls: [call("plan/propose", { goal: "A discount", name: "Discount", steps: STEPS })] },
   { text: "It is a good one.", calls: [call("plan/approve", {})] },
@@ -102,7 +103,7 @@ test("work items are watched, paused by key while they are worked, resumed, open
 
     await withWorker(workspace, home, async ({ order, start }) => {
       order("discount", "Add a member discount", "Ten percent.");
-      order("wrong", "What goes wrong", "For this no key will do.");
+      order("wrong", "What goes wrong", "For this no request will do.");
       start();
       await row(/Add a member discount.*0\/2 Count the members/).waitFor({ timeout: 60_000 });
       await row("At work").waitFor();
