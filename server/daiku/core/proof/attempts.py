@@ -103,10 +103,15 @@ def note_response(tried: Attempts, event: ToolResponse, position: int) -> Attemp
 
 
 def note_edit(tried: Attempts, event: Edit, position: int) -> Attempts:
-    """Return the attempts with an edit; it settles the failed edits of its files."""
+    """Return the attempts with an edit. It settles earlier edits of its files, and those that failed by mistake: a model
+    that guessed a wrong file goes on with another one."""
     names = {_name(file.path) for file in event.files}
-    left = tuple(f for f in tried.failed if not (f.is_edit and (not f.subject or _name(f.subject) in names)))
+    left = tuple(f for f in tried.failed if not (f.is_edit and _is_settled(f, names)))
     return tried._replace(edits=(*tried.edits, position), failed=left)
+
+
+def _is_settled(call: FailedCall, names: set[str]) -> bool:
+    return call.outcome == "failed" or not call.subject or _name(call.subject) in names
 
 
 def note_nested(tried: Attempts, event: HandoffEnd, position: int) -> Attempts:
