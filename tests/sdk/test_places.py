@@ -133,19 +133,25 @@ async def test_a_fourth_hand_off_in_depth_ends_the_run() -> None:
 
 
 async def test_an_approvals_function_that_fails_or_says_something_else_is_a_no() -> None:
+    deployed: list[str] = []
+
     @tool(effect="command")
     def deploy() -> str:
         """Put it there."""
-        raise AssertionError
+        deployed.append("it")
+        return "There."
 
     async def odd(_: ApprovalAsked) -> Any:
         return "perhaps"
 
     agent = Agent("ops", "Deploy.", tools=[deploy])
-    for approvals in (odd, FakePerson()):
-        llm = FakeLLM(call("deploy"), "I could not.")
-        result = await agent.run("Go.", model=llm, approvals=approvals)
-        assert result.text == "I could not."
+    llm = FakeLLM(call("deploy"), "I could not.")
+    with pytest.raises(ValueError, match="not 'perhaps'; the call was rejected"):
+        await agent.run("Go.", model=llm, approvals=odd)
+    llm = FakeLLM(call("deploy"), "I could not.")
+    result = await agent.run("Go.", model=llm, approvals=FakePerson())
+    assert result.text == "I could not."
+    assert deployed == []
 
 
 async def test_closing_amid_a_run_ends_it_on_record(tmp_path: Path) -> None:
