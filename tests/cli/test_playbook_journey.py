@@ -72,7 +72,7 @@ def test_from_a_failure_to_a_lesson_that_is_used_and_rests_when_its_work_is_take
     assert not (workspace / "price_list.py").exists()
     assert (listed()[RULE]["helpful"], listed()[RULE]["harmful"]) == (0, 1)
     assert "変更が元に戻された" in daiku("playbook", "show", name, lines=(), **JAPANESE)
-    change = call("files/write", path="customers.py", content="CUSTOMERS = {}\n")
+    change = call("files/write", path="customer_list.py", content="CUSTOMERS = {}\n")
     lines = run("--json|add the list of customers", says("", change), says("Done.")).splitlines()
     (started,) = [each for each in map(json.loads, lines) if each["type"] == "run_started"]
     assert name not in [each["id"] for each in started["data"]["lessons"]]

@@ -120,10 +120,10 @@ async def test_no_model_is_asked_where_nothing_may_be_learnt_by_one(
 
 
 async def test_a_run_that_went_straight_to_its_end_is_not_looked_at(place: Place) -> None:
-    """B3.3: A model costs; where nothing failed, was refused or cited there is little to see."""
+    """B3.3: A model costs; where nothing failed, was refused, cited or left unverified there is little to see."""
     app = place.app(shell("true"), "Done.", reflected(INSIGHT))
     place.teach(app, "Ask twice.")
-    await place.worked(app)
+    await place.worked(app, "run true")
     assert asked_by(place) == []
     await app.aclose()
 
