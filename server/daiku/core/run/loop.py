@@ -228,6 +228,12 @@ async def _ask_approval(
             hunks=preview.hunks,
         )
         record(asked)
+    elif verdict.kind == "edit":  # a resumed run: the guard has not seen the edit yet and may allow it now
+        preview = await ports.preview(call, record)
+        if isinstance(preview, ToolResult):
+            _respond(call, preview, record)
+        if preview is None or isinstance(preview, ToolResult):
+            return
     given = await ports.approval(asked)
     if given.approval_id not in record.state.questions.decisions:
         record(given)
