@@ -81,11 +81,6 @@ EVENT_CLASS = (
     "class Notice(Localizable):",
     f"{VERSE.strip()}\n\n\nclass Notice(Localizable):",
 )
-EVENT_IMPORT = (
-    "domain/events.py",
-    "from daiku.domain.labels import Aside, LineEvent",
-    "from daiku.domain.labels import Aside, Label, Line, LineEvent",
-)
 EVENT_UNION = ("domain/events.py", "    | Compacted\n", "    | Compacted\n    | Verse\n")
 BALLAD = """
 class Ballad(Aside):
@@ -177,7 +172,7 @@ def shown(event: str) -> str:
 
 
 def test_an_event_that_is_one_line_is_a_class_in_the_table(scratch: Scratch) -> None:
-    scratch.edit(EVENT_IMPORT, EVENT_CLASS)
+    scratch.edit(EVENT_CLASS)
     assert "'Verse'" in scratch.watched("domain/test_events.py")
     scratch.edit(EVENT_UNION)
     assert "True\nA verse: O" in scratch.run("-c", shown("['verse'](text='O')"))
@@ -193,10 +188,7 @@ def test_an_event_that_is_one_line_is_a_class_in_the_table(scratch: Scratch) -> 
 
 def test_an_event_that_changes_what_is_known_needs_its_fold(scratch: Scratch) -> None:
     scratch.edit(
-        EVENT_IMPORT,
-        EVENT_CLASS,
-        EVENT_UNION,
-        ("domain/events.py", "class Verse(LineEvent)", "class Verse(Wire)"),
+        EVENT_CLASS, EVENT_UNION, ("domain/events.py", "class Verse(LineEvent)", "class Verse(Wire)")
     )
     assert "Expected code to be unreachable" in scratch.run("-c", shown("['verse'](text='O')"))
 

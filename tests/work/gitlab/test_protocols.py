@@ -59,7 +59,7 @@ async def test_a_grave_error_is_a_comment_and_the_label_says_so(
 ) -> None:
     """R2.75, R2.76, C2.3, S2P.16: an item never stays as one that is worked."""
     async with shop_of(gitlab_forge, tmp_path) as shop:
-        shop.script({"error": {"kind": "auth", "message": "The key is wrong."}})
+        shop.script({"error": {"kind": "bad_request", "message": "The key is wrong."}})
         assert await shop.once() == ["failed"]
         assert shop.issue.row["labels"] == ["coding agent failed"]
         assert sum("The work failed" in body and "The key is wrong." in body for body in shop.ours()) == 1
@@ -92,7 +92,7 @@ async def test_at_the_last_round_the_item_is_told_as_not_finished(
 
 
 @pytest.mark.parametrize(
-    ("names", "ends"), [(("x.py", "x.py", "x.py"), "limit"), (("x.py", "y.py", "z.py"), "done")]
+    ("names", "ends"), [(("x.py", "x.py", "x.py"), "limit"), (("x.py", "y.py", "z.py"), "unverified")]
 )
 async def test_three_equal_errors_of_a_tool_end_the_work_and_three_others_do_not(
     gitlab_forge: GitLabYard, tmp_path: Path, names: tuple[str, ...], ends: str
@@ -101,9 +101,12 @@ async def test_three_equal_errors_of_a_tool_end_the_work_and_three_others_do_not
     calls = [{"tool": "files/read", "args": {"path": name}} for name in names]
     async with shop_of(gitlab_forge, tmp_path) as shop:
         shop.script(*[{"text": "Look.", "calls": [call]} for call in calls], {"text": "So it is."})
-        assert await shop.once() == ["done"]
+        assert await shop.once() == ["failed"], "neither changed anything"
         said = shop.ours()[-1]
-        assert ("not finished" in said, "The work is done" in said) == (ends == "limit", ends == "done")
+        assert ("not finished" in said, "nothing shows that it is done" in said) == (
+            ends == "limit",
+            ends == "unverified",
+        )
         assert "So it is." in said
         assert "No file was changed." in said
 
