@@ -35,6 +35,7 @@ def acting(markdown: str) -> list[str]:
 @example("a\n  /close")
 @example("@bobhttps://h/o/r/issues/5")
 @example("\\https://h/o/r/issues/5")
+@example("_`/close_#12")
 def test_nothing_acts_in_the_words_of_others(words: str) -> None:
     """R2.40, R2.45: a comment says something and does nothing."""
     said = harmless(words)

@@ -20,6 +20,7 @@ _PIECES = lazy(r"(?P<escaped>\\[^\w\s])|(?P<ticks>`+)|(?P<plain>[^\\`]+|\\)")
 _UNESCAPED = frozenset("@#!&/")
 _REFERENCE = lazy(
     r"(?:https?://[^\s<>()\[\]]*/(?:issues|pulls?|merge_requests|work_items|discussions|epics)/\w[^\s<>()\[\]]*"
+    r"|(?<=_)[#!]\d+"  # behind the end of an emphasis
     r"|(?<![A-Za-z0-9])GH-\d+"
     r"|(?<![\w./-])(?:[\w.-]+(?:/[\w.-]+)*)?[#!]\d+"
     r"|(?<![A-Za-z0-9])@(?=[A-Za-z0-9_.-]))[\w@#!./-]*(?:://[^\s<>()\[\]]*)?",
