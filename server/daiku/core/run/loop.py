@@ -234,6 +234,8 @@ async def _ask_approval(
             _respond(call, preview, record)
         if preview is None or isinstance(preview, ToolResult):
             return
+        if asked.approval_id in record.state.questions.decisions:
+            return  # the user answered while the edit was looked at
     given = await ports.approval(asked)
     if given.approval_id not in record.state.questions.decisions:
         record(given)

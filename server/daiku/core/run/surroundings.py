@@ -125,12 +125,11 @@ def _approvals(policy: Policy) -> str:
     if policy.approval_mode == "work":
         return _unwatched(policy)
     commands = "commands in the sandbox without internet" if policy.approval_mode == "sandbox" else "commands"
-    internet = "internet" if policy.own else "internet (needs `daiku config trust`)"
     kinds: tuple[tuple[ApprovalKind, str, str, Answer], ...] = (
         ("read", "reading", "reading", given.read),
         ("edit", "edits", "edits", given.edit),
         ("command", commands, "commands (not those that only read)", given.command),
-        ("network", "internet", internet, given.network),
+        ("network", "internet", "internet", given.network),
         ("mcp", "MCP tools", "MCP tools", given.mcp),
     )
     told = [(_answer(policy, kind, setting), name, asked) for kind, name, asked, setting in kinds]
