@@ -222,6 +222,7 @@ def test_nothing_outside_the_copy_is_written(lab: Lab) -> None:
         run("echo x > out/shell.txt; echo x >> rc; echo x > ~/.profile; rm -rf out/ ~/.ssh; true"),
         run(f"ln -s {lab.root} up; echo x > up/outside/linked.txt; rm up/outside/mine.txt; true"),
         call("files/write", path="up/outside/linked.txt", content="x"),
+        state="failed",  # edits that were refused make the work unverified
     )
     assert not Path("/etc/daiku-was-here").exists()
 
@@ -253,6 +254,7 @@ def test_nothing_that_runs_later_is_left_behind(lab: Lab) -> None:
         call("git/status"),
         call("git/commit", message="x", all=True),
         call("files/write", path="fine.txt", content="fine\n"),
+        state="failed",  # edits that were refused make the work unverified
     )  # fmt: skip
     assert in_branch(lab) == ["fine.txt"]
 

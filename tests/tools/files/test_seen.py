@@ -100,7 +100,7 @@ async def test_a_coder_that_writes_blind_is_shown_the_file_first(
     path = big(tmp_path)
     app = app_with(tmp_path, line, {"text": "No change: it does more than I knew.", "when": "def f300"})
     result, state, _ = await act(app, "coder")
-    assert result.status == "completed"
+    assert [reason.kind for reason in result.reasons] == ["edit_not_applied"]
     assert path.read_text() == LONG
     assert state.done.files == ()
 
