@@ -250,7 +250,7 @@ def test_signs_that_steer_a_terminal_reach_neither_the_terminal_nor_the_log(lab:
         f'---\ntitle: "Mend {steers} it"\nlabels: [coding agent]\n---\n{steers}Mend add.\n', "utf-8"
     )
     code, out, err = lab.daiku("worker", "--once", "--source", "files", "--dir", str(lab.root / "items"))
-    assert code == 0, (out, err)
+    assert code == 1, (out, err)  # the refused edit makes the work unverified
     told = [out, err]
     for asked_for in (("work", "list"), ("work", "show", "files:evil"), ("sessions", "list")):
         told += lab.daiku(*asked_for)[1:]
