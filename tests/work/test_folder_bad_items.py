@@ -143,8 +143,8 @@ async def test_a_file_that_is_deleted_while_it_is_worked_is_told_to_the_log(
 
 async def test_the_tree_of_what_was_refused_stays_for_a_week(box: Box) -> None:
     box.item()
-    box.git("branch", "daiku/mend", "main")
-    await box.look()
+    box.git("branch", "daiku", "main")  # leaves no room for a branch below this name
+    assert [each.state for each in await box.look()] == ["failed"]
     tree = box.root / "home/items" / folder_of("files:mend")
     await box.look()
     assert "return a + b" in (tree / "calc.py").read_text("utf-8")
