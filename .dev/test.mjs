@@ -1,9 +1,10 @@
 // All tests: Python, TypeScript, the extension inside a real VS Code, and a person's journey through the browser.
 
-import { existsSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { build } from "./build.mjs";
-import { at, nodeProgram, workFolder } from "./places.mjs";
+import { at, CACHE, nodeProgram, workFolder } from "./places.mjs";
 import { run } from "./run.mjs";
 import { bold, main, say, seconds } from "./say.mjs";
 import { ensureAll } from "./setup.mjs";
@@ -59,11 +60,20 @@ function chosen(suites, names) {
   return names.length === 0 ? suites : suites.filter((suite) => names.includes(suite.name));
 }
 
+/** Writes the commit of a full green run into the cache; a checkout with changes has no commit to record. */
+function recordGreen() {
+  const git = (...args) => spawnSync("git", args, { cwd: at(), encoding: "utf8" });
+  const [head, changes] = [git("rev-parse", "HEAD"), git("status", "--porcelain")];
+  if (head.status === 0 && changes.status === 0 && changes.stdout.trim() === "")
+    writeFileSync(path.join(CACHE, "green"), head.stdout);
+}
+
 await main(async () => {
   const since = Date.now();
   const { python, env, browser } = await ensureAll();
   const all = [pythonTests(python), typescriptTests(), editorTests()];
-  const suites = chosen(all, process.argv.slice(2));
+  const names = process.argv.slice(2);
+  const suites = chosen(all, names);
   if (suites.some((suite) => suite.name === "editor")) await build({ production: true });
   const sum = { passed: 0, failed: 0, skipped: 0 };
   for (const suite of suites) {
@@ -85,6 +95,7 @@ await main(async () => {
     );
   }
   say(`everything took ${seconds(since)}`);
+  if (sum.failed === 0 && names.length === 0 && browser) recordGreen();
   process.stdout.write(`${sum.passed} passed, ${sum.failed} failed, ${sum.skipped} skipped\n`);
   return sum.failed === 0 && sum.passed > 0 ? 0 : 1;
 });

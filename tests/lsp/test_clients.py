@@ -53,6 +53,7 @@ def types_of(chunks: list[dict[str, Any]]) -> list[str]:
     return [c["type"] for c in chunks if c["type"] not in ("delta", "usage")]
 
 
+# `npm test` installs both; only pytest alone on a fresh machine lacks them.
 @pytest.mark.skipif(
     not shutil.which("node") or not (ROOT / "node_modules" / "vscode-jsonrpc").is_dir(),
     reason="no Node.js, or the build tools are not installed",

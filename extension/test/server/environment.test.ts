@@ -62,7 +62,7 @@ async function made(workspace: readonly string[] = []) {
   return { python, reports, calls: calls.map((call) => call.replaceAll(`${folder}/`, "")) };
 }
 
-// Its programs are shell scripts that stand in for uv and Python: Windows runs none.
+// Skipped on Windows: shell scripts stand in for uv and Python, and Windows cannot run them.
 describe.skipIf(process.platform === "win32")("the server's environment", () => {
   it("is made with uv, with bytecode, and says how far it is", async () => {
     program("uv");
