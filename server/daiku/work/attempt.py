@@ -10,9 +10,10 @@ from types import MappingProxyType
 
 from daiku.core.proof.evidence import Evidence
 from daiku.core.proof.tree_changes import TreeChanges, replace_recorded
+from daiku.core.run.check_runs import failing_tests
 from daiku.core.state.state import WORKER
 from daiku.core.work.comments import Progress, Standing, approval_comment, progress_comment, question_comment
-from daiku.core.work.verification import failing_tests, go_on, mark_failing, unfinished
+from daiku.core.work.verification import go_on, mark_failing, unfinished
 from daiku.dataclass import dataclass, field, replace
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError, Failure, UsageError

@@ -152,6 +152,7 @@ LIES: dict[str, tuple[list[Deed], list[str]]] = {
     "less was checked": ([edit(), sh("pytest -q", 1), sh("pytest -q tests/test_other.py")], ["last_check_failed"]),
     "only the linter passes": ([edit(), RED, sh("ruff check .")], ["last_check_failed"]),
     "program is missing": ([edit(), sh("pytest -q", 127)], ["last_check_failed"]),
+    "program is missing, and only the linter passes": ([edit(), sh("pytest -q", 127), sh("ruff check .")], ["last_check_failed"]),
     "open items": ([edit(), todo("completed", "in_progress", "pending")], ["todo_open"]),
     "command unattended": ([edit(), lambda key: _call(key, "shell/run", {"command": "rm -rf x"}, "unattended")], ["not_approved"]),
 }  # fmt: skip
@@ -184,6 +185,15 @@ def test_a_reply_with_unreadable_calls_is_no_answer() -> None:
     last = MessageEvent(role="assistant", text=marked.text, opaque=marked.opaque)
     finished = ending(fold([RunStarted(prompt="What is this?"), last]), "completed")[1]
     assert (kinds(finished), finished.text) == (["unreadable_calls"], "")
+
+
+@for_each("code", [126, 127])
+@for_each("missing", ["sh run-tests", "./run-tests all", "pytest tests/all", "python run_tests.py"])
+def test_a_check_that_did_not_start_is_settled_by_one_that_passes(missing: str, code: int) -> None:
+    """A23.1"""
+    for passing in ("pytest tests/unit", "python test_all.py", "./run-tests unit"):
+        assert run_of(FIX, edit(), sh(missing, code), sh(passing)).status == "completed"
+        assert run_of(FIX, edit(), sh(missing, code), sh(passing, 1)).status == "completed_unverified"
 
 
 def test_plan_mode_without_a_plan_is_not_verified() -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from daiku.core.proof.evidence import Evidence
 from daiku.core.proof.placeholders import Leftover
-from daiku.core.work.verification import failing_tests, go_on, unfinished
+from daiku.core.run.check_runs import failing_tests
+from daiku.core.work.verification import go_on, unfinished
 from daiku.domain.work.handovers import CommandOutcome
 from daiku.domain.work.plans import Plan, Step
 from tests.cases import for_each
@@ -37,6 +38,11 @@ def test_lines_that_say_so_and_steps_that_are_not_completed_are_unfinished() -> 
         ([ran("pytest -q", 1)], ("pytest -q",)),
         ([ran("pytest -q", 1), ran("pytest -q", 0)], ()),
         ([ran("grep -rn total src", 1), ran("make build", 2)], ()),
+        ([ran("sh run-tests", 127), ran("python3 -m unittest", 0)], ()),
+        ([ran("python3 run_tests.py", 126), ran("python3 test_all.py", 0)], ()),
+        ([ran("python3 run_tests.py", 1), ran("python3 test_all.py", 0)], ("python3 run_tests.py",)),
+        ([ran("sh run-tests", 127), ran("make build", 0)], ("sh run-tests",)),
+        ([CommandOutcome(command="pytest", exit_code=1, output="", ended=False)], ()),
     ],
 )
 def test_only_tests_that_failed_last_are_told(

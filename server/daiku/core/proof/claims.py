@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from daiku.core.proof.check_strength import is_test_command, tests_ran
-from daiku.core.proof.evidence import Evidence
+from daiku.core.proof.evidence import CANNOT_RUN, Evidence
 from daiku.core.text.patterns import lazy
 from daiku.domain.work.handovers import Claim, Proof, Report
 from daiku.texts.text import Text
@@ -72,8 +72,6 @@ _ACTS: tuple[tuple[re.Pattern[str], re.Pattern[str]], ...] = tuple(
         (r"deploy|ship|roll|live|production|launch|デプロイ|本番", r"\bdeploy\w*\b|\bapply\b|\bupgrade\b|\brollout\b|\bup\b|\brelease\b|\bpublish\b"),
     )
 )  # fmt: skip
-NO_RUN = ("126", "127")
-"""Exit codes of a command that could not be run at all: it says nothing of the tests."""
 _SENTENCE = lazy(r"(?<=[.!?])\s+|(?<=[。！？])\s*|\n+|;\s+")
 _COUNT = lazy(
     r"\b(\d{1,7})\s+(?:\w+\s+){0,2}tests?\b|テスト.{0,4}?(\d{1,7})\s*件|(\d{1,7})\s*件.{0,6}?テスト",
@@ -167,7 +165,7 @@ def _shows(
 def _tests(sentence: str, ran: tuple[Proof, ...], done: Evidence, *, finished: bool) -> tuple[Proof, ...]:
     tests = tuple(proof for proof in ran if is_test_command(proof.subject))
     failing = any(
-        is_test_command(p.subject) and not p.ok and p.value not in NO_RUN
+        is_test_command(p.subject) and not p.ok and p.value not in map(str, CANNOT_RUN)
         for p in done.proofs
         if p.kind == "exit_code"
     )

@@ -21,6 +21,8 @@ EVERYWHERE = ""
 """The subject of a proof that is about the diagnostics of the whole workspace."""
 TOLD_OUTPUT = 8000
 """Characters of a command's output that a parent run is told; the whole stands in the child's record."""
+CANNOT_RUN = frozenset({126, 127, 9009})
+"""Exit codes of shells for a program that does not exist or cannot be started."""
 WATCHED = ("shell/run", "editor/diagnostics", "plan/update_step")
 
 

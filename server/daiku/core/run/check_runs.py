@@ -13,9 +13,9 @@ from daiku.core.commands.judge import LOOKING, read_only
 from daiku.core.commands.wrappers import program_name
 from daiku.core.playbook.lessons.intents import Intent, intent_of
 from daiku.core.proof.attempts import Attempts
-from daiku.core.proof.check_strength import tests_ran
+from daiku.core.proof.check_strength import is_test_command, tests_ran
 from daiku.core.proof.checks import discards_exit_code
-from daiku.core.proof.evidence import plain_command
+from daiku.core.proof.evidence import CANNOT_RUN, Evidence, plain_command
 from daiku.core.text.patterns import lazy
 from daiku.domain.work.handovers import CommandOutcome
 
@@ -78,6 +78,8 @@ _NO_CHECKS = frozenset(
 """Programs whose operands may name tests or builds, and which are none themselves."""
 _MOST_WORDS = 8
 """Words of a command that say what it is for."""
+_MOST_TESTS = 20
+"""Number of failing tests that are told at once."""
 _NO_FAILURES = lazy(
     r"\b(?:0|no) (?:\w+ )?(?:fail\w*|errors?)\b|\b(?:fail\w*|errors?)[:=]? ?0\b", re.IGNORECASE
 )
@@ -154,6 +156,13 @@ def check_runs(commands: Sequence[CommandOutcome], tried: Attempts) -> CheckRuns
     return CheckRuns(tuple(still), tuple(passed), tuple(changes))
 
 
+def failing_tests(done: Evidence) -> tuple[str, ...]:
+    """Return the tests of all of an item's runs that failed last. Some may have failed before the work began."""
+    checks = check_runs(done.commands, Attempts()).open
+    failed = (each.command for each in checks if each.state == "failed" and is_test_command(each.command))
+    return tuple(failed)[:_MOST_TESTS]
+
+
 def _state(command: CommandOutcome, code: int | None) -> CheckState:
     if code is None:
         return "running"
@@ -173,13 +182,13 @@ def shows_pass(output: str) -> bool:
 
 def _settles(later: CheckRun, earlier: CheckRun, changes: Iterable[int]) -> bool:
     """Return True if `later` says what `earlier` left open: the same check again, or one that passed after a change, or
-    that did not check less."""
+    that did not check less. A check that did not start left everything open."""
     if later.command == earlier.command:
         return later.state != "unknown"
     if later.state != "passed" or later.intent.purpose != earlier.intent.purpose:
         return False
     changed = any(earlier.position <= at < later.position for at in changes)
-    return changed or not _checks_less(later.intent, earlier.intent)
+    return changed or earlier.exit_code in CANNOT_RUN or not _checks_less(later.intent, earlier.intent)
 
 
 def _checks_less(later: Intent, earlier: Intent) -> bool:

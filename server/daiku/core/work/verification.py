@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from daiku.core.proof.check_strength import is_test_command
 from daiku.core.proof.evidence import Evidence
-from daiku.core.proof.failures import CommandRun, open_failures
 from daiku.core.proof.placeholders import new_leftovers
 from daiku.core.text.truncate import fence_as_data
 from daiku.domain.runs import RunResult, UnverifiedReason
@@ -22,15 +20,6 @@ def unfinished(done: Evidence, plan: Plan | None) -> tuple[str, ...]:
     lines = (f"{left.path}: {left.text}" for left in new_leftovers(done.leftovers))
     steps = (step.name for step in (plan.steps if plan is not None else ()) if step.status != "completed")
     return (*lines, *steps)[:MOST]
-
-
-def failing_tests(done: Evidence) -> tuple[str, ...]:
-    """Tests that failed when they were run last. Some may have failed before the work began."""
-    ran = (
-        CommandRun(each.command, each.exit_code == 0, "", each.call_id, exit_code=each.exit_code)
-        for each in done.commands
-    )
-    return tuple(each.command for each in open_failures(ran) if is_test_command(each.command))[:MOST]
 
 
 def mark_failing(result: RunResult, tests: Sequence[str]) -> RunResult:

@@ -7,13 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from daiku.core.playbook.lessons.replaced import replaced_commands
-from daiku.core.proof.evidence import exit_code_of, plain_command
+from daiku.core.proof.evidence import CANNOT_RUN, exit_code_of, plain_command
 from daiku.core.text.patterns import lazy
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import Edit, ToolCallEvent, ToolResponse
 
-CANNOT_RUN = frozenset({126, 127, 9009})
-"""Exit codes of shells for a program that is not there, or that cannot be run."""
 _FOUND_SOMETHING = lazy(
     r"\b[1-9]\d*\s+(?:tests?\s+|specs?\s+|examples?\s+|assertions?\s+)?(?:failed|failing|failures?|errors?|problems?|warnings?)\b"
     r"|\b(?:failed|failures|errors|problems)\s*[:=]\s*[1-9]|^FAILED\s|^--- FAIL|\bAssertionError\b|\berror(?:\[E\d+\]|\sTS\d+)"

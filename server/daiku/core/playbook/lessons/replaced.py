@@ -15,7 +15,7 @@ from daiku.core.playbook.lessons.intents import (
 )
 from daiku.core.playbook.lessons.proposal import Part, Proposal, Taught
 from daiku.core.proof.check_strength import is_test_command, tests_ran
-from daiku.core.proof.evidence import exit_code_of, plain_command
+from daiku.core.proof.evidence import CANNOT_RUN, exit_code_of, plain_command
 from daiku.core.proof.failures import CONSTANT, INFORMS, hides_exit_code
 from daiku.core.text.patterns import lazy
 from daiku.dataclass import dataclass
@@ -27,8 +27,6 @@ NEAR = 8
 """So many commands later the one that passes still stands in the failed one's place."""
 MOST_FAILED = 3
 """Failed commands that one lesson names."""
-_NOT_RUNNABLE = frozenset({126, 127})
-"""What a shell answers where a program is not there or cannot be started."""
 _WRONG_CALL = lazy(
     r"command not found|not recognized as|No module named|ModuleNotFoundError|Cannot find module"
     r"|[Uu]nrecognized (?:option|argument|subcommand)|[Uu]nknown (?:option|command|argument|flag|subcommand|target)"
@@ -106,7 +104,7 @@ def _commands(chunks: Sequence[Chunk]) -> list[Ran]:
                 place = LearntFrom(session_id=chunk.session, run_id=chunk.run, seq=chunk.seq)
                 if _says_nothing(command) or (code == 0 and _ran_nothing(command, response)):
                     continue
-                wrongly = code in _NOT_RUNNABLE or (code != 0 and _says(_WRONG_CALL, response))
+                wrongly = code in CANNOT_RUN or (code != 0 and _says(_WRONG_CALL, response))
                 lacked = code != 0 and not wrongly and _says(_NO_FILE, response)
                 ran = Ran(command, intent, begun.seq, place, code == 0, wrongly or lacked, lacked, edits)
                 found.append(ran)
