@@ -165,7 +165,7 @@ class ModelRequest:
     in_words: bool = False
     """The reply is to be words: no call in it would be carried out."""
     refused: frozenset[str] = frozenset()
-    """What the service refused before (`llm/cures.py`): the provider leaves it out, or sends it in another form."""
+    """Names that the service refused before (`llm/cures.py`): the provider leaves them out or sends another form."""
 
     @property
     def callable_tools(self) -> tuple[ToolSpec, ...]:

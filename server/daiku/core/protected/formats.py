@@ -204,11 +204,11 @@ def notebook_pictures(content: str) -> Iterator[str]:
         return
     for cell in cells:
         if cell.get("cell_type") != "code":
-            yield from markdown_pictures(_joined(cell.get("source")))
+            yield from markdown_pictures(_join_source(cell.get("source")))
         for output in _objects(cell.get("outputs")):
             for data in _objects([output.get("data")]):
                 for kind in _MARKUP & data.keys():
-                    yield from markdown_pictures(_joined(data[kind]))
+                    yield from markdown_pictures(_join_source(data[kind]))
 
 
 def _objects(value: object) -> list[dict[str, object]]:
@@ -216,5 +216,5 @@ def _objects(value: object) -> list[dict[str, object]]:
     return [cast("dict[str, object]", item) for item in items if isinstance(item, dict)]
 
 
-def _joined(source: object) -> str:
+def _join_source(source: object) -> str:
     return "".join(map(str, cast("list[object]", source))) if isinstance(source, list) else str(source or "")
