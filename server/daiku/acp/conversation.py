@@ -18,16 +18,14 @@ from daiku.acp.prompt import Prompt
 from daiku.acp.refusals import refusal
 from daiku.acp.toolcalls import Place
 from daiku.acp.updates import View, Written
-from daiku.agents.coding.planner import planner_request
-from daiku.core.plans.transitions import approve_plan
-from daiku.dataclass import dataclass, field
+from daiku.dataclass import dataclass, field, replace
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.events import InputAsked, InputGiven, PlanEvent, RunFinished, RunStarted
 from daiku.domain.runs import Mode, RunResult, unverified_note
-from daiku.domain.work.handovers import Brief
 from daiku.domain.work.plans import Plan
 from daiku.sdk.fronts import RunRequest
+from daiku.sdk.plans.managing import approve_draft, work_request
 from daiku.texts.text import render, text
 
 log = logging.getLogger(__name__)
@@ -220,10 +218,9 @@ class Conversation:
         plan = self._plan
         if plan is None:
             raise refusal(Failure(kind="not_found", message=text("acp.no_plan")))
-        if plan.status == "draft":
-            plan = self._plan = await self.app.runs.change_plan(approve_plan(plan))
-        asked = planner_request(plan, self.app.journal.chunks(self.session))
-        return RunRequest(asked, session=self.session, agent="team", brief=Brief(request=asked, plan=plan))
+        self._plan = await approve_draft(self.app, plan)
+        request, _ = await work_request(self.app, self._plan)
+        return replace(request, session=self.session)
 
     def _questions(self, turn: Turn) -> Questions:
         async def wait_for_words(asked: InputAsked) -> None:
