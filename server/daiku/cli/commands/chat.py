@@ -13,7 +13,7 @@ from typing import Any, get_args
 import click
 
 from daiku.cli.app_setup import folder_of, open_app
-from daiku.cli.commands.run import last_session, workspace_key
+from daiku.cli.commands.run import last_session
 from daiku.cli.commands.sessions import session_line
 from daiku.cli.display.term import human_stream, safe, terminal
 from daiku.cli.display.toollines import stays_lines
@@ -76,7 +76,7 @@ def _begin(app: App, options: RunOptions) -> ChatState:
 def _talk(runner: asyncio.Runner, app: App, talk: ChatState, *, as_json: bool) -> int:
     people = human_stream()
     model = _model_name(app, talk.model)
-    people.write(say("chat.welcome", model=safe(model), folder=workspace_key(app)) + "\n")
+    people.write(say("chat.welcome", model=safe(model), folder=app.runs.services.workspace_key) + "\n")
     while not talk.over:
         text = (
             _typed(people.paint("› ", "bold", "cyan") if people.live else "> ") if talk.attended else _piped()
@@ -140,7 +140,7 @@ def _command(runner: asyncio.Runner, app: App, talk: ChatState, text: str) -> Ch
                 talk = replace(talk, model=rest)
             _say(say("chat.model", model=safe(_model_name(app, talk.model))))
         case "/sessions":
-            for session in app.journal.list_sessions(rest, 20, workspace_key(app)):
+            for session in app.journal.list_sessions(rest, 20, app.runs.services.workspace_key):
                 _say(session_line(session, terminal(sys.stderr)))
         case "/session":
             found = app.journal.get_session(rest)

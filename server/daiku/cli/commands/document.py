@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from daiku.cli.app_setup import folder_of, open_app
-from daiku.cli.commands.run import last_session, workspace_key
+from daiku.cli.commands.run import last_session
 from daiku.cli.drive import RunMode, drive
 from daiku.cli.main import usage
 from daiku.cli.options import RunOptions, prompt_text, run_options
@@ -38,7 +38,7 @@ def document(file: str, instruction: tuple[str, ...], *, depth: int, **options: 
 @run_options
 def reflect(**options: Any) -> int:
     async def request(app: App) -> RunRequest:
-        kept = app.evaluations.all(workspace_key(app)) if app.evaluations is not None else ()
+        kept = app.evaluations.all(app.runs.services.workspace_key) if app.evaluations is not None else ()
         unfinished = app.journal.unfinished_sessions()
         return await reflection_request(
             app.workspace, [each for each in kept if each.session not in unfinished]

@@ -16,6 +16,7 @@ from daiku.dataclass import replace
 from daiku.domain.runs import RunResult
 from daiku.sdk.fronts import App, Listener, RunRequest
 from daiku.texts.terminal import say
+from daiku.trace.journal import Journal
 
 
 @click.command(help=say("help.run"))
@@ -72,7 +73,7 @@ def resume(run_id: str, **options: Any) -> int:
 RequestFor = Callable[[App], Awaitable[tuple[RunRequest, str]]]
 """Builds a request, and names the session that it belongs to (empty: a new one)."""
 AfterPlan = Callable[[App, str], None]
-"""What is shown after a run that made the plan with this id."""
+"""Shows the plan with this id after the run that made it."""
 
 
 def run_agent(
@@ -124,14 +125,13 @@ def start_request(
 
 
 def last_session(app: App) -> str:
-    """The newest conversation of this folder. Raises UsageError where there is none."""
-    key = workspace_key(app)
-    sessions = app.journal.list_sessions(limit=1, workspace=key)
+    """Return the newest session of this folder. Raises UsageError where there is none."""
+    return newest_session(app.journal, app.runs.services.workspace_key)
+
+
+def newest_session(journal: Journal, folder: str) -> str:
+    """Return the newest session of `folder`. Raises UsageError where there is none."""
+    sessions = journal.list_sessions(limit=1, workspace=folder)
     if not sessions:
-        raise usage(say("error.no_last_session", folder=key))
+        raise usage(say("error.no_last_session", folder=folder))
     return sessions[0].session_id
-
-
-def workspace_key(app: App) -> str:
-    """The name under which this folder's conversations are kept."""
-    return str(app.workspace.roots[0]) if app.workspace.roots else ""

@@ -85,6 +85,6 @@ class PlanInFull(Plan, PlanStanding):
     """A plan with how far it is, as the requests answer that are about one."""
 
 
-def in_full(plan: Plan | None) -> PlanInFull | None:
+def in_full(plan: Plan) -> PlanInFull:
     """Return the plan together with its progress."""
-    return None if plan is None else PlanInFull(**{**dict(plan.standing()), **dict(plan)})
+    return PlanInFull(**{**dict(plan.standing()), **dict(plan)})

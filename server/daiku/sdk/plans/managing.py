@@ -22,11 +22,11 @@ class InvalidPlan(UsageError):
         self.problems = problems
 
 
-def plan_named(app: App, workspace: str, name: str = "") -> Plan:
+def plan_named(app: App, name: str = "") -> Plan:
     """Return the plan with this id or name; without one the last changed of the folder. Raises UsageError."""
     if name.startswith("plan_"):
         return app.journal.get_plan(name)
-    plans = app.journal.list_plans(workspace)
+    plans = app.journal.list_plans(app.runs.services.workspace_key)
     if not name and plans:
         return plans[0]
     named = [plan for plan in plans if plan.name.casefold() == name.casefold()]

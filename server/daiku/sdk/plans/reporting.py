@@ -42,7 +42,6 @@ def report_of(journal: Journal, session: str) -> SessionReport:
     """Return the report of a session. Raises UsageError (not_found)."""
     states = tuple(states_of_runs(journal.chunks(session)))
     done = reduce(merge_evidence, (state.done for state in states), Evidence())
-    plans = (in_full(plan) for plan in (states[-1].plans.all if states else ()))
     return SessionReport(
         session_id=session,
         title=journal.get_session(session).title,
@@ -53,7 +52,7 @@ def report_of(journal: Journal, session: str) -> SessionReport:
         files=done.files,
         commands=done.commands,
         proofs=tuple(proof for proof in done.proofs if proof.kind != "diff"),
-        plans=tuple(plan for plan in plans if plan is not None),
+        plans=tuple(map(in_full, states[-1].plans.all if states else ())),
         usage=reduce(Usage.plus, (state.spending.usage for state in states), Usage()),
     )
 

@@ -6,15 +6,15 @@ import asyncio
 import os
 import sys
 import tempfile
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 
 from daiku.cli.app_setup import folder_of, open_app
-from daiku.cli.commands.run import run_agent, start_request, workspace_key
+from daiku.cli.commands.run import run_agent, start_request
 from daiku.cli.display.term import clip, human_stream, person_present, safe, terminal
 from daiku.cli.main import usage
 from daiku.cli.options import RunOptions, place_options, prompt_text, run_options
@@ -25,6 +25,7 @@ from daiku.sdk.fronts import App, RunRequest
 from daiku.sdk.plans.managing import approve_draft, delete_plan, plan_named, save_plan, work_request
 from daiku.texts.terminal import localize, say
 
+T = TypeVar("T")
 MAX_FILE = 10_000_000
 """Bytes of a plan that is imported."""
 
@@ -76,45 +77,43 @@ def _print_made(app: App, plan_id: str) -> None:
     """Print the plan that was made, to the person: its id, steps, checks, and dependencies."""
     people = human_stream()
     made = app.journal.get_plan(plan_id)
-    people.write("\n" + "\n".join(_plan_lines(made)) + "\n")
+    people.write(f"\n{_render_plan(made)}\n")
     people.write(people.paint(say("plan.next", plan=made.plan_id), "dim") + "\n")
 
 
-def _plan_lines(made: Plan) -> Iterator[str]:
-    yield f"{made.plan_id}  {made.status}"
-    yield ""
-    yield from safe(to_markdown(made)).rstrip("\n").split("\n")
+def _render_plan(made: Plan) -> str:
+    return f"{made.plan_id}  {made.status}\n\n{safe(to_markdown(made)).rstrip()}"
 
 
-Work = Callable[[App], Awaitable[Plan | None]]
-
-
-def _in_app(folder: str | None, work: Work) -> Plan | None:
-    async def inside() -> Plan | None:
+def _in_app(folder: str | None, work: Callable[[App], Awaitable[T]]) -> T:
+    async def inside() -> T:
         async with open_app(folder_of(folder)) as app:
             return await work(app)
 
     return asyncio.run(inside())
 
 
-def _tell(made: Plan | None, line: str, *, as_json: bool) -> None:
+def _find(folder: str | None, name: str) -> Plan:
+    async def find(app: App) -> Plan:
+        return plan_named(app, name)
+
+    return _in_app(folder, find)
+
+
+def _print_plan(plan: Plan, line: str, *, as_json: bool) -> None:
     """Print the plan as JSON, or one line about it."""
-    if made is not None and (full := in_full(made)) is not None:
-        click.echo(full.model_dump_json(by_alias=True) if as_json else line)
+    click.echo(in_full(plan).model_dump_json(by_alias=True) if as_json else line)
 
 
 @plan.command("list", help=say("help.plan.list"))
 @place_options
 def list_(folder: str | None, as_json: bool) -> None:  # click's flag
-    plans: list[Plan] = []
+    async def work(app: App) -> tuple[Plan, ...]:
+        return app.journal.list_plans(app.runs.services.workspace_key)
 
-    async def work(app: App) -> None:
-        plans.extend(app.journal.list_plans(workspace_key(app)))
-
-    _in_app(folder, work)
+    plans = _in_app(folder, work)
     if as_json:
-        rows = (full.model_dump_json(by_alias=True) for each in plans if (full := in_full(each)) is not None)
-        click.echo("[" + ",".join(rows) + "]")
+        click.echo("[" + ",".join(in_full(each).model_dump_json(by_alias=True) for each in plans) + "]")
         return
     out = terminal(sys.stdout)
     if not plans:
@@ -129,15 +128,8 @@ def list_(folder: str | None, as_json: bool) -> None:  # click's flag
 @click.argument("name", metavar="[PLAN]", required=False, default="")
 @place_options
 def show(name: str, folder: str | None, as_json: bool) -> None:  # click's flag
-    found = _in_app(folder, _finder(name))
-    _tell(found, "\n".join(_plan_lines(found)) if found is not None else "", as_json=as_json)
-
-
-def _finder(name: str) -> Work:
-    async def find(app: App) -> Plan:
-        return plan_named(app, workspace_key(app), name)
-
-    return find
+    found = _find(folder, name)
+    _print_plan(found, _render_plan(found), as_json=as_json)
 
 
 @plan.command("edit", help=say("help.plan.edit"))
@@ -145,7 +137,7 @@ def _finder(name: str) -> Work:
 @place_options
 def edit(name: str, folder: str | None, as_json: bool) -> None:  # click's flag
     async def work(app: App) -> Plan:
-        found = plan_named(app, workspace_key(app), name)
+        found = plan_named(app, name)
         content = to_markdown(found)
         path, edited = _edit_text(content)
         if edited == content:
@@ -161,11 +153,11 @@ def edit(name: str, folder: str | None, as_json: bool) -> None:  # click's flag
         return changed
 
     saved = _in_app(folder, work)
-    _tell(saved, "\n".join(_plan_lines(saved)) if saved is not None else "", as_json=as_json)
+    _print_plan(saved, _render_plan(saved), as_json=as_json)
 
 
 def _edit_text(content: str) -> tuple[Path, str]:
-    """Let the person edit the text; the file that holds it, and its new text. Raises UsageError."""
+    """Let the person edit the text; return the file that holds it and its new text. Raises UsageError."""
     if not (os.environ.get("VISUAL") or os.environ.get("EDITOR") or person_present()):
         raise usage(say("plan.no_editor"))
     handle, name = tempfile.mkstemp(prefix="daiku-plan-", suffix=".md")
@@ -185,11 +177,10 @@ def _edit_text(content: str) -> tuple[Path, str]:
 @place_options
 def approve_(name: str, folder: str | None, as_json: bool) -> None:  # click's flag
     async def work(app: App) -> Plan:
-        return await approve_draft(app, plan_named(app, workspace_key(app), name))
+        return await approve_draft(app, plan_named(app, name))
 
     approved = _in_app(folder, work)
-    line = say("plan.approved", name=safe(approved.name)) if approved is not None else ""
-    _tell(approved, line, as_json=as_json)
+    _print_plan(approved, say("plan.approved", name=safe(approved.name)), as_json=as_json)
 
 
 @plan.command("work", help=say("help.plan.work"))
@@ -198,7 +189,7 @@ def approve_(name: str, folder: str | None, as_json: bool) -> None:  # click's f
 @run_options
 def work_(name: str, step: str, **options: Any) -> int:
     async def request(app: App) -> tuple[RunRequest, str]:
-        return await work_request(app, plan_named(app, workspace_key(app), name), step)
+        return await work_request(app, plan_named(app, name), step)
 
     return start_request(request, RunOptions(**options))
 
@@ -207,8 +198,8 @@ def work_(name: str, step: str, **options: Any) -> int:
 @click.argument("name", metavar="[PLAN]", required=False, default="")
 @place_options
 def export_(name: str, folder: str | None, as_json: bool) -> None:  # click's flag
-    found = _in_app(folder, _finder(name))
-    _tell(found, to_markdown(found).rstrip("\n") if found is not None else "", as_json=as_json)
+    found = _find(folder, name)
+    _print_plan(found, to_markdown(found).rstrip("\n"), as_json=as_json)
 
 
 @plan.command("import", help=say("help.plan.import"))
@@ -227,17 +218,16 @@ def import_(file: Any, folder: str | None, as_json: bool) -> None:  # click's fi
         return await app.runs.keep_plan(read_plan_text(content), None)
 
     kept = _in_app(folder, work)
-    _tell(kept, kept.plan_id if kept is not None else "", as_json=as_json)
+    _print_plan(kept, kept.plan_id, as_json=as_json)
 
 
 @plan.command("delete", help=say("help.plan.delete"))
 @click.argument("name", metavar="PLAN")
 @click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir"))
 def delete(name: str, folder: str | None) -> None:
-    async def work(app: App) -> Plan:
-        found = plan_named(app, workspace_key(app), name)
+    async def work(app: App) -> str:
+        found = plan_named(app, name)
         await delete_plan(app, found)
-        return found
+        return found.plan_id
 
-    gone = _in_app(folder, work)
-    _tell(gone, say("deleted", session=gone.plan_id if gone is not None else ""), as_json=False)
+    click.echo(say("deleted", session=_in_app(folder, work)))

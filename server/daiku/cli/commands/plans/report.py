@@ -7,8 +7,8 @@ from typing import Literal
 
 import click
 
+from daiku.cli.commands.run import newest_session
 from daiku.cli.commands.sessions import open_journal, write_out
-from daiku.cli.main import usage
 from daiku.sdk.plans.reporting import SessionReport, report_of, report_parts
 from daiku.texts.terminal import localize, say
 
@@ -25,26 +25,15 @@ from daiku.texts.terminal import localize, say
 )
 def report(session: str, form: Literal["text", "markdown", "json"]) -> None:
     with open_journal() as journal:
-        if not session:
-            folder = str(Path.cwd())
-            newest = journal.list_sessions(limit=1, workspace=folder)
-            if not newest:
-                raise usage(say("error.no_last_session", folder=folder))
-            session = newest[0].session_id
-        made = report_of(journal, session)
+        made = report_of(journal, session or newest_session(journal, str(Path.cwd())))
     write_out(f"{made.model_dump_json(by_alias=True)}\n" if form == "json" else _for_people(made, form))
 
 
 def _for_people(report: SessionReport, form: Literal["text", "markdown"]) -> str:
-    mark, bullet = ("## ", "- ") if form == "markdown" else ("", "  ")
-    lines = [f"{'# ' if form == 'markdown' else ''}{report.title or report.session_id}"]
+    markdown = form == "markdown"
+    bullet = "- " if markdown else "  "
+    lines = [f"{'# ' if markdown else ''}{report.title or report.session_id}"]
     for heading, rows in report_parts(report):
-        lines += ["", f"{mark}{localize(heading)}"]
-        lines += (
-            ["", *(bullet + localize(row) for row in rows)]
-            if form == "markdown"
-            else [bullet + localize(row) for row in rows]
-        )
-        if not rows:
-            lines.append(f"{bullet}{say('report.nothing')}")
+        lines += ["", f"{'## ' if markdown else ''}{localize(heading)}", *([""] if markdown and rows else [])]
+        lines += [bullet + row for row in map(localize, rows)] or [f"{bullet}{say('report.nothing')}"]
     return "\n".join(lines) + "\n"
