@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from functools import cache
 from typing import Any, TypeVar
@@ -10,16 +9,14 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, JsonValue, ValidationError
 from pydantic_core import ErrorDetails
 
+from daiku.core.calls.jsonargs import repair_args
 from daiku.core.calls.toolnames import nearest_names
 from daiku.core.text.truncate import truncate_middle
 from daiku.domain.base import JsonObject
 
 M = TypeVar("M", bound=BaseModel)
 
-_WANTS_JSON = {"list_type", "tuple_type", "dict_type", "model_type", "model_attributes_type"}
 _SHOWN = 80
-_PASSES = 4
-_JSON_FILES = (".json", ".jsonc", ".json5", ".geojson", ".webmanifest", ".ipynb", ".code-workspace", ".har")
 
 
 def schema_of(model: type[BaseModel]) -> JsonObject:
@@ -117,73 +114,13 @@ def parse_arguments(model: type[M], args: JsonObject) -> M:
     Values of another form are read where the schema leaves one meaning: JSON in a string, one value for a list, an
     object as the content of a JSON file, null for an optional argument.
     """
-    for _ in range(_PASSES):  # each pass reads one level: a list in a string, then the strings in that list
-        try:
-            return model.model_validate(args)
-        except ValidationError as error:
-            repaired = _repair_values(model, args, error)
-            if repaired == args:
-                raise
-            args = repaired
-    return model.model_validate(args)
-
-
-def _repair_values(model: type[BaseModel], args: JsonObject, error: ValidationError) -> JsonObject:
-    repaired = copy.deepcopy(args)
-    for problem in error.errors(include_url=False):
-        holder, key = _place(repaired, problem["loc"])
-        if isinstance(holder, dict) and isinstance(key, str) and key in holder:
-            field = model.model_fields.get(key) if holder is repaired else None
-            if holder[key] is None and not (field is not None and field.is_required()):
-                del holder[key]
-            else:
-                holder[key] = _read(holder[key], problem["type"], holder)
-        elif isinstance(holder, list) and isinstance(key, int) and key < len(holder):
-            holder[key] = _read(holder[key], problem["type"], {})
-    return repaired
-
-
-def _place(root: JsonObject, loc: tuple[int | str, ...]) -> tuple[JsonValue, int | str]:
-    """Return the object or list that holds the value at `loc`, and its key. Names of union members are skipped."""
-    holder: JsonValue = root
-    place: tuple[JsonValue, int | str] = (None, "")
-    for part in loc:
-        match holder, part:
-            case (dict(), str()) if part in holder:
-                place, holder = (holder, part), holder[part]
-            case (list(), int()) if part < len(holder):
-                place, holder = (holder, part), holder[part]
-            case _:
-                continue
-    return place
-
-
-def _read(value: JsonValue, problem: str, siblings: JsonObject) -> JsonValue:
-    """Return `value` in the form that the problem asks for, or as it is where its meaning is not certain."""
-    if problem == "string_type":
-        return as_text(value, siblings)
-    if problem not in _WANTS_JSON:
-        return value
-    if isinstance(value, str) and (inner := parse_json_text(value)) is not None:
-        return inner
-    return [value] if problem in ("list_type", "tuple_type") and isinstance(value, dict | str) else value
-
-
-def parse_json_text(text: str) -> JsonValue:
-    """Return the object or list that `text` is as JSON; None if it is none."""
     try:
-        value: JsonValue = json.loads(text, strict=False)
-    except (ValueError, RecursionError):
-        return None
-    return value if isinstance(value, dict | list) else None
-
-
-def as_text(value: JsonValue, siblings: JsonObject) -> JsonValue:
-    """Return an object or list as JSON if another argument names a JSON file, else the value as it is."""
-    named = any(isinstance(each, str) and each.lower().endswith(_JSON_FILES) for each in siblings.values())
-    if isinstance(value, dict | list) and named and not (isinstance(value, dict) and "$ref" in value):
-        return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
-    return value
+        return model.model_validate(args)
+    except ValidationError:
+        repaired = repair_args(model.model_json_schema(), args)
+        if repaired == args:
+            raise
+        return model.model_validate(repaired)
 
 
 def explain_problems(name: str, model: type[BaseModel], error: ValidationError) -> str:

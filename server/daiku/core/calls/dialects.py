@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from daiku.core.calls.arguments import parse_json_text
 from daiku.core.calls.draft import Draft as _Draft
 from daiku.core.calls.draft import number as _number
 from daiku.core.calls.draft import truth as _truth
+from daiku.core.calls.jsonargs import parse_json_text
 from daiku.core.calls.searchdialect import translate_search
 from daiku.domain.base import JsonObject
 

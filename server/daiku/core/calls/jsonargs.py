@@ -7,7 +7,6 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from daiku.core.calls.arguments import as_text
 from daiku.core.calls.toolnames import nearest_names
 from daiku.core.text.truncate import truncate_middle
 from daiku.domain.base import JsonObject
@@ -15,6 +14,7 @@ from daiku.domain.base import JsonObject
 _DEPTH = 12
 _PROBLEMS = 8
 _SHOWN = 80
+_JSON_FILES = (".json", ".jsonc", ".json5", ".geojson", ".webmanifest", ".ipynb", ".code-workspace", ".har")
 
 
 def repair_args(schema: JsonObject, args: JsonObject) -> JsonObject:
@@ -52,7 +52,7 @@ def _fit(value: JsonValue, node: JsonValue, root: JsonObject, siblings: JsonObje
 def _as_kind(value: JsonValue, kinds: set[str], node: JsonObject, siblings: JsonObject) -> JsonValue:
     """Return `value` as one of `kinds`, or as it is where its meaning is not certain."""
     if "string" in kinds:
-        return as_text(value, siblings) if kinds <= {"string", "null"} else value
+        return _as_text(value, siblings) if kinds <= {"string", "null"} else value
     if isinstance(value, str):
         try:
             inner = cast("JsonValue", json.loads(value, strict=False))
@@ -62,6 +62,23 @@ def _as_kind(value: JsonValue, kinds: set[str], node: JsonObject, siblings: Json
             return inner
     wraps = isinstance(value, dict | str)
     return [value] if wraps and kinds <= {"array", "null"} and "items" in node else value
+
+
+def parse_json_text(text: str) -> JsonValue:
+    """Return the object or list that `text` is as JSON; None if it is none."""
+    try:
+        value: JsonValue = json.loads(text, strict=False)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict | list) else None
+
+
+def _as_text(value: JsonValue, siblings: JsonObject) -> JsonValue:
+    """Return an object or list as JSON if another argument names a JSON file, else the value as it is."""
+    named = any(isinstance(each, str) and each.lower().endswith(_JSON_FILES) for each in siblings.values())
+    if isinstance(value, dict | list) and named and not (isinstance(value, dict) and "$ref" in value):
+        return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
+    return value
 
 
 def _only_option(node: JsonValue, root: JsonObject) -> JsonValue:
