@@ -21,8 +21,6 @@ _EFFORT = lazy(
 )
 _LEVEL = lazy(r"\b(?:none|low|medium|high)\b")
 _LISTED = lazy(r"(?:supported|allowed|valid|one of|expected|permitted|choose)\b.*", re.IGNORECASE | re.DOTALL)
-
-
 _PATH = lazy(
     r"unexpected endpoint|invalid url|cannot (?:post|get)|no (?:such )?route|page not found", re.IGNORECASE
 )
@@ -70,16 +68,19 @@ RULES: tuple[Rule, ...] = (
     Rule((400, 422), r"encrypted content is not supported", "include"),
     *map(
         _field,
-        (
-            *(
-                "max_completion_tokens",
-                "max_output_tokens",
-                "max_tokens",
-                "stream_options",
-                "prompt_cache_key",
-            ),
-            *("verbosity", "parallel_tool_calls", "tool_choice", "store", "include", "reasoning"),
-        ),
+        [
+            "max_completion_tokens",
+            "max_output_tokens",
+            "max_tokens",
+            "stream_options",
+            "prompt_cache_key",
+            "verbosity",
+            "parallel_tool_calls",
+            "tool_choice",
+            "store",
+            "include",
+            "reasoning",
+        ],
     ),
     Rule((400, 422), r"reasoning_content", "no_thinking"),
     Rule(

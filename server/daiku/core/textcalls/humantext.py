@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from daiku.core.text.patterns import lazy
-from daiku.core.textcalls.parsed_calls import OfferedTools
+from daiku.core.textcalls.parsed_calls import PLAIN_TAGS, OfferedTools
 from daiku.core.textcalls.persontext import SPOKEN, PersonTextDecoder
 
 _KEYS = (*SPOKEN, "command", "done", "actions", "action_list", "ActionList", "tool_calls", "operation")
@@ -28,7 +28,6 @@ _LINES = r"(?P<action>Action:)|functools\[|previous_(?:output|command)(?=\W)|<(?
 _ACTION = lazy(r"[ \t]*Action:[ \t]*(?:`{3}|`?[\w./-]+`?[ \t]*\n)")
 _ACTION_SO_FAR = lazy(r"[ \t]*Action:[ \t]*(?:`{0,2}|`?[\w./-]+`?[ \t]*)$")
 _MARKS = r"<(?:[|｜][A-Za-z/]|/?(?:tool_|TOOLCALL|function|invoke|minimax:|seed:|mm:))|\[TOOL_CALLS\]"
-_PLAIN_TAGS = ("tool", "tools", "response", "json")
 _MARK = lazy(_MARKS)
 _PLACE = lazy(
     rf"(?:(?<=\n)|^)[ \t]*(?:(?P<json>[\[{{]|`{{3,}}|~{{3,}})|{_LINES}|{_MARKS})|(?<!`)(?:{_MARKS})"
@@ -174,7 +173,7 @@ class HumanText:
         tag = place["tag"]
         return (
             "hold"
-            if tag is None or tag in _PLAIN_TAGS or (self._offered.specs and self._offered.resolve(tag))
+            if tag is None or tag in PLAIN_TAGS or (self._offered.specs and self._offered.resolve(tag))
             else "prose"
         )
 

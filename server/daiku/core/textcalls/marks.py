@@ -6,7 +6,7 @@ import re
 from typing import NamedTuple
 
 from daiku.core.textcalls.marked import MarkedCalls, ReadCall, call_with_arguments, json_calls
-from daiku.core.textcalls.parsed_calls import OfferedTools
+from daiku.core.textcalls.parsed_calls import PLAIN_TAGS, OfferedTools
 from daiku.core.textcalls.tagcalls import (
     parse_bare_calls,
     parse_plain_tag,
@@ -45,7 +45,7 @@ class Format(NamedTuple):
     line: bool = False
 
 
-_CONTAINERS = r"<(?P<tag>tool_calls?|TOOLCALL|function_calls?|functioncalls?|(?:minimax|seed|mm):tool_call|[｜|]DSML[｜|]function_calls)>"
+_CONTAINERS = r"<(?:tool_calls?|TOOLCALL|function_calls?|functioncalls?|(?:minimax|seed|mm):tool_call|[｜|]DSML[｜|]function_calls)>"
 FORMATS: tuple[Format, ...] = (
     Format(_CONTAINERS, parse_tagged_calls),
     Format(r"<function(?:=|\s+name=)[\"']?[^>\"'\s]+[\"']?\s*>", parse_bare_calls),
@@ -65,7 +65,7 @@ FORMATS: tuple[Format, ...] = (
         token=True,
     ),
     Format(r"Action:(?=[ \t]*(?:```|`?[\w./-]+`?[ \t]*\n))", _react, line=True),
-    Format(r"<(?:tools?|response|json)>(?=\s*[\[{])", parse_plain_tag, line=True),
+    Format(rf"<(?:{'|'.join(PLAIN_TAGS)})>(?=\s*[\[{{])", parse_plain_tag, line=True),
     Format(r"<(?P<name>[a-z][\w./-]*)>(?=\s*[<{])", parse_tool_tag, line=True),
 )
 """Every family of marks; the first that fits at a place is read."""

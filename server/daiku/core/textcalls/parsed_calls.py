@@ -15,6 +15,9 @@ from daiku.domain.base import JsonObject
 from daiku.domain.tools import ToolSpec
 from daiku.texts.text import Text
 
+PLAIN_TAGS = ("tool", "tools", "response", "json")
+"""Tags that hold calls or data."""
+
 
 class WrittenCall(NamedTuple):
     """One call in a text; `id` is what later ones may refer to it by."""

@@ -19,14 +19,14 @@ _PARAMETER = lazy(
 _PARAMETER_END = lazy(
     r"\n?</(?:[｜|]DSML[｜|])?parameter\s*>(?=\s*(?:<(?:[｜|]DSML[｜|])?/?(?:parameter|function|invoke|[\w:]*tool_call|[｜|]DSML[｜|])|</|\Z))"
 )
-_PLAIN_TAG = lazy(r"[ \t]*<(?P<tag>tools?|response|json)>")
 _ARG = lazy(r"<arg_key>\s*(.*?)\s*</arg_key>\s*<arg_value>(.*?)</arg_value>", re.DOTALL)
 
 
 def parse_tagged_calls(text: str, match: re.Match[str], offered: OfferedTools) -> MarkedCalls | None:
     """Parse calls inside `<tool_call>…</tool_call>` and similar tags."""
     start, at = match.span()
-    closing = re.compile(rf"\s*</{re.escape(match['tag'])}\s*>", re.IGNORECASE)
+    tag = match[0].strip(" \t<>")
+    closing = re.compile(rf"\s*</{re.escape(tag)}\s*>", re.IGNORECASE)
     inner = text[at:].lstrip()[:1]
     if inner in ("{", "["):
         found = json_calls(text, at, start)
@@ -46,7 +46,7 @@ def parse_tagged_calls(text: str, match: re.Match[str], offered: OfferedTools) -
     end = closing.search(text, at)
     body = text[at : end.start()] if end else text[at:]
     if end is None:
-        return MarkedCalls(start, len(text), (), no_closing_tag(match["tag"]), closed=False)
+        return MarkedCalls(start, len(text), (), no_closing_tag(tag), closed=False)
     found_here = _read_named(body, offered)
     if found_here is None:
         return MarkedCalls(start, end.end(), (), NONE_IN_TAGS)
@@ -193,6 +193,5 @@ def _with_object(text: str, match: re.Match[str], closing: re.Pattern[str]) -> M
 
 def parse_plain_tag(text: str, match: re.Match[str], offered: OfferedTools) -> MarkedCalls | None:
     """Parse calls inside `<tools>…</tools>` and other tags that may hold data as well; None for data."""
-    opened = _PLAIN_TAG.match(text, match.start())
-    found = opened and parse_tagged_calls(text, opened, offered)
+    found = parse_tagged_calls(text, match, offered)
     return found if found is not None and found.named else None

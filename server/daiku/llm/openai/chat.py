@@ -26,29 +26,31 @@ from daiku.llm.transport.wire import number, read_object
 from daiku.texts.text import Text
 
 _KNOWN = frozenset(
-    (
-        *(
-            "role",
-            "name",
-            "content",
-            "refusal",
-            "tool_calls",
-            "function_call",
-            "reasoning_content",
-            "reasoning",
-        ),
-        *("reasoning_details", "index", "channel", "executed_tools", "annotations", "audio", "images"),
-        *(
-            "citations",
-            "prefix",
-            "token_ids",
-            "logprobs",
-            "stop_reason",
-            "obfuscation",
-            "usage",
-            "finish_reason",
-        ),
-    )
+    [
+        "role",
+        "name",
+        "content",
+        "refusal",
+        "tool_calls",
+        "function_call",
+        "reasoning_content",
+        "reasoning",
+        "reasoning_details",
+        "index",
+        "channel",
+        "executed_tools",
+        "annotations",
+        "audio",
+        "images",
+        "citations",
+        "prefix",
+        "token_ids",
+        "logprobs",
+        "stop_reason",
+        "obfuscation",
+        "usage",
+        "finish_reason",
+    ]
 )
 """Fields of a message that are read, or that say something about the output only."""
 _KNOWN_OF_CALL = frozenset(("id", "type", "index", "function"))
