@@ -6,9 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from daiku.dataclass import replace
 from daiku.domain.config import SandboxSettings
 from daiku.tools.sandbox import bubblewrap, links
 from daiku.tools.sandbox.links import find_linked
+from daiku.tools.shell import RunArgs
+from daiku.tools.shell.preparing import Prepared, prepare, wrap_in_sandbox
 from tests.tools.shell.test_shell import Bench
 
 LINKED = (
@@ -44,6 +47,32 @@ async def test_no_write_reaches_a_store_through_a_hard_link(workspace: Path, nam
     assert (
         await bench.run("mkdir -p node_modules/.vite && echo x > node_modules/.vite/x && echo x > new.txt")
     ).ok
+
+
+@pytest.mark.skipif(not bubblewrap(), reason="no working bubblewrap here")
+@pytest.mark.parametrize(
+    ("command", "network", "kept"),
+    [
+        ("npm install x", True, False),
+        ("npm ci && pip install y", True, False),
+        ("npm install x", False, True),
+        ("yarn --version; echo bad >> plain.txt", False, True),
+        ("npm rebuild", False, True),
+        ("npm install x; echo bad >> plain.txt", True, True),
+    ],
+)
+def test_only_an_installation_by_itself_replaces_hard_links(
+    workspace: Path, command: str, network: bool, kept: bool
+) -> None:
+    """A23.9: a word of an installation does not open the links to the rest of the line."""
+    bench = Bench(workspace.resolve(), SandboxSettings())
+    plant(bench.root, "plain.txt")
+    prepared = prepare(RunArgs(command=command, network=network), bench.context)
+    assert isinstance(prepared, Prepared)
+    prepared = replace(
+        prepared, bounds=prepared.bounds and replace(prepared.bounds, network=network)
+    )  # some install words ask for it
+    assert (str(bench.root / "plain.txt") in wrap_in_sandbox(prepared)[0]) == kept
 
 
 @pytest.mark.parametrize("name", LINKED)

@@ -251,14 +251,14 @@ def wrap_in_sandbox(prepared: Prepared) -> tuple[list[str], Before | None]:
         protected = before(bounds.roots).protected
     roots = tuple(root.resolve() for root in bounds.roots)
     if not bounds.read_only:
-        bounds = replace(bounds, linked=_linked(prepared.command, roots))
+        bounds = replace(bounds, linked=() if _only_installs(prepared.command, bounds) else find_linked(roots))
     bounds = replace(bounds, closed=find_closed(roots, protected))
     return sandbox_argv(prepared.argv, bounds, prepared.folder), earlier
 
 
-def _linked(command: str, roots: tuple[Path, ...]) -> tuple[Path, ...]:
-    """Return the hard links to keep from writing; an installation replaces its packages, and may."""
-    return () if is_installation(read_script(command).commands) else find_linked(roots)
+def _only_installs(command: str, bounds: Bounds) -> bool:
+    """Return True if the command installs packages with the network and does nothing else: it replaces hard links."""
+    return bounds.network and all(is_installation((simple,)) for simple in read_script(command).commands)
 
 
 def own_programs(prepared: Prepared) -> tuple[str, ...]:

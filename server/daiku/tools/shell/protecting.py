@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from daiku.core.text.patterns import lazy
+from daiku.core.commands.bash import read_script
+from daiku.core.commands.dangers import is_installation
+from daiku.core.commands.network import named_program
 from daiku.domain.events import Notice
 from daiku.texts.text import Text, joined, text
 from daiku.tools.sandbox.aside import (
@@ -26,11 +28,8 @@ MOST_NAMED = 8
 KEEP = text("shell.put_back")
 LEAVE = text("shell.leave_aside")
 TOO_LARGE = text("shell.too_large_to_look")
-_INSTALLS = lazy(
-    r"\b(?:(?:npm|pnpm|yarn|bun|pip3?|uv|poetry|pdm|conda|mamba)\s+(?:\S+\s+)*?(?:i|install|add|ci|sync|update|upgrade|remove"
-    r"|uninstall|venv|create)\b|yarn\s*$|venv|virtualenv)"
-)
-"""Commands that change installed packages because the user wants it."""
+_ENVIRONMENTS = frozenset({"venv", "virtualenv"})
+"""Programs and sub-commands that fill a Python environment."""
 
 
 @cache
@@ -88,9 +87,15 @@ def _report_acting(acting: Sequence[ActingFile], context: ToolContext) -> None:
 
 
 def _report_programs(changed: Changed, context: ToolContext, command: str) -> None:
-    if changed.programs and not _INSTALLS.search(command):
+    if changed.programs and not _fills_packages(command):
         paths = join_paths([str(place) for place in changed.programs])
         context.emit(Notice(level="warning", text=text("shell.programs_changed", paths=paths)))
+
+
+def _fills_packages(command: str) -> bool:
+    commands = read_script(command).commands
+    named = (named_program(simple.words) for simple in commands if simple.words)
+    return is_installation(commands) or any(_ENVIRONMENTS & {name, *texts[:1]} for name, texts in named)
 
 
 async def ask_to_put_back(
