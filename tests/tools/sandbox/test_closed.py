@@ -8,11 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from daiku.dataclass import replace
 from daiku.domain.config import SandboxSettings
+from daiku.domain.tools import ToolResult
 from daiku.tools.sandbox import bubblewrap, closed
 from daiku.tools.sandbox.closed import find_closed
 from daiku.tools.shell import RunArgs
 from daiku.tools.shell.preparing import Prepared, prepare, wrap_in_sandbox, wrap_in_trial
+from daiku.tools.shell.trial.trying import try_reading
 from tests.tools.shell.test_shell import Bench
 
 CANARY = "SECRET-CANARY"
@@ -133,3 +136,54 @@ def test_too_many_closed_files_stop_the_command_and_a_large_folder_is_hidden_as_
 def test_a_project_without_the_file_is_not_walked(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(closed, "_entries", lambda _folder: pytest.fail("walked"))
     assert find_closed((workspace.resolve(),), ()) == ()
+
+
+HISTORY = (
+    "git log -p -a", "git cat-file --batch --batch-all-objects", "git show HEAD --text | cat", "git fast-export HEAD | awk 1",
+    "python3 -c \"import glob, zlib; [print(zlib.decompress(open(p, 'rb').read())) for p in glob.glob('.git/objects/??/*')]\"",
+    "git --work-tree=/tmp checkout HEAD -- . ; cat /tmp/a.private", "sh -c 'git log -p -a'", "git commit --dry-run -v", "git status -v",
+)  # fmt: skip
+
+
+@needs_bubblewrap
+@pytest.mark.slow
+@pytest.mark.parametrize("command", HISTORY)
+async def test_no_command_that_nobody_allowed_finds_a_closed_file_in_the_history(
+    bench: Bench, command: str
+) -> None:
+    """A23.6: neither at the level `sandbox` nor where writes are discarded."""
+    (bench.root / "a.private").write_text(f"{CANARY} changed\n")
+    git(bench.root, "add", "a.private")
+    bench.context = replace(bench.context, masked=True)
+    result = await bench.run(command)
+    assert CANARY not in result.text
+    tried = await try_reading(RunArgs(command=command), bench.context, serving=False)
+    assert not isinstance(tried, ToolResult) or CANARY not in tried.text
+
+
+@needs_bubblewrap
+@pytest.mark.slow
+async def test_changes_are_recorded_where_the_history_is_hidden_and_the_result_says_what_is_not(
+    bench: Bench,
+) -> None:
+    """A23.6: a commit needs the objects of git, and prints no text of a file."""
+    bench.context = replace(bench.context, masked=True)
+    git(bench.root, "config", "user.name", "a")
+    git(bench.root, "config", "user.email", "a@b.c")
+    assert (await bench.run("echo new > open.txt")).ok
+    assert (await bench.run("git add open.txt && git commit -qm new")).ok
+    assert git(bench.root, "show", "HEAD:open.txt") == "new\n"
+    assert "history of git is hidden" in (await bench.run("git log -p | awk 1")).text
+
+
+@needs_bubblewrap
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "command", ["mv deep deeper", "git mv deep deeper", "mkdir z && mv deep z", "mv deep/closed deep/open"]
+)
+async def test_a_folder_of_closed_files_is_not_moved_to_where_they_are_open(
+    bench: Bench, command: str
+) -> None:
+    """A23.6: `deep/closed/` in a .daikuignore closes nothing in `deeper`."""
+    await bench.run(command)
+    assert (bench.root / "deep/closed/x/y.txt").exists()

@@ -55,7 +55,8 @@ class Judgement:
 
     `key` is what "always" remembers, the whole line; empty = cannot be remembered.
     `secret`: it names a file of secrets, or one that is closed to the agent. `understood`: the whole tree was read. `network`: it wants the network. `protected`: it would change
-    protected files. `read_only`: every part only reads. `configured`: it reaches nothing but what the user's settings name.
+    protected files. `read_only`: every part only reads. `records`: every part only reads or has git record changes.
+    `configured`: it reaches nothing but what the user's settings name.
     """
 
     answer: Answer
@@ -66,6 +67,7 @@ class Judgement:
     network: bool = False
     protected: bool = False
     read_only: bool = False
+    records: bool = False
     configured: bool = False
 
 
@@ -135,6 +137,7 @@ def _parts(
     open_parts: list[SimpleCommand] = []
     all_read = True
     any_secret = any_closed = False
+    records = all(_records(part) or _reads(part, rules) for part in script.commands)
     for part in script.commands:
         closed = _names_closed(part, rules)
         reads = _reads(part, rules) and not closed
@@ -146,7 +149,13 @@ def _parts(
             open_parts.append(part)
     if not open_parts:
         why = text("commands.only_reads") if all_read else text("commands.settings_allow")
-        return Judgement("allow", why, understood=True, network=network and not all_read, read_only=all_read)
+        return Judgement(
+            *("allow", why),
+            understood=True,
+            network=network and not all_read,
+            read_only=all_read,
+            records=records,
+        )
     names = ", ".join(dict.fromkeys(program_name(p.words) or "?" for p in open_parts))
     what = text("commands.names_closed" if any_closed else "commands.names_secrets")
     secrets = what if any_secret else NO_TEXT
@@ -157,8 +166,16 @@ def _parts(
         secret=any_secret,
         understood=True,
         network=network,
+        records=records,
         configured=configured,
     )
+
+
+def _records(part: SimpleCommand) -> bool:
+    """Return True if git records changes and prints no text of a file."""
+    name, sub, *options = (*part.texts, "", "")
+    shows = any(_SHOWS_TEXT.match(option) for option in options)
+    return name == "git" and sub in _RECORDS and not shows and not has_risky_option(part.words)
 
 
 def _reads(part: SimpleCommand, rules: CommandRules) -> bool:
@@ -226,6 +243,9 @@ def _never(command: str, script: ParsedCommands, every: list[SimpleCommand], rul
     return why_denied(command, script, every, rules.deny, rules.roots)
 
 
+_RECORDS = frozenset({"add", "commit", "status", "branch", "tag", "rm", "mv"})
+"""Sub-commands of git that print no text of a file, except with the options of _SHOWS_TEXT."""
+_SHOWS_TEXT = lazy(r"-[a-zA-Z]*[vpie]|--[vpie]")
 # What these do with a protected file is to record or show it.
 _KEEPS = {"add", "commit", "diff", "log", "show", "status", "blame", "ls-files", "stash", "check-ignore"}
 # Whatever their options, these do not write to the files that they name.

@@ -113,6 +113,7 @@ def _working(bounds: Bounds, scratch: Path) -> Iterator[str]:
     for place in dict.fromkeys(open_places):
         if place.exists() and str(place) not in _TEMPORARY:
             yield from ("--bind", str(place), str(place))
+    yield from _pin(open_places, bounds.closed)
     yield from _keep(bounds)
     yield from _hide(
         place for place in hidden if place not in around and _seen(place, open_places, bounds, foreign)
@@ -212,6 +213,15 @@ def _devices() -> Iterator[str]:
             yield from ("--ro-bind-try", place, place)
     if Path("/dev/shm").is_dir():  # noqa: S108  # a mount point, not a file of ours
         yield from ("--tmpfs", "/dev/shm")  # noqa: S108  # likewise
+
+
+def _pin(roots: list[Path], closed: tuple[Path, ...]) -> Iterator[str]:
+    """Bind the folders above closed files: a mount point cannot be moved to where .daikuignore does not close it."""
+    above = {
+        folder for place in closed for folder in place.parents if any(r in folder.parents for r in roots)
+    }
+    for folder in sorted(above):
+        yield from ("--bind", str(folder), str(folder))
 
 
 def _keep(bounds: Bounds) -> Iterator[str]:

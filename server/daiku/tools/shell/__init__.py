@@ -28,7 +28,14 @@ from daiku.tools.shell.preparing import (
     prepare,
     wrap_in_sandbox,
 )
-from daiku.tools.shell.printed import command_result, hint_for, reach_note, shown_news, shown_output
+from daiku.tools.shell.printed import (
+    command_result,
+    hides_history,
+    hint_for,
+    reach_note,
+    shown_news,
+    shown_output,
+)
 from daiku.tools.shell.process import Command, Process, start
 from daiku.tools.shell.protecting import ask_to_put_back, quarantine_changes
 from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
@@ -83,7 +90,8 @@ async def run(
         aside = await asyncio.shield(look)
     aside = await ask_to_put_back(aside, context)
     printed = await asyncio.to_thread(shown_output, process, args, context)
-    hint = "" if code == 0 or not sandboxed else hint_for(printed.shown, prepared)
+    hints = sandboxed and (code != 0 or hides_history(prepared))
+    hint = hint_for(printed.shown, prepared) if hints else ""
     return command_result(process, code, note, aside, printed, hint)
 
 

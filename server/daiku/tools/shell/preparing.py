@@ -77,7 +77,8 @@ class RunArgs(Args):
 class Prepared:
     """A command ready to start: `argv` as it is outside a sandbox, `bounds` those of its sandbox (None
     without one). `guards`: nobody said yes to a change of protected files. `masked`: files of secrets are hidden. `impostors`: programs for whose
-    sake the project's Python environment is left out of PATH."""
+    sake the project's Python environment is left out of PATH. `history`: folders of git in which the command may find the
+    text of closed files."""
 
     command: str
     folder: Path
@@ -89,6 +90,7 @@ class Prepared:
     guards: bool = True
     masked: bool = False
     impostors: tuple[str, ...] = ()
+    history: tuple[Path, ...] = ()
 
 
 def not_run(text: str) -> ToolResult:
@@ -168,9 +170,16 @@ def _assemble(
         judged,
         command,
     )
+    history = _history(place) if isinstance(place, GitPlaces) and not judged.records else ()
     return Prepared(
-        *(command, folder, argv, env, state, bounds, roots, not judged.protected, context.masked, strange)
+        *(command, folder, argv, env, state, bounds, roots, not judged.protected, context.masked),
+        impostors=strange,
+        history=history,
     )
+
+
+def _history(place: GitPlaces) -> tuple[Path, ...]:
+    return tuple(folder for name in ("objects", "modules") if (folder := place.common / name).is_dir())
 
 
 def _with_repository(bounds: Bounds, place: GitPlaces | None, judged: Judgement, command: str) -> Bounds:
@@ -180,14 +189,13 @@ def _with_repository(bounds: Bounds, place: GitPlaces | None, judged: Judgement,
     real = tuple(root.resolve() for root in bounds.roots)
     outside = place.outside(real)
     above = not any(within(place.top, root) for root in real)
-    simples = read_script(command).commands
-    if not any(program_name(simple.words) == "git" for simple in simples):
+    if not names_git(command):
         return replace(bounds, readable=() if judged.read_only else outside)
     if not judged.read_only and not place.shared:
         return replace(bounds, readable=(place.top,) if above else (), writable=(*bounds.writable, *outside))
     if not judged.read_only:
         return replace(bounds, readable=outside)
-    whole = (place.top,) if above and all(_stays_with_git(simple) for simple in simples) else ()
+    whole = (place.top,) if above and all(map(_stays_with_git, read_script(command).commands)) else ()
     return replace(bounds, attributes=place.common / "info", readable=(*whole, *outside))
 
 
@@ -207,25 +215,27 @@ def _stays_with_git(simple: SimpleCommand) -> bool:
 
 
 def wrap_in_trial(prepared: Prepared, layers: tuple[Layer, ...]) -> tuple[list[str], bool]:
-    """Return the argv in a sandbox that discards writes, and whether files of secrets are hidden from the command.
-    Blocks. Raises OSError."""
+    """Return the argv in a sandbox that discards writes, and whether files are hidden from the command. Blocks. Raises
+    OSError."""
     from daiku.tools.sandbox.overlay import make_mount_points, trial_argv  # when used
 
     bounds = prepared.bounds
     assert bounds is not None, "a trial needs a sandbox"
     seen = before(bounds.roots)
+    closed = find_closed(tuple(root.resolve() for root in bounds.roots), seen.protected)
+    masked = bool(closed or seen.secrets)
     bounds = replace(
         bounds,
         kept=seen.kept,
         sockets=seen.sockets,
         masked=tuple(dict.fromkeys(seen.secrets)),
-        closed=find_closed(tuple(root.resolve() for root in bounds.roots), seen.protected),
+        closed=(*closed, *(prepared.history if masked else ())),
         network=False,
         writable=(),
         readable=(*bounds.readable, *bounds.writable),
     )
     make_mount_points(bounds, prepared.folder)
-    return trial_argv(prepared.argv, bounds, prepared.folder, layers), bool(seen.secrets)
+    return trial_argv(prepared.argv, bounds, prepared.folder, layers), masked
 
 
 def wrap_in_sandbox(prepared: Prepared) -> tuple[list[str], Before | None]:
@@ -251,14 +261,22 @@ def wrap_in_sandbox(prepared: Prepared) -> tuple[list[str], Before | None]:
         protected = before(bounds.roots).protected
     roots = tuple(root.resolve() for root in bounds.roots)
     if not bounds.read_only:
-        bounds = replace(bounds, linked=() if _only_installs(prepared.command, bounds) else find_linked(roots))
-    bounds = replace(bounds, closed=find_closed(roots, protected))
+        bounds = replace(
+            bounds, linked=() if _only_installs(prepared.command, bounds) else find_linked(roots)
+        )
+    closed = find_closed(roots, protected)
+    bounds = replace(bounds, closed=(*closed, *(prepared.history if closed and prepared.masked else ())))
     return sandbox_argv(prepared.argv, bounds, prepared.folder), earlier
 
 
 def _only_installs(command: str, bounds: Bounds) -> bool:
     """Return True if the command installs packages with the network and does nothing else: it replaces hard links."""
     return bounds.network and all(is_installation((simple,)) for simple in read_script(command).commands)
+
+
+def names_git(command: str) -> bool:
+    """Return True if a command of the line is git."""
+    return any(program_name(simple.words) == "git" for simple in read_script(command).commands)
 
 
 def own_programs(prepared: Prepared) -> tuple[str, ...]:

@@ -13,10 +13,11 @@ from daiku.domain.tools import ToolResult
 from daiku.tools.sandbox import session_network
 from daiku.tools.sandbox.aside import QuarantinedFile
 from daiku.tools.shell.background import Job
-from daiku.tools.shell.preparing import Prepared, RunArgs
+from daiku.tools.shell.preparing import Prepared, RunArgs, names_git
 from daiku.tools.shell.process import Command
 from daiku.tools.shell.protecting import aside_note
 from daiku.tools.tool import ToolContext
+from daiku.workspace.ignores import CLOSING
 
 CHARACTERS = 3
 """Characters of output that count as a token."""
@@ -107,8 +108,9 @@ def hint_for(output: str, prepared: Prepared) -> str:
     network = prepared.bounds is not None and prepared.bounds.network
     if prepared.masked and any(sign in low for sign in _NO_PERMISSION):
         return "Files of secrets are hidden from this command. If it needs one, name the file in the command; the person is asked."
-    closes = any((root / ".daikuignore").is_file() for root in prepared.roots)
-    if closes and any(sign in low for sign in _COVERED):
+    if hides_history(prepared):
+        return "The history of git is hidden from this command because .daikuignore closes files. git add, commit, status, branch and tag work. For another, call again with sandbox: false; the person is asked."
+    if _closes(prepared) and any(sign in low for sign in _COVERED):
         return "Commands cannot read or change the files that .daikuignore closes. Name the other files, also to git."
     if any(sign in low for sign in _REFUSED):
         return _why_refused(prepared)
@@ -117,6 +119,16 @@ def hint_for(output: str, prepared: Prepared) -> str:
     if any(sign in low for sign in _NO_WRITE):
         return "The sandbox lets commands write only in the workspace and /tmp, not to protected files (.git/hooks, .vscode, …), and not to packages that share their files with a store outside the workspace."
     return ""
+
+
+def _closes(prepared: Prepared) -> bool:
+    return any((root / CLOSING).is_file() for root in prepared.roots)
+
+
+def hides_history(prepared: Prepared) -> bool:
+    """Return True if git finds no history in the sandbox of the command."""
+    hidden = prepared.masked and bool(prepared.history)
+    return hidden and names_git(prepared.command) and _closes(prepared)
 
 
 def _why_refused(prepared: Prepared) -> str:

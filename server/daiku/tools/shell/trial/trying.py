@@ -15,7 +15,7 @@ from daiku.core.text.visible import show_hidden
 from daiku.domain.tools import ToolResult
 from daiku.texts.text import NO_TEXT, Text, text
 from daiku.tools.sandbox.overlay import NOT_MOUNTED, Layer, open_layers, written_paths
-from daiku.tools.shell.preparing import Prepared, RunArgs, prepare, wrap_in_trial
+from daiku.tools.shell.preparing import Prepared, RunArgs, names_git, prepare, wrap_in_trial
 from daiku.tools.shell.printed import command_result, hint_for, shown_output
 from daiku.tools.shell.process import start
 from daiku.tools.tool import ToolContext
@@ -55,6 +55,8 @@ async def _try_in(
     layers: tuple[Layer, ...], prepared: Prepared, args: RunArgs, context: ToolContext, *, serving: bool
 ) -> ToolResult | Text:
     argv, masked = await asyncio.to_thread(wrap_in_trial, prepared, layers)
+    if masked and prepared.history and names_git(prepared.command):
+        return NO_TEXT  # git finds no history in a trial that hides files
     env = prepared.env | _ENVIRONMENT
     process = await start(argv, cwd=prepared.folder, env=env, stdin=args.stdin, terminal=False, reaped=False)
     try:
