@@ -46,22 +46,9 @@ _GIT_DELETES: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Sub-commands of git with the words of theirs that delete; none: always."""
 _WORDS_DELETE = frozenset(
-    [
-        "delete",
-        "del",
-        "destroy",
-        "prune",
-        "purge",
-        "rmi",
-        "uninstall",
-        "unpublish",
-        "yank",
-        "down",
-        "remove-all",
-        "rm",
-        "rb",
-    ]
-)
+    ["delete", "del", "destroy", "prune", "purge", "rmi", "uninstall", "unpublish", "yank", "down", "remove-all", "rm",
+     "rb"]
+)  # fmt: skip
 _MANAGES = frozenset(
     ["docker", "podman", "docker-compose", "kubectl", "helm", "terraform", "tofu", "aws", "gcloud", "az", "gh", "glab", "heroku",
      "vercel", "netlify", "flyctl", "fly", "npm", "pnpm", "yarn", "cargo", "gem", "rclone", "s3cmd", "gsutil", "snap", "flatpak",

@@ -250,31 +250,9 @@ _SHOWS_TEXT = lazy(r"-[a-zA-Z]*[vpie]|--[vpie]")
 _KEEPS = {"add", "commit", "diff", "log", "show", "status", "blame", "ls-files", "stash", "check-ignore"}
 # Whatever their options, these do not write to the files that they name.
 _ONLY_READ = frozenset(
-    [
-        "echo",
-        "printf",
-        "test",
-        "[",
-        "[[",
-        "cat",
-        "less",
-        "more",
-        "head",
-        "tail",
-        "grep",
-        "rg",
-        "ls",
-        "wc",
-        "stat",
-        "file",
-        "diff",
-        "bat",
-        "source",
-        ".",
-        "true",
-        "false",
-    ]
-)
+    ["echo", "printf", "test", "[", "[[", "cat", "less", "more", "head", "tail", "grep", "rg", "ls", "wc", "stat", "file",
+     "diff", "bat", "source", ".", "true", "false"]
+)  # fmt: skip
 
 
 def _protected(script: ParsedCommands, every: list[SimpleCommand], rules: CommandRules) -> Text:

@@ -108,21 +108,9 @@ def _git(args: tuple[Word, ...]) -> bool:
 
 
 _SETTING_OPTIONS = frozenset(
-    [
-        "--global",
-        "--local",
-        "--system",
-        "--worktree",
-        "--show-origin",
-        "--show-scope",
-        "--name-only",
-        "--null",
-        "-z",
-        "--bool",
-        "--int",
-        "--path",
-    ]
-)
+    ["--global", "--local", "--system", "--worktree", "--show-origin", "--show-scope", "--name-only", "--null", "-z",
+     "--bool", "--int", "--path"]
+)  # fmt: skip
 
 
 def reads_settings(texts: tuple[str, ...]) -> bool:

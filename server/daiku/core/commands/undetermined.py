@@ -21,42 +21,13 @@ _EVALUATES = lazy(r"""\$\{(?!\w+\})|\$\[|\(\(|\w=(?:\$?'[^']*(?:\$\(|`)|"[^"]*\\
 """Expansions whose result bash may run as a command: `${x@P}`, a default value, a subscript in arithmetic."""
 _HOLDS_COMMAND = lazy(r"\$\(|`")
 _TAKES_EXPRESSIONS = frozenset(
-    [
-        "let",
-        "declare",
-        "typeset",
-        "local",
-        "readonly",
-        "unset",
-        "mapfile",
-        "readarray",
-        "bind",
-        "fc",
-        "enable",
-        "coproc",
-    ]
-)
+    ["let", "declare", "typeset", "local", "readonly", "unset", "mapfile", "readarray", "bind", "fc", "enable", "coproc"]
+)  # fmt: skip
 _COMPARES = lazy(r"(?:^|\s)-(?:v|R|eq|ne|lt|le|gt|ge)(?:\s|$)")
 _ONLY_TEXT = frozenset(
-    [
-        "echo",
-        "printf",
-        "grep",
-        "egrep",
-        "fgrep",
-        "rg",
-        "git",
-        "cat",
-        "ls",
-        "head",
-        "tail",
-        "wc",
-        "which",
-        "type",
-        "man",
-        "true",
-    ]
-)
+    ["echo", "printf", "grep", "egrep", "fgrep", "rg", "git", "cat", "ls", "head", "tail", "wc", "which", "type", "man",
+     "true"]
+)  # fmt: skip
 """Programs for which a word is never the name of a program to start."""
 MOST_WORDS = 200
 """Words of a command that are looked at for the name of a denied program."""
