@@ -10,7 +10,7 @@ from daiku.agents.agent import Agent
 from daiku.core.proof.evidence import to_handover
 from daiku.core.replies.parse import Unreadable
 from daiku.core.run import loop
-from daiku.core.run.plan_outcome import ending
+from daiku.core.run.verdict import ending
 from daiku.core.state.lessons import used_bullets
 from daiku.core.state.state import State
 from daiku.domain.errors import DaikuError, Failure

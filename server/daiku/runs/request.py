@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from daiku.agents.agent import Agent
 from daiku.core.ports import Workspace
-from daiku.core.run.plan_outcome import touched_plan
+from daiku.core.run.verdict import touched_plan
 from daiku.core.state.state import State
 from daiku.dataclass import dataclass
 from daiku.domain.base import long_id

@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterable
 
 from daiku.agents.agent import Agent
-from daiku.core.run.plan_outcome import plan_standing
+from daiku.core.run.verdict import plan_standing
 from daiku.core.state.recorder import Recorder
 from daiku.core.state.state import State
 from daiku.dataclass import dataclass

@@ -10,7 +10,7 @@ import pytest
 
 from daiku.core.calls.change_requests import asks_for_change
 from daiku.core.run.check_runs import check_intent, shows_pass
-from daiku.core.run.plan_outcome import ending
+from daiku.core.run.verdict import ending
 from daiku.core.state.fold import fold
 from daiku.domain.base import JsonObject
 from daiku.domain.events import (

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daiku.core.run.plan_outcome import ending
+from daiku.core.run.verdict import ending
 from daiku.core.state.fold import fold
 from daiku.core.state.lessons import CHANGED, KEPT_OF_EARLIER, cited_ids
 from daiku.core.state.state import State

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from daiku.agents.agent import Agent, Prompt
 from daiku.agents.part import Machine, Part, Stage
-from daiku.core.run.plan_outcome import unfinished
+from daiku.core.run.verdict import unfinished
 from daiku.core.team.moves import brief_of, next_move, team_report
 from daiku.domain.labels import Label
 

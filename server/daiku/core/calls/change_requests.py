@@ -1,4 +1,4 @@
-"""Whether a request asks for a change of the project, by its instructions in English or Japanese. Pure."""
+"""Requests that instruct to change the project, recognized by their verbs in English and Japanese. Pure."""
 
 from __future__ import annotations
 

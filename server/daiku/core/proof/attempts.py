@@ -14,32 +14,10 @@ EDITING = frozenset(
     {"files/write", "files/edit", "files/patch", "files/move", "files/delete", "document/apply"}
 )
 """Tools that change files of the project."""
-_WATCHED = EDITING | {"shell/run", "shell/output", "shell/kill"}
 _HARMLESS = (
-    *(
-        "files/",
-        "search/",
-        "editor/",
-        "web/",
-        "tools/",
-        "agent/",
-        "report/",
-        "shell/",
-        "todo/",
-        "user/",
-        "plan/",
-    ),
-    *(
-        "task/",
-        "task_loop/",
-        "document/",
-        "playbook/search",
-        "memory/search",
-        "git/status",
-        "git/diff",
-        "git/log",
-    ),
-)
+    *("files/", "search/", "editor/", "web/", "tools/", "agent/", "report/", "shell/", "todo/", "user/", "plan/", "task/"),
+    *("task_loop/", "document/", "playbook/search", "memory/search", "git/status", "git/diff", "git/log"),
+)  # fmt: skip
 """Tools whose names begin so change nothing themselves, or are counted by their edits and commands."""
 _BY_CHOICE: frozenset[Outcome] = frozenset({"done", "rejected", "cancelled", "interrupted"})
 """Outcomes that need no reason: the call had its effect or may have had it, or the user prevented it."""
@@ -66,40 +44,32 @@ class Job(NamedTuple):
 
 
 class Attempts(NamedTuple):
-    """What a run attempted. `edits`: for each edit, the number of commands that ran before it. `acted`: a tool other than
-    edits and commands changed something. `has_todo`: it wrote its list of what is to do."""
+    """Edits and calls without effect of a run, in order. `edits`: for each edit, the number of commands that ran before it.
+    `acted`: a tool other than edits and commands changed something. `has_todo`: the run wrote its to-do list."""
 
     edits: tuple[int, ...] = ()
     failed: tuple[FailedCall, ...] = ()
     jobs: Mapping[str, Job] = MappingProxyType({})
     acted: bool = False
     has_todo: bool = False
-    under_way: Mapping[str, ToolCallEvent] = MappingProxyType({})
 
 
-def note_call(tried: Attempts, event: ToolCallEvent) -> Attempts:
-    """Return the attempts with a call that begins."""
-    if event.tool not in _WATCHED:
-        return tried
-    return tried._replace(under_way=MappingProxyType({**tried.under_way, event.id: event}))
-
-
-def note_response(tried: Attempts, event: ToolResponse, position: int) -> Attempts:
-    """Return the attempts with the result of a call; `position`: commands that ran so far, this one included."""
+def note_response(
+    tried: Attempts, call: ToolCallEvent | None, event: ToolResponse, position: int
+) -> Attempts:
+    """Return the attempts with the result of a call, which is None if it never began. `position`: commands that ran so
+    far, this one included."""
     if event.outcome == "done" and not event.tool.startswith(_HARMLESS):
         tried = tried._replace(acted=True)
-    call = tried.under_way.get(event.id)
-    if call is None:
-        return tried
-    rest = {key: value for key, value in tried.under_way.items() if key != event.id}
-    tried = tried._replace(under_way=MappingProxyType(rest))
-    match call.tool:
-        case "shell/run":
+    match call:
+        case ToolCallEvent(tool="shell/run"):
             return _run_command(tried, call, event, position)
-        case "shell/output" | "shell/kill":
+        case ToolCallEvent(tool="shell/output" | "shell/kill"):
             return _look_at_job(tried, call, event)
-        case _:
+        case ToolCallEvent() if call.tool in EDITING:
             return _edit(tried, call, event, position)
+        case _:
+            return tried
 
 
 def note_edit(tried: Attempts, event: Edit, position: int) -> Attempts:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from fnmatch import fnmatchcase
-from types import MappingProxyType
 from typing import NamedTuple
 
 from daiku.core.proof.placeholders import Leftover, leftovers_of_diff, merge_leftovers
@@ -16,14 +15,12 @@ from daiku.domain.events import CheckpointEvent, Edit, HandoffEnd, ToolCallEvent
 from daiku.domain.work.handovers import CommandOutcome, NestedEvidence, Proof, Remark
 from daiku.domain.work.patches import FileStat
 
-NO_CALLS: Mapping[str, ToolCallEvent] = MappingProxyType({})
 EVERYWHERE = ""
 """The subject of a proof that is about the diagnostics of the whole workspace."""
 TOLD_OUTPUT = 8000
 """Characters of a command's output that a parent run is told; the whole stands in the child's record."""
 CANNOT_RUN = frozenset({126, 127, 9009})
 """Exit codes of shells for a program that does not exist or cannot be started."""
-WATCHED = ("shell/run", "editor/diagnostics", "plan/update_step")
 
 
 class Evidence(NamedTuple):
@@ -40,7 +37,6 @@ class Evidence(NamedTuple):
     commands: tuple[CommandOutcome, ...] = ()
     proofs: tuple[Proof, ...] = ()
     leftovers: tuple[Leftover, ...] = ()
-    under_way: Mapping[str, ToolCallEvent] = NO_CALLS
     red: frozenset[str] = frozenset()
     green: frozenset[str] = frozenset()
     fresh: frozenset[str] = frozenset()
@@ -74,26 +70,18 @@ def after_undo(done: Evidence, paths: Collection[str]) -> Evidence:
     return done._replace(proofs=tuple(p for p in done.proofs if p.kind == "diff" and p.subject not in paths))
 
 
-def did_begin(done: Evidence, event: ToolCallEvent) -> Evidence:
-    if event.tool not in WATCHED:
-        return done
-    return done._replace(under_way=MappingProxyType({**done.under_way, event.id: event}))
-
-
-def did_respond(done: Evidence, event: ToolResponse) -> Evidence:
-    call = done.under_way.get(event.id)
-    if call is None:
-        return done
-    rest = {key: value for key, value in done.under_way.items() if key != event.id}
-    done = done._replace(under_way=MappingProxyType(rest))
+def after_call(done: Evidence, call: ToolCallEvent, event: ToolResponse) -> Evidence:
+    """Return the evidence with the result of a call."""
     match call.tool:
         case "shell/run":
             return _ran(done, call, event)
         case "editor/diagnostics":
             return _diagnosed(done, call, event)
-        case _:
+        case "plan/update_step":
             begins = event.ok and call.args.get("status") == "in_progress"
             return _vouched(done._replace(edited=False) if begins else done, event)
+        case _:
+            return done
 
 
 def after_handoff(done: Evidence, event: HandoffEnd) -> Evidence:

@@ -19,7 +19,7 @@ LONGEST_LINE = 2_000
 
 
 class TreeChanges(NamedTuple):
-    """What differs between two states of a work tree, whoever changed it: a tool, a command, or a generator."""
+    """Difference between two states of a work tree, by whatever made it: a tool, a command, or a generator."""
 
     files: tuple[FileStat, ...] = ()
     leftovers: tuple[Leftover, ...] = ()

@@ -23,8 +23,8 @@ from daiku.core.run.decide import (
     Tell,
     decide,
 )
-from daiku.core.run.plan_outcome import ending
 from daiku.core.run.ports import BlockedReply, Ports
+from daiku.core.run.verdict import ending
 from daiku.core.state.fold import apply
 from daiku.core.state.machine import EndRun, MakeCall, Move
 from daiku.core.state.recorder import Recorder
@@ -118,7 +118,7 @@ async def _ask_model(record: Recorder, ports: Ports) -> None:
                     record(Notice(level="warning", text=piece.reason, attempt=piece.attempt))
                 case Reply(message, usage, finish):
                     shown.clear()
-                    record(_said(message, seen, ports.agent, finish), usage, *_remarks(message, finish))
+                    record(_to_event(message, seen, ports.agent, finish), usage, *_remarks(message, finish))
                 case _:
                     assert_never(piece)
     except ContextOverflowError as error:
@@ -146,16 +146,19 @@ def _take(move: Move, record: Recorder, agent: str) -> None:
     match move:
         case MakeCall(call, said, asks):
             reply = AssistantMessage(text=said, calls=(call,), opaque=question_metadata(asks))
-            record(_said(reply, seen, agent), Usage())
+            record(_to_event(reply, seen, agent), Usage())
         case EndRun(said):
-            record(_said(AssistantMessage(text=said), seen, agent), Usage())
+            record(_to_event(AssistantMessage(text=said), seen, agent), Usage())
         case Failure():
             record(move)
         case _:
             assert_never(move)
 
 
-def _said(message: AssistantMessage, seen: int, agent: str, finish: FinishReason = "stop") -> MessageEvent:
+def _to_event(
+    message: AssistantMessage, seen: int, agent: str, finish: FinishReason = "stop"
+) -> MessageEvent:
+    """Return the event of a reply to the first `seen` messages."""
     return MessageEvent(
         role="assistant",
         text=message.text,

@@ -1,4 +1,4 @@
-"""Verdict on a run that ended its turn: the reasons why its record does not support that the work is done. Pure."""
+"""End of a run: the progress of its plan, and a verdict on whether the record supports that the work is done. Pure."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING
 
 from daiku.core.proof.attempts import FailedCall
 from daiku.core.proof.evidence import plain_command
+from daiku.core.state.lessons import used_bullets
 from daiku.core.state.state import State
 from daiku.core.text.patterns import lazy
 from daiku.core.text.truncate import truncate_middle
+from daiku.domain.errors import Failure
+from daiku.domain.events import AgentEnd, RunFinished
 from daiku.domain.messages import AssistantMessage, is_unreadable
-from daiku.domain.runs import UnverifiedReason
-from daiku.texts.text import text
+from daiku.domain.runs import TerminalStatus, UnverifiedReason
+from daiku.domain.work.plans import Plan, PlanStanding
+from daiku.texts.text import NO_TEXT, text
 
 if TYPE_CHECKING:
     from daiku.core.run.check_runs import CheckRun, CheckRuns
@@ -22,16 +26,57 @@ SHOWN_SUBJECT = 120
 _QUOTED = lazy(r"`([^`\n]{2,200})`")
 
 
+def unfinished(state: State) -> Failure | None:
+    """Return why the plan or step that the run was asked to do is not completed; None if it is."""
+    from daiku.core.proof.gate import progress_text  # when used
+    from daiku.core.team.moves import plan_of  # when used
+
+    plan = plan_of(state)
+    wanted = state.request.brief.step_id if state.request.brief is not None else ""
+    if plan is None:
+        return Failure(kind="plan", message=text("run.no_plan"))
+    left = [s for s in plan.steps if s.status != "completed" and wanted in ("", s.step_id)]
+    if not left and plan.steps:
+        return None
+    return Failure(kind="plan", message=progress_text(plan, left), hint=text("run.resume_plan"))
+
+
+def touched_plan(state: State) -> Plan | None:
+    """Return the plan that a run worked, or last changed."""
+    key = state.plans.last or (
+        state.request.brief.plan.plan_id if state.request.brief and state.request.brief.plan else ""
+    )
+    return next((plan for plan in state.plans.all if plan.plan_id == key), None)
+
+
+def plan_standing(state: State) -> PlanStanding | None:
+    """Return the progress of the plan that a run worked, or last changed."""
+    plan = touched_plan(state)
+    return plan.standing() if plan is not None else None
+
+
+def ending(state: State, status: TerminalStatus) -> tuple[AgentEnd, RunFinished]:
+    """Build the last events of a run that ends with `status`, or as its record supports. A guardrail leaves no text of it."""
+    reasons = unverified_reasons(state) if status == "completed" else ()
+    blocked = state.failure is not None and state.failure.kind == "guardrail"
+    spent, said = state.spending, NO_TEXT if blocked else state.conversation.text
+    finished = RunFinished(
+        status="completed_unverified" if reasons else status,
+        text=NO_TEXT if any(reason.kind == "unreadable_calls" for reason in reasons) else said,
+        usage=spent.usage,
+        plan=plan_standing(state),
+        used_bullets=used_bullets(state),
+        reasons=reasons,
+    )
+    return AgentEnd(usage=spent.own), finished
+
+
 def unverified_reasons(state: State) -> tuple[UnverifiedReason, ...]:
     """Return the reasons why the record does not support that the run is completed; empty if there are none. What the
     model says is never read."""
     checks = _checks(state)
-    found = (
-        *_of_reply(state),
-        *(_of_checks(state, checks) if checks is not None else ()),
-        *_of_calls(state, checks),
-    )
-    return (*found, *_of_lists(state))
+    of_checks = _of_checks(state, checks) if checks is not None else ()
+    return (*_of_reply(state), *of_checks, *_of_calls(state, checks), *_of_lists(state))
 
 
 def _checks(state: State) -> CheckRuns | None:
@@ -42,7 +87,8 @@ def _checks(state: State) -> CheckRuns | None:
     return check_runs(state.done.commands, state.attempts)
 
 
-def _shown(subject: str) -> str:
+def _shorten(subject: str) -> str:
+    """Return a command or path as a reason shows it."""
     return truncate_middle(plain_command(subject), SHOWN_SUBJECT)
 
 
@@ -69,21 +115,21 @@ def _of_checks(state: State, checks: CheckRuns) -> Iterator[UnverifiedReason]:
         yield _failed_check(failed[-1], checks)
     elif unknown:
         command = unknown[-1].command
-        message = text("unverified.check_masked", subject=_shown(command))
+        message = text("unverified.check_masked", subject=_shorten(command))
         yield UnverifiedReason(kind="check_masked", subject=command, message=message)
     for check in checks.open:
         if check.state == "running":
-            message = text("unverified.still_running", subject=_shown(check.command))
+            message = text("unverified.still_running", subject=_shorten(check.command))
             yield UnverifiedReason(kind="still_running", subject=check.command, message=message)
     known = {plain_command(check.command) for check in checks.open}
     for command in _named_checks(state):
         if command not in known and not checks.has_passed_since_change(command):
-            message = text("unverified.check_not_run", subject=_shown(command))
+            message = text("unverified.check_not_run", subject=_shorten(command))
             yield UnverifiedReason(kind="check_not_run", subject=command, message=message)
 
 
 def _failed_check(check: CheckRun, checks: CheckRuns) -> UnverifiedReason:
-    shown, code = _shown(check.command), check.exit_code
+    shown, code = _shorten(check.command), check.exit_code
     if any(at >= check.position for at in checks.changes):
         message = text("unverified.last_check_failed_before_change", subject=shown, code=code)
     else:
@@ -134,7 +180,7 @@ def _asks_for_change(request: str) -> bool:
 
 
 def _failed_call(call: FailedCall) -> UnverifiedReason:
-    shown = _shown(call.subject)
+    shown = _shorten(call.subject)
     if not call.is_edit:
         message = text("unverified.not_approved", subject=shown)
         return UnverifiedReason(kind="not_approved", subject=call.subject, message=message)
@@ -153,7 +199,7 @@ def _of_lists(state: State) -> Iterator[UnverifiedReason]:
     request = state.request
     left = [item for item in state.todo if item.status != "completed"]
     if request.asks_model and state.attempts.has_todo and left:
-        message = text("unverified.todo_open", count=len(left), subject=_shown(left[0].title))
+        message = text("unverified.todo_open", count=len(left), subject=_shorten(left[0].title))
         yield UnverifiedReason(kind="todo_open", subject=left[0].title, message=message)
     if request.asks_model and request.mode == "plan" and request.brief is None and not state.plans.last:
         yield UnverifiedReason(kind="no_plan", message=text("unverified.no_plan"))

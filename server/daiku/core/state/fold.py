@@ -8,15 +8,8 @@ from types import MappingProxyType
 from typing import TypeVar, assert_never
 
 from daiku.core.plans.transitions import progress_note
-from daiku.core.proof.attempts import note_call, note_edit, note_nested, note_response
-from daiku.core.proof.evidence import (
-    after_checkpoint,
-    after_edit,
-    after_handoff,
-    after_undo,
-    did_begin,
-    did_respond,
-)
+from daiku.core.proof.attempts import note_edit, note_nested, note_response
+from daiku.core.proof.evidence import after_call, after_checkpoint, after_edit, after_handoff, after_undo
 from daiku.core.state.context import (
     FileNames,
     is_rules,
@@ -31,7 +24,7 @@ from daiku.core.state.lessons import new_lessons, not_in, retold_lessons, with_c
 from daiku.core.state.recollections import news_of, retold, with_recalled
 from daiku.core.state.repetition import add_edit
 from daiku.core.state.shorten import put_in_place
-from daiku.core.state.state import Calls, Conversation, Plans, Request, State
+from daiku.core.state.state import NOTHING, Calls, Conversation, Plans, Request, State
 from daiku.core.state.turns import PROGRESS, add_message, add_response, say
 from daiku.core.web.research import gather
 from daiku.domain.errors import Failure
@@ -129,14 +122,14 @@ def apply(state: State, event: Event) -> State:
 
 
 def _begin_call(state: State, event: ToolCallEvent) -> State:
-    calls = state.calls._replace(started=state.calls.started | {event.id})
-    done, attempts = did_begin(state.done, event), note_call(state.attempts, event)
-    return state._replace(calls=calls, done=done, attempts=attempts)
+    return state._replace(calls=state.calls._replace(started=_with(state.calls.started, event.id, event)))
 
 
 def _end_call(state: State, event: ToolResponse) -> State:
-    done, research = did_respond(state.done, event), gather(state.research, event)
-    attempts = note_response(state.attempts, event, len(done.commands))
+    call = state.calls.started.get(event.id)
+    done = state.done if call is None else after_call(state.done, call, event)
+    attempts = note_response(state.attempts, call, event, len(done.commands))
+    research = gather(state.research, event)
     return add_response(state._replace(done=done, attempts=attempts, research=research), event)
 
 
@@ -341,7 +334,5 @@ def _close_calls(state: State) -> State:
     messages = (*told.messages, *draft, *open_calls, *told.queued)
     return state._replace(
         conversation=told._replace(messages=messages, queued=(), draft=""),
-        calls=state.calls._replace(pending=(), started=frozenset())
-        if pending or told.queued
-        else state.calls,
+        calls=state.calls._replace(pending=(), started=NOTHING) if pending or told.queued else state.calls,
     )

@@ -19,6 +19,7 @@ from daiku.domain.events import (
     InputGiven,
     Reminder,
     RunFinished,
+    ToolCallEvent,
 )
 from daiku.domain.held import Lesson, Recalled, RulesText, TodoItem
 from daiku.domain.messages import FinishReason, Message, Usage, UserMessage
@@ -97,12 +98,12 @@ class Conversation(NamedTuple):
 
 class Calls(NamedTuple):
     """The tool calls: `pending` are those of the last reply without a result, in order, `started` those of
-    them that are under way. `preset` calls were given to the run, which then asks no model;
+    them that are under way, by id. `preset` calls were given to the run, which then asks no model;
     `preset_results` are the plain texts of results that some of these use, by call.
     """
 
     pending: tuple[ToolCall, ...] = ()
-    started: frozenset[str] = frozenset()
+    started: Mapping[str, ToolCallEvent] = NOTHING
     preset: tuple[ToolCall, ...] = ()
     preset_results: Mapping[str, str] = NOTHING
 

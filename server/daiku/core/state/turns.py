@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import MappingProxyType
 
 from daiku.core.calls.refs import fill_refs, is_referred_to, plain_text
 from daiku.core.matching.refusal import SHOWS_LINES
@@ -101,7 +102,8 @@ def add_response(state: State, event: ToolResponse) -> State:
     return state._replace(
         conversation=_conversation_after(state, event, health, last=not pending),
         calls=_with_preset_result(state.calls, event)._replace(
-            pending=pending, started=state.calls.started - {event.id}
+            pending=pending,
+            started=MappingProxyType({k: v for k, v in state.calls.started.items() if k != event.id}),
         ),
         health=health,
         tainted=state.tainted or event.untrusted,

@@ -8,7 +8,7 @@ from functools import partial
 from daiku.agents.agent import Agent
 from daiku.core.plans.transitions import find_step
 from daiku.core.ports import Workspace
-from daiku.core.proof.evidence import Evidence, after_checkpoint, after_edit, did_begin, did_respond
+from daiku.core.proof.evidence import Evidence, after_call, after_checkpoint, after_edit
 from daiku.core.state.conversation import describe_words, person_words, recorded_words
 from daiku.core.web.research import gather
 from daiku.domain.chunks import Chunk
@@ -39,6 +39,7 @@ def brief_from(past: Iterable[Chunk], request: str, plan_id: str = "", step_id: 
     found out and changed there so far. Raises UsageError (not_found)."""
     past = tuple(past)
     plans: dict[str, Plan] = {}
+    calls: dict[str, ToolCallEvent] = {}
     research, done = Research(), Evidence()
     for chunk in past:
         research = gather(research, chunk.event)
@@ -51,9 +52,9 @@ def brief_from(past: Iterable[Chunk], request: str, plan_id: str = "", step_id: 
             case CheckpointEvent():
                 done = after_checkpoint(done, chunk.event)
             case ToolCallEvent():
-                done = did_begin(done, chunk.event)
-            case ToolResponse():
-                done = did_respond(done, chunk.event)
+                calls[chunk.event.id] = chunk.event
+            case ToolResponse(id=key) if key in calls:
+                done = after_call(done, calls.pop(key), chunk.event)
             case RunStarted(brief=Brief(findings=Findings() as found)):
                 research = _together(research, found)
             case _:

@@ -10,8 +10,8 @@ from itertools import islice, pairwise
 from daiku.core.guard.policy import Verdict
 from daiku.core.replies.parse import Unreadable
 from daiku.core.run.decide import Rules
-from daiku.core.run.plan_outcome import ending
 from daiku.core.run.ports import ApprovalPreview, BlockedReply
+from daiku.core.run.verdict import ending
 from daiku.core.state.condense import Condensing
 from daiku.core.state.fold import apply
 from daiku.core.state.machine import EndRun, MakeCall, Move
