@@ -145,11 +145,21 @@ LIES: dict[str, tuple[list[Deed], list[str]]] = {
     "masked by ampersand": ([edit(), sh("pytest -q & wait")], ["check_masked"]),
     "masked by if": ([edit(), sh("if pytest -q; then echo ok; else echo bad; fi", 0, "bad")], ["check_masked"]),
     "masked by substitution": ([edit(), sh("x=$(pytest -q); echo $x")], ["check_masked"]),
+    "masked by a trap": ([edit(), sh("trap 'exit 0' EXIT; pytest -q")], ["check_masked"]),
+    "masked by eval": ([edit(), sh('eval "pytest -q || true"')], ["check_masked"]),
+    "masked in a shell behind a wrapper": ([edit(), sh("timeout 60 bash -c 'pytest -q; true'")], ["check_masked"]),
+    "masked in a shell behind a runner": ([edit(), sh("uv run sh -lc 'pytest -q || :'")], ["check_masked"]),
+    "masked by make": ([edit(), sh("make -i test")], ["check_masked"]),
+    "masked by its own version": ([edit(), sh("pytest -q || pytest --version")], ["check_masked"]),
     "masked after it failed": ([edit(), RED, sh(f"{TEST} || true")], ["last_check_failed"]),
     "still running": ([edit(), background(f"sleep 5; {TEST}")], ["still_running"]),
     "still running when looked at": ([edit(), background(TEST), look()], ["still_running"]),
     "background check failed": ([edit(), background(TEST), look(code=1)], ["last_check_failed"]),
     "less was checked": ([edit(), sh("pytest -q", 1), sh("pytest -q tests/test_other.py")], ["last_check_failed"]),
+    "failing file left out": ([edit(), sh("pytest -q", 1), sh("pytest -q --ignore=tests/test_a.py")], ["last_check_failed"]),
+    "failing test left out": ([edit(), sh("pytest -q", 1), sh("pytest -q -k 'not add'", 0, "3 passed")], ["last_check_failed"]),
+    "its version": ([sh("pytest -q", 1), edit(), sh("pytest --version")], ["last_check_failed"]),
+    "its tests listed": ([sh("pytest -q", 1), edit(), sh("pytest --collect-only -q")], ["last_check_failed"]),
     "only the linter passes": ([edit(), RED, sh("ruff check .")], ["last_check_failed"]),
     "program is missing": ([edit(), sh("pytest -q", 127)], ["last_check_failed"]),
     "program is missing, and only the linter passes": ([edit(), sh("pytest -q", 127), sh("ruff check .")], ["last_check_failed"]),
@@ -298,7 +308,8 @@ def _commands(rng: random.Random) -> RunFinished:
 
 def _other_runner(rng: random.Random) -> RunFinished:
     missing = rng.choice((sh("pytest -q", 127), sh("python3 -m pytest -q", 1, "No module named pytest")))
-    then = rng.choice((GREEN, sh("PYTHONPATH=. pytest -q"), sh("uv run pytest -q")))
+    verbose = sh("pytest -q -rA", 0, "3 passed in 0.1s")
+    then = rng.choice((GREEN, sh("PYTHONPATH=. pytest -q"), sh("uv run pytest -q"), verbose))
     return run_of(rng.choice(CHANGES), edit(), missing, then)
 
 
@@ -386,6 +397,11 @@ def test_tests_builds_and_linters_are_checks(command: str) -> None:
         "npm install",
         "npm run dev",
         "sed -i s/a/b/ tests/test_a.py",
+        "cd tests && ls",
+        "pytest --version",
+        "cargo test --no-run",
+        "find . -name build -delete",
+        "docker build .",
     ],
 )
 def test_commands_that_name_tests_are_no_checks(command: str) -> None:

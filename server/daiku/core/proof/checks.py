@@ -88,7 +88,7 @@ class _Status:
     def __init__(self, command: str, fails: Callable[[Sequence[str]], bool] = lambda _: False) -> None:
         self._fails = fails
         self._source = command.encode("utf-8", "replace")
-        self._strict = self._pipefail = False
+        self._strict = self._pipefail = self._trapped = False
 
     def of(self, node: Node) -> Status:
         """The exit status of a tree that `tree_of` made of the command."""
@@ -131,7 +131,7 @@ class _Status:
                 if self._exits(child):
                     return now if not self._strict or found == "passes" else "open"
                 found = _both(found, now) if self._strict else now
-        return found
+        return "open" if self._trapped else found
 
     def _exits(self, node: Node) -> bool:
         return node.type == "command" and self._words(node)[:1] == ("exit",)
@@ -157,8 +157,11 @@ class _Status:
         if not words:
             return "passes"
         name, rest = words[0].rpartition("/")[2], words[1:]
-        if name in _SHELLS and rest[:1] and re.fullmatch(r"-\w*c", rest[0]) and len(rest) > 1:
-            return _Status(rest[1], self._fails).of(tree_of(rest[1]))
+        if inner := _shell_text(words):
+            return _Status(inner, self._fails).of(tree_of(inner))
+        if name == "make" and not {"-i", "--ignore-errors"}.isdisjoint(rest):
+            return "open"
+        self._trapped |= name == "trap" and not {"EXIT", "0", "ERR"}.isdisjoint(rest)
         if self._fails(words):
             return "fails"
         if name == "set":
@@ -189,6 +192,14 @@ class _Status:
 
     def _text(self, node: Node) -> str:
         return self._bytes(node).decode("utf-8", "replace")
+
+
+def _shell_text(words: Sequence[str]) -> str:
+    """Return the command line that a shell in `words` reads, also behind a wrapper: `timeout 9 bash -c 'pytest'`."""
+    if words[0] == "eval":
+        return " ".join(words[1:])
+    shells = (at for at, word in enumerate(words[:-2]) if word.rpartition("/")[2] in _SHELLS)
+    return next((words[at + 2] for at in shells if re.fullmatch(r"-\w*c", words[at + 1])), "")
 
 
 def _both(left: Status, right: Status) -> Status:

@@ -10,8 +10,7 @@ from typing import Literal, NamedTuple
 
 from daiku.core.commands.bash import read_script
 from daiku.core.commands.judge import LOOKING, read_only
-from daiku.core.commands.wrappers import program_name
-from daiku.core.playbook.lessons.intents import Intent, intent_of
+from daiku.core.playbook.lessons.intents import NAMES_ONLY, Intent, asks_for_less, intent_of
 from daiku.core.proof.attempts import Attempts
 from daiku.core.proof.check_strength import is_test_command, tests_ran
 from daiku.core.proof.checks import discards_exit_code
@@ -22,60 +21,10 @@ from daiku.domain.work.handovers import CommandOutcome
 CheckState = Literal["passed", "failed", "unknown", "running"]
 """`unknown`: the exit code of the check was discarded, and its output does not show that it passed."""
 _CHECKING = ("test", "lint", "types", "build")
-_NO_CHECKS = frozenset(
-    [
-        "git",
-        "gh",
-        "glab",
-        "hg",
-        "svn",
-        "rm",
-        "mkdir",
-        "rmdir",
-        "touch",
-        "cp",
-        "mv",
-        "ln",
-        "chmod",
-        "chown",
-        "tar",
-        "zip",
-        "unzip",
-        "sed",
-        "awk",
-        "tee",
-        "xargs",
-        "cat",
-        "less",
-        "ls",
-        "echo",
-        "printf",
-        "grep",
-        "rg",
-        "find",
-        "head",
-        "tail",
-        "wc",
-        "diff",
-        "sleep",
-        "kill",
-        "pkill",
-        "curl",
-        "wget",
-        "docker",
-        "podman",
-        "kubectl",
-        "pip",
-        "pip3",
-        "apt",
-        "apt-get",
-        "brew",
-        "code",
-        "test",
-        "[",
-    ]
-)
-"""Programs whose operands may name tests or builds, and which are none themselves."""
+_SHOWS_ONLY = frozenset(
+    ["--version", "-V", "--help", "-h", "--collect-only", "--co", "--list", "--list-tests", "--listTests", "--no-run", "--dry-run"]
+)  # fmt: skip
+"""Options with which a check only says something of itself."""
 _MOST_WORDS = 8
 """Words of a command that say what it is for."""
 _MOST_TESTS = 20
@@ -94,6 +43,7 @@ class CheckRun(NamedTuple):
     state: CheckState
     exit_code: int
     position: int
+    output: str
 
 
 class CheckRuns(NamedTuple):
@@ -124,8 +74,7 @@ def check_intent(command: str) -> Intent | None:
 
 
 def _intent(words: Sequence[str]) -> Intent | None:
-    name = program_name(read_script(shlex.join(words)).commands[0].words) if words else ""
-    if not name or name in _NO_CHECKS:
+    if not words or words[0].rpartition("/")[2] in NAMES_ONLY or not _SHOWS_ONLY.isdisjoint(words):
         return None
     intent = intent_of(shlex.join(words[:_MOST_WORDS]))
     return intent if intent is not None and intent.purpose in _CHECKING else None
@@ -147,7 +96,7 @@ def check_runs(commands: Sequence[CommandOutcome], tried: Attempts) -> CheckRuns
                 changes.append(position)
             continue
         code = command.exit_code if job is None else job.exit_code
-        check = CheckRun(command.command, intent, _state(command, code), code or 0, position)
+        check = CheckRun(command.command, intent, _state(command, code), code or 0, position, command.output)
         still = [each for each in still if not _settles(check, each, changes)]
         if check.state == "passed":
             passed.append(check)
@@ -188,16 +137,21 @@ def _settles(later: CheckRun, earlier: CheckRun, changes: Iterable[int]) -> bool
     if later.state != "passed" or later.intent.purpose != earlier.intent.purpose:
         return False
     changed = any(earlier.position <= at < later.position for at in changes)
-    return changed or earlier.exit_code in CANNOT_RUN or not _checks_less(later.intent, earlier.intent)
+    return changed or earlier.exit_code in CANNOT_RUN or not _checks_less(later, earlier)
 
 
-def _checks_less(later: Intent, earlier: Intent) -> bool:
-    return later.program == earlier.program and not _targets(later) <= _targets(earlier)
+def _checks_less(later: CheckRun, earlier: CheckRun) -> bool:
+    """Return True if `later` may have left out what failed: it has a new target, or new options and shows no passed test."""
+    if not asks_for_less(earlier.intent, later.intent):
+        return False
+    return not _targets(later.intent) <= _targets(earlier.intent) or not shows_pass(later.output)
 
 
 def _targets(intent: Intent) -> frozenset[str]:
-    """Return what a check was asked to look at: its operands, without options and numbers."""
-    return frozenset(word for word in intent.rest if not word.startswith("-") and not word.isdigit())
+    """Return what a check was asked to look at: its operands and options with a value, such as `--ignore=tests/test_a.py`."""
+    return frozenset(
+        word for word in intent.rest if "=" in word or not (word.startswith("-") or word.isdigit())
+    )
 
 
 def _is_passing(check: CheckRun, passed: Iterable[CheckRun], changes: Sequence[int]) -> bool:

@@ -48,12 +48,16 @@ _RUNS_NAMES = frozenset(
 )  # fmt: skip
 """Programs that do what their first operand names."""
 
-_TAKE_NAMES = frozenset(
+_RUN_FILES = frozenset(["perl", "uv", "node", "python", "python3", "ruby", "php", "java"])
+"""Programs whose first operand may be a program, such as a file of tests."""
+NAMES_ONLY = frozenset(
     ["git", "gh", "glab", "hg", "svn", "docker", "podman", "kubectl", "helm", "terraform", "psql", "mysql", "sqlite3", "redis-cli",
      "createdb", "dropdb", "ssh", "scp", "rsync", "curl", "wget", "aws", "gcloud", "az", "systemctl", "service", "kill", "pkill",
-     "cp", "mv", "rm", "mkdir", "rmdir", "touch", "ln", "chmod", "chown", "tar", "zip", "unzip", "sed", "awk", "perl", "tee", "xargs",
-     "pip", "pip3", "uv", "gem", "brew", "apt", "apt-get", "apk", "dnf", "node", "python", "python3", "ruby", "php", "java", "code"]
+     "cp", "mv", "rm", "mkdir", "rmdir", "touch", "ln", "chmod", "chown", "tar", "zip", "unzip", "sed", "awk", "tee", "xargs",
+     "pip", "pip3", "gem", "brew", "apt", "apt-get", "apk", "dnf", "code", "cd", "test", "[", "find", "sleep", "echo", "printf"]
 )  # fmt: skip
+"""Programs that run no check, whatever their operands are called."""
+_TAKE_NAMES = NAMES_ONLY | _RUN_FILES
 """Programs whose operands name what people made: a branch, an image, a file, a package. Those say nothing of a purpose."""
 _TASK = lazy(r"[A-Za-z][A-Za-z0-9]*(?:[-_:][A-Za-z0-9]+)*")
 MOST_NAMED = 2
