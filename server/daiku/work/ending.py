@@ -11,7 +11,7 @@ from daiku.core.proof.tree_changes import replace_recorded
 from daiku.core.work.comments import Ending, Outcome, final_comment
 from daiku.core.work.request import RequestFacts, request_body, request_title
 from daiku.dataclass import dataclass
-from daiku.domain.items.forge import ForgeRefusal, ItemText
+from daiku.domain.items.forge import PASSING, ForgeRefusal, ItemText
 from daiku.domain.items.intents import (
     REQUEST,
     DropKept,
@@ -29,7 +29,7 @@ from daiku.texts.text import NO_TEXT, Text, text
 from daiku.tools.git.itemtree import remove, snapshot
 from daiku.tools.git.refusals import GitRefusal
 from daiku.tools.git.treechanges import changes_between
-from daiku.work.applying import Applied, Outside, apply_open
+from daiku.work.applying import Outside, apply_open
 from daiku.work.kept.asking import KEEP
 from daiku.work.kept.pushing import Place, as_refusal, commit_message
 from daiku.work.record import PAUSES, ItemRecord
@@ -71,10 +71,9 @@ async def end_item(ended: Ended) -> ItemState:
         return await _paused(ended)
     # From here on the run has ended: who goes on after this process does not work it again.
     ended.outside.items.note(ended.outside.claim, ended=result)
-    pushed = await _pushed(ended)
-    if isinstance(pushed, Applied) and pushed.waits is not None:
-        return later(ended.outside, pushed.waits)
-    refused = pushed.refused.get(PUSH) if isinstance(pushed, Applied) else pushed
+    refused = await _push(ended)
+    if refused is not None and refused.kind in PASSING:
+        return later(ended.outside, refused)
     if refused is not None and result.status != "cancelled":
         return await _over(ended, "failed", "failed", refused.message)
     why = result.error.message if result.error is not None else NO_TEXT
@@ -109,8 +108,9 @@ def _earned(ended: Ended) -> tuple[ItemState, Outcome]:
     return "done" if ended.record.has_pushed else "failed", "limit"
 
 
-async def _pushed(ended: Ended) -> Applied | ForgeRefusal:
-    """Commit what is not committed, and carry out the push of the branch with all else that is open."""
+async def _push(ended: Ended) -> ForgeRefusal | None:
+    """Commit what is not committed, and push the branch and carry out all else that is open. Return what keeps it from
+    going on: a transient refusal of anything, or any of the push."""
     place, record = ended.place, ended.record
     made = await snapshot(place.tree, commit_message(ended.text.title, record.key), place.identity)
     if isinstance(made, GitRefusal):
@@ -119,7 +119,8 @@ async def _pushed(ended: Ended) -> Applied | ForgeRefusal:
     before = record.facts.pushed or (record.facts.base_commit if ended.text.head else "")
     if head not in (before, record.facts.base_commit):
         ended.want(PUSH, PushBranch(branch=place.tree.branch, commit=head, expected=before))
-    return await apply_open(ended.outside)
+    applied = await apply_open(ended.outside)
+    return applied.waits or applied.refused.get(PUSH)
 
 
 async def _want_request(ended: Ended) -> None:
