@@ -76,8 +76,6 @@ async def apply_open(outside: Outside) -> Applied:
         found = await _carried_out(outside, record, wanted)
         if isinstance(found, Outcome):
             outside.intents.end(outside.claim, wanted, found)
-            if record.facts.tries:  # it goes on: the next pause is a short one again
-                outside.items.note(outside.claim, tries=0)
             _note(outside, wanted, found)
             continue
         if found.kind in PASSING:

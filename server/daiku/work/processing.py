@@ -16,7 +16,7 @@ from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.items.forge import PASSING, ForgeRefusal, ItemText
 from daiku.domain.items.intents import Intent, PostComment, SetState
 from daiku.domain.items.item import ItemState
-from daiku.domain.runs import RunResult
+from daiku.domain.runs import RunResult, has_answer
 from daiku.settings.config import Config
 from daiku.texts.text import render, text
 from daiku.tools.git.itemtree import Identity, checkout
@@ -124,10 +124,15 @@ async def work_item(worked: Worked) -> ItemState:
         worked.evidence(record.shown.session_id),
         given_back=worked.stopping.is_set(),
     )
-    if not is_outage(result):
-        worked.breaker.close(record.item)
-    elif not is_given_up(record.facts):
-        return await end_outage(over, counts=worked.breaker.trip(record.item))
+    if record.facts.ended is None:  # else only telling it failed so far
+        if is_outage(result):
+            counts = worked.breaker.trip(record.item)
+            if not is_given_up(record.facts):
+                return await end_outage(over, counts=counts)
+        else:
+            worked.items.note(worked.claim, tries=0)
+            if has_answer(result.status) or result.usage.completion_tokens:
+                worked.breaker.close(record.item)
     return await end_item(over)
 
 
