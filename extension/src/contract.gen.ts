@@ -1755,7 +1755,7 @@ export interface WorkItem {
   item: string;
   title: string;
   url: string;
-  state: "queued" | "processing" | "paused" | "waiting" | "done" | "failed" | "stopped";
+  state: "queued" | "processing" | "paused" | "waiting" | "done" | "failed" | "dead" | "stopped";
   sessionId: string;
   branch: string;
   requestUrl: string;
@@ -1775,7 +1775,7 @@ export interface WorkItemRef {
 
 /** Without a state all of them. */
 export interface WorkListParams {
-  state?: "queued" | "processing" | "paused" | "waiting" | "done" | "failed" | "stopped" | null;
+  state?: "queued" | "processing" | "paused" | "waiting" | "done" | "failed" | "dead" | "stopped" | null;
 }
 
 /** Last changed first. */

@@ -71,15 +71,17 @@ def test_a_start_without_a_model_says_so_and_takes_no_item(lab: Lab, monkeypatch
     assert lab.shown("files:mend")["state"] == "queued"
 
 
-def test_that_an_attempt_broke_off_stands_in_the_log(lab: Lab) -> None:
+def test_an_attempt_that_broke_off_is_tried_again_and_stands_in_the_log(lab: Lab) -> None:
+    """B23.4"""
     lab.script(*SLOW)
     lab.item("slow")
     process = lab.start(*lab.once)
     until((lab.root / "home/items" / SLOW_TREE / "a.txt").exists)
     kill_attempts(lab)
-    assert process.wait(timeout=60) == 1
+    assert process.wait(timeout=60) == 0
     process.communicate()
-    assert lab.shown("files:slow")["state"] == "failed"
+    shown = lab.shown("files:slow")
+    assert (shown["state"], shown["attempts"]) == ("done", 2)
     assert "files:slow: the attempt ended with" in (lab.root / "home/logs/daiku.log").read_text("utf-8")
 
 

@@ -27,7 +27,7 @@ type Asked = "pause" | "resume" | "cancel" | "retry";
 /** What the one key for going on and stopping asks, by state. */
 const TOGGLES: Partial<Record<WorkItem["state"], Asked>> = {
   ...{ queued: "pause", processing: "pause", waiting: "pause" },
-  ...{ paused: "resume", done: "retry", failed: "retry", stopped: "retry" },
+  ...{ paused: "resume", done: "retry", failed: "retry", dead: "retry", stopped: "retry" },
 };
 /** Where the words on work items begin: a file of the extension's, and the heading in it. */
 const guide = (): [file: string, heading: string] =>

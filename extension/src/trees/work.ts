@@ -14,7 +14,7 @@ type State = WorkItem["state"];
 export type WorkNode = { kind: "state"; state: State } | { kind: "item"; item: WorkItem };
 
 /** What a person is wanted for comes first, what is over last. */
-const ORDER: readonly State[] = ["waiting", "processing", "paused", "queued", "failed", "stopped", "done"];
+const ORDER: readonly State[] = ["waiting", "processing", "paused", "queued", "failed", "dead", "stopped", "done"];
 const FOLDED = new Set<State>(["stopped", "done"]);
 
 const ICONS: Record<State, [icon: string, color?: string]> = {
@@ -23,6 +23,7 @@ const ICONS: Record<State, [icon: string, color?: string]> = {
   paused: ["debug-pause"],
   queued: ["circle-large-outline"],
   failed: ["error", "testing.iconFailed"],
+  dead: ["error", "testing.iconFailed"],
   stopped: ["circle-slash"],
   done: ["pass-filled", "testing.iconPassed"],
 };
@@ -32,6 +33,7 @@ const stateWords = (): Record<State, string> => ({
   paused: t("Paused"),
   queued: t("In the queue"),
   failed: t("Failed"),
+  dead: t("Given up"),
   stopped: t("Cancelled"),
   done: t("Done"),
 });

@@ -33,7 +33,7 @@ from daiku.work.applying import Outside, apply_open
 from daiku.work.kept.asking import KEEP
 from daiku.work.kept.pushing import Place, as_refusal, commit_message
 from daiku.work.record import PAUSES, ItemRecord
-from daiku.work.retrying import give_back, give_back_refused
+from daiku.work.retrying import give_back, give_back_refused, given_up_text, is_outage
 
 logger = logging.getLogger(__name__)
 PUSH = "push"
@@ -82,6 +82,8 @@ async def end_item(ended: Ended) -> ItemState:
             record = ended.record
             state: ItemState = "done" if record.facts.merged else "stopped"
             return await _over(ended, state, "stopped", record.shown.error or why or text("work.cancelled"))
+        case "failed" if is_outage(result):  # others are not ended, but tried again
+            return await _over(ended, "dead", "failed", given_up_text(why))
         case "failed":
             return await _over(ended, "failed", "failed", why)
         case "limit" | "completed" | "completed_unverified":
@@ -91,13 +93,13 @@ async def end_item(ended: Ended) -> ItemState:
                 return later(ended.outside, applied.waits)
             if (refused := applied.refused.get(REQUEST)) is not None:
                 return await _over(ended, "failed", "failed", refused.message)
-            state, outcome = _earned(ended)
+            state, outcome = _judge_end(ended)
             return await _over(ended, state, outcome, why or unverified_note(result.reasons))
         case _:
             assert_never(result.status)
 
 
-def _earned(ended: Ended) -> tuple[ItemState, Outcome]:
+def _judge_end(ended: Ended) -> tuple[ItemState, Outcome]:
     """Return the state and the outcome of work that the run ended by itself or at a limit. Only work that the record
     supports is done, or what a limit left to review."""
     status = ended.result.status
@@ -194,7 +196,7 @@ async def _over(ended: Ended, state: ItemState, outcome: Outcome, why: Text) -> 
     """The last comment and labels; the item's state is the last that is written. What failed is in the log, too (R2.75,
     S2P.16)."""
     record, result = ended.record, ended.result
-    if state == "failed":
+    if state in ("failed", "dead"):
         logger.warning("%s: %s", record.item, why)
     told = Ending(
         outcome,

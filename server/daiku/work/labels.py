@@ -13,12 +13,13 @@ def label_of(labels: WorkLabels, state: ItemState) -> str:
             return labels.todo
         case "waiting":
             return labels.paused
-        case "processing" | "paused" | "done" | "failed" | "stopped":
+        case "processing" | "paused" | "done" | "failed" | "dead" | "stopped":
             return {
                 "processing": labels.processing,
                 "paused": labels.paused,
                 "done": labels.done,
                 "failed": labels.failed,
+                "dead": labels.failed,
                 "stopped": labels.stopped,
             }[state]
 

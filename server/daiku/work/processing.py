@@ -12,13 +12,13 @@ from pathlib import Path
 from daiku.core.proof.evidence import Evidence
 from daiku.core.work.branches import branch_of
 from daiku.dataclass import dataclass, replace
-from daiku.domain.errors import DaikuError, Failure
+from daiku.domain.errors import DaikuError
 from daiku.domain.items.forge import PASSING, ForgeRefusal, ItemText
 from daiku.domain.items.intents import Intent, PostComment, SetState
 from daiku.domain.items.item import ItemState
 from daiku.domain.runs import RunResult, has_answer
 from daiku.settings.config import Config
-from daiku.texts.text import render, text
+from daiku.texts.text import Text, render, text
 from daiku.tools.git.itemtree import Identity, checkout
 from daiku.tools.git.mirror import head_of, mirror
 from daiku.tools.git.ownrun import OwnGit
@@ -106,12 +106,12 @@ async def work_item(worked: Worked) -> ItemState:
         begun.set()
         if result is None:
             note_attempt(worked.items, worked.claim, ready.place.tree)
-            result = await _attempted(worked, outside, ready.place.tree.place)
+            result = await _run_attempt(worked, outside, ready.place.tree.place)
     finally:
         holding.cancel()
         await asyncio.wait({holding})
-    if result is None:
-        return "queued"
+    if not isinstance(result, RunResult):
+        return retry_or_give_up(worked, result)
     record = worked.record
     place = replace(ready.place, allowed=worked.allowed(record.shown.session_id))
     over = Ended(
@@ -136,9 +136,9 @@ async def work_item(worked: Worked) -> ItemState:
     return await end_item(over)
 
 
-async def _attempted(worked: Worked, outside: Outside, place: Path) -> RunResult | None:
-    """Run the attempt's process to its end, and carry out meanwhile what it wants. None: it could not begin yet, and the
-    item is queued again."""
+async def _run_attempt(worked: Worked, outside: Outside, place: Path) -> RunResult | Text:
+    """Run the attempt's process to its end, and carry out meanwhile what it wants. Return why it has no result if it has
+    none."""
     applying = asyncio.create_task(_apply_meanwhile(outside))
     poll = worked.config.work.poll_seconds
     hearing = asyncio.create_task(hear_meanwhile(worked.items, worked.source, worked.claim, poll))
@@ -152,12 +152,10 @@ async def _attempted(worked: Worked, outside: Outside, place: Path) -> RunResult
         raise ClaimLost(worked.claim.item)
     if result is not None:
         return result
-    record = worked.record
-    if record.shown.state == "queued":  # its session was held: it is tried again
-        give_back(worked.items, worked.claim, record.shown.error)
-        return None
-    broke_off = Failure(kind="internal", message=text("work.broke_off"))
-    return RunResult(run_id=record.run, session_id=record.shown.session_id, status="failed", error=broke_off)
+    shown = worked.record.shown
+    return (
+        shown.error if shown.state == "queued" else text("work.broke_off")
+    )  # its session was held, or it died
 
 
 async def _prepare(worked: Worked) -> Ready | ForgeRefusal:
@@ -300,32 +298,40 @@ async def _refused(worked: Worked, why: ForgeRefusal) -> ItemState:
     """What cannot be begun: it is tried again later where that may help, else it has failed, and that is told once."""
     outside, record = worked.outside(), worked.record
     if why.kind in PASSING:
-        if not is_given_up(record.facts):
-            return later(outside, why)
-        why = why.model_copy(update={"message": given_up_text(why.message)})
+        return _give_up(worked, why.message) if is_given_up(record.facts) else later(outside, why)
     logger.warning("%s: %s", record.item, why.message)
     if why.kind not in ("gone", "moved"):
-        # A later order of the item is answered again.
-        operation = f"refused-{sha256(record.labelled_at.encode()).hexdigest()[:8]}"
-        worked.want(operation, PostComment(text=render(why.message, worked.language)))
-        worked.want("state", SetState(state="failed"))
-        again = (await apply_open(outside)).waits
-        if again is not None and not is_given_up(record.facts):
-            return later(outside, again)
+        _want_end(worked, "failed", why.message)
+        if (waits := (await apply_open(outside)).waits) is not None:
+            return later(outside, waits)
     worked.items.change(worked.claim, state="failed", error=why.message)
     return "failed"
+
+
+def _want_end(worked: Worked, state: ItemState, why: Text) -> None:
+    """Want a comment that says why the item is not worked, and its label. A later order of it is answered again."""
+    operation = f"refused-{sha256(worked.record.labelled_at.encode()).hexdigest()[:8]}"
+    worked.want(operation, PostComment(text=render(why, worked.language)))
+    worked.want("state", SetState(state=state))
+
+
+def retry_or_give_up(worked: Worked, why: Text) -> ItemState:
+    """Queue an item again whose work broke off, or give it up after too many tries. Raises ClaimLost, DaikuError."""
+    if is_given_up(worked.record.facts):
+        return _give_up(worked, why)
+    return give_back(worked.items, worked.claim, why)
+
+
+def _give_up(worked: Worked, why: Text) -> ItemState:
+    """End an item that was tried too often. Its comment and label are left open: the next look carries them out."""
+    why = given_up_text(why)
+    logger.warning("%s: %s", worked.claim.item, why)
+    _want_end(worked, "dead", why)
+    worked.items.change(worked.claim, state="dead", error=why)
+    return "dead"
 
 
 def folder_of(item: str) -> str:
     """The name of an item's folder: its own, without what no file system takes, and a part that no other item has."""
     readable = "".join(c if c.isascii() and (c.isalnum() or c in "-_.") else "-" for c in item)[:80]
     return f"{readable}-{sha256(item.encode()).hexdigest()[:10]}"
-
-
-def note_broken(items: ItemStore, claim: Claim) -> ItemState:
-    """Note that the work on an item broke off by an error that nobody expected."""
-    try:
-        items.change(claim, state="failed", error=text("work.broke_off"))
-    except DaikuError:
-        logger.exception("%s could not be noted as failed", claim.item)
-    return "failed"

@@ -149,6 +149,7 @@ def test_every_state_of_an_item_is_a_status_of_its_task() -> None:
         "waiting": "paused",
         "done": "completed",
         "failed": "failed",
+        "dead": "failed",
         "stopped": "stopped",
     }
     assert task_status("queued", begun=False) == "queued"

@@ -161,8 +161,10 @@ def task_status(state: ItemState, *, begun: bool) -> TaskStatus:
             return "paused"
         case "done":
             return "completed"
-        case "failed" | "stopped":
-            return state
+        case "failed" | "dead":
+            return "failed"
+        case "stopped":
+            return "stopped"
 
 
 def tokens_of(text: str) -> int:

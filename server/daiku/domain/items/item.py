@@ -12,11 +12,11 @@ from daiku.texts.text import NO_TEXT, Text
 SourceName = Literal["github", "gitlab", "files"]
 ItemKind = Literal["issue", "request", "file"]
 """`request`: a pull request of GitHub, a merge request of GitLab."""
-ItemState = Literal["queued", "processing", "paused", "waiting", "done", "failed", "stopped"]
-"""`waiting`: it asked something, and goes on when a person has answered."""
+ItemState = Literal["queued", "processing", "paused", "waiting", "done", "failed", "dead", "stopped"]
+"""`waiting`: it asked something, and goes on when a person has answered. `dead`: it was tried too often in vain."""
 Signal = Literal["", "pause", "cancel"]
 """What whoever works an item is to do at the next step."""
-OVER: frozenset[ItemState] = frozenset({"done", "failed", "stopped"})
+OVER: frozenset[ItemState] = frozenset({"done", "failed", "dead", "stopped"})
 
 _KEY = re.compile(
     r"(github|gitlab):([^\s#!:]+/[^\s#!:]+)([#!])([1-9][0-9]{0,18})|files:([^\s/\\:](?:[^\r\n/\\:]{0,198}[^\s/\\:])?)"

@@ -12,6 +12,7 @@ from typing import Protocol, TypeVar
 from daiku.dataclass import dataclass
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError
+from daiku.domain.items.item import OVER
 from daiku.runs.live import ModelTold
 from daiku.work.contexts.showing import TaskShow, Worked, own_process, status_of
 from daiku.work.contexts.tasktable import TaskTable
@@ -115,9 +116,7 @@ class ContextFiles:
                 remove_task(self.home, uuid)
                 table.remove(uuid)
             known = dict(table.statuses())
-            for record in self.items.since(
-                oldest, "queued", "paused", "waiting", "done", "failed", "stopped"
-            ):
+            for record in self.items.since(oldest, "queued", "paused", "waiting", *OVER):
                 status = status_of(record)
                 parent = parent_of(status)
                 if parent is None or not record.facts.uuid or record.shown.updated_at < oldest:

@@ -13,7 +13,7 @@ from daiku.core.proof.evidence import Evidence
 from daiku.dataclass import dataclass, field
 from daiku.domain.errors import DaikuError
 from daiku.domain.items.forge import PASSING, ForgeRefusal, FoundItem
-from daiku.domain.items.item import ItemKey, SourceName, WorkItem
+from daiku.domain.items.item import ItemKey, ItemState, SourceName, WorkItem
 from daiku.settings.config import Config
 from daiku.texts.text import NO_TEXT, Text, text
 from daiku.work.contexts.files import ContextFiles
@@ -22,7 +22,7 @@ from daiku.work.hearing import Hearing, hear_all
 from daiku.work.intents import IntentStore
 from daiku.work.items import ItemStore
 from daiku.work.kept.clearing import clear_old
-from daiku.work.processing import Start, Worked, note_broken, work_item
+from daiku.work.processing import Start, Worked, retry_or_give_up, work_item
 from daiku.work.record import Claim, ClaimLost, ItemRecord, repository_of
 from daiku.work.retrying import seconds_to_next
 from daiku.work.source import Source
@@ -302,19 +302,27 @@ class Worker:
         )
         try:
             state = await work_item(worked)
-        except DaikuError as lost:
+        except ClaimLost as lost:
             logger.warning("%s: %s", claim.item, lost.failure.message)
-            self.failed = self.failed or not isinstance(lost, ClaimLost)
             return
-        except Exception:
+        except Exception as wrong:
             logger.exception("work on %s broke off", claim.item)
-            state = note_broken(parts.items, claim)
-        self.failed = self.failed or state == "failed"
+            why = wrong.failure.message if isinstance(wrong, DaikuError) else text("work.broke_off")
+            state = self._retry_broken(worked, why)
+        self.failed = self.failed or state in ("failed", "dead", None)
         after = parts.items.record(claim.item)
         self._note_given_back(claim.item, after if state == "queued" else None)
         if after is not None:
             await asyncio.to_thread(parts.contexts.show, after)
             parts.tell(after.shown)
+
+    def _retry_broken(self, worked: Worked, why: Text) -> ItemState | None:
+        """Have an item whose work broke off tried again later. Return its state; None if the database is away, too."""
+        try:
+            return retry_or_give_up(worked, why)
+        except DaikuError as away:
+            logger.warning("%s: %s", worked.claim.item, away.failure.message)
+            return None
 
     def _note_given_back(self, item: str, record: ItemRecord | None) -> None:
         """Note that the item waits for another try, or, without a record, that it does not."""

@@ -32,6 +32,7 @@ STATE_COLOURS: dict[ItemState, Colour] = {
     "waiting": "yellow",
     "done": "green",
     "failed": "red",
+    "dead": "red",
 }
 
 

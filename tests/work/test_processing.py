@@ -1,0 +1,258 @@
+"""An item from its claim to its end, with a git repository and no model: outages, crashes, and refusals."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from daiku.core.proof.evidence import Evidence
+from daiku.domain.errors import Failure, FailureKind
+from daiku.domain.items.forge import ForgeRefusal, ItemText
+from daiku.domain.items.intents import PostComment, SetState, ShowProgress
+from daiku.domain.items.item import ItemKey, ItemState
+from daiku.domain.messages import Usage
+from daiku.domain.runs import RunResult, RunStatus
+from daiku.settings.config import Config
+from daiku.texts.text import Text
+from daiku.tools.git.refusals import GitRefusal
+from daiku.work import ending
+from daiku.work.hearing import Hearing
+from daiku.work.intents import IntentStore
+from daiku.work.processing import Worked, retry_or_give_up, work_item
+from daiku.work.record import Claim, ItemRecord
+from daiku.work.retrying import MOST_TRIES
+from daiku.work.source import CloneAccess
+from daiku.work.workers.breaker import ModelBreaker
+from daiku.work.workers.delivering import deliver_open
+from tests.work.test_refused_intents import TEXT
+from tests.work.test_retrying import AWAY, Moody, key, record_of, store_of
+
+ITEM = str(key(0))
+Result = RunResult | None
+
+
+def ended(status: RunStatus, kind: FailureKind | None = None, tokens: int = 0) -> RunResult:
+    error = Failure(kind=kind, message=Text("no answer")) if kind is not None else None
+    return RunResult(
+        run_id="r", session_id="s", status=status, error=error, usage=Usage(completion_tokens=tokens)
+    )
+
+
+OUTAGE, DONE = ended("failed", "overloaded"), ended("completed")
+
+
+class Forge(Moody):
+    """A forge whose repository is a folder of this machine."""
+
+    place: Path
+    is_away = False
+
+    async def read(  # pyright: ignore[reportIncompatibleMethodOverride]  # it may refuse, as every source may
+        self, key: ItemKey
+    ) -> ItemText | ForgeRefusal:
+        return AWAY if self.is_away else TEXT.model_copy(update={"base": "main"})
+
+    async def access(self, key: ItemKey, clone_url: str) -> CloneAccess:
+        return CloneAccess(url=str(self.place), local=True)
+
+
+class Bench:
+    """One item, its repository, and the results of its attempts, the last one again and again."""
+
+    def __init__(self, folder: Path) -> None:
+        self.home = folder / "home"
+        self.items = store_of(1)
+        self.intents = IntentStore(self.items.database, self.items)
+        self.forge = Forge()
+        self.forge.place = folder / "repo"
+        self.breaker = ModelBreaker()
+        self.results: Sequence[Result] = (DONE,)
+        self.begun = 0
+
+    @property
+    def record(self) -> ItemRecord:
+        return record_of(self.items)
+
+    async def start(self, claim: Claim, place: Path) -> Result:
+        self.begun += 1
+        self.items.change(claim, run="r")
+        self.intents.want(claim, "progress", ShowProgress(text=f"attempt {self.begun}"))
+        return self.results[min(self.begun, len(self.results)) - 1]
+
+    def claim(self) -> Worked:
+        claim = self.items.claim(ITEM, "worker-1")
+        assert claim is not None, self.record.shown
+        return Worked(
+            config=Config(),
+            home=self.home,
+            items=self.items,
+            intents=self.intents,
+            source=self.forge,
+            claim=claim,
+            start=self.start,
+            stopping=asyncio.Event(),
+            evidence=lambda _: Evidence(),
+            allowed=lambda _: frozenset(),
+            language="en",
+            breaker=self.breaker,
+        )
+
+    async def work(self) -> ItemState:
+        return await work_item(self.claim())
+
+    async def work_to_the_end(self) -> int:
+        """Work it until it is over, with two tries left; the number of attempts."""
+        claim = self.claim().claim
+        self.items.note(claim, tries=MOST_TRIES - 2)
+        self.items.change(claim, state="queued")
+        for number in range(1, 9):
+            self.breaker.close("another item")
+            if await self.work() != "queued":
+                return number
+        raise AssertionError("it is tried for ever")
+
+    @property
+    def said(self) -> list[str]:
+        return [each.text for each in self.forge.done if isinstance(each, PostComment)]
+
+    @property
+    def states(self) -> list[ItemState]:
+        return [each.state for each in self.forge.done if isinstance(each, SetState)]
+
+    async def deliver(self) -> None:
+        hearing = Hearing(
+            Config(), self.items, self.intents, {"files": self.forge}, "worker-1", "en", lambda _: None
+        )
+        await deliver_open(hearing)
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    (tmp_path / "repo").mkdir()
+    identity = ("-c", "user.name=Ann", "-c", "user.email=ann@example.org")
+    for argv in (("init", "-qb", "main"), (*identity, "commit", "-qm", "begun", "--allow-empty")):
+        subprocess.run(("git", *argv), cwd=tmp_path / "repo", check=True)
+    return Bench(tmp_path)
+
+
+async def test_an_item_that_fails_the_provider_alone_is_given_up(bench: Bench) -> None:
+    """B23.4: comments of progress that arrive meanwhile do not begin its tries anew."""
+    bench.results = (OUTAGE,)
+    assert await bench.work_to_the_end() == 4
+    assert bench.record.shown.state == "dead"
+    assert bench.record.shown.error == f"Given up after {MOST_TRIES} tries: no answer"
+    assert bench.states == ["processing", "dead"]
+    assert len(bench.said) == 1
+
+
+async def test_an_outage_of_all_items_is_no_try(bench: Bench) -> None:
+    """B23.4"""
+    bench.results = (OUTAGE,)
+    for _ in range(3):
+        assert await bench.work() == "queued"
+    assert (bench.record.facts.tries, bench.said) == (0, [])
+
+
+async def test_a_given_up_item_whose_comment_is_refused_is_told_later_and_not_worked_again(
+    bench: Bench,
+) -> None:
+    """B23.4: the end of an outage that is on record is no new outage."""
+    bench.results = (OUTAGE,)
+    await bench.work()
+    claim = bench.claim().claim
+    bench.items.note(claim, tries=MOST_TRIES)
+    bench.items.change(claim, state="queued")
+    bench.forge.refusals = {"state": AWAY}
+    assert await bench.work() == "queued"
+    bench.forge.refusals = {}
+    begun, seconds = bench.begun, bench.breaker.seconds
+    assert await bench.work() == "dead"
+    assert (bench.begun, bench.breaker.seconds <= seconds) == (begun, True)
+    assert len(bench.said) == 1
+
+
+async def test_only_a_run_that_the_provider_answered_closes_the_breaker(bench: Bench) -> None:
+    """B23.4"""
+    for result, closes in (
+        (DONE, True),
+        (ended("completed_unverified"), True),
+        (ended("failed", "bad_request", tokens=5), True),
+        (ended("paused", tokens=5), True),
+        (ended("paused"), False),
+        (ended("cancelled"), False),
+        (ended("failed", "internal"), False),
+    ):
+        bench.results = (result,)
+        bench.breaker.trip("another item")
+        state = await bench.work()
+        assert bench.breaker.is_open != closes, result
+        bench.items.ask(ITEM, "resume" if state == "paused" else "retry")
+
+
+async def test_finished_work_that_could_not_be_told_does_not_close_the_breaker(bench: Bench) -> None:
+    """B23.4: no model was asked."""
+    bench.forge.refusals = {"state": AWAY}
+    assert await bench.work() == "queued"
+    bench.breaker.trip("another item")
+    bench.forge.refusals = {}
+    assert await bench.work() == "done"
+    assert bench.breaker.is_open
+    assert bench.begun == 1
+
+
+async def test_a_disk_that_is_full_at_the_end_does_not_fail_the_work(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """B23.4"""
+
+    async def snapshot(*_: object) -> GitRefusal:
+        return GitRefusal(kind="full", message=Text("no space left"))
+
+    monkeypatch.setattr(ending, "snapshot", snapshot)
+    assert await bench.work() == "queued"
+    monkeypatch.undo()
+    assert await bench.work() == "done"
+    assert bench.begun == 1
+
+
+async def test_an_attempt_that_died_is_tried_again_and_given_up_in_the_end(bench: Bench) -> None:
+    """B23.4"""
+    bench.results = (None,)
+    assert await bench.work() == "queued"
+    assert bench.record.next_at
+    assert await bench.work_to_the_end() == 3
+    assert bench.record.shown.state == "dead"
+    await bench.deliver()
+    assert bench.states[-1] == "dead"
+    assert [words.startswith("Given up after") for words in bench.said] == [True]
+
+
+async def test_an_attempt_that_died_once_leaves_no_trace_on_the_item(bench: Bench) -> None:
+    """B23.4"""
+    bench.results = (None, ended("paused", tokens=5))
+    assert [await bench.work(), await bench.work()] == ["queued", "paused"]
+    assert (bench.record.facts.tries, bench.record.shown.error) == (0, "")
+
+
+async def test_an_unexpected_error_backs_off_like_any_other(bench: Bench) -> None:
+    """B23.4"""
+    for tries in range(MOST_TRIES):
+        assert retry_or_give_up(bench.claim(), Text("broken")) == "queued"
+        assert bench.record.facts.tries == tries + 1
+        assert bench.record.next_at
+    assert retry_or_give_up(bench.claim(), Text("broken")) == "dead"
+    await bench.deliver()
+    assert (bench.states, len(bench.said)) == (["dead"], 1)
+
+
+async def test_a_forge_that_stays_away_gives_the_item_up(bench: Bench) -> None:
+    """B23.4"""
+    bench.forge.is_away = True
+    assert await bench.work_to_the_end() == 3
+    assert bench.record.shown.state == "dead"
+    bench.items.ask(ITEM, "retry")
+    assert bench.record.facts.tries == 0
