@@ -22,7 +22,7 @@ from daiku.tools.git.refusals import GitRefusal
 from daiku.work import ending
 from daiku.work.hearing import Hearing
 from daiku.work.intents import IntentStore
-from daiku.work.processing import Worked, retry_or_give_up, work_item
+from daiku.work.processing import Worked, retry_broken, work_item
 from daiku.work.record import Claim, ItemRecord
 from daiku.work.retrying import MOST_TRIES
 from daiku.work.source import CloneAccess
@@ -241,12 +241,19 @@ async def test_an_attempt_that_died_once_leaves_no_trace_on_the_item(bench: Benc
 async def test_an_unexpected_error_backs_off_like_any_other(bench: Bench) -> None:
     """B23.4"""
     for tries in range(MOST_TRIES):
-        assert retry_or_give_up(bench.claim(), Text("broken")) == "queued"
+        assert retry_broken(bench.claim(), ValueError("broken")) == "queued"
         assert bench.record.facts.tries == tries + 1
         assert bench.record.next_at
-    assert retry_or_give_up(bench.claim(), Text("broken")) == "dead"
+    assert retry_broken(bench.claim(), ValueError("broken")) == "dead"
     await bench.deliver()
     assert (bench.states, len(bench.said)) == (["dead"], 1)
+
+
+async def test_an_error_that_cannot_even_be_noted_leaves_the_item_as_it_is(bench: Bench) -> None:
+    worked = bench.claim()
+    bench.items.claim(ITEM, "worker-2", only=("processing",))
+    assert retry_broken(worked, ValueError("broken")) == "processing"
+    assert bench.record.worker == "worker-2"
 
 
 async def test_a_forge_that_stays_away_gives_the_item_up(bench: Bench) -> None:

@@ -111,7 +111,7 @@ async def work_item(worked: Worked) -> ItemState:
         holding.cancel()
         await asyncio.wait({holding})
     if not isinstance(result, RunResult):
-        return retry_or_give_up(worked, result)
+        return _retry_or_give_up(worked, result)
     record = worked.record
     place = replace(ready.place, allowed=worked.allowed(record.shown.session_id))
     over = Ended(
@@ -315,7 +315,19 @@ def _want_end(worked: Worked, state: ItemState, why: Text) -> None:
     worked.want("state", SetState(state=state))
 
 
-def retry_or_give_up(worked: Worked, why: Text) -> ItemState:
+def retry_broken(worked: Worked, wrong: Exception) -> ItemState:
+    """Have an item tried again whose work broke off by an error. Return its state: `processing` if not even that can be
+    noted, and then the next look takes it up."""
+    try:
+        return _retry_or_give_up(
+            worked, wrong.failure.message if isinstance(wrong, DaikuError) else text("work.broke_off")
+        )
+    except DaikuError as away:
+        logger.warning("%s: %s", worked.claim.item, away.failure.message)
+        return "processing"
+
+
+def _retry_or_give_up(worked: Worked, why: Text) -> ItemState:
     """Queue an item again whose work broke off, or give it up after too many tries. Raises ClaimLost, DaikuError."""
     if is_given_up(worked.record.facts):
         return _give_up(worked, why)

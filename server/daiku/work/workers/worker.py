@@ -13,7 +13,7 @@ from daiku.core.proof.evidence import Evidence
 from daiku.dataclass import dataclass, field
 from daiku.domain.errors import DaikuError
 from daiku.domain.items.forge import PASSING, ForgeRefusal, FoundItem
-from daiku.domain.items.item import ItemKey, ItemState, SourceName, WorkItem
+from daiku.domain.items.item import ItemKey, SourceName, WorkItem
 from daiku.settings.config import Config
 from daiku.texts.text import NO_TEXT, Text, text
 from daiku.work.contexts.files import ContextFiles
@@ -22,7 +22,7 @@ from daiku.work.hearing import Hearing, hear_all
 from daiku.work.intents import IntentStore
 from daiku.work.items import ItemStore
 from daiku.work.kept.clearing import clear_old
-from daiku.work.processing import Start, Worked, retry_or_give_up, work_item
+from daiku.work.processing import Start, Worked, retry_broken, work_item
 from daiku.work.record import Claim, ClaimLost, ItemRecord, repository_of
 from daiku.work.retrying import seconds_to_next
 from daiku.work.source import Source
@@ -34,7 +34,7 @@ from daiku.work.workers.turns import in_turn
 
 logger = logging.getLogger(__name__)
 PATIENCE_SECONDS = 5.0
-"""A worker that is to end waits for the next try of an item no longer than this."""
+"""Maximum time that a worker that is to end waits for the next try of an item."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ class Worker:
     """The repositories of which something was begun, the latest last."""
     _ready: bool = False
     _given_back: set[str] = field(default_factory=set[str])
-    """Items that wait for another try."""
+    """Items that this worker gave back."""
     _away: set[SourceName] = field(default_factory=set[SourceName])
     """Sources that could not be looked through: their items are not begun until they can."""
     _breaker: ModelBreaker = field(default_factory=ModelBreaker)
@@ -307,35 +307,24 @@ class Worker:
             return
         except Exception as wrong:
             logger.exception("work on %s broke off", claim.item)
-            why = wrong.failure.message if isinstance(wrong, DaikuError) else text("work.broke_off")
-            state = self._retry_broken(worked, why)
-        self.failed = self.failed or state in ("failed", "dead", None)
+            state = retry_broken(worked, wrong)
+        self.failed = self.failed or state in ("failed", "dead", "processing")
         after = parts.items.record(claim.item)
-        self._note_given_back(claim.item, after if state == "queued" else None)
         if after is not None:
+            self._note_given_back(after)
             await asyncio.to_thread(parts.contexts.show, after)
             parts.tell(after.shown)
 
-    def _retry_broken(self, worked: Worked, why: Text) -> ItemState | None:
-        """Have an item whose work broke off tried again later. Return its state; None if the database is away, too."""
-        try:
-            return retry_or_give_up(worked, why)
-        except DaikuError as away:
-            logger.warning("%s: %s", worked.claim.item, away.failure.message)
-            return None
-
-    def _note_given_back(self, item: str, record: ItemRecord | None) -> None:
-        """Note that the item waits for another try, or, without a record, that it does not."""
-        if record is None:
-            self._given_back.discard(item)
+    def _note_given_back(self, record: ItemRecord) -> None:
+        """Note that the item waits for another try if it does, and tell of a provider that is away."""
+        if record.shown.state != "queued":
             return
-        self._given_back.add(item)
+        self._given_back.add(record.item)
         if record.next_at:
-            self._tried.discard(item)
+            self._tried.discard(record.item)
         if self._breaker.is_open:
-            self._note(
-                text("worker.model_away", why=record.shown.error, seconds=round(self._breaker.seconds))
-            )
+            seconds = round(self._breaker.seconds)
+            self._note(text("worker.model_away", why=record.shown.error, seconds=seconds))
 
     async def _wait(self, beating: asyncio.Task[None], seconds: float | None) -> None:
         """Until an item has ended, it is time to stop, or `seconds` have passed."""
