@@ -75,8 +75,8 @@ APPROVED: tuple[tuple[ApprovalMode, bool, str, str], ...] = (
         "the person is asked first: internet, MCP tools",
     ),
     ("all", False, "allowed: reading, edits, commands, internet, MCP tools", ""),
-    ("none", False, "allowed: reading", "refused, as nobody can be asked: edits"),
-    ("edits", True, "allowed: reading, edits", "refused, as nobody can be asked: commands"),
+    ("none", False, "allowed: reading", "refused: edits"),
+    ("edits", True, "allowed: reading, edits", "refused: commands"),
 )
 
 
@@ -93,7 +93,7 @@ def test_approvals_say_what_asks_and_what_is_allowed(
 def test_in_an_untrusted_folder_the_internet_is_told_as_asked_or_refused() -> None:
     strange = told(policy=Policy(approval_mode="all", own=False, headless=True))["Approvals"]
     assert strange.startswith("allowed: reading, edits, commands, MCP tools")
-    assert "refused, as nobody can be asked: internet" in strange
+    assert "refused: internet" in strange
 
 
 def test_what_the_settings_refuse_is_told_as_refused_and_distrust_as_asked() -> None:

@@ -136,8 +136,9 @@ def _approvals(policy: Policy) -> str:
     allowed = [name for answer, name, _ in told if answer == "allow"]
     asked = [asked for answer, _, asked in told if answer == "ask"]
     refused = [name for answer, name, _ in told if answer == "deny"]
-    waits = "refused, as nobody can be asked" if policy.is_unattended else "the person is asked first"
-    parts = (("allowed", allowed), (waits, asked), ("refused", refused))
+    if policy.is_unattended:
+        asked, refused = [], [*asked, *refused]
+    parts = (("allowed", allowed), ("the person is asked first", asked), ("refused", refused))
     return "; ".join(f"{head}: {', '.join(names)}" for head, names in parts if names)
 
 
