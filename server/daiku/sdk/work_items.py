@@ -13,6 +13,7 @@ from daiku.settings.config import Config
 from daiku.texts.text import text
 from daiku.trace.stores import open_stores
 from daiku.work.items import ItemStore
+from daiku.work.orders import ask_item
 from daiku.work.record import Wanted
 from daiku.work.workers.health import Health, healths
 
@@ -20,6 +21,7 @@ __all__ = [
     "Health",
     "ItemStore",
     "Wanted",
+    "ask_item",
     "healths",
     "items_of",
     "only_here",

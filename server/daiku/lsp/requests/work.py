@@ -7,7 +7,7 @@ import asyncio
 from daiku import api
 from daiku.domain.items.item import WorkItem
 from daiku.lsp.connection import ClientConnection
-from daiku.sdk.work_items import ItemStore, items_of, revision_of, tree_of
+from daiku.sdk.work_items import ItemStore, ask_item, items_of, revision_of, tree_of
 
 LOOK_SECONDS = 0.5
 """Between two looks at what other processes changed."""
@@ -41,19 +41,19 @@ async def work_show(c: ClientConnection, p: api.WorkItemRef) -> WorkItem:
 
 async def work_pause(c: ClientConnection, p: api.WorkItemRef) -> WorkItem:
     """A run that works the item reads this at its next step; until then the item stands as it did."""
-    return items_of(await c.app()).ask(p.item, "pause")
+    return ask_item(items_of(await c.app()), p.item, "pause")
 
 
 async def work_resume(c: ClientConnection, p: api.WorkItemRef) -> WorkItem:
-    return items_of(await c.app()).ask(p.item, "resume")
+    return ask_item(items_of(await c.app()), p.item, "resume")
 
 
 async def work_cancel(c: ClientConnection, p: api.WorkItemRef) -> WorkItem:
-    return items_of(await c.app()).ask(p.item, "cancel")
+    return ask_item(items_of(await c.app()), p.item, "cancel")
 
 
 async def work_retry(c: ClientConnection, p: api.WorkItemRef) -> WorkItem:
-    return items_of(await c.app()).ask(p.item, "retry")
+    return ask_item(items_of(await c.app()), p.item, "retry")
 
 
 async def work_take_over(c: ClientConnection, p: api.WorkItemRef) -> api.WorkPlace:
@@ -62,7 +62,7 @@ async def work_take_over(c: ClientConnection, p: api.WorkItemRef) -> api.WorkPla
     items = items_of(app)
     item = items.find(p.item)
     if item.state in ("queued", "processing", "waiting"):
-        item = await _paused(items, items.ask(p.item, "pause"))
+        item = await _paused(items, ask_item(items, p.item, "pause"))
     return api.WorkPlace(item=item, folder=tree_of(app, item))
 
 

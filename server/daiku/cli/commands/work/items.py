@@ -18,7 +18,7 @@ from daiku.cli.options import place_options
 from daiku.core.guard.redact import redactor
 from daiku.domain.items.item import ItemState, WorkItem
 from daiku.domain.messages import Usage
-from daiku.sdk.work_items import ItemStore, Wanted, open_items
+from daiku.sdk.work_items import ItemStore, Wanted, ask_item, open_items
 from daiku.settings import secrets_of
 from daiku.texts.terminal import localize, say
 
@@ -103,7 +103,7 @@ def _used(usage: Usage | None) -> str:
 
 def _ask(wanted: Wanted, item: str, folder: str | None, as_json: bool) -> None:  # click's flag
     with _items(folder) as items:
-        found = items.ask(item, wanted)
+        found = ask_item(items, item, wanted)
         heard = wanted == "pause" and found.state == "processing" and _heard(items, item)
     if as_json:
         click.echo(found.model_dump_json(by_alias=True))

@@ -1,0 +1,62 @@
+"""What a person asks of an item that nobody works reaches the forge's label, and nothing else does."""
+
+from __future__ import annotations
+
+import pytest
+
+from daiku.domain.errors import UsageError
+from daiku.domain.items.intents import SetState
+from daiku.domain.items.item import ItemState
+from daiku.settings.config import Config
+from daiku.work.hearing import Hearing
+from daiku.work.intents import IntentStore
+from daiku.work.items import ItemStore
+from daiku.work.orders import ask_item
+from daiku.work.record import Wanted
+from daiku.work.workers.delivering import deliver_open
+from tests.work.test_retrying import Moody, claimed, key, store_of
+
+ITEM = str(key(0))
+
+
+async def delivered(items: ItemStore) -> list[SetState]:
+    """The labels that the next look of a worker sets."""
+    forge, intents = Moody(), IntentStore(items.database, items)
+    for _ in range(2):
+        hearing = Hearing(Config(), items, intents, {"files": forge}, "worker-2", "en", lambda _: None)
+        await deliver_open(hearing)
+    return [each for each in forge.done if isinstance(each, SetState)]
+
+
+@pytest.mark.parametrize(("wanted", "after"), [("cancel", "stopped"), ("pause", "paused")])
+@pytest.mark.parametrize("state", ["queued", "waiting"])
+async def test_the_label_of_an_item_that_nobody_works_follows_its_state_once(
+    state: ItemState, wanted: Wanted, after: ItemState
+) -> None:
+    """B23.4"""
+    items = store_of(1)
+    items.change(claimed(items), state=state)
+    assert ask_item(items, ITEM, wanted).state == after
+    assert await delivered(items) == [SetState(state=after)]
+
+
+async def test_a_label_that_is_not_wanted_any_more_is_not_set() -> None:
+    items = store_of(1)
+    ask_item(items, ITEM, "cancel")
+    assert ask_item(items, ITEM, "retry").state == "queued"
+    assert await delivered(items) == []
+
+
+@pytest.mark.parametrize("wanted", ["cancel", "pause"])
+async def test_whoever_works_an_item_sets_its_label(wanted: Wanted) -> None:
+    items = store_of(1)
+    claimed(items)
+    assert ask_item(items, ITEM, wanted).wanted == wanted
+    assert await delivered(items) == []
+
+
+async def test_an_order_that_is_not_possible_changes_nothing() -> None:
+    items = store_of(1)
+    with pytest.raises(UsageError):
+        ask_item(items, ITEM, "resume")
+    assert await delivered(items) == []
