@@ -7,13 +7,16 @@ import pytest
 from daiku.domain.errors import UsageError
 from daiku.domain.items.forge import FoundItem
 from daiku.domain.items.intents import Outcome, PostComment, ShowProgress
-from daiku.domain.items.item import ItemKey, read_key
+from daiku.domain.items.item import ItemKey, ItemState, read_key
 from daiku.store.sqlite import connect
+from daiku.texts.text import Text
 from daiku.work.intents import IntentStore
 from daiku.work.items import ItemStore
-from daiku.work.record import Claim, ClaimLost
+from daiku.work.record import Claim, ClaimLost, ItemFacts
 from daiku.work.workers.turns import in_turn
 from tests.cases import for_each
+
+NO = Text("set by a bot")
 
 
 @pytest.fixture
@@ -79,6 +82,36 @@ def test_items_of_another_folder_do_not_hide_those_of_this_one(items: ItemStore)
             key = ItemKey(source="files", kind="file", name=name, place=place)
             items.add(FoundItem(key=key, title=name, labelled_at="1"))
     assert {each.key.name for each in items.first_queued(1)} == {"a1", "b1"}
+
+
+def test_a_refused_item_is_shown_with_its_reason_and_not_worked(items: ItemStore) -> None:
+    """B23.14"""
+    refused = found().model_copy(update={"refused": NO})
+    for _ in range(2):
+        assert not items.add(refused)
+        (shown,) = items.list()
+        assert (shown.state, shown.error) == ("stopped", NO)
+    assert items.first_queued(9) == ()
+
+
+@for_each("labelled", ["1", "2"])
+def test_a_refused_item_is_worked_once_somebody_may_order_it(labelled: str) -> None:
+    """B23.14: the label was set again, or who had set it may push now."""
+    items = ItemStore(connect(None, ""))
+    items.add(found().model_copy(update={"refused": NO}))
+    assert items.add(found(labelled=labelled))
+    (shown,) = items.list()
+    assert (shown.state, shown.error) == ("queued", "")
+
+
+@for_each("state", ["queued", "processing", "waiting", "paused", "done"])
+def test_a_refused_label_takes_nothing_from_an_item_that_goes_on(state: ItemState) -> None:
+    """B23.14: a bot neither stops work nor ends a review."""
+    items = ItemStore(connect(None, ""))
+    claim = claimed(items)
+    items.change(claim, state=state, facts=ItemFacts(in_review=True))
+    assert not items.add(found(labelled="2").model_copy(update={"refused": NO}))
+    assert items.list()[0].state == state
 
 
 def test_an_item_that_is_over_is_worked_again_only_when_it_was_labelled_anew(items: ItemStore) -> None:

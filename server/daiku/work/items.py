@@ -128,8 +128,8 @@ class ItemStore:
     # -- what a source and a person say -------------------------------------------------------
 
     def add(self, found: FoundItem) -> bool:
-        """Note an item that a source found. True where it is to be worked: it is new, or was labelled again since
-        it was over. A file of another place is another item, and changes nothing."""
+        """Note an item that a source found. Return True if it is to be worked: it is new, or was labelled again since
+        it was over. A file of another place is another item, and changes nothing. A refused item is stopped."""
         item = str(found.key)
         known = self._db.first("SELECT state, labelled_at FROM work_items WHERE item = ?", (item,))
         if known is not None and not _is_ordered(known[0], known[1], found):
@@ -137,22 +137,22 @@ class ItemStore:
         with self._db.transaction():
             old = self._locked(item)
             if old is not None and not (
-                old.key == found.key and _is_ordered(old.shown.state, old.labelled_at, found)
+                old.key == found.key
+                and _is_ordered(old.shown.state, old.labelled_at, found)
+                and not (found.refused and old.facts.in_review)
             ):
                 return False
             now = self._now()
-            shown = WorkItem(
-                item=item, title=found.title, url=found.url, state="queued", created_at=now, updated_at=now
-            )
-            if old is not None:
-                anew = {"state": "queued", "error": NO_TEXT, "progress": None}
-                shown = changed(old, {"title": found.title, "url": found.url, **anew}).shown
+            state: ItemState = "stopped" if found.refused else "queued"
+            new = WorkItem(item=item, title=found.title, state=state, created_at=now, updated_at=now)
+            anew = {"title": found.title, "url": found.url, "state": state, "error": found.refused}
+            before = old.shown if old is not None else new
+            shown = before.model_copy(update={**anew, "progress": None, "updated_at": now})
             fence = old.fence if old is not None else 0
             facts = old.facts.anew() if old is not None else ItemFacts(uuid=str(uuid4()))
-            record = ItemRecord(
-                shown=shown, key=found.key, labelled_at=found.labelled_at, fence=fence, facts=facts
-            )
-            return self._is_new(record) if old is None else bool(self._store(record))
+            record = ItemRecord(shown=shown, key=found.key, labelled_at=found.order, fence=fence, facts=facts)
+            is_noted = self._is_new(record) if old is None else bool(self._store(record))
+            return is_noted and not found.refused
 
     def ask(self, item: str, wanted: Wanted) -> WorkItem:
         """Pause, resume, cancel or retry an item from any process. Raises UsageError: unknown, or not possible as it
@@ -340,4 +340,4 @@ _SELECT = f"SELECT {', '.join(COLUMNS)} FROM work_items"  # noqa: S608  # consta
 
 def _is_ordered(state: ItemState, labelled_at: str, found: FoundItem) -> bool:
     """Whether an item that stands so is to be worked again: it is over, and was labelled anew."""
-    return state in OVER and labelled_at != found.labelled_at
+    return state in OVER and labelled_at != found.order

@@ -17,6 +17,7 @@ from daiku.domain.items.forge import FoundItem
 from daiku.domain.items.item import ItemKey, ItemProgress
 from daiku.domain.messages import Usage
 from daiku.settings import home
+from daiku.texts.text import text
 from daiku.trace.stores import open_stores
 from daiku.work.items import ItemStore
 from daiku.work.record import Claim
@@ -61,6 +62,14 @@ def test_at_a_terminal_each_of_them_is_one_line(
     lines = daiku("work", "list").out.splitlines()
     assert len(lines) == 3
     assert [columns(line) in (79, 80) for line in lines if "…" in line] == [True]
+
+
+def test_the_reason_of_an_items_state_is_listed(daiku: Daiku, items: ItemStore) -> None:
+    """B23.14"""
+    items.add(FoundItem(key=LONG, title="Label", refused=text("github.untrusted")))
+    (line,) = (line for line in daiku("work", "list").out.splitlines() if line.startswith(str(LONG)))
+    assert "stopped" in line
+    assert "Label (Its label was set by a bot or by someone without write access." in line
 
 
 def test_one_that_waits_is_shown_with_how_to_answer(daiku: Daiku, items: ItemStore) -> None:

@@ -146,8 +146,11 @@ async def test_an_idle_look_is_one_call_and_still_names_what_is_to_be_worked(
 async def test_a_label_set_by_somebody_without_write_access_counts_for_nothing(
     forge: Forge, source: GitHubSource, actor: str
 ) -> None:
+    """B23.14: it is found with the reason, so that whoever waits for it can see it."""
     forge.actor = actor
-    assert await source.find() == ()
+    found = await source.find()
+    assert not isinstance(found, ForgeRefusal)
+    assert [(each.key, each.refused.id) for each in found] == [(KEY, "github.untrusted")]
     read = await source.read(KEY)
     assert isinstance(read, ForgeRefusal)
     assert read.kind == "untrusted"

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from pydantic import SecretStr
 
-from daiku.domain.items.forge import ForgeRefusal, RefusalKind
+from daiku.domain.items.forge import ForgeRefusal, FoundItem, RefusalKind
 from daiku.domain.items.item import ItemKey, read_key
 from daiku.settings.config import GitLabSettings, WorkLabels
 from daiku.work.gitlab.source import GitLabSource
@@ -62,6 +62,11 @@ def given(answer: T | ForgeRefusal) -> T:
     """What was answered, which is no refusal."""
     assert not isinstance(answer, ForgeRefusal), answer
     return answer
+
+
+def ordered(answer: tuple[FoundItem, ...] | ForgeRefusal) -> tuple[FoundItem, ...]:
+    """The items that were found and are to be worked."""
+    return tuple(item for item in given(answer) if not item.refused)
 
 
 def kind_of(answer: object) -> RefusalKind:

@@ -43,13 +43,19 @@ class ForgeRefusal(Frozen):
 
 
 class FoundItem(Frozen):
-    """An item that is to be worked: labelled by somebody who is believed, open, and assigned where that is asked for."""
+    """An open item with the label, assigned where that is asked for. `refused`: why it is not worked."""
 
     key: ItemKey
     title: str
     url: str = ""
     labelled_at: str = ""
     """When the label was set: a later one is another order."""
+    refused: Text = NO_TEXT
+
+    @property
+    def order(self) -> str:
+        """What tells this order from another one: a refused label is none until its author may set it."""
+        return f"refused {self.labelled_at}" if self.refused else self.labelled_at
 
 
 class Said(Frozen):

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from daiku.dataclass import dataclass
 from daiku.domain.items.forge import ForgeRefusal, FoundItem
 from daiku.domain.items.item import ItemKey
+from daiku.texts.text import NO_TEXT, text
 from daiku.work.answers import moment
 from daiku.work.github.calls import PAGE, Calls, word
 from daiku.work.github.shapes import Issue
@@ -18,10 +19,10 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class _Judged:
-    """An item as it was judged when it was changed last; None: it is not to be worked."""
+    """An item as it was judged when it was changed last."""
 
     updated: str
-    found: FoundItem | None
+    found: FoundItem
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class _Seen:
     refused: str = ""
 
     def found(self) -> tuple[FoundItem, ...]:
-        return tuple(each.found for _, each in self.judged if each.found is not None)
+        return tuple(each.found for _, each in self.judged)
 
 
 class Finder:
@@ -105,7 +106,7 @@ class Finder:
         assigned = not self._bot or issue.is_assigned_to(self._bot)
         return issue.state == "open" and assigned and issue.has_label(self._label)
 
-    async def _judge(self, calls: Calls, believed: Believed, issue: Issue) -> FoundItem | ForgeRefusal | None:
+    async def _judge(self, calls: Calls, believed: Believed, issue: Issue) -> FoundItem | ForgeRefusal:
         request = issue.pull_request is not None
         key = ItemKey(
             source="github",
@@ -120,8 +121,8 @@ class Finder:
         writes = await believed.writes(actor)
         if isinstance(writes, ForgeRefusal):
             return writes
-        if not writes or labelling is None:
-            name = actor.login if actor is not None else "nobody"
-            logger.warning("%s is not worked: its label was set by %s, who has no write access", key, name)
-            return None
-        return FoundItem(key=key, title=issue.title, url=issue.html_url, labelled_at=labelling.time)
+        why = text("github.untrusted") if not writes else NO_TEXT
+        if why:
+            logger.warning("%s: %s", key, why)
+        time = labelling.time if labelling is not None else ""
+        return FoundItem(key=key, title=issue.title, url=issue.html_url, labelled_at=time, refused=why)

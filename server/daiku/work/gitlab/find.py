@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from daiku.dataclass import dataclass
 from daiku.domain.items.forge import PASSING, ForgeRefusal, FoundItem
 from daiku.domain.items.item import ItemKey, ItemKind
-from daiku.texts.text import text
+from daiku.texts.text import NO_TEXT, text
 from daiku.work.answers import moment
 from daiku.work.gitlab.calls import PAGE, Calls
 from daiku.work.gitlab.people import Labelling, People
@@ -122,10 +122,12 @@ class Finder:
                 )
             if isinstance(labelling, ForgeRefusal):
                 return labelling
-            if labelling.by is not None:
-                found.append(
-                    FoundItem(key=key, title=item.title, url=item.web_url, labelled_at=labelling.time)
+            reason = NO_TEXT if labelling.by is not None else text("gitlab.untrusted", label=self._label)
+            found.append(
+                FoundItem(
+                    key=key, title=item.title, url=item.web_url, labelled_at=labelling.time, refused=reason
                 )
+            )
         return tuple(found)
 
     def _is_for_us(self, item: Item) -> bool:
@@ -143,7 +145,7 @@ class Finder:
         if labelling.by is None:
             before = self._known.get(str(key))
             if before is None or before.labelling.time != labelling.time:
-                logger.warning("%s", text("gitlab.untrusted", item=str(key), label=self._label))
+                logger.warning("%s: %s", key, text("gitlab.untrusted", label=self._label))
         good = KNOWN_SECONDS if labelling.by is not None else UNTRUSTED_SECONDS
         self._known[str(key)] = _Known(item.updated_at, self._clock() + good, labelling)
         return labelling

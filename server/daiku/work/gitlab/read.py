@@ -37,7 +37,7 @@ async def read_item(
     if isinstance(labelling, ForgeRefusal):
         return labelling
     if labelling.by is None:
-        return refused("untrusted", text("gitlab.untrusted", item=str(key), label=label))
+        return refused("untrusted", text("gitlab.untrusted", label=label))
     return await _with_text(calls, people, key, item, project, labelling, head, strip)
 
 

@@ -147,9 +147,9 @@ def _items(folder: str | None) -> Generator[ItemStore]:
 
 
 def _line(item: WorkItem, out: Terminal, width: int) -> str:
-    """An item in one line: its name, when it changed, how it stands, its title."""
+    """Return an item as one line: its name, when it changed, its state, its title, and why it is in that state."""
     state = out.paint(f"{item.state:<10}", STATE_COLOURS.get(item.state, "dim"))
-    title = (
-        clip(safe(item.title), max(20, out.width - width - BESIDE_TITLE)) if out.live else safe(item.title)
-    )
+    title = safe(f"{item.title} ({localize(item.error)})" if item.error else item.title)
+    if out.live:
+        title = clip(title, max(20, out.width - width - BESIDE_TITLE))
     return f"{safe(item.item):<{width}}  {to_the_minute(item.updated_at)}  {state}  {title}".rstrip()
