@@ -6,6 +6,8 @@ import asyncio
 import os
 import signal
 import sys
+from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -13,7 +15,9 @@ import pytest
 from daiku import Agent, Runner, tool
 from daiku.domain.events import ApprovalAsked
 from daiku.testing import FakeLLM
+from daiku.tools.threads import LoopThread
 from daiku.trace.journal import Journal
+from tests.cases import for_each
 from tests.conftest import ROOT
 
 
@@ -130,3 +134,62 @@ async def test_two_runners_on_one_store_do_not_run_in_one_session_at_once(tmp_pa
         assert result.error.kind == "busy"
         go.set()
         assert (await under_way).text == "done"
+
+
+def leave_at_the_question(store: Path, *, closes: bool) -> ApprovalAsked:
+    """Read a stream until the run asks, leave it, and end the event loop."""
+
+    async def program() -> ApprovalAsked:
+        agent = Agent("shop", "Buy.", tools=[tool(effect="network")(buy([]))])
+        runner = Runner(model=FakeLLM({"tool": "buy", "args": {}}), store=store, approvals="ask")
+        asked = None
+        async for chunk in runner.stream(agent, "Go."):
+            if isinstance(chunk.event, ApprovalAsked):
+                asked = chunk.event
+                break
+        if closes:
+            await runner.aclose()
+        assert asked is not None
+        return asked
+
+    return asyncio.run(program())
+
+
+def buy(bought: list[str]) -> Callable[[], str]:
+    def buy() -> str:
+        """Buy it."""
+        bought.append("it")
+        return "bought"
+
+    return buy
+
+
+@for_each("closes", [True, False])
+def test_an_approval_outlives_the_stream_that_was_left_at_it(tmp_path: Path, closes: bool) -> None:
+    store, bought = tmp_path / "runs.db", list[str]()
+    asked = leave_at_the_question(store, closes=closes)
+    journal = Journal(store)
+    session = journal.list_sessions()[0]
+    run = journal.chunks(session.session_id)[0].run
+    journal.close()
+    assert session.status == "paused"
+
+    agent = Agent("shop", "Buy.", tools=[tool(effect="network")(buy(bought))])
+    with closing(Runner(model=FakeLLM("Done."), store=store, approvals="ask")) as runner:
+        runner.approve(asked.approval_id, "allow_once", run_id=run)
+        result = LoopThread().wait(runner.resume(run, agent=agent))
+        assert (result.status, result.text, bought) == ("completed", "Done.", ["it"])
+        with pytest.raises(ValueError, match=r"has ended \(completed\)"):
+            runner.approve(asked.approval_id, "allow_once", run_id=run)
+
+
+async def test_the_approval_of_a_cancelled_run_is_refused(tmp_path: Path) -> None:
+    run = await paused_run(tmp_path / "runs.db")
+    journal = Journal(tmp_path / "runs.db")
+    chunks = journal.chunks(journal.session_of_run(run))
+    asked = next(chunk.event for chunk in chunks if isinstance(chunk.event, ApprovalAsked))
+    journal.close()
+    async with Runner(store=tmp_path / "runs.db") as runner:
+        runner.cancel(run)
+        with pytest.raises(ValueError, match=r"has ended \(cancelled\)"):
+            runner.approve(asked.approval_id, "allow_once", run_id=run)

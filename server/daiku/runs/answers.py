@@ -21,7 +21,7 @@ def asks(state: State, question: str) -> bool:
 
 
 def check_answer(state: State, event: ApprovalGiven | InputGiven) -> None:
-    """Raises UsageError where the run did not ask that, has its answer already, or cannot use this one."""
+    """Raise UsageError where the run has ended, did not ask that, has its answer, or cannot use this one."""
     from daiku.core.changes.choose import why_unfit  # when used
 
     known = state.questions
@@ -36,6 +36,8 @@ def check_answer(state: State, event: ApprovalGiven | InputGiven) -> None:
         answered, wrong = event.input_id in known.answers, NO_TEXT
     if asked is None:
         raise UsageError(Failure(kind="not_found", message=text("runs.not_asked")))
+    if state.finished is not None:
+        raise UsageError(Failure(kind="usage", message=text("runs.over", status=state.finished.status)))
     if answered:
         raise UsageError(Failure(kind="usage", message=text("runs.answered_already")))
     if wrong:

@@ -31,12 +31,16 @@ class Waits(Generic[T]):
     _paused: bool = False
 
     async def answer(self, key: str) -> T:
-        """The answer to question `key`. Raises Paused, also where the pause came before the question."""
+        """Return the answer to question `key`. Raises Paused, also where the pause came before the question."""
         if self._paused:
             raise Paused
         future = self._open[key] = asyncio.get_running_loop().create_future()
         try:
             return await future
+        except asyncio.CancelledError:
+            if self._paused:  # the pause came first: the question stays open on record
+                raise Paused from None
+            raise
         finally:
             del self._open[key]
 

@@ -130,8 +130,8 @@ class Runner:
         closes: bool = False,
     ) -> RunStream:
         """`run` whose chunks are read as they come: `async for chunk in runner.stream(agent, "…")` (R1.3). Leaving
-        the loop early cancels the run; `for` waits for each chunk. `closes`: the Runner is closed when the run has
-        ended. Raises as `run`."""
+        the loop early cancels the run, or pauses it if it waits for an answer; `for` waits for each chunk. `closes`:
+        the Runner is closed when the run has ended. Raises as `run`."""
         return self._streamed(agent, text, session, context, closes=closes)
 
     def _streamed(
@@ -170,7 +170,7 @@ class Runner:
                 if closes:
                     await self._apps.aclose()
 
-        return RunStream(work, self._apps.keep, self._apps.thread, closes=closes)
+        return RunStream(work, self._apps.keep, self._apps.thread, pause=self.pause, closes=closes)
 
     async def resume(self, run_id: str, *, agent: Agent | None = None) -> Result:
         """Go on with a paused or interrupted run, also with one of another process where the store is the same.

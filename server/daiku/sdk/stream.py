@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import suppress
 from typing import Self
 
 from daiku.agents.running import Result
 from daiku.domain.chunks import Chunk
+from daiku.domain.events import ApprovalAsked, ApprovalGiven, InputAsked, InputGiven
 from daiku.tools.threads import LoopThread
 
 Listener = Callable[[Chunk], None]
@@ -16,8 +18,9 @@ Listener = Callable[[Chunk], None]
 class RunStream:
     """The chunks of one run, in order; `result` when it has ended (R1.3, R1.26).
 
-    The run begins when the first chunk is asked for. Whoever leaves the loop before its end cancels the run; so does
-    the end of `async with` around the stream, and `aclose`. `for` in place of `async for` waits for each chunk.
+    The run begins when the first chunk is asked for. Leaving the loop before its end cancels the run; so do
+    the end of `async with` around the stream, and `aclose`. A run that waits for an answer is paused instead: `approve`
+    or `answer` it later, also in another process, then `resume` it. `for` in place of `async for` waits for each chunk.
     """
 
     def __init__(
@@ -26,12 +29,16 @@ class RunStream:
         keep: Callable[[asyncio.Task[Result]], None],
         thread: Callable[[], LoopThread],
         *,
+        pause: Callable[[str], None],
         closes: bool,
     ) -> None:
         self._work = work
         self._keep = keep
         self._thread = thread
+        self._pause = pause
         self._closes = closes
+        self._questions: dict[str, str] = {}
+        """The run of each question that is open."""
         self._chunks: asyncio.Queue[Chunk | None] = asyncio.Queue()
         self._task: asyncio.Task[Result] | None = None
 
@@ -89,9 +96,9 @@ class RunStream:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Leave: a run that has not ended is cancelled, and has ended when this returns."""
+        """Leave: a run that has not ended is cancelled or paused, and has stopped when this returns."""
         if self._task is not None and not self._task.done():
-            self._task.cancel()
+            self._stop(self._task)
             await asyncio.wait({self._task})
 
     def leave(self) -> None:
@@ -99,11 +106,29 @@ class RunStream:
         if self._task is not None and not self._task.done():
             loop = self._task.get_loop()
             if not loop.is_closed():
-                loop.call_soon_threadsafe(self._task.cancel)
+                loop.call_soon_threadsafe(self._stop, self._task)
+
+    def _stop(self, task: asyncio.Task[Result]) -> None:
+        """Pause the run if it waits for an answer, else cancel it."""
+        if self._questions and not task.done():
+            with suppress(ValueError):  # it has ended
+                self._pause(next(iter(self._questions.values())))
+        else:
+            task.cancel()
+
+    def _hear(self, chunk: Chunk) -> None:
+        match chunk.event:
+            case ApprovalAsked(approval_id=key) | InputAsked(input_id=key):
+                self._questions[key] = chunk.run
+            case ApprovalGiven(approval_id=key) | InputGiven(input_id=key):
+                self._questions.pop(key, None)
+            case _:
+                pass
+        self._chunks.put_nowait(chunk)
 
     async def _to_end(self) -> Result:
         try:
-            return await self._work(self._chunks.put_nowait)
+            return await self._work(self._hear)
         finally:
             self._chunks.put_nowait(None)
 
