@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any, TypeAlias, cast, get_args
 
 from pydantic import JsonValue
@@ -15,7 +16,7 @@ from daiku.domain.errors import Failure, LLMRequestError
 from daiku.domain.events import ApprovalAsked, ApprovalDecision
 from daiku.domain.messages import AssistantMessage, ModelEvent, ModelRequest, Reply, TextDelta, Usage
 from daiku.domain.tools import ToolCall, ToolResult
-from daiku.llm.families import ANY_MODEL, ModelTraits
+from daiku.llm.families import ANY_MODEL, OVERRIDES, Model, ModelTraits
 from daiku.llm.tokens import estimate, estimate_json, estimate_request
 from daiku.texts.text import Text, text
 from daiku.tools.returned import result_of
@@ -158,3 +159,18 @@ class FakePerson:
                 f"FakePerson was asked {len(self.asked)} times and has {len(self.decisions)} decisions: give it more"
             )
         return self.decisions[len(self.asked) - 1]
+
+
+@contextmanager
+def override_model(model: Model) -> Generator[None]:
+    """Have `model` answer for every agent, hand-off, and router, also for those that name another model."""
+    before, OVERRIDES.model = OVERRIDES.model, model
+    try:
+        yield
+    finally:
+        OVERRIDES.model = before
+
+
+def forbid_models(*, forbidden: bool = True) -> None:
+    """Make every request to a model service fail before it is sent; scripted and fake models still answer."""
+    OVERRIDES.forbidden = forbidden

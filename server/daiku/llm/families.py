@@ -113,3 +113,14 @@ class Model(Protocol):
     def quote(self, request: ModelRequest) -> Quote:
         """What the call can come to at worst, a fallback's price included."""
         ...
+
+
+@dataclass(slots=True)
+class Overrides:
+    """What tests set for every model of the process: one that answers for all, or a ban on model services."""
+
+    model: Model | None = None
+    forbidden: bool = False
+
+
+OVERRIDES = Overrides()

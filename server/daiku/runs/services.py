@@ -13,7 +13,7 @@ from daiku.dataclass import dataclass, field, replace
 from daiku.domain.errors import DaikuError
 from daiku.domain.held import Bullet
 from daiku.domain.runs import ApprovalMode, Mode
-from daiku.llm.families import Model
+from daiku.llm.families import OVERRIDES, Model
 from daiku.prompts import Prompts
 from daiku.runs.looks import Looks
 from daiku.settings.config import Config
@@ -111,6 +111,8 @@ class RunServices:
     def model_of(self, agent: Agent, name: str) -> Model:
         """The model that a run of `agent` asks: the agent's own, else the one called `name`, else what the settings
         say of the agent, else of all. Raises LLMError or UsageError with what to do."""
+        if OVERRIDES.model is not None:
+            return OVERRIDES.model
         if not isinstance(agent.model, str):
             return agent.model
         return self.model(agent.model or name or self.config.agents.model_of(agent.name))
@@ -147,10 +149,11 @@ def _known_first(model: Model, others: Callable[[str], Model], name: str) -> Mod
 
 
 def given_first(model: Model | None, resolve: Callable[[str], Model], name: str) -> Model:
-    """The model that was given, unless another one is named that can be asked."""
+    """Return the model that was given, unless another one is named that can be asked, or tests override all."""
+    model = OVERRIDES.model or model
     if model is None:
         return resolve(name)
-    if name in ("", model.name):
+    if name in ("", model.name) or OVERRIDES.model is not None:
         return model
     try:
         return resolve(name)
