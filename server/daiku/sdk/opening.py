@@ -23,7 +23,7 @@ from daiku.core.text.patterns import lazy
 from daiku.dataclass import dataclass, field
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import DaikuError, UsageError
-from daiku.domain.runs import ContextItem, RunLimits
+from daiku.domain.runs import RunLimits
 from daiku.llm.families import Model
 from daiku.settings import from_mapping, secrets_of
 from daiku.settings.config import Config, StorageSettings
@@ -229,17 +229,6 @@ def _mapping(name: str, value: object) -> JsonObject:
     return dict(cast("Mapping[str, Any]", value))
 
 
-def checked_context(context: object) -> tuple[ContextItem, ...]:
-    """The context of a run: items, or mappings that describe them. Raises TypeError or ValueError."""
-    kind = type(context).__name__
-    if isinstance(context, str | Mapping | ContextItem) or not isinstance(context, Iterable):
-        raise TypeError(f"Runner.run: `context` is a list of ContextItems, not {kind}.")
-    try:
-        return tuple(ContextItem.model_validate(each) for each in cast("Iterable[object]", context))
-    except ValidationError as wrong:
-        raise ValueError(f"Runner.run: `context`: {describe_error(wrong)}.") from None
-
-
 def check_names(app: App, agent: Agent, router: Router | None) -> None:
     """Raise ValueError for a tool, a pattern or a router's agent that there is not, with the nearest name."""
     servers = [report.name for report in app.servers.reports()]
@@ -271,6 +260,16 @@ def _check_routes(
             raise ValueError(
                 f"Runner: `router` sends {pattern!r} to an agent that there is not: {lost!r}.{_near(lost, names)}"
             )
+
+
+def check_pictures(app: App, agent: Agent) -> None:
+    """Raise ValueError if the model of the agent is known to take no pictures."""
+    from daiku.llm.catalogue import find_model  # when used
+
+    name = app.runs.services.model_of(agent, "").name
+    known = find_model(name.partition("/")[2])
+    if known is not None and not known.images:
+        raise ValueError(f"Runner.run: `context` has a picture, and the model {name} takes none.")
 
 
 def _near(name: str, known: Iterable[str]) -> str:

@@ -26,12 +26,12 @@ from daiku.domain.events import (
     InputGiven,
     RunFinished,
 )
-from daiku.domain.messages import Usage
+from daiku.domain.messages import Image, Usage
 from daiku.domain.runs import ClientApprovals, ContextItem, RunLimits, RunResult, has_answer
 from daiku.llm.families import Model
 from daiku.runs import RunRequest
 from daiku.sdk.apps import Apps, at_once
-from daiku.sdk.opening import check_names, checked_context, opening, said
+from daiku.sdk.opening import check_names, check_pictures, opening, said
 from daiku.sdk.stream import Listener, RunStream
 from daiku.texts.text import Text, text
 
@@ -146,11 +146,18 @@ class Runner:
     ) -> RunStream:
         """The run as a stream. `seen`: the program reads its chunks, and so its questions."""
         self._apps.check_open()
+        items: tuple[ContextItem, ...] = ()
+        images: tuple[Image, ...] = ()
+        if context != ():
+            from daiku.sdk.context import read_context  # when used
+
+            items, images = read_context(context, self._apps.opening.workspace)
         request = RunRequest(
             text=checked_text(text),
             session=session,
             agent=_checked_agent(agent),
-            context=checked_context(context),
+            context=items,
+            images=images,
             approvals=self._mode,
             attended=self._attended and (seen or callable(self._approvals)),
         )
@@ -160,6 +167,8 @@ class Runner:
                 app = self._apps.app(agent)
                 check_names(app, agent, self._apps.opening.router)
                 self._check_session(app, session)
+                if request.images:
+                    check_pictures(app, agent)
                 answers: list[object] = []
                 ended = await app.runs.run(request, self._heard(app, listen, answers, seen=seen))
                 check_decisions(answers)

@@ -13,6 +13,14 @@ MOST_PICTURES = 20
 """Pictures in one request; with more of them services allow only small ones."""
 DROPPED_AT_ONCE = 10
 """Older pictures that are left out together, so that the beginning of a request changes rarely."""
+PICTURES = {
+    ".png": ("image/png", b"\x89PNG"),
+    ".jpg": ("image/jpeg", b"\xff\xd8\xff"),
+    ".jpeg": ("image/jpeg", b"\xff\xd8\xff"),
+    ".gif": ("image/gif", b"GIF8"),
+    ".webp": ("image/webp", b"RIFF"),
+}
+"""The media type and the first bytes of a picture by its file's suffix."""
 _HEADER = 700_000
 """Characters of base64 in which a header must be: the previews in a photo come before its size."""
 _NO_SIZE = frozenset((0xC4, 0xC8, 0xCC))
@@ -24,6 +32,22 @@ class Size(NamedTuple):
 
     width: int
     height: int
+
+
+class Picture(NamedTuple):
+    """A picture as base64, and the reason why it cannot be sent; empty if it can."""
+
+    media_type: str
+    data: str
+    problem: str
+
+
+def encode_picture(suffix: str, data: bytes) -> Picture:
+    """Encode a file with one of the suffixes of `PICTURES`."""
+    media_type, magic = PICTURES[suffix.lower()]
+    encoded = base64.b64encode(data).decode()
+    wrong = "" if data.startswith(magic) else f"it is not a {media_type.partition('/')[2]} picture"
+    return Picture(media_type, encoded, wrong or picture_problem(encoded))
 
 
 def picture_size(data: bytes) -> Size | None:

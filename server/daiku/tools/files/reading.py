@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import base64
 from collections.abc import Iterable
 from functools import partial
 from itertools import islice
@@ -14,7 +13,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from daiku.core.calls.toolnames import nearest_names
 from daiku.core.guard.referenced_paths import is_kept_output
-from daiku.core.text.pictures import picture_problem
+from daiku.core.text.pictures import PICTURES, encode_picture
 from daiku.core.text.truncate import OUTPUT_LIMIT
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolImage, ToolResult
@@ -30,13 +29,6 @@ from daiku.workspace.walk import files, walk
 
 MAX_LINES = 2000
 MAX_ENTRIES = 500
-_IMAGES = {
-    ".png": ("image/png", b"\x89PNG"),
-    ".jpg": ("image/jpeg", b"\xff\xd8\xff"),
-    ".jpeg": ("image/jpeg", b"\xff\xd8\xff"),
-    ".gif": ("image/gif", b"GIF8"),
-    ".webp": ("image/webp", b"RIFF"),
-}
 _LARGEST_IMAGE = 5_000_000
 _LONG_LINE = 2000
 CELLS = (
@@ -68,8 +60,8 @@ async def read(seen: SeenTexts, args: ReadArgs, context: ToolContext) -> ToolRes
         return failed(await asyncio.to_thread(no_such_file, context, real))
     if real.is_dir():
         return await list_files(ListArgs(path=args.path), context)
-    if (kind := _IMAGES.get(real.suffix.lower())) is not None:
-        return await asyncio.to_thread(_picture, context, real, *kind)
+    if real.suffix.lower() in PICTURES:
+        return await asyncio.to_thread(_picture, context, real)
     found = await read_text(sight, args.path, context)
     text = editable(found.path, found.text)
     lines = text.split("\n")
@@ -140,16 +132,15 @@ def nearest_files(context: ToolContext, real: Path) -> str:
     return f"The nearest are {', '.join(near)}." if near else ""
 
 
-def _picture(context: ToolContext, real: Path, media_type: str, magic: bytes) -> ToolResult:
+def _picture(context: ToolContext, real: Path) -> ToolResult:
     name = context.workspace.relative(real)
     folder = dependency_folder(context.workspace.roots, real)
     roots = (*context.workspace.roots, folder) if folder else context.workspace.roots
     data = read_bytes(roots, real, name, _LARGEST_IMAGE)
-    if not data.startswith(magic):
-        return failed(f"{name} is not a {media_type.partition('/')[2]} picture, whatever its name says.")
-    image = ToolImage(media_type=media_type, data=base64.b64encode(data).decode())
-    if problem := picture_problem(image.data):
+    media_type, encoded, problem = encode_picture(real.suffix, data)
+    if problem:
         return failed(f"{name} is not shown: {problem}.")
+    image = ToolImage(media_type=media_type, data=encoded)
     return ToolResult(ok=True, text=f"{name}: a picture, {len(data):,} bytes.", images=(image,))
 
 

@@ -1,0 +1,93 @@
+"""The `context` of a run of a program: files are found and read, and an item that cannot be used is an error."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple, cast
+from urllib.parse import urlsplit
+
+from pydantic import ValidationError
+
+from daiku.core.replies.parse import describe_error
+from daiku.domain.messages import Image
+from daiku.domain.runs import ContextItem
+
+LARGEST_TEXT = 1_000_000
+"""Bytes of a text file outside the workspace that is given to the model."""
+
+
+class Context(NamedTuple):
+    """The items that the model reads, and the pictures among the files."""
+
+    items: tuple[ContextItem, ...] = ()
+    images: tuple[Image, ...] = ()
+
+
+def read_context(context: object, workspace: Path | None) -> Context:
+    """Read items, or mappings that describe them. Raises TypeError or ValueError, also for a file that is missing."""
+    kind = type(context).__name__
+    if isinstance(context, str | Mapping | ContextItem) or not isinstance(context, Iterable):
+        raise TypeError(f"Runner.run: `context` is a list of ContextItems, not {kind}.")
+    try:
+        given = tuple(ContextItem.model_validate(each) for each in cast("Iterable[object]", context))
+    except ValidationError as wrong:
+        raise ValueError(f"Runner.run: `context`: {describe_error(wrong)}.") from None
+    found = [_read_item(item, workspace) for item in given]
+    return Context(
+        tuple(item for each in found for item in each.items),
+        tuple(image for each in found for image in each.images),
+    )
+
+
+def _read_item(item: ContextItem, workspace: Path | None) -> Context:
+    named = item.uri or item.path
+    if item.kind != "file" or item.text is not None or not named:
+        return Context((item,))
+    from daiku.core.text.pictures import PICTURES, encode_picture  # when used
+
+    place = _locate(named, workspace)
+    if place is None:  # a document of an editor, or an address
+        return Context((item,))
+    if not place.exists():
+        raise ValueError(f"Runner.run: `context` names a file that does not exist: {place}.")
+    item = item.model_copy(update={"uri": place.as_uri()})
+    if place.suffix.lower() in PICTURES and place.is_file():
+        picture = encode_picture(place.suffix, _read_bytes(place))
+        if picture.problem:
+            raise ValueError(f"Runner.run: `context`: {place} cannot be sent: {picture.problem}.")
+        return Context((item,), (Image(media_type=picture.media_type, data=picture.data),))
+    if workspace is not None and place.resolve().is_relative_to(workspace):
+        return Context((item,))
+    return Context((item.model_copy(update={"text": _read_text(place)}),))
+
+
+def _locate(named: str, workspace: Path | None) -> Path | None:
+    """Return the file that a path or a file URI names; None for another URI."""
+    scheme = urlsplit(named).scheme
+    if scheme == "file":
+        from urllib.request import url2pathname  # when used
+
+        return Path(url2pathname(urlsplit(named).path))
+    return None if len(scheme) > 1 else (workspace or Path.cwd()) / named
+
+
+def _read_text(place: Path) -> str:
+    """Return the text of a file that no tool can read. Raises ValueError if it is no text, or too large."""
+    from daiku.workspace.encodings import decode  # when used
+
+    if place.is_dir():
+        raise ValueError(f"Runner.run: `context` names a folder outside the workspace: {place}.")
+    if place.stat().st_size > LARGEST_TEXT:
+        raise ValueError(f"Runner.run: `context`: {place} has more than {LARGEST_TEXT:,} bytes.")
+    decoded = decode(_read_bytes(place))
+    if decoded is None:
+        raise ValueError(f"Runner.run: `context`: {place} is neither text nor a picture.")
+    return decoded.text
+
+
+def _read_bytes(place: Path) -> bytes:
+    try:
+        return place.read_bytes()
+    except OSError as wrong:
+        raise ValueError(f"Runner.run: `context`: {place} cannot be read: {wrong.strerror}.") from None
