@@ -171,6 +171,6 @@ def override_model(model: Model) -> Generator[None]:
         OVERRIDES.model = before
 
 
-def forbid_models(*, forbidden: bool = True) -> None:
+def forbid_models() -> None:
     """Make every request to a model service fail before it is sent; scripted and fake models still answer."""
-    OVERRIDES.forbidden = forbidden
+    OVERRIDES.forbidden = True

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-
 import pytest
 
 from daiku import Agent, LLMRouter, Runner
+from daiku.llm.families import OVERRIDES
 from daiku.testing import FakeLLM, forbid_models, override_model
 
 NAMED = "compatible/some-model"
@@ -14,10 +13,9 @@ SETTINGS = {"llm": {"compatible": {"base_url": "http://127.0.0.1:9/v1"}}}
 
 
 @pytest.fixture(autouse=True)
-def forbidden() -> Generator[None]:
+def forbidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(OVERRIDES, "forbidden", False)
     forbid_models()
-    yield
-    forbid_models(forbidden=False)
 
 
 def call(agent: str) -> dict[str, object]:

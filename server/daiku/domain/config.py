@@ -40,6 +40,11 @@ class ProviderSettings(Section):
     idle_seconds: int = Field(default=300, ge=1)
     """Silence allowed between two bytes."""
 
+    def bearer_headers(self) -> dict[str, str]:
+        """Return the headers of a request with the key as a bearer token."""
+        key = self.api_key.get_secret_value()
+        return {**self.headers, **({"Authorization": f"Bearer {key}"} if key else {})}
+
 
 class ApprovalSettings(Section):
     read: Answer = "allow"

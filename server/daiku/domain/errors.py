@@ -5,6 +5,7 @@ DaikuError                 anything we expect; carries a Failure
 ├─ LLMError                a model call failed
 │  ├─ LLMTimeoutError      no progress for too long, connection lost, 408, 5xx
 │  ├─ LLMRateLimitError    429, overloaded
+│  ├─ ModelLoadingError    a server is still loading its model
 │  ├─ LLMAuthError         401, 403, no key
 │  ├─ LLMRequestError      400, 404, 413, …: asking again changes nothing
 │  ├─ ContextOverflowError the request is larger than the model's window
@@ -97,6 +98,10 @@ class LLMTimeoutError(LLMError):
 
 class LLMRateLimitError(LLMError):
     """429 or overloaded."""
+
+
+class ModelLoadingError(LLMError):
+    """A server of this machine is still loading its model, which may take minutes."""
 
 
 class LLMAuthError(LLMError):

@@ -150,6 +150,7 @@ class LLMAdapter:
         attempt = 1
         trial: Trial | None = None
         while True:
+            wait: float | None = 0.0
             pieces = self._stream_once(
                 trial.apply(self.cures, request) if trial else self.cures.apply(request)
             )
@@ -158,32 +159,52 @@ class LLMAdapter:
                     if trial is not None and not isinstance(event, Restarted):
                         trial.accept(self.cures, request)
                         trial = None
+                    if isinstance(event, Reply) and await self._dropped_tools(event, request):
+                        yield Restarted(self.cures.learn_dropped_tools(), attempt, 0.0)
+                        break
                     yield self._with_price(event, request) if isinstance(event, Reply) else event
-                return
+                else:
+                    return
             except LLMError as error:
-                from daiku.llm.retries.trial import Trial  # when used
+                from daiku.llm.retries.trial import Trial, explain_overflow  # when used
 
-                wait = 0.0
                 trial = trial or Trial()
                 notice = trial.next_cure(error, self.cures, request, may_move=self.entry.versioned)
-                if notice is not None:
-                    yield Restarted(notice, attempt, 0.0)
-                elif (delay := retry_delay(attempt, error, self.policy, self.clock.chance())) is None:
-                    raise _with_try_count(trial.refusal or error, attempt) from error.__cause__
-                else:
-                    reason = text(
-                        "llm.trying_again",
-                        message=error.failure.message,
-                        attempt=attempt,
-                        most=self.policy.retries,
-                    )
-                    yield Restarted(reason, attempt, delay)
-                    wait = delay
-                    attempt += 1
+                wait = 0.0 if notice else retry_delay(attempt, error, self.policy, self.clock.chance())
+                if wait is None:
+                    refusal = trial.refusal or error
+                    if self.entry.needs in ("server", "address"):
+                        refusal = explain_overflow(refusal, request, self.context)
+                    raise _with_try_count(refusal, attempt) from error.__cause__
+                again, most = error.failure.message, self.policy.most(error)
+                yield Restarted(
+                    notice or text("llm.trying_again", message=again, attempt=attempt, most=most),
+                    attempt,
+                    wait,
+                )
+                attempt += notice is None
             finally:
                 await pieces.aclose()
             if wait:
                 await self.clock.sleep(wait)
+
+    @property
+    def _reads_text_calls(self) -> bool:
+        """Whether calls may stand in the text of a reply although tools were offered."""
+        return self.entry.writes_calls(self.settings.base_url)
+
+    async def _dropped_tools(self, reply: Reply, request: ModelRequest) -> bool:
+        """Return True if the server left the tools out of the prompt, as its chat template has none."""
+        if not (self.entry.versioned and self._reads_text_calls) or not self.cures.may_lack_tools(
+            reply, request
+        ):
+            return False
+        from daiku.llm.transport.local import has_no_tools  # when used
+
+        settings = self.settings
+        return await asyncio.to_thread(
+            has_no_tools, self.entry.address(settings.base_url), settings.bearer_headers()
+        )
 
     def _effort(self, request: ModelRequest) -> Effort:
         """The effort to ask for. Where neither the request nor the settings say one, the family's, for work with
@@ -198,9 +219,7 @@ class LLMAdapter:
         if protocol == "native":
             told = add_dropped_notes(request.messages)
             request = request if told is request.messages else replace(request, messages=told)
-        if not request.tools or (
-            protocol == "native" and not self.entry.writes_calls(self.settings.base_url)
-        ):
+        if not request.tools or (protocol == "native" and not self._reads_text_calls):
             return filter_reply(self.provider.stream(request))
         from daiku.llm.textcalls import TextCallStream  # when used
 

@@ -9,7 +9,8 @@ from daiku.core.text.patterns import lazy
 from daiku.dataclass import dataclass, field, replace
 from daiku.domain.config import ToolProtocol
 from daiku.domain.errors import LLMError
-from daiku.domain.messages import Effort, Message, ModelRequest
+from daiku.domain.messages import Effort, Message, ModelRequest, Reply, UserMessage
+from daiku.llm.tokens import estimate_request
 from daiku.texts.text import Text, text
 
 if TYPE_CHECKING:
@@ -141,6 +142,19 @@ class Cures:
                 if notice is not None:
                     return notice
         return None
+
+    def may_lack_tools(self, reply: Reply, request: ModelRequest) -> bool:
+        """Return True if the server counted less than half of the tokens of a first request with tools."""
+        first = all(isinstance(message, UserMessage) for message in request.messages)
+        counted = reply.usage.prompt_tokens
+        if not first or not counted or not request.tools or reply.message.calls or "tools" in self.refused:
+            return False
+        return 2 * counted < estimate_request(request)
+
+    def learn_dropped_tools(self) -> Text:
+        """Learn that the server leaves out the tools without an error, and return the notice."""
+        self.refused.add("tools")
+        return text("llm.cure.tools_dropped")
 
     def _learn_rule(self, name: str, said: str, request: ModelRequest) -> Text | None:
         if name == "tools":

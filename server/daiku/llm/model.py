@@ -136,6 +136,6 @@ class Models:
 
     def _first_model(self, provider: str) -> str | None:
         entry, settings = self._llm.entries[provider], self._llm.of(provider)
-        key = settings.api_key.get_secret_value()
-        headers = dict(settings.headers) | ({"Authorization": f"Bearer {key}"} if key else {})
-        return entry.first_model(entry.address(settings.base_url), headers) if entry.first_model else None
+        if entry.first_model is None:
+            return None
+        return entry.first_model(entry.address(settings.base_url), settings.bearer_headers())

@@ -5,12 +5,33 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from daiku.dataclass import dataclass
-from daiku.domain.errors import LLMError
+from daiku.domain.errors import ContextOverflowError, Failure, LLMError
 from daiku.domain.messages import ModelRequest
 from daiku.llm.cures import Cures, may_be_path
 from daiku.llm.parts import Part, notice_of, parts_to_try
 from daiku.llm.retries.policy import is_transient
+from daiku.llm.tokens import estimate_request
 from daiku.texts.text import Text, text
+
+ROOM = 2_048
+"""Tokens of a window that are left for a reply and the next turns, at least."""
+
+
+def explain_overflow(error: LLMError, request: ModelRequest, window: int) -> LLMError:
+    """Return the error for a window of a local server that is too small for the first request of a conversation."""
+    if not isinstance(error, ContextOverflowError) or any(m.role == "assistant" for m in request.messages):
+        return error
+    needed = int(estimate_request(request) * 1.25)
+    larger = 1 << (needed + ROOM - 1).bit_length()
+    message = (
+        text("llm.window_too_small_of", needed=f"{needed:,}", window=f"{window:,}")
+        if window
+        else text("llm.needs_window", needed=f"{needed:,}")
+    )
+    hint = text("llm.larger_window", window=larger)
+    return ContextOverflowError(
+        Failure(kind="context_overflow", message=message, hint=hint), status=error.status
+    )
 
 
 @dataclass(slots=True)

@@ -20,10 +20,11 @@ from daiku.domain.errors import (
     LLMRateLimitError,
     LLMRequestError,
     LLMTimeoutError,
+    ModelLoadingError,
     StreamCutError,
 )
 from daiku.llm.transport.service import Service
-from daiku.llm.transport.vendor_errors import STATUS_OF_CODE, VendorError, is_overflow, read_error
+from daiku.llm.transport.vendor_errors import STATUS_OF_CODE, VendorError, is_loading, is_overflow, read_error
 from daiku.texts.text import Text, joined, text
 
 _ENDS = (".", "!", "?", "…", "。", "！", "？")
@@ -177,6 +178,14 @@ def _translate(service: Service, status: int, error: VendorError, wait: float | 
         or _out_of_credit(status, error)
     ):
         return _refused(service, status, error, more)
+    if is_loading(status, error.message):
+        failure = Failure(
+            kind="overloaded",
+            message=text("llm.loading", service=service.label),
+            hint=text("llm.await_loading"),
+            retryable=True,
+        )
+        return ModelLoadingError(failure, status=status, retry_after=wait)
     if status == 429 or status in (503, 529) or "overloaded_error" in codes:
         busy = status != 429
         failure = Failure(

@@ -15,6 +15,11 @@ from daiku.llm.transport.addresses import join_url, strip_version
 PATIENCE = 0.5
 """Seconds: on this machine a server answers in milliseconds or is not there at all."""
 
+LOADED_MODEL = "default"
+"""The name for the only model of a server that has not said its name yet; such servers ignore the name."""
+_LOADING: JsonObject = {}
+"""Stands for the answer of a server that is loading its model."""
+
 
 def first_of_ollama(address: str, headers: Mapping[str, str]) -> str | None:
     """The first model of an Ollama server; None where it is not there or has none. Blocks for at most about a
@@ -29,8 +34,16 @@ def first_of_lmstudio(address: str, headers: Mapping[str, str]) -> str | None:
 
 
 def first_of_openai(address: str, headers: Mapping[str, str]) -> str | None:
-    """The first model of a server that speaks OpenAI's protocol."""
-    return _first(_get(address, "/models", headers), "data", ("id",))
+    """Return the first model of a server that speaks OpenAI's protocol; while it loads one, a name for that."""
+    listed = _get(address, "/models", headers)
+    return LOADED_MODEL if listed is _LOADING else _first(listed, "data", ("id",))
+
+
+def has_no_tools(address: str, headers: Mapping[str, str]) -> bool:
+    """Return True if a llama.cpp server says that the chat template of its model has no tools."""
+    told = _get(strip_version(address), "/props", headers)
+    caps = told.get("chat_template_caps") if isinstance(told, dict) else None
+    return isinstance(caps, dict) and caps.get("supports_tools") is False
 
 
 def _first(document: JsonValue, key: str, names: tuple[str, ...]) -> str | None:
@@ -61,6 +74,10 @@ def _get(address: str, path: str, headers: Mapping[str, str]) -> JsonValue:
             body = response.read()
         finally:
             connection.close()
-        return cast("JsonValue", json.loads(body)) if response.status == 200 else None
+        if response.status != 200:
+            from daiku.llm.transport.vendor_errors import is_loading  # when used
+
+            return _LOADING if is_loading(response.status, body.decode("utf-8", "replace")) else None
+        return cast("JsonValue", json.loads(body))
     except (OSError, HTTPException, ValueError):
         return None

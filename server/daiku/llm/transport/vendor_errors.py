@@ -42,6 +42,9 @@ _OVERFLOW_CODES = {
     "string_above_max_length",
     "too_many_prompt_tokens",
 }
+_LOADING = re.compile(
+    r"\bloading (?:the )?model\b|\bmodel\b.{0,100}\bis (?:currently |still )?loading", re.IGNORECASE
+)
 _RATE_QUOTA = re.compile(r"per(?:second|minute|hour|day)", re.IGNORECASE)
 _RATE_CODES = {"rate_limit_exceeded", "rate_limit_error", "rate_limited", "too_many_requests"}
 _SAYS_NOTHING = re.compile(r"provider returned error\.?|error|upstream error\.?", re.IGNORECASE)
@@ -94,6 +97,11 @@ class VendorError:
     rate: bool = False
     param: str = ""
     """The field of the request that is wrong."""
+
+
+def is_loading(status: int, words: str) -> bool:
+    """Return True if a server says that it is still loading its model, as llama.cpp and TGI do."""
+    return status == 503 and _LOADING.search(words) is not None
 
 
 def read_error(document: JsonValue) -> VendorError:

@@ -1,0 +1,142 @@
+"""Local servers: templates without tools, small windows, and models that are still loading."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from daiku.domain.base import JsonObject
+from daiku.domain.config import ProviderSettings
+from daiku.domain.errors import ContextOverflowError, ModelLoadingError
+from daiku.domain.messages import AssistantMessage, Restarted
+from daiku.llm.adapter import Clock
+from daiku.llm.model import Models
+from daiku.llm.table import LLMSettings
+from daiku.llm.transport.local import LOADED_MODEL, first_of_openai
+from daiku.texts.text import Text
+from tests.llm.server import Answer, Asked, ModelServer, document, events
+from tests.llm.talk import READ, text_of, user
+from tests.llm.test_cures import PickyServer, ask, notices, refuse
+
+TOOL = READ.model_copy(
+    update={"parameters": {"type": "object", "properties": {f"p{n}": {"type": "string"} for n in range(99)}}}
+)
+
+
+class LlamaServer(PickyServer):
+    """llama.cpp: it counts `counted` prompt tokens, and its template has tools or not."""
+
+    counted = 20
+    props: JsonObject = {"chat_template_caps": {"supports_tools": False}}
+
+    def _choose(self, asked: Asked) -> Answer:
+        if asked.path == "/props":
+            return document(self.props)
+        delta = {"choices": [{"index": 0, "delta": {"content": '{"text": "Hello"}'}}]}
+        usage = {"prompt_tokens": self.counted, "completion_tokens": 1}
+        end = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}], "usage": usage}
+        return self.judge(asked) or events(delta, end, done=True)
+
+
+@pytest.fixture
+async def llama() -> AsyncIterator[LlamaServer]:
+    server = LlamaServer()
+    await server.start()
+    yield server
+    await server.stop()
+
+
+def local_models(server: ModelServer, **more: Any) -> Models:
+    compatible = ProviderSettings(base_url=f"{server.url}/v1", **more)
+    return Models(LLMSettings(model="compatible/local", compatible=compatible))
+
+
+async def test_tools_that_the_template_leaves_out_are_told_as_text(llama: LlamaServer) -> None:
+    models = local_models(llama)
+    assert notices(await ask(models, user(), tools=(TOOL,))) == ["llm.cure.tools_dropped"]
+    chats = [asked.json for asked in llama.asked if asked.path.endswith("/chat/completions")]
+    assert ["tools" in chat for chat in chats] == [True, False]
+    assert notices(await ask(models, user(), tools=(TOOL,))) == []
+    await models.aclose()
+
+
+@pytest.mark.parametrize(
+    ("counted", "props"),
+    [
+        (20, {"chat_template_caps": {"supports_tools": True}}),
+        (20, {}),
+        (4000, {"chat_template_caps": {"supports_tools": False}}),
+    ],
+)
+async def test_tools_that_a_server_may_know_stay(llama: LlamaServer, counted: int, props: JsonObject) -> None:
+    llama.counted, llama.props = counted, props
+    models = local_models(llama)
+    assert notices(await ask(models, user(), tools=(TOOL,))) == []
+    assert [asked.path for asked in llama.asked].count("/props") == (counted == 20)
+    await models.aclose()
+
+
+async def test_a_first_request_that_is_too_long_says_how_to_start_the_server(llama: LlamaServer) -> None:
+    message = "request (2053 tokens) exceeds the available context size (2048 tokens)"
+    llama.judge = lambda _: refuse(400, message, type="exceed_context_size_error")
+    for window, words in ((2048, "has 2,048"), (0, "more than the context window")):
+        models = local_models(llama, context_length=window)
+        with pytest.raises(ContextOverflowError, match=words) as told:
+            await ask(models, user("word " * 1600))
+        assert "-c 8192" in told.value.failure.hint or "-c 4096" in told.value.failure.hint
+        with pytest.raises(ContextOverflowError, match="the conversation does not fit"):
+            await ask(models, user("a"), AssistantMessage(text=Text("b")), user("c"))
+        await models.aclose()
+
+
+@pytest.mark.parametrize("message", ["Loading model", "Model org/m is currently loading"])
+async def test_a_server_that_loads_its_model_is_waited_for(llama: LlamaServer, message: str) -> None:
+    left, slept = [9], list[float]()
+
+    def load(_: Asked) -> Answer | None:
+        left[0] -= 1
+        return refuse(503, message, type="unavailable_error") if left[0] > 0 else None
+
+    async def sleep(seconds: float) -> None:
+        slept.append(seconds)
+
+    llama.judge = load
+    settings = LLMSettings(model="compatible/m", compatible=ProviderSettings(base_url=f"{llama.url}/v1"))
+    models = Models(settings, clock=Clock(sleep=sleep, chance=lambda: 0.99))
+    heard = await ask(models, user())
+    assert text_of(heard) != ""
+    assert "still loading" in next(str(e.reason) for e in heard if isinstance(e, Restarted))
+    assert 30 < sum(slept) < 120
+    left[0] = 10_000
+    with pytest.raises(ModelLoadingError, match="25 tries"):
+        await ask(models, user())
+    assert 240 < sum(slept[8:]) < 600
+    await models.aclose()
+
+
+def test_a_server_that_loads_its_only_model_needs_no_name() -> None:
+    assert first_of_openai_of(503, b'{"error": {"message": "Loading model"}}') == LOADED_MODEL
+    assert first_of_openai_of(503, b"busy") is None
+    assert first_of_openai_of(500, b"Loading model") is None
+    assert first_of_openai_of(200, b'{"data": [{"id": "qwen"}]}') == "qwen"
+
+
+def first_of_openai_of(status: int, body: bytes) -> str | None:
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format: str, *args: object) -> None: ...  # noqa: A002  # the base class names it
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = Thread(target=server.handle_request)
+        thread.start()
+        found = first_of_openai(f"http://127.0.0.1:{server.server_port}/v1", {})
+        thread.join()
+    return found
