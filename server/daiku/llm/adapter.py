@@ -159,29 +159,24 @@ class LLMAdapter:
                     if trial is not None and not isinstance(event, Restarted):
                         trial.accept(self.cures, request)
                         trial = None
-                    if isinstance(event, Reply) and await self._dropped_tools(event, request):
+                    if isinstance(event, Reply) and await self._lacks_tools(event, request):
                         yield Restarted(self.cures.learn_dropped_tools(), attempt, 0.0)
                         break
                     yield self._with_price(event, request) if isinstance(event, Reply) else event
                 else:
                     return
             except LLMError as error:
-                from daiku.llm.retries.trial import Trial, explain_overflow  # when used
+                from daiku.llm.retries.trial import Trial, describe_end  # when used
 
                 trial = trial or Trial()
                 notice = trial.next_cure(error, self.cures, request, may_move=self.entry.versioned)
                 wait = 0.0 if notice else retry_delay(attempt, error, self.policy, self.clock.chance())
                 if wait is None:
-                    refusal = trial.refusal or error
-                    if self.entry.needs in ("server", "address"):
-                        refusal = explain_overflow(refusal, request, self.context)
-                    raise _with_try_count(refusal, attempt) from error.__cause__
-                again, most = error.failure.message, self.policy.most(error)
-                yield Restarted(
-                    notice or text("llm.trying_again", message=again, attempt=attempt, most=most),
-                    attempt,
-                    wait,
-                )
+                    window = self.context if self.entry.needs in ("server", "address") else None
+                    raise describe_end(trial.refusal or error, request, attempt, window) from error.__cause__
+                most = self.policy.most(error)
+                again = text("llm.trying_again", message=error.failure.message, attempt=attempt, most=most)
+                yield Restarted(notice or again, attempt, wait)
                 attempt += notice is None
             finally:
                 await pieces.aclose()
@@ -193,18 +188,16 @@ class LLMAdapter:
         """Whether calls may stand in the text of a reply although tools were offered."""
         return self.entry.writes_calls(self.settings.base_url)
 
-    async def _dropped_tools(self, reply: Reply, request: ModelRequest) -> bool:
+    async def _lacks_tools(self, reply: Reply, request: ModelRequest) -> bool:
         """Return True if the server left the tools out of the prompt, as its chat template has none."""
-        if not (self.entry.versioned and self._reads_text_calls) or not self.cures.may_lack_tools(
-            reply, request
+        if not (
+            self.entry.versioned and self._reads_text_calls and self.cures.may_lack_tools(reply, request)
         ):
             return False
         from daiku.llm.transport.local import has_no_tools  # when used
 
-        settings = self.settings
-        return await asyncio.to_thread(
-            has_no_tools, self.entry.address(settings.base_url), settings.bearer_headers()
-        )
+        address, headers = self.entry.address(self.settings.base_url), self.settings.bearer_headers()
+        return await asyncio.to_thread(has_no_tools, address, headers)
 
     def _effort(self, request: ModelRequest) -> Effort:
         """The effort to ask for. Where neither the request nor the settings say one, the family's, for work with
@@ -223,8 +216,8 @@ class LLMAdapter:
             return filter_reply(self.provider.stream(request))
         from daiku.llm.textcalls import TextCallStream  # when used
 
-        again, strict = self.policy.unreadable, self.policy.strict
-        return TextCallStream(self.provider, protocol, again, strict).stream(request)
+        policy = self.policy
+        return TextCallStream(self.provider, protocol, policy.unreadable, policy.strict).stream(request)
 
     def _with_price(self, reply: Reply, request: ModelRequest) -> Reply:
         usage = reply.usage
@@ -328,15 +321,6 @@ class LLMAdapter:
     def normalize_model_name(name: str) -> str:
         """The maker's spelling of a model's name (R1.43)."""
         return normalize_model_name(name)
-
-
-def _with_try_count(error: LLMError, tries: int) -> LLMError:
-    """The same error, saying how often it was tried."""
-    if tries == 1:
-        return error
-    message = text("llm.tries", message=error.failure.message, count=tries)
-    failure = error.failure.model_copy(update={"message": message})
-    return type(error)(failure, status=error.status, retry_after=error.retry_after)
 
 
 USUAL_OUTPUT = 16_384

@@ -23,7 +23,8 @@ from daiku.core.text.patterns import lazy
 from daiku.dataclass import dataclass, field
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import DaikuError, UsageError
-from daiku.domain.runs import RunLimits
+from daiku.domain.messages import Image
+from daiku.domain.runs import ContextItem, RunLimits
 from daiku.llm.families import Model
 from daiku.settings import from_mapping, secrets_of
 from daiku.settings.config import Config, StorageSettings
@@ -260,6 +261,17 @@ def _check_routes(
             raise ValueError(
                 f"Runner: `router` sends {pattern!r} to an agent that there is not: {lost!r}.{_near(lost, names)}"
             )
+
+
+def checked_context(
+    context: object, workspace: Path | None
+) -> tuple[tuple[ContextItem, ...], tuple[Image, ...]]:
+    """Return the items of a run's context, and its pictures. Raises TypeError or ValueError."""
+    if context == ():
+        return (), ()
+    from daiku.sdk.context import read_context  # when used
+
+    return read_context(context, workspace)
 
 
 def check_pictures(app: App, agent: Agent) -> None:

@@ -26,12 +26,13 @@ from daiku.domain.events import (
     InputGiven,
     RunFinished,
 )
-from daiku.domain.messages import Image, Usage
+from daiku.domain.messages import Usage
 from daiku.domain.runs import ClientApprovals, ContextItem, RunLimits, RunResult, has_answer
 from daiku.llm.families import Model
 from daiku.runs import RunRequest
+from daiku.runs.recorded.stored_run import ignore_chunk
 from daiku.sdk.apps import Apps, at_once
-from daiku.sdk.opening import check_names, check_pictures, opening, said
+from daiku.sdk.opening import check_names, check_pictures, checked_context, opening, said
 from daiku.sdk.stream import Listener, RunStream
 from daiku.texts.text import Text, text
 
@@ -146,12 +147,7 @@ class Runner:
     ) -> RunStream:
         """The run as a stream. `seen`: the program reads its chunks, and so its questions."""
         self._apps.check_open()
-        items: tuple[ContextItem, ...] = ()
-        images: tuple[Image, ...] = ()
-        if context != ():
-            from daiku.sdk.context import read_context  # when used
-
-            items, images = read_context(context, self._apps.opening.workspace)
+        items, images = checked_context(context, self._apps.opening.workspace)
         request = RunRequest(
             text=checked_text(text),
             session=session,
@@ -190,7 +186,11 @@ class Runner:
         wrong: list[object] = []
         try:
             ended = await app.runs.resume(
-                run_id, self._heard(app, _ignore, wrong), self._mode, attended=self._attended, agent=known
+                run_id,
+                self._heard(app, ignore_chunk, wrong),
+                self._mode,
+                attended=self._attended,
+                agent=known,
             )
         except UsageError as missing:
             raise ValueError(f"Runner.resume: {said(missing)}") from None
@@ -339,10 +339,6 @@ class Runner:
         except ValueError as wrong:
             failure = Failure(kind="format", message=text("roles.unreadable", problem=describe_error(wrong)))
             return replace(result, status="failed", error=failure)
-
-
-def _ignore(_: Chunk) -> None:
-    pass
 
 
 def _checked_agent(agent: object) -> Agent:

@@ -17,21 +17,27 @@ ROOM = 2_048
 """Tokens of a window that are left for a reply and the next turns, at least."""
 
 
-def explain_overflow(error: LLMError, request: ModelRequest, window: int) -> LLMError:
-    """Return the error for a window of a local server that is too small for the first request of a conversation."""
-    if not isinstance(error, ContextOverflowError) or any(m.role == "assistant" for m in request.messages):
-        return error
-    needed = int(estimate_request(request) * 1.25)
-    larger = 1 << (needed + ROOM - 1).bit_length()
-    message = (
-        text("llm.window_too_small_of", needed=f"{needed:,}", window=f"{window:,}")
-        if window
-        else text("llm.needs_window", needed=f"{needed:,}")
-    )
-    hint = text("llm.larger_window", window=larger)
-    return ContextOverflowError(
-        Failure(kind="context_overflow", message=message, hint=hint), status=error.status
-    )
+def describe_end(error: LLMError, request: ModelRequest, tries: int, window: int | None) -> LLMError:
+    """Return the error that ends the tries of a request: with their number, or with the window that a local server
+    needs for the first request of a conversation. `window` is the server's, 0 if unknown, None for a remote service."""
+    failure = error.failure
+    if window is not None and isinstance(error, ContextOverflowError):
+        if any(message.role == "assistant" for message in request.messages):
+            return error
+        needed = int(estimate_request(request) * 1.25)
+        larger = 1 << (needed + ROOM - 1).bit_length()
+        message = (
+            text("llm.window_too_small_of", needed=f"{needed:,}", window=f"{window:,}")
+            if window
+            else text("llm.needs_window", needed=f"{needed:,}")
+        )
+        failure = Failure(
+            kind="context_overflow", message=message, hint=text("llm.larger_window", window=larger)
+        )
+    elif tries > 1:
+        message = text("llm.tries", message=failure.message, count=tries)
+        failure = failure.model_copy(update={"message": message})
+    return type(error)(failure, status=error.status, retry_after=error.retry_after)
 
 
 @dataclass(slots=True)
