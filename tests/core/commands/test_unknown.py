@@ -46,15 +46,34 @@ RUNS_RM = [
     "printf x | make -f /dev/stdin",
     "cat <<E\n${x@P}\nE",
     "echo " + "x " * 300,
+    "printf 'r' > s; printf 'm V' >> s; . ./s",
+    "printf 'r' > s; printf 'm V' >> s; bash s",
+    "cp /usr/bin/x s; sh ./s",
+    "base64 -d <<< cm0gVg== > s.py; python3 s.py",
+    "tee m < x; make -f m",
+    "make -f <(printf 'a:\n\trm V')",
+    "ENV=s sh -i",
+    "env BASH_ENV=s bash -c true",
+    "export BASH_ENV=s; bash -c true",
+    "split --filter='rm V' a.txt",
+    "git grep -O'rm V' x",
+    "git grep --open-files-in-pager='rm V' x",
+    "man -P 'rm V' ls",
+    "man -P'rm V' ls",
+    "gcc -wrapper rm,V x.c",
+    "socat - EXEC:'rm V'",
+    "cpio -o --rsh-command='rm V'",
 ]
 STAYS_ALLOWED = [
     "ls -la", "git commit -m 'rm the old file'", "echo rm", "grep -rn rm src", "npm test", "python -m pytest -q", "ls $HOME",
-    "echo ${HOME}", "rg '\\brm\\b'", "cat rm.txt",
+    "echo ${HOME}", "rg '\\brm\\b'", "cat rm.txt", "man rm", "grep -rn 'std::rm' src", "sh x.sh", "python3 x.py > out.txt; python3 y.py out.txt",
+    "make -j$(nproc) > build.log; tail build.log", "git commit -m 'fix: rm'", "git grep -n rm", "sed -i s/a/b/ f; cp f g", "npm run build > log; cat log",
 ]  # fmt: skip
 
 
 @for_each("command", RUNS_RM)
 def test_a_denied_program_does_not_run_by_another_way(command: str) -> None:
+    """A23.11: what is not known before the command runs is refused."""
     assert answer(command, deny=("rm",)) == "deny"
 
 
@@ -92,6 +111,7 @@ HERE = [
 
 @for_each(("rule", "command"), ELSEWHERE)
 def test_an_allow_rule_does_not_reach_another_address(rule: str, command: str) -> None:
+    """A23.13: neither as a word nor as an option."""
     assert answer(command, allow=(rule,)) == "ask"
 
 
@@ -102,6 +122,7 @@ def test_an_allow_rule_holds_for_other_arguments(rule: str, command: str) -> Non
 
 @pytest.mark.parametrize("command", ["echo", "cat", "frobnicate", "cp"])
 def test_lookups_are_bounded_by_the_words(command: str) -> None:
+    """A23.6: the disk is asked about each word once."""
     calls: Counter[str] = Counter()
 
     def resolve(path: str) -> str:
@@ -145,6 +166,7 @@ PLAIN = [
 
 @for_each("command", MARKED)
 def test_lookalike_letters_are_named(command: str) -> None:
+    """A23.17: in the approval."""
     why = judge(command, CommandRules(resolve=str)).why
     assert "looks like" in why
 

@@ -123,9 +123,15 @@ def reads_code_from_stdin(words: tuple[Word, ...]) -> bool:
     return _reads_code(words) and all(word.text == "-" for word in words[1:])
 
 
+def interprets_code(words: tuple[Word, ...]) -> bool:
+    """Return True if the program runs code of another language than the shell's."""
+    name = program_name(words)
+    return name in _CODE_OPTIONS or _PYTHON.match(name) is not None
+
+
 def _reads_code(words: tuple[Word, ...]) -> bool:
     name = program_name(words)
-    if not _PYTHON.match(name) and (name not in _CODE_OPTIONS or name in _ALWAYS_STARTS):
+    if not interprets_code(words) or name in _ALWAYS_STARTS:
         return False
     takes_files = name not in _READS_BESIDES_FILES
     return not (takes_files and any(w.text != "-" and not w.text.startswith("-") for w in words[1:]))

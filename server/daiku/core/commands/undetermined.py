@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
+import posixpath
 import re
+from collections.abc import Iterator
+from itertools import pairwise
 
 from daiku.core.commands.bash import ParsedCommands, SimpleCommand, read_script
-from daiku.core.commands.inlinecode import reads_code_from_stdin, starts_unknown, stdin_may_start_unknown
-from daiku.core.commands.rules import denied_by
+from daiku.core.commands.inlinecode import (
+    interprets_code,
+    reads_code_from_stdin,
+    starts_unknown,
+    stdin_may_start_unknown,
+)
+from daiku.core.commands.rules import denied_by, has_risky_option
 from daiku.core.commands.words import Word
 from daiku.core.commands.wrappers import SHELLS, inner_commands, program_name, runs_others
 from daiku.core.text.patterns import lazy
@@ -29,9 +37,14 @@ _ONLY_TEXT = frozenset(
      "true"]
 )  # fmt: skip
 """Programs for which a word is never the name of a program to start."""
+_HAS_PAGER = frozenset({"git", "man"})
+_LIST = lazy(r"[=,:]")
 MOST_WORDS = 200
 """Words of a command that are looked at for the name of a denied program."""
 _READS_TEXT = frozenset({*SHELLS, "source", "."})
+_COPIES = frozenset({"tee", "cp", "mv", "ln", "install", "dd"})
+_STARTUP = frozenset({"ENV", "BASH_ENV"})
+"""Variables that name a file of commands which a shell runs as it starts."""
 _READS_FILES = frozenset(["make", "gmake", "ninja", "just", "task", "awk", "gawk", "sed", "docker", "at"])
 _VALUE = re.compile(r"^\w+\+?=(?P<value>.+)$", re.DOTALL)
 _REPLACE = re.compile(r"^(?:-I|-i|--replace=?)(?P<mark>.*)$")
@@ -68,15 +81,26 @@ def _in_disguise(simple: SimpleCommand, rules: tuple[str, ...]) -> str:
         for inside in read_script(value).commands:
             if rule := denied_by(inside, rules):
                 return rule
-    if program_name(simple.words) in _ONLY_TEXT:
+    name = program_name(simple.words)
+    if name in _ONLY_TEXT and not (name in _HAS_PAGER and has_risky_option(simple.words)):
         return ""
     for at, word in enumerate(simple.words[1:MOST_WORDS], 1):
-        inside = read_script(word.text).commands if " " in word.text else ()
-        named = SimpleCommand((Word(word.text.rpartition("=")[2], word.plain), *simple.words[at + 1 :]))
-        for command in (named, *inside):
-            if rule := denied_by(command, rules):
-                return rule
+        for part in _possible_programs(word.text):
+            inside = read_script(part).commands if " " in part else ()
+            named = SimpleCommand((Word(part, word.plain), *simple.words[at + 1 :]))
+            for command in (named, *inside):
+                if rule := denied_by(command, rules):
+                    return rule
     return ""
+
+
+def _possible_programs(word: str) -> Iterator[str]:
+    """Yield what an option may start: the word, the value of an option, and the parts of a list."""
+    yield word
+    yield word.partition("=")[2]
+    if word.startswith("-"):
+        yield word[2:]
+    yield from _LIST.split(word) if _LIST.search(word) else ()
 
 
 def _unknown(simple: SimpleCommand, script: ParsedCommands, roots: tuple[str, ...]) -> Text:
@@ -100,6 +124,8 @@ def _unknown(simple: SimpleCommand, script: ParsedCommands, roots: tuple[str, ..
     if stdin_may_start_unknown(words, (*script.fed, *said)):
         return CODE
     name = program_name(words)
+    if _runs_made_file(words, script) or _STARTUP & _variables(simple):
+        return FED
     piped = len(script.commands) > 1 or script.fed
     if piped and any(word.text in ("-f-", "-", "/dev/stdin") for word in words[1:]) and name in _READS_FILES:
         return FED
@@ -108,6 +134,25 @@ def _unknown(simple: SimpleCommand, script: ParsedCommands, roots: tuple[str, ..
     if name in _READS_TEXT and _reads_unknown(words, script):
         return FED
     return FED if name in ("xargs", "parallel") and _takes_program(simple) else NO_TEXT
+
+
+def _runs_made_file(words: tuple[Word, ...], script: ParsedCommands) -> bool:
+    """Return True if the code that a program reads is in a file which the line itself makes."""
+    if program_name(words) not in _READS_TEXT and not interprets_code(words):
+        return False
+    made = [target.text for target in script.writes]
+    made += [w.text for s in script.commands if program_name(s.words) in _COPIES for w in s.words[1:]]
+    operands = [word.text for word in words[1:] if not word.text.startswith("-")][:1]
+    operands += [after.text for word, after in pairwise(words) if word.text == "-f"]
+    names = {posixpath.basename(text) for text in made}
+    return any(text.startswith("<(") or posixpath.basename(text) in names for text in operands)
+
+
+def _variables(simple: SimpleCommand) -> set[str]:
+    """Return the names of variables that the command sets, also behind `env` and `export`."""
+    return {name for name, _ in simple.assigned} | {
+        text.partition("=")[0] for text in simple.texts if "=" in text
+    }
 
 
 def _compares_computed(words: tuple[Word, ...]) -> bool:
