@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import filterfalse
 from pathlib import Path
 
 from check_jsonschema.catalog import SCHEMA_CATALOG
@@ -71,6 +72,15 @@ def test_the_false_alarm_rate_is_bounded() -> None:
     assert len(listed) <= 2 * ALARMS * len(ORDINARY), listed
 
 
+def test_a_work_item_changes_files_of_ordinary_work_by_any_path() -> None:
+    """A23.15: a hidden folder above the item's copy counts for nothing."""
+    policy = Policy(approval_mode="work", roots=("/home/u/.local/share/daiku/copy",))
+    for name in filterfalse(_is_asked, ORDINARY):
+        assert judged("files/write", policy, path=name, content="x").answer == "allow", name
+    at = "/home/u/.local/share/daiku/copy/src/main.py"
+    assert judged("files/write", policy, path=at, content="x").answer == "allow"
+
+
 def test_files_of_ordinary_work_are_listed_and_not_asked_about() -> None:
     names = next(listed for heading, listed in IMPLICIT.items() if "ordinary" in heading)
     assert [name for name in names if _is_asked(name)] == []
@@ -95,9 +105,12 @@ def test_the_services_of_a_maintained_catalogue_are_known() -> None:
     [
         ".cirrus.yml", ".teamcity/settings.kts", ".readthedocs.yaml", ".azuredevops/x.yml", ".github/settings.yml",
         "bitrise.yml", "render.yaml", "skaffold.yaml", "action.yml", "buildkite.yml", "codemagic.yaml", "buildspec.yml",
+        "atlantis.yaml", "deploy/ci.jenkinsfile", "Procfile.dev", "Dangerfile", "config/deploy.yml", ".github/codeql/a.yml",
+        ".rwx/ci.yml", ".atlantis.yaml", ".newservice/x.yml", ".newservice.yml", "sub/.newservice.yml",
     ],
 )  # fmt: skip
 def test_a_work_item_asks_before_it_changes_a_pipeline(name: str) -> None:
+    """A23.10: also before a hidden file that no table knows."""
     assert is_pipeline(name)
     assert judged("files/write", Policy(approval_mode="work"), path=name, content="x").answer == "ask"
 

@@ -76,7 +76,7 @@ def by_its_paths(call: ToolCall, spec: ToolSpec, policy: Policy) -> UnwatchedCal
     return UnwatchedCall(
         protected=next(filter(None, (_why_kept(pair) for pair in pairs)), NO_TEXT)
         or why_edit_matters(paths, call.args, policy.patch),
-        pipeline=any(is_pipeline(name) for pair in pairs for name in pair),
+        pipeline=any(is_pipeline(name) for pair in pairs for name in pair if not name.startswith("/")),
         reads_secret=shown,
         outside=next((path for path in paths if policy.real(path) is None), ""),
         unnamed=not named,

@@ -42,7 +42,10 @@ PIPELINE = Category(
     " .concord.y*ml concord.y*ml .onedev-buildspec.y*ml .scrutinizer.y*ml .gocd.y*ml *.gocd.y*ml .hound.y*ml bamboo.y*ml"
     " bamboo-specs/ pipeline.y*ml pipeline_config.yml .pipeline.y*ml .dependabot/ app.yaml snapcraft.y*ml earthfile .earthly/ tekton.y*ml .styleci.y*ml"
     " prefect.y*ml helmfile.y*ml .do/ .koyeb/ .nevercode/ .northflank/ lighthouserc.* .lighthouserc.* frogbot-config.yml"
-    " .taskcluster.y*ml .packit.y*ml packit.y*ml .copr/ .obs/ .cico/ tugboat.y*ml .tugboat/ .lando.y*ml",
+    " .taskcluster.y*ml .packit.y*ml packit.y*ml .copr/ .obs/ .cico/ tugboat.y*ml .tugboat/ .lando.y*ml *.jenkinsfile"
+    " azure-pipelines/ vercel.ts procfile.* dagger.json garden.y*ml werf*.y*ml okteto.y*ml devspace.y*ml atlantis.y*ml digger.y*ml"
+    " dangerfile* .github/codeql .github/workflow-templates apphosting.y*ml captain-definition dokku.json buddy.y*ml azure.y*ml"
+    " dist-workspace.toml release-plz.toml zappa_settings.* config/deploy.yml config/deploy.rb trivy.y*ml qodana.y*ml",
 )  # fmt: skip
 """Files by which a server builds, checks, or deploys: a work item changes them only with a person's approval."""
 CATEGORIES = (

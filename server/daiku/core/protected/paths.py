@@ -95,22 +95,20 @@ def why_protected(path: str) -> Text:
 
 
 def is_pipeline(path: str) -> bool:
-    """Whether `path` is protected as it says what a server runs by itself, and for nothing else."""
-    found = {name for name, _ in _protected(path)}
-    return bool(found) and found <= PIPELINE_PATTERNS
-
-
-def needs_review(path: str) -> bool:
-    """Return True if a tool executes or obeys `path` by itself, so that a reviewer should look at its change.
+    """Return True if a server may run `path`, relative to its root, by itself, and nothing else protects it.
 
     A hidden file that the table does not know counts too: its name says that it is a tool's.
     """
-    if why_protected(path):
-        return True
-    for parts in spellings(path):
-        if REVIEWED_FOLDERS.keys() & set(parts) or (parts and _REVIEWED.match(parts[-1])):
-            return True
-    return bool(why_hidden(path))
+    found = {name for name, _ in _protected(path)}
+    return found <= PIPELINE_PATTERNS and bool(found or why_hidden(path))
+
+
+def needs_review(path: str) -> bool:
+    """Return True if a tool executes or obeys `path` by itself, so that a reviewer should look at its change."""
+    return bool(why_protected(path) or why_hidden(path)) or any(
+        REVIEWED_FOLDERS.keys() & set(parts) or (parts and _REVIEWED.match(parts[-1]))
+        for parts in spellings(path)
+    )
 
 
 def why_hidden(path: str) -> Text:
