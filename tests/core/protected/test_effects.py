@@ -69,6 +69,12 @@ CALLS_OUT = [
     ("a.markdown", f"<video poster={EVIL}></video>"),
     ("a.mdx", f"<p style='background:url({EVIL})'>x</p>"),
     ("a.md", f"<style>@import '{EVIL}';</style>"),
+    ("a.yml", f"a: 1 # yaml-language-server: $schema={EVIL}\n"),
+    ("a.yml", f"a: 1\r# yaml-language-server: $schema={EVIL}\r"),
+    ("a.md", f"<style>\n@import url({EVIL});</style>"),
+    ("a.md", "<p style='background:\\75rl(https:\\/\\/evil.example)'>x</p>"),
+    ("a.md", f"<p style=\"background-image:image-set('{EVIL}' 1x)\">x</p>"),
+    ("package.json", '{"packageManager": "yarn@https://evil.example/y.js"}'),
     ("a.ipynb", json.dumps({"cells": [CELL]})),
     ("a.ipynb", json.dumps({"cells": [OUTPUT]})),
     ("a.ipynb", json.dumps({"cells": [CELL]})[:-1]),
@@ -102,6 +108,8 @@ STAYS = [
     ("a.ipynb", json.dumps({"cells": [{"cell_type": "code", "source": f"# ![a]({EVIL})"}]})),
     ("package.json", '{"scripts": {"test": "x", "build": "y"}, "install": "x"}'),
     ("composer.json", '{"scripts": {"test": "phpunit"}}'),
+    ("package.json", '{"packageManager": "pnpm@9.1.0+sha512.abc"}'),
+    ("a.md", f"see {EVIL}\n\n<style>p { '{' } color: red { '}' }</style>\n"),
     ("other.json", '{"scripts": {"postinstall": "./x"}}'),
 ]  # fmt: skip
 
@@ -166,7 +174,7 @@ def test_every_spelling_of_another_host_is_remote(start: str) -> None:
 
 @pytest.mark.parametrize("size", [20_000])
 @pytest.mark.parametrize(
-    "piece", ["![", "[", "](", "<a ", "<!--", '"', "{", "\\", "# $schema", "<!DOCTYPE a "]
+    "piece", ["![", "[", "](", "<a ", "<!--", '"', "{", "\\", "# $schema", "<!DOCTYPE a ", " #", "<style //a"]
 )
 def test_reading_takes_linear_time(piece: str, size: int) -> None:
     import time

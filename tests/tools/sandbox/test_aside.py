@@ -114,6 +114,32 @@ async def test_a_link_that_leaves_the_project_is_put_aside_in_a_work_item(place:
     assert target in place.told
 
 
+@pytest.mark.parametrize(
+    ("name", "moved"), [("package.json", True), ("sub/a.yml", True), ("docs.md", False), ("b.txt", False)]
+)
+async def test_a_link_that_gives_a_file_another_meaning_is_put_aside(
+    place: Place, name: str, moved: bool
+) -> None:
+    """A23.4: what is written to the file later counts under the name of the link."""
+    place.write({"a.md": "x", "sub/c.txt": "x"})
+    earlier = before((place.root,))
+    (place.root / name).symlink_to(place.root / "a.md")
+    found = await quarantine_changes(earlier, place.aside, place.context, "x", sandboxed=True)
+    assert bool(found) == moved
+
+
+@pytest.mark.parametrize("folder", ["", "sub/"])
+async def test_a_pyvenv_cfg_hides_no_other_file(place: Place, folder: str) -> None:
+    """A23.4: it does not make packages of the folder that it lies in."""
+    (place.root / "sub").mkdir()
+    planted = {
+        f"{folder}pyvenv.cfg": "x",
+        f"{folder}.vscode/tasks.json": "x",
+        f"{folder}package.json": ACTING["package.json"],
+    }
+    assert await place.run(planted) == [f"{folder}.vscode", f"{folder}package.json"]
+
+
 PLANTED = {
     "node_modules/.bin/eslint": "#!/bin/sh\n",
     ".venv/lib/python3.12/site-packages/a.pth": "import x\n",

@@ -88,8 +88,13 @@ def find_effects(path: str, content: str) -> frozenset[Effect]:
     if len(content) > LARGEST_TEXT:
         return frozenset()
     names = {parts[-1] for parts in spellings(path) if parts}
-    content = content.removeprefix("\ufeff")
+    content = content.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
     return frozenset(effect for name in names for effect in _effects(name, content))
+
+
+def is_manifest(name: str) -> bool:
+    """Return True if a package manager runs scripts of a file with this name."""
+    return name.casefold() in ("package.json", "package.json5", "package.yaml", "composer.json")
 
 
 def _effects(name: str, content: str) -> Iterator[Effect]:
@@ -106,7 +111,7 @@ def _effects(name: str, content: str) -> Iterator[Effect]:
     elif not name.endswith(_HTML) and _JSON_START.match(content):
         named = (value for path, value in _keyed(content) if path[-1] in ("$schema", "$ref"))
         yield from _remote("schema", named, _SCHEMA_HOSTS)
-    if name in ("package.json", "package.json5", "package.yaml", "composer.json"):
+    if is_manifest(name):
         yield from _scripts(name, content)
 
 
@@ -126,6 +131,8 @@ def _scripts(name: str, content: str) -> Iterator[Effect]:
             runs = _COMPOSER.fullmatch(low[1]) if name == "composer.json" else low[1] in _LIFECYCLE
             if runs and value.strip():
                 yield Effect("install_script", f"{path[1]}: {value}")
+        elif low == ("packagemanager",) and "://" in value:
+            yield Effect("install_script", f"{path[0]}: {value}")
         elif low and low[0] in _GIT_HOOKS and name != "composer.json":
             yield Effect("git_hook", f"{'.'.join(path)}: {value}")
 

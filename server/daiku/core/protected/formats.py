@@ -59,7 +59,9 @@ def _character(found: re.Match[str]) -> str:
     return chr(int(code, 16)) if code else found[3]
 
 
-_MODELINE = lazy(r"^[ \t]*#.*?\$schema[ \t]*[=:][ \t]*[\"']?(?P<url>[^\s\"']+)", re.MULTILINE | re.IGNORECASE)
+_MODELINE = lazy(
+    r"^[^#\n]*#.*?\$schema[ \t]*[=:][ \t]*[\"']?(?P<url>[^\s\"']+)", re.MULTILINE | re.IGNORECASE
+)
 _YAML_KEY = lazy(
     r"(?:^|[{,\s-])[\"']?\$(?:schema|ref)[\"']?\s*:\s+(?:[>|][-+\d]*\s+|&\S+\s+|!\S*\s+)*[\"']?(?P<url>[^\s\"',}]+)",
     re.MULTILINE,
@@ -132,7 +134,8 @@ _SOURCE = lazy(
 )
 _LINK = lazy(r"<(?:link|image|use|base)\b" + _INSIDE, re.IGNORECASE)
 _HREF = lazy(r"""\bhref\s*=\s*(?:"(?P<a>[^"]*)"|'(?P<b>[^']*)'|(?P<c>[^\s>"']{1,4000}))""", re.IGNORECASE)
-_CSS_URL = lazy(r"(?:url\(\s*|@import\s+)[\"']?(?P<url>[^\s\"')]{1,4000})", re.IGNORECASE)
+_CSS_ESCAPE = lazy(r"\\([0-9a-fA-F]{1,5})\s?")
+_CSS_URL = lazy(r"(?:[a-z][a-z0-9+.-]{1,20}:)?[\\/]{2}[^\s\"')]{1,4000}", re.IGNORECASE)
 
 
 def _html_addresses(content: str) -> Iterator[str]:
@@ -144,13 +147,17 @@ def _html_addresses(content: str) -> Iterator[str]:
         elif found["name"].lower() != "style":
             yield value
         else:
-            yield from (address["url"] for address in _CSS_URL.finditer(value))
+            yield from _css_addresses(value)
     for tag in _LINK.finditer(content):
         yield from (
             unescape(found["a"] or found["b"] or found["c"] or "") for found in _HREF.finditer(tag[1])
         )
     if "<style" in content.lower():
-        yield from (found["url"] for found in _CSS_URL.finditer(content))
+        yield from _css_addresses(content[content.lower().index("<style") :])
+
+
+def _css_addresses(style: str) -> list[str]:
+    return _CSS_URL.findall(_CSS_ESCAPE.sub(lambda found: chr(int(found[1], 16)), style))
 
 
 _DEFINITION = lazy(r"^(?:[ >]|[-*+]\s|\d+[.)]\s)*\[(?P<label>[^\]]+)\]:\s*<?(?P<url>[^\s>]+)", re.MULTILINE)

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from daiku.core.protected.effects import LARGEST_TEXT, describe_effect, new_effects
+from daiku.core.protected.effects import LARGEST_TEXT, READABLE, describe_effect, is_manifest, new_effects
 from daiku.dataclass import dataclass, field
 from daiku.texts.text import Text, text
 from daiku.tools.sandbox.gitfolder import harmless
@@ -202,10 +202,7 @@ def _acting(
         restores = path not in old or known is not None
         name = place.relative_to(root).as_posix()
         if place.is_symlink():
-            real = Path(os.path.realpath(place))
-            if not any(within(real, each) for each in roots):
-                why = text("protected.link_out", target=os.readlink(place))  # noqa: PTH115  # shown as it is
-                yield ActingFile(root, place, why, False, restores, is_link=True)
+            yield from _acting_link(root, place, restores, roots)
             continue
         before = None if known is None else _decoded(known)
         with suppress(OSError):
@@ -214,6 +211,19 @@ def _acting(
                 if new:
                     runs = any(effect.runs_code for effect in new)
                     yield ActingFile(root, place, describe_effect(new[0]), runs, restores)
+
+
+def _acting_link(root: Path, place: Path, restores: bool, roots: tuple[Path, ...]) -> Iterator[ActingFile]:
+    """Yield a link that leaves the roots, or whose name makes tools read a text that they did not read before."""
+    real = Path(os.path.realpath(place))
+    target = os.readlink(place)  # noqa: PTH115  # shown as it is
+    if not any(within(real, each) for each in roots):
+        why = text("protected.link_out", target=target)
+        yield ActingFile(root, place, why, False, restores, is_link=True)
+    elif READABLE.search(place.name) and real.is_file() and real.name.lower() != place.name.lower():
+        runs = is_manifest(place.name)
+        if runs or real.suffix.lower() != place.suffix.lower():
+            yield ActingFile(root, place, text("protected.link_renames", target=target), runs, restores)
 
 
 def _decoded(data: bytes) -> str:

@@ -43,6 +43,8 @@ _FILLED = frozenset(
 _PROGRAM_FOLDERS = frozenset({".bin", "bin", "Scripts"})
 _LIBRARIES = lazy(r"lib|lib64|Lib|python[\d.]+|site-packages")
 _STARTED = lazy(r".*\.pth|(?:site|user)customize\.py|pyvenv\.cfg")
+_PARTS_OF_ENVIRONMENT = lazy(r"bin|Scripts|lib|lib64|Lib|pyvenv\.cfg")
+"""Entries of a folder with a pyvenv.cfg that count as installed packages; any other is looked at as elsewhere."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +172,7 @@ def _read(
     sockets: list[str] = []
     inner: list[tuple[str, Role]] = []
     parent = Path(path).name.lower()
-    if role == "plain" and any(entry.name == "pyvenv.cfg" for entry in entries):
-        role = "packages"
+    environment = role == "plain" and any(entry.name == "pyvenv.cfg" for entry in entries)
     for entry in entries:
         name = entry.name
         folder = entry.is_dir(follow_symlinks=False)
@@ -185,7 +186,9 @@ def _read(
             and holds_secrets(name)
         ):
             secrets.append(name)
-        if role == "plain":
+        if environment and _PARTS_OF_ENVIRONMENT.fullmatch(name):
+            _package_entry(name, "packages", programs, inner, folder=folder)
+        elif role == "plain":
             guarded = likely and _is_protected(parent, name)
             if folder:
                 _inner(name, watched, inner, guarded=guarded)
