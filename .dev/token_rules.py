@@ -74,7 +74,7 @@ def _rows(rule: dict[str, Any]) -> list[str]:
     name: str = rule["id"]
     if name in SKIPPED or name.startswith(OWN) or name.endswith(PUBLIC) or "regex" not in rule:
         return []
-    pattern = _converted(rule["regex"])
+    pattern = _keep_one_group(_converted(rule["regex"]), rule.get("secretGroup", 1))
     in_context = "NEAR" in pattern
     entropy = rule.get("entropy", 0) if in_context else 0
     rows = [_row(name, rule["keywords"], entropy, pattern)]
@@ -114,6 +114,12 @@ def _converted(pattern: str) -> str:
     if UNBOUNDED.search(pattern.removesuffix(END)):  # it ends where its characters end, and never fails there
         pattern = pattern.removesuffix(END)
     return f"(?i:{pattern})" if folded else pattern
+
+
+def _keep_one_group(pattern: str, secret: int) -> str:
+    """Return `pattern` without the groups before that of the secret, and without repeated groups."""
+    pattern = re.sub(r"(?<!\\)\((?!\?)", "(?:", pattern, count=secret - 1) if secret > 1 else pattern
+    return re.sub(r"(?<!\\)\((?!\?)([^()]*\)\{)", r"(?:\1", pattern)
 
 
 def _starts(pattern: str) -> list[str]:

@@ -53,6 +53,7 @@ TOKENS = {
     "atlassian": "ATATT3" + _of(URL, 186), "notion": "ntn_" + _of("0123456789", 11) + _of(ALNUM, 35), "readme": "rdme_" + _of(HEX, 70), "shippo": "shippo_live_" + _of(HEX, 40),
     "supabase": "sbp_" + _of(HEX, 40), "figma": "figd_" + _of(URL, 43), "age": "AGE-SECRET-KEY-1" + _of("QPZRY9X8GF2TVDW0S3JN54KHCE6MUA7L", 58),
     "sourcegraph": "sgp_" + _of(HEX, 40), "square old": "EAAA" + _of(URL, 60), "easypost": "EZAK" + _of(ALNUM, 54), "prefect": "pnu_" + _of(ALNUM, 36),
+    "teams hook": f"https://acme.webhook.office.com/webhookb2/{_uuid()}@{_uuid()}/IncomingWebhook/{_of(HEX, 32)}/{_uuid()}",
 }  # fmt: skip
 """A token of each service."""
 
@@ -96,6 +97,11 @@ def test_a_secret_without_a_shape_is_known_by_its_name(name: str, secret: str) -
     clean = redactor(())(text)
     assert secret.rstrip("=") not in clean
     assert redactor(())(clean) == clean
+
+
+def test_a_rule_with_several_groups_masks_the_secret() -> None:
+    """A23.1"""
+    assert redactor(())(f"sonar.login={_of(HEX, 40)}") == f"sonar.login={MARK}"
 
 
 @for_each("text", PLAIN)

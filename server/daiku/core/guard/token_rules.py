@@ -96,7 +96,7 @@ mapbox-api-token	^ mapbox mapbox=pk.	0	(?i:(?:mapbox)NEAR(pk\.[a-z0-9]{60}\.[a-z
 mattermost-access-token	^ mattermost mattermost=	0	(?i:(?:mattermost)NEAR([a-z0-9]{26})(?![A-Za-z0-9_]))
 maxmind-license-key	_mmk	0	START([A-Za-z0-9]{6}_[A-Za-z0-9]{29}_mmk)(?![A-Za-z0-9_])
 messagebird-api-token	^ message	0	(?i:(?:message[_-]?bird)NEAR([a-z0-9]{25})(?![A-Za-z0-9_]))
-microsoft-teams-webhook	^ https://	0	https://[a-z0-9]+\.webhook\.office\.com/webhookb2/[a-z0-9]{8}-([a-z0-9]{4}-){3}[a-z0-9]{12}@[a-z0-9]{8}-([a-z0-9]{4}-){3}[a-z0-9]{12}/IncomingWebhook/[a-z0-9]{32}/[a-z0-9]{8}-([a-z0-9]{4}-){3}[a-z0-9]{12}
+microsoft-teams-webhook	^ https://	0	https://[a-z0-9]+\.webhook\.office\.com/webhookb2/[a-z0-9]{8}-(?:[a-z0-9]{4}-){3}[a-z0-9]{12}@[a-z0-9]{8}-(?:[a-z0-9]{4}-){3}[a-z0-9]{12}/IncomingWebhook/[a-z0-9]{32}/[a-z0-9]{8}-(?:[a-z0-9]{4}-){3}[a-z0-9]{12}
 netlify-access-token	^ netlify netlify=	0	(?i:(?:netlify)NEAR([a-z0-9=_\-]{40,46})(?![A-Za-z0-9_]))
 new-relic-browser-api-token	^ new-relic new-relic=nrjs- new_relic new_relic=nrjs- newrelic newrelic=nrjs-	0	(?i:(?:new-relic|newrelic|new_relic)NEAR(NRJS-[a-f0-9]{19})(?![A-Za-z0-9_]))
 new-relic-browser-api-token-bare	^ nrjs-	0	(?i:START(NRJS-[a-f0-9]{19})(?![A-Za-z0-9_]))
@@ -132,7 +132,7 @@ shippo-api-token	^ shippo_live_ shippo_test_	0	START(shippo_(?:live|test)_[a-fA-
 sidekiq-secret	^ bundle_enterprise__contribsys__com bundle_enterprise__contribsys__com= bundle_gems__contribsys__com bundle_gems__contribsys__com=	0	(?i:(?:BUNDLE_ENTERPRISE__CONTRIBSYS__COM|BUNDLE_GEMS__CONTRIBSYS__COM)NEAR([a-f0-9]{8}:[a-f0-9]{8})(?![A-Za-z0-9_]))
 sidekiq-sensitive-url	^ http	0	(?i:STARThttps?://([a-f0-9]{8}:[a-f0-9]{8})@(?:gems.contribsys.com|enterprise.contribsys.com)(?:[\/|\#|\?|:]|$))
 snyk-api-token	^ snyk	0	(?i:(?:snyk[_.-]?(?:(?:api|oauth)[_.-]?)?(?:key|token))NEAR([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})(?![A-Za-z0-9_]))
-sonar-api-token	^ sonar	0	(?i:(?:sonar[_.-]?(login|token))NEAR((?:squ_|sqp_|sqa_)?[a-z0-9=_\-]{40})(?![A-Za-z0-9_]))
+sonar-api-token	^ sonar	0	(?i:(?:sonar[_.-]?(?:login|token))NEAR((?:squ_|sqp_|sqa_)?[a-z0-9=_\-]{40})(?![A-Za-z0-9_]))
 square-access-token	^ eaaa sq0atp-	0	START((?:EAAA|sq0atp-)[\w-]{22,60})(?![A-Za-z0-9_])
 squarespace-access-token	^ squarespace squarespace=	0	(?i:(?:squarespace)NEAR([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})(?![A-Za-z0-9_]))
 sumologic-access-token	^ sumo sumo=	3	(?i:(?:(?-i:[Ss]umo|SUMO))NEAR([a-z0-9]{64})(?![A-Za-z0-9_]))
