@@ -37,8 +37,12 @@ OWN = (
 """Beginnings of ids of rules for which token_shapes.py has a wider one."""
 PUBLIC = ("-client-id", "-public-key", "-pub-key", "-pub-api-key", "-access-id", "-api-id", "-user-api-id")
 """Endings of rules for values that are not secret."""
+APART = ("nuget", "sidekiq-sensitive")
+"""Beginnings of ids of rules whose keyword stands before or after the token."""
+LONG = 30
+"""Characters of most tokens, at least, as in token_shapes.py."""
 AROUND = r"[\w.-]{0,50}?"
-"""What gitleaks puts before a keyword; a redactor need not match it, and it costs fifty times the text."""
+"""Pattern that gitleaks puts before a keyword: a redactor does not need it, and it takes fifty times as long."""
 ENDS = (
     r"""(?:[\x60'"\s;]|\\[nr]|$|\b)""",
     r"""(?:[\x60'"\s;]|\\[nr]|$)""",
@@ -49,7 +53,7 @@ END = r"(?![A-Za-z0-9_])"
 BETWEEN = re.compile(
     r"""\(\?:\[ \\t\\w\.-\]\{0,20\}\)\[\\s'"\]\{0,3\}\)?\(\?:=\|>.*?\|,\)\[\\x60'"\\s=\]\{0,5\}"""
 )
-"""What gitleaks puts between a keyword and a secret; token_shapes.py says what `NEAR` is."""
+"""Pattern that gitleaks puts between a keyword and a secret, `NEAR` in token_shapes.py."""
 UNBOUNDED = re.compile(r"(?:\{\d+,\}|[^\\(][+*])(?:=\{0,\d\})?\)*$")
 BARE = re.compile(r"\(((?!live_)[A-Za-z0-9]{3,}[-_](?:[^()]|\([^()]*\))+)\)" + re.escape(END))
 
@@ -57,7 +61,7 @@ BARE = re.compile(r"\(((?!live_)[A-Za-z0-9]{3,}[-_](?:[^()]|\([^()]*\))+)\)" + r
 def main() -> None:
     folder, version = Path(sys.argv[1]), sys.argv[2]
     rules = tomllib.loads((folder / "config/gitleaks.toml").read_text("utf-8"))["rules"]
-    rows = [row for rule in rules for row in _rows(rule)]
+    rows = [row for rule in rules for row in _build_rows(rule)]
     license_text = (folder / "LICENSE").read_text("utf-8").strip()
     TARGET.with_suffix(".LICENSE").write_text(license_text + "\n", "utf-8")
     TARGET.write_text(
@@ -70,33 +74,35 @@ def main() -> None:
     print(f"{len(rows)} rules")
 
 
-def _rows(rule: dict[str, Any]) -> list[str]:
+def _build_rows(rule: dict[str, Any]) -> list[str]:
     name: str = rule["id"]
     if name in SKIPPED or name.startswith(OWN) or name.endswith(PUBLIC) or "regex" not in rule:
         return []
-    pattern = _keep_one_group(_converted(rule["regex"]), rule.get("secretGroup", 1))
+    pattern = _keep_one_group(_convert(rule["regex"]), rule.get("secretGroup", 1))
     in_context = "NEAR" in pattern
     entropy = rule.get("entropy", 0) if in_context else 0
-    rows = [_row(name, rule["keywords"], entropy, pattern)]
+    rows = [_build_row(name, rule["keywords"], entropy, pattern)]
     if in_context and (bare := BARE.search(pattern)):
         flags = "(?i:{})" if pattern.startswith("(?i:") else "{}"
         shape = flags.format(f"START({bare[1]}){END}")
         literal = re.match(r"[A-Za-z0-9]+[-_]", bare[1])
         assert literal is not None
-        rows.append(_row(f"{name}-bare", [literal[0].lower()], 0, shape))
+        rows.append(_build_row(f"{name}-bare", [literal[0].lower()], 0, shape))
     return rows
 
 
-def _row(name: str, keywords: list[str], entropy: float, pattern: str) -> str:
+def _build_row(name: str, keywords: list[str], entropy: float, pattern: str) -> str:
     re.compile(pattern, re.ASCII)
-    starts = _starts(pattern)
-    keywords = ["~", *keywords] if name.startswith("nuget") else ["^", *starts] if starts else keywords
+    starts = [] if name.startswith(APART) else _find_starts(pattern)
+    is_short = "NEAR" not in pattern and _parse(pattern).getwidth()[0] < LONG
+    signs = "~" if name.startswith(APART) else "^" * bool(starts) + "<" * is_short
+    keywords = [signs, *(starts or keywords)] if signs else keywords
     assert "\t" not in pattern, name
     assert '"""' not in pattern, name
     return "\t".join((name, " ".join(word.split()[0] for word in keywords), f"{entropy:g}", pattern))
 
 
-def _converted(pattern: str) -> str:
+def _convert(pattern: str) -> str:
     """Return an RE2 pattern in Python's syntax, so that it takes linear time."""
     pattern = pattern.replace(AROUND, "").replace("[:alnum:]", "A-Za-z0-9")
     for end in ENDS:
@@ -110,7 +116,7 @@ def _converted(pattern: str) -> str:
     while pattern.startswith(r"\b"):
         pattern = "START" + pattern.removeprefix(r"\b")
     while "(?i)" in pattern:
-        pattern = _scoped(pattern, pattern.index("(?i)"))
+        pattern = _scope_flag(pattern, pattern.index("(?i)"))
     if UNBOUNDED.search(pattern.removesuffix(END)):  # it ends where its characters end, and never fails there
         pattern = pattern.removesuffix(END)
     return f"(?i:{pattern})" if folded else pattern
@@ -122,34 +128,38 @@ def _keep_one_group(pattern: str, secret: int) -> str:
     return re.sub(r"(?<!\\)\((?!\?)([^()]*\)\{)", r"(?:\1", pattern)
 
 
-def _starts(pattern: str) -> list[str]:
-    """Return the literals, in lower case, one of which begins every match; empty if they cannot be known."""
-    tree = parser.parse(pattern.replace("START", "").replace("NEAR", "[ =]"), re.ASCII)
-    starts = {each.lower() for each in _literals(list(tree))}
-    return sorted(starts) if all(len(each) >= 3 for each in starts) else []
+def _parse(pattern: str) -> Any:
+    return parser.parse(pattern.replace("START", "").replace("NEAR", "."), re.ASCII)
 
 
-def _literals(tree: list[Any]) -> set[str]:
+def _find_starts(pattern: str) -> list[str]:
+    """Return the literals, in lower case, one of which begins every match; empty if none is known or rare."""
+    starts = {each.lower() for each in _find_literals(list(_parse(pattern)))}
+    is_rare = all(len(each) >= 3 and each != "https://" for each in starts)
+    return sorted(starts) if is_rare else []
+
+
+def _find_literals(tree: list[Any]) -> set[str]:
     """Return the beginnings that a parsed pattern can have, as far as they are literal."""
     if not tree:
         return {""}
     (kind, value), rest = tree[0], tree[1:]
     match str(kind):
         case "LITERAL":
-            return {chr(value) + each for each in _literals(rest)}
+            return {chr(value) + each for each in _find_literals(rest)}
         case "SUBPATTERN":
-            return _literals([*value[3], *rest])
+            return _find_literals([*value[3], *rest])
         case "BRANCH":
-            return {each for branch in value[1] for each in _literals([*branch, *rest])}
+            return {each for branch in value[1] for each in _find_literals([*branch, *rest])}
         case "AT":
-            return _literals(rest)
+            return _find_literals(rest)
         case "IN" if all(str(op) == "LITERAL" for op, _ in value) and len(value) <= 3:
-            return {chr(code) + each for _, code in value for each in _literals(rest)}
+            return {chr(code) + each for _, code in value for each in _find_literals(rest)}
         case _:
             return {""}
 
 
-def _scoped(pattern: str, at: int) -> str:
+def _scope_flag(pattern: str, at: int) -> str:
     """Return `pattern` with the flag at `at` as a group up to the end of the group around it."""
     depth, place, in_class = 0, at + 4, False
     while place < len(pattern):

@@ -13,8 +13,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from daiku.core.guard import redact as redact_module
-from daiku.core.guard.known_values import MIN_SECRET
-from daiku.core.guard.redact import MARK, may_contain_secret, redactor
+from daiku.core.guard.known_values import MIN_SECRET, KnownValues
+from daiku.core.guard.redact import MARK, Redactor, may_contain_secret, redact_encoded, redact_json, redactor
 from tests.cases import examples, for_each
 from tests.timing import cpu_seconds
 
@@ -87,6 +87,52 @@ SHAPES = re.compile(redact_module._SHAPES.pattern, re.VERBOSE | re.ASCII)
 @settings(max_examples=examples(1500))
 def test_the_quick_look_overlooks_no_shape(text: str) -> None:
     assert may_contain_secret(text)
+
+
+KNOWN = "zq81-known-value-0042"
+PIECES = st.sampled_from([
+    "password", "PASSWD", "passphrase", "api_key", "apiKey", "KEY", "x-api-key", "Authorization", "Cookie", "token", "secret", "pwd", "PAT", "sig",
+    "credential", "discord", "twilio", "curl -u ada", "machine h password", "sonar_login", "Bearer", "https://ada", "@h/x", "=", ": ", ":", "?", "&", "=>", "\"",
+    "'", " ", "\n", "\t", "\\", "\\n", "日本", "/", ".", "_", "12", "word", "src/core/run.py", "accept_plain_text", "aB1" * 4, "ab12" * 8, "AB12" * 10,
+    "ghp_" + "aB1" * 12, "sk-" + "a1B2" * 6, "SK" + "0f" * 16, "MTA" + "aB1" * 7 + "." + "aB1x_-" + "." + "aB1" * 9, KNOWN, KNOWN[::-1], KNOWN[:9], KNOWN[9:],
+    KNOWN.encode().hex(), "-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----", "PRIVATE-LINES: 1", "Private-Lines: 1\nAAAA", "<add key=\"Password\" value=\"",
+])  # fmt: skip
+TEXTS = st.lists(PIECES, max_size=12).map("".join)
+
+
+@given(TEXTS)
+@settings(max_examples=examples(600), deadline=None)
+def test_the_quick_look_changes_no_result(text: str) -> None:
+    quick, thorough = KnownValues([KNOWN]), KnownValues([KNOWN])
+    thorough._shortest, thorough._pieces = 0, re.compile(b"")
+    assert quick.redact(text) == thorough.redact(text)
+    assert Redactor([KNOWN])(text) == redact_module._redact_announced(thorough.redact(text))
+
+
+@for_each("text", [
+    "default login a password b-c", "X_PAT=abcdef-1", "X_PWD=abcdef-1", "MY_KEY=abcdef-1", "?sig=ab!cdefg", "&signature=ab!cdefg", "?token=ab!cdefg", "bearer ab1" + "c" * 14,
+    "-----BEGIN PRIVATE KEY-----", "Private-Lines: 1\nAAAA\n", "api-key: abcd-efg", "cookie: a=ab!cdefgh", "ab://b:cd!@e", "passphrase = 'ab1!cd'", "credential: ab1!cdef",
+    "_auth=ab1!cdef", "secret: ab1!cdef", "curl --user a:b!c", "wget -u a:b!c", '<add key="Password" value="a b c d e" />', "https://" + "0" * 32 + "@b.ingest.c",
+    "http://01234567:89abcdef@gems.contribsys.com/",
+])  # fmt: skip
+def test_every_sign_of_a_secret_is_seen_by_the_quick_look(text: str) -> None:
+    """A23.1"""
+    assert MARK in redactor([])(text)
+    assert may_contain_secret(text)
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["text", "path", "password", "discord", "x-api-key"]),
+        st.lists(TEXTS, max_size=2) | TEXTS,
+    )
+)
+@settings(max_examples=examples(400), deadline=None)
+def test_an_encoded_value_is_redacted_as_the_decoded_one_is(value: dict[str, list[str] | str]) -> None:
+    """A23.1"""
+    redact = Redactor([KNOWN])
+    data = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    assert json.loads(redact_encoded(data, redact)) == redact_json(value, redact)
 
 
 FAKES = [

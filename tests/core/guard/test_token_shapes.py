@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from daiku.core.guard.redact import MARK, redactor
 from daiku.core.guard.token_rules import RULES
-from daiku.core.guard.token_shapes import OWN, TokenRule, entropy_of, read_rows, rules_for, token_rules
+from daiku.core.guard.token_shapes import LONG, OWN, TokenRule, entropy_of, read_rows, rules_for, token_rules
 from tests.cases import examples, for_each
 from tests.timing import cpu_seconds
 
@@ -141,6 +141,14 @@ def test_the_keywords_of_a_rule_miss_none_of_its_tokens(name: str) -> None:
             assert rule.redact(text) == masked
 
     check()
+
+
+def test_every_rule_whose_tokens_may_be_short_says_so() -> None:
+    import re._parser as parser
+
+    for name, rule in _rows().items():
+        if not (rule.is_short or rule.in_context or rule.is_apart):
+            assert parser.parse(rule._pattern, re.ASCII).getwidth()[0] >= LONG, name
 
 
 def test_the_rules_have_their_license_beside_them() -> None:

@@ -8,16 +8,16 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from urllib.parse import quote, quote_plus
 
-from daiku.core.guard.token_shapes import MARK
+from daiku.core.guard.token_shapes import MARK, find_rarest
 from daiku.core.text.patterns import lazy
 
 MIN_SECRET = 6
-"""Characters of the shortest secret: shorter values are words that text has anyway."""
+"""Characters of the shortest secret; shorter values are ordinary words."""
 _MIN_PACKED = 10
 """Letters and digits of the shortest secret that is looked for between separators."""
 _SEPARATORS = bytes(code for code in range(128) if not chr(code).isalnum())
 _NUMBERED = lazy(
-    r"\n[ \t]{0,12}(?:[0-9A-Fa-f]{6,16}:?[ \t]|(?:[^\s:]{1,200}:)?[0-9]{1,7}[ \t]{0,4}[:|\t \u2192-])"
+    r"\n[ \t]{0,12}+(?:[0-9A-Fa-f]{6,16}+:?[ \t]|(?:[^\s:]{1,200}+:)?[0-9]{1,7}[ \t]{0,4}[:|\t \u2192-])"
 )
 """Addresses and line numbers that dumps and listings print."""
 _DRAWN = lazy(r"(?<=[0-9A-Fa-f]{2})[ ]{2,60}\S.{0,17}$", re.MULTILINE)
@@ -31,30 +31,43 @@ class KnownValues:
     def __init__(self, secrets: Iterable[str]) -> None:
         values = [value for secret in secrets if len(value := secret.strip()) >= MIN_SECRET]
         forms = {
-            form for value in values for form in _forms(value) if len(form) >= MIN_SECRET and form not in MARK
+            form
+            for value in values
+            for form in _list_forms(value)
+            if len(form) >= MIN_SECRET and form not in MARK
         }
-        self._pattern = re.compile(_alternatives(sorted(forms))) if forms else None
-        packed = sorted({form for value in values for form in _packed_forms(value)})
-        self._packed = re.compile(_alternatives(packed)) if packed else None
+        packed = {form for value in values for form in _list_packed_forms(value)}
+        self._pattern = re.compile(_build_alternatives(sorted(forms))) if forms else None
+        self._packed = re.compile(_build_alternatives(sorted(packed))) if packed else None
+        self._shortest = min(map(len, forms | packed), default=0)
+        pieces = {_cut_rare_piece(_pack(form)) for form in forms | packed}
+        self._pieces = re.compile(b"|".join(map(re.escape, sorted(pieces))))
 
     def __bool__(self) -> bool:
         return self._pattern is not None
 
     def redact(self, text: str) -> str:
         """Return `text` with every secret replaced, also where separators, line ends or addresses divide it."""
-        if self._pattern is None:
+        if self._pattern is None or len(text) < self._shortest:
             return text
-        text = self._pattern.sub(MARK, text)
-        if self._packed is None or len(text) < _MIN_PACKED:
+        if self._pieces.search(_pack_bytes(text)):
+            text = self._pattern.sub(MARK, text)
+            if self._packed is not None:
+                text = _redact_packed(self._packed, text, text, whole_lines=False)
+        if self._packed is None:
             return text
-        text = _redact_packed(self._packed, text, text, whole_lines=False)
-        if "\\0" in text or "\\x00" in text or "\\u0000" in text:
+        if "\\" in text and _NULS.search(text):
             text = _redact_packed(self._packed, text, _NULS.sub(_blank, text), whole_lines=False)
-        lines = "\n" + text
-        if not _NUMBERED.search(lines):
+        if "\n" not in text or not _NUMBERED.search(lines := "\n" + text):
             return text
         plain = _DRAWN.sub(_blank, _NUMBERED.sub(_blank, lines))
         return _redact_packed(self._packed, lines, plain, whole_lines=True)[1:]
+
+
+def _cut_rare_piece(form: str) -> bytes:
+    """Return a piece of `form` that begins with its rarest character: the fastest to look for."""
+    place = find_rarest(form[:-5] or form[:1]) if form else 0
+    return form[place : place + 6].encode("utf-8", "surrogatepass")
 
 
 def _blank(found: re.Match[str]) -> str:
@@ -81,7 +94,7 @@ def _redact_packed(pattern: re.Pattern[str], text: str, plain: str, *, whole_lin
     return "".join((*parts, text[done:]))
 
 
-def _packed_forms(secret: str) -> Iterator[str]:
+def _list_packed_forms(secret: str) -> Iterator[str]:
     """Yield the letters and digits of `secret` in its encodings: as text, hexadecimal, octal, and base64."""
     raw = secret.encode("utf-8", "surrogatepass")
     letters = _pack(secret)
@@ -98,17 +111,21 @@ def _packed_forms(secret: str) -> Iterator[str]:
         yield data.hex()
         yield data.hex().upper()
         for offset in range(3):
-            yield _pack(_inner_base64(data, offset))
+            yield _pack(_encode_inner(data, offset))
     yield "".join(f"{byte:03o}" for byte in raw)
     for data in (raw, raw[1:]):  # words of two bytes, the lower one first
         yield "".join(f"{high:02x}{low:02x}" for low, high in zip(data[::2], data[1::2], strict=False))
 
 
 def _pack(text: str) -> str:
-    return text.encode("utf-8", "surrogatepass").translate(None, _SEPARATORS).decode("utf-8", "surrogatepass")
+    return _pack_bytes(text).decode("utf-8", "surrogatepass")
 
 
-def _forms(secret: str) -> Iterator[str]:
+def _pack_bytes(text: str) -> bytes:
+    return text.encode("utf-8", "surrogatepass").translate(None, _SEPARATORS)
+
+
+def _list_forms(secret: str) -> Iterator[str]:
     raw = secret.encode("utf-8", "surrogatepass")
     yield secret
     yield secret[::-1]
@@ -117,43 +134,43 @@ def _forms(secret: str) -> Iterator[str]:
     hexed = raw.hex()
     yield hexed
     yield hexed.upper()
-    for encoded in (_quoted(secret, quote), _quoted(secret, quote_plus)):
+    for encoded in (_quote(secret, quote), _quote(secret, quote_plus)):
         yield encoded
         yield re.sub(r"%[0-9A-F]{2}", lambda m: m[0].lower(), encoded)
     yield "".join(f"%{byte:02X}" for byte in raw)
     yield "".join(f"%{byte:02x}" for byte in raw)
     for text in (raw, raw[::-1]):
         for offset in range(3):
-            plain = _inner_base64(text, offset)
+            plain = _encode_inner(text, offset)
             yield plain
             yield plain.replace("+", "-").replace("/", "_")
 
 
-def _quoted(secret: str, how: Callable[..., str]) -> str:
+def _quote(secret: str, how: Callable[..., str]) -> str:
     return how(secret, safe="", errors="surrogatepass")
 
 
-def _inner_base64(raw: bytes, offset: int) -> str:
-    """The characters of base64 that depend on `raw` alone, when `offset` bytes (mod 3) stand before it."""
+def _encode_inner(raw: bytes, offset: int) -> str:
+    """Return the characters of base64 that depend on `raw` alone, after `offset` bytes (mod 3)."""
     encoded = base64.b64encode(b"\0" * offset + raw).decode()
     return encoded[(0, 2, 3)[offset] : (offset + len(raw)) * 8 // 6]
 
 
-def _alternatives(words: list[str]) -> str:
-    """A regular expression of sorted `words` that shares their beginnings; the longest match first."""
+def _build_alternatives(words: list[str]) -> str:
+    """Build a regular expression of sorted `words` that shares their beginnings, the longest match first."""
     if len(words) == 1:
         return re.escape(words[0])
-    prefix = _common(words[0], words[-1])
+    prefix = _find_common_prefix(words[0], words[-1])
     rest = [w[len(prefix) :] for w in words]
     groups: dict[str, list[str]] = {}
     for word in rest:
         if word:
             groups.setdefault(word[0], []).append(word)
-    body = "|".join(_alternatives(group) for group in groups.values())
+    body = "|".join(_build_alternatives(group) for group in groups.values())
     return re.escape(prefix) + f"(?:{body})" + ("?" if "" in rest else "")
 
 
-def _common(first: str, last: str) -> str:
+def _find_common_prefix(first: str, last: str) -> str:
     length = 0
     for a, b in zip(first, last, strict=False):
         if a != b:

@@ -9,11 +9,19 @@ from functools import lru_cache
 from typing import cast
 
 from daiku.core.guard.known_values import KnownValues
-from daiku.core.guard.token_shapes import MARK, find_all, is_service, redact_tokens, substitute_at
+from daiku.core.guard.token_shapes import (
+    MARK,
+    find_all,
+    has_long_run,
+    is_service,
+    redact_tokens,
+    rules_for,
+    substitute_at,
+)
 from daiku.core.text.patterns import lazy
 
 MOST_LEARNT = 64
-"""So many of the secrets that were made while the program runs are known by value: older ones are not good any more."""
+"""Number of secrets learned at run time that are kept; older ones are no longer valid."""
 
 _SHORTEST = 14
 """Characters of the shortest text with a secret that no sign of assignment announces."""
@@ -64,11 +72,11 @@ _KEYS = tuple(
     ]
     for sign in ("", "_", "-")
 )
-"""What makes a key a secret one: a word before it."""
+"""Beginnings of names that end with `key` and whose value is secret."""
 _PATH = lazy(
     r"(?:~|\.{0,2})/|[A-Za-z]:[\\/]|[A-Za-z][A-Za-z0-9+.-]*://|[$<{%*]|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+$"
 )
-"""Values that say where a secret is, or that something else fills them in."""
+"""Values that are the place of a secret, or a template."""
 _SMALL = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 _WIDTHS = lazy(r"8|16|32|64|128|256|512")
 """Numbers that names of types and algorithms have."""
@@ -82,11 +90,16 @@ _HEADERS = (
     "cookie",
 )
 _QUERY = ("token=", "api_key=", "apikey=", "client_secret=", "sig=", "signature=")
+_ANNOUNCED = lazy(
+    r"auth|token|key|secret|pass[wp]|pwd|credential|cookie|sig(?:nature)?=|pat=|private-lines|curl|wget|bearer"
+)
+"""Words in lower case one of which is in every secret's pattern that has no long run of characters."""
+_ESCAPES = (('\\"', '"'), ("\\n", "\n"), ("\\t", "\t"), ("\\r", "\r"))
 _GAP = "\n" * 12
 """Separator between joined strings: more white space than any secret's pattern matches."""
 _LONGEST_NAMED = 400
-"""Characters of a value that is judged by its key: a longer one is a text, not a password."""
-_KEY_NAMES = ("pass", "pwd", "secret", "token", "auth", "credential", "key", "cookie", "pat")
+"""Characters of a value that is judged by its key, at most: a longer one is a text, not a password."""
+_KEY_NAMES = ("pass", "pwd", "secret", "token", "auth", "credential", "key", "cookie")
 _ENDS = "-----END "
 _BEGINS = lazy(r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----")
 _PUTTY = lazy(r"(?<=Private-Lines: )\d{1,3}\r?\n(?:[A-Za-z0-9+/=]{1,100}\r?\n?)*")
@@ -95,58 +108,80 @@ _PUTTY = lazy(r"(?<=Private-Lines: )\d{1,3}\r?\n(?:[A-Za-z0-9+/=]{1,100}\r?\n?)*
 Redact = Callable[[str], str]
 
 
-def redactor(secrets: Iterable[str]) -> Callable[[str], str]:
-    """Return a function that replaces `secrets`, however they are encoded, and everything that is shaped like a
-    secret by a mark. Linear in the text; applying it again changes nothing."""
-    known = KnownValues(secrets)
-
-    def redact(text: str) -> str:
-        text = known.redact(text)
-        if len(text) < _SHORTEST and "=" not in text and ":" not in text:
-            return text
-        if "PRIVATE KEY" in text:
-            text = _without_key_blocks(text)
-        if "Private-Lines: " in text:
-            text = _PUTTY.sub(MARK + "\n", text)
-        text = redact_tokens(text)
-        if may_contain_secret(text):
-            text = _SHAPES.sub(_mask, text)
-        if "=" in text and any(map(text.__contains__, _LOUD_NAMES)):
-            text = _ASSIGNED.sub(_mask_assigned, text)
-        return _redact_named(text) if "=" in text or ":" in text else text
-
-    return redact
-
-
 class Redactor:
-    """A redactor that is told of more secrets while it is in use."""
+    """Function that replaces known secrets, in any encoding, and everything that is shaped like a secret by a mark.
+
+    It can learn more secrets while it is in use. Linear in the text; applying it again changes nothing."""
 
     def __init__(self, secrets: Iterable[str]) -> None:
-        self._redact = redactor(secrets)
+        self._values = KnownValues(secrets)
         self._learnt: dict[str, KnownValues] = {}
 
     def __call__(self, text: str) -> str:
-        for known in self._learnt.values():
-            text = known.redact(text)
-        return self._redact(text)
+        text = self._redact_known(text)
+        if len(text) < _SHORTEST and "=" not in text and ":" not in text:
+            return text
+        if is_announced(text):
+            return _redact_announced(text)
+        return redact_tokens(text, announced=False) if has_long_run(text) else text
 
     def learn(self, secret: str) -> None:
-        """From now on `secret` is taken out too."""
+        """Redact `secret` too from now on."""
         values = KnownValues((secret,))
         if values:
             others = [(each, known) for each, known in self._learnt.items() if each != secret]
             self._learnt = dict([*others[1 - MOST_LEARNT :], (secret, values)])
 
+    def is_clean(self, text: str) -> bool:
+        """Check cheaply whether neither `text` nor any part of it has a secret; True only if so."""
+        return not may_contain_secret(text) and self._redact_known(text) == text
+
+    def _redact_known(self, text: str) -> str:
+        for known in self._learnt.values():
+            text = known.redact(text)
+        return self._values.redact(text)
+
+
+redactor = Redactor
+
+
+def _redact_announced(text: str) -> str:
+    if "PRIVATE KEY" in text:
+        text = _without_key_blocks(text)
+    if "Private-Lines: " in text:
+        text = _PUTTY.sub(MARK + "\n", text)
+    text = redact_tokens(text)
+    if _has_shape(text):
+        text = _SHAPES.sub(_mask, text)
+    if "=" in text and any(map(text.__contains__, _LOUD_NAMES)):
+        text = _ASSIGNED.sub(_mask_assigned, text)
+    return _redact_named(text) if "=" in text or ":" in text else text
+
 
 def may_contain_secret(text: str) -> bool:
-    """Check cheaply whether `text` may contain a secret's pattern; False only if it certainly does not."""
+    """Check cheaply whether a secret's shape may be in `text`; False only if none certainly is."""
+    if is_announced(text):
+        return True
+    rules = rules_for(text, announced=False) if has_long_run(text) else ()
+    return any(rule.in_context or rule.pattern.search(text) for rule in rules)
+
+
+def is_announced(text: str) -> bool:
+    """Return True if a word or a sign in `text` may say that a secret follows. Cheap, and it misses none."""
+    lower = text.lower()
+    if "=" in text or ":" in text:
+        return _ANNOUNCED.search(lower) is not None or ("://" in text and "@" in text)
+    return "passw" in lower or "bearer" in lower or "PRIVATE KEY" in text
+
+
+def _has_shape(text: str) -> bool:
+    """Check cheaply whether `text` may have a header, a query, or an address with a secret."""
     if "://" in text and "@" in text:
         return True
-    if ("?" in text or "&" in text) and "=" in text and any(map(text.lower().__contains__, _QUERY)):
+    lower = text.lower()
+    if ("?" in text or "&" in text) and "=" in text and any(map(lower.__contains__, _QUERY)):
         return True
-    if (":" in text or "=" in text) and any(map(text.lower().__contains__, _HEADERS)):
-        return True
-    return "earer " in text.lower()
+    return "earer " in lower or ((":" in text or "=" in text) and any(map(lower.__contains__, _HEADERS)))
 
 
 def _redact_named(text: str) -> str:
@@ -218,6 +253,12 @@ def redact_json(value: object, redact: Redact) -> object:
 
 def redact_encoded(data: str, redact: Redact) -> str:
     """Return the JSON text `data` with every string in it redacted as decoded text; `data` if nothing changed."""
+    plain = data
+    for escape, sign in _ESCAPES if "\\" in data else ():
+        plain = plain.replace(escape, sign)
+    # Without escapes every string is a part of the text, which may be judged as a whole if it is clean.
+    if "\\" not in plain and isinstance(redact, Redactor) and redact.is_clean(plain):
+        return data
     value: object = json.loads(data)
     clean = redact_json(value, redact)
     return data if clean is value else json.dumps(clean, ensure_ascii=False, separators=(",", ":"))
@@ -230,7 +271,7 @@ def _collect(value: object) -> Iterator[str]:
         case dict():
             for key, item in cast("Mapping[str, object]", value).items():
                 if isinstance(item, str) and len(item) <= _LONGEST_NAMED and _may_name_secret(key):
-                    yield _pair(key, item)
+                    yield _write_pair(key, item)
                 yield key
                 yield from _collect(item)
         case list():
@@ -257,7 +298,7 @@ def _redact_item(key: str, item: object, redact: Redact) -> object:
     clean = _walk(item, redact)
     if not isinstance(item, str) or clean != item or len(item) > _LONGEST_NAMED or not _may_name_secret(key):
         return clean
-    pair = _pair(key, item)
+    pair = _write_pair(key, item)
     return MARK if redact(key) == key and redact(pair) != pair else item
 
 
@@ -267,6 +308,6 @@ def _may_name_secret(key: str) -> bool:
     return any(word in lower for word in _KEY_NAMES) or is_service(lower)
 
 
-def _pair(key: str, value: str) -> str:
+def _write_pair(key: str, value: str) -> str:
     """Return a key and its value as one text, as a file of settings has them."""
     return f'"{key}": {json.dumps(value, ensure_ascii=False)}'

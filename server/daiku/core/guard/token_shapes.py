@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, cached_property
 from math import log2
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from daiku.core.text.patterns import lazy
 
@@ -21,19 +21,19 @@ _COLORED = r"(?<=\[[0-9]m)|(?<=\[[0-9]{2}m)|(?<=;[0-9]m)|(?<=;[0-9]{2}m)|(?<=;[0
 START = rf"(?:(?<![A-Za-z0-9_])|{_ESCAPED}|{_COLORED})"
 """Where a token may begin: not within a word, unless the word's letter ends an escape sequence or a color code."""
 _NEAR = r"""[ \t\w.-]{0,20}[\s'"\\]{0,4}(?:=|>|:{1,3}=|\|\||:|=>|\?=|,)[\x60'"\s=\\]{0,6}"""
-"""What may stand between the name of a service and its token."""
+"""Characters between the name of a service and its token."""
 
 OWN = r"""
-anthropic-openai	^ sk-	STARTsk-(?:ant|proj|svcacct|admin|or|lf)-[A-Za-z0-9_-]{16,}
-model-provider	^ sk- sk_ gsk- gsk_ xai- xai_ pplx- pplx_ tvly- tvly_ rk- rk_ lsv2- lsv2_ nvapi- nvapi_ csk- csk_ fw- fw_ r8- r8_ tgp- tgp_	START(?:sk|gsk|xai|pplx|tvly|rk|lsv2|nvapi|csk|fw|r8|tgp)[-_][A-Za-z0-9_-]{24,}
-stripe	^ sk_ rk_ pk_ whsec_	START(?:sk|rk|pk|whsec)_(?:live|test)?_?[A-Za-z0-9]{20,}
-aws-access-key	^ akia asia abia acca	START(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}(?![0-9A-Z])
+anthropic-openai	^< sk-	STARTsk-(?:ant|proj|svcacct|admin|or|lf)-[A-Za-z0-9_-]{16,}
+model-provider	^< sk- sk_ gsk- gsk_ xai- xai_ pplx- pplx_ tvly- tvly_ rk- rk_ lsv2- lsv2_ nvapi- nvapi_ csk- csk_ fw- fw_ r8- r8_ tgp- tgp_	START(?:sk|gsk|xai|pplx|tvly|rk|lsv2|nvapi|csk|fw|r8|tgp)[-_][A-Za-z0-9_-]{24,}
+stripe	^< sk_ rk_ pk_ whsec_	START(?:sk|rk|pk|whsec)_(?:live|test)?_?[A-Za-z0-9]{20,}
+aws-access-key	^< akia asia abia acca	START(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}(?![0-9A-Z])
 aws-session-token	^ iqojb3jpz2lu fwogzxivyxdz	(?:IQoJb3JpZ2lu|FwoGZXIvYXdz)[A-Za-z0-9/+=]{60,}
 google-api-key	^ aiza	STARTAIza[A-Za-z0-9_-]{30,}
-google-access-token	^ ya29.	STARTya29\.[A-Za-z0-9_-]{20,}
+google-access-token	^< ya29.	STARTya29\.[A-Za-z0-9_-]{20,}
 google-refresh-token	^ 1//0	START1//0[A-Za-z0-9_-]{30,}
-google-client-secret	^ gocspx-	GOCSPX-[A-Za-z0-9_-]{20,}
-slack	^ xoxa- xoxb- xoxe- xoxo- xoxp- xoxr- xoxs- xapp-	START(?:xox[abeoprs]-[A-Za-z0-9-]{10,}|xapp-[A-Za-z0-9-]{20,})
+google-client-secret	^< gocspx-	GOCSPX-[A-Za-z0-9_-]{20,}
+slack	^< xoxa- xoxb- xoxe- xoxo- xoxp- xoxr- xoxs- xapp-	START(?:xox[abeoprs]-[A-Za-z0-9-]{10,}|xapp-[A-Za-z0-9-]{20,})
 slack-hook	^ hooks.slack.com	hooks\.slack\.com/(?:services|workflows|triggers)/([A-Za-z0-9+/_-]{20,})
 hugging-face	^ hf_	STARThf_[A-Za-z0-9]{30,}
 npm	^ npm_	STARTnpm_[A-Za-z0-9]{30,}
@@ -41,34 +41,34 @@ pypi	^ pypi-	STARTpypi-[A-Za-z0-9_-]{40,}
 digital-ocean	^ dop_v1_ doo_v1_ dor_v1_	STARTdo[opr]_v1_[a-f0-9]{40,}
 sendgrid	^ sg.	STARTSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}
 age	^ age-secret-key-1	STARTAGE-SECRET-KEY-1[A-Z0-9]{40,}
-brave	^ bsa	STARTBSA[A-Za-z0-9_-]{24,}(?![A-Za-z0-9_-])
-github	^ gho_ ghp_ ghr_ ghs_ ghu_	(?:(?<![A-Za-z0-9])|START)gh[oprsu]_(?=[A-Za-z0-9_.-]{30})[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*
+brave	^< bsa	STARTBSA[A-Za-z0-9_-]{24,}(?![A-Za-z0-9_-])
+github	^< gho_ ghp_ ghr_ ghs_ ghu_	(?:(?<![A-Za-z0-9])|START)gh[oprsu]_(?=[A-Za-z0-9_.-]{30})[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*
 github-fine-grained	^ github_pat_	(?:(?<![A-Za-z0-9])|START)github_pat_[A-Za-z0-9_]{22,}
-gitlab	^ glpat- gldt- glft- glrt- glrtr- glsoat- gloas- glcbt- glptt- glagent- glimt- glffct- glwt-	(?:(?<![A-Za-z0-9])|START)gl(?:pat|dt|ft|rt|rtr|soat|oas|cbt|ptt|agent|imt|ffct|wt)-[A-Za-z0-9_.-]{18,}
+gitlab	^< glpat- gldt- glft- glrt- glrtr- glsoat- gloas- glcbt- glptt- glagent- glimt- glffct- glwt-	(?:(?<![A-Za-z0-9])|START)gl(?:pat|dt|ft|rt|rtr|soat|oas|cbt|ptt|agent|imt|ffct|wt)-[A-Za-z0-9_.-]{18,}
 jwt	^ eyj	(?:(?<![A-Za-z0-9])|START)eyJ[A-Za-z0-9_-]{8,600}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}
 azure-storage	~ accountkey sharedaccesskey	(?i:(?:AccountKey|SharedAccessKey)["']?\s{0,3}[:=]\s{0,3}["']?)([A-Za-z0-9+/]{40,}={0,2})
 crates	^ cio	cio[A-Za-z0-9]{32}(?![A-Za-z0-9])
 discord-bot	.	[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,45}
 discord-hook	^ discord.com/api discordapp.com/api	discord(?:app)?\.com/api/(?:v\d+/)?webhooks/\d{15,22}/([A-Za-z0-9_-]{40,})
-docker	^ dckr_	STARTdckr_[a-z]{2,5}_[A-Za-z0-9_-]{20,}
+docker	^< dckr_	STARTdckr_[a-z]{2,5}_[A-Za-z0-9_-]{20,}
 docker-config	~ "auth"	"auth"\s{0,4}:\s{0,4}"([A-Za-z0-9+/]{12,}={0,2})"
 ethereum	0x	(?i:(?:eth|ethereum|ether|wallet|priv|private|signer|deployer|secret)[\w .:"'=\\-]{0,30})((?:0x)[0-9a-fA-F]{64})(?![0-9a-fA-F])
 linear	^ lin_api_ lin_oauth_	STARTlin_(?:api|oauth)_[A-Za-z0-9]{30,}
 netlify	^ nfpp_ nfp_ nfc_ nfo_ nfu_ nfb_	STARTnf[pcoub]_[A-Za-z0-9]{30,}
 netrc	~ password	(?i:\b(?:machine\s+\S{1,200}|default|login\s+\S{1,200})\s+password\s+)(\S{3,})
-new-relic	^ nr	NR[A-Z]{2}-[A-Za-z0-9-]{19,}
+new-relic	^< nr	NR[A-Z]{2}-[A-Za-z0-9-]{19,}
 new-relic-license	nral	[A-Za-z0-9]{36}NRAL(?![A-Za-z0-9])
 nuget	^ oy2	STARToy2[a-z0-9]{43}(?![A-Za-z0-9])
 rubygems	^ rubygems_	STARTrubygems_[a-f0-9]{40,}
-sentry	^ sntrys_ sntryu_	STARTsntry[su]_[A-Za-z0-9+/=_-]{20,}
+sentry	^< sntrys_ sntryu_	STARTsntry[su]_[A-Za-z0-9+/=_-]{20,}
 sentry-dsn	~ .ingest.	https?://([0-9a-f]{32})(?::[0-9a-f]{32})?@[\w.-]{1,100}\.ingest\.
 shopify	^ shpat_ shpca_ shppa_ shpss_	STARTshp(?:at|ca|pa|ss)_[A-Za-z0-9]{32,}
-square	^ sq0atp- sq0csp- sq0idp- eaaa	START(?:sq0(?:atp|csp|idp)-[A-Za-z0-9_-]{22,}|EAAA[A-Za-z0-9_-]{56,})
-tailscale	^ tskey-	STARTtskey-[A-Za-z0-9-]{16,}
+square	^< sq0atp- sq0csp- sq0idp- eaaa	START(?:sq0(?:atp|csp|idp)-[A-Za-z0-9_-]{22,}|EAAA[A-Za-z0-9_-]{56,})
+tailscale	^< tskey-	STARTtskey-[A-Za-z0-9-]{16,}
 terraform	.atlasv1.	START[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{40,}
 telegram	:aa	START[0-9]{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])
 twilio	^ sk	SK[0-9a-f]{32}(?![0-9A-Za-z])
-vault	^ hvs. hvb. hvr.	STARThv[sbr]\.[A-Za-z0-9_-]{24,}
+vault	^< hvs. hvb. hvr.	STARThv[sbr]\.[A-Za-z0-9_-]{24,}
 sourcegraph	^ sgp_	STARTsgp_(?:[A-Za-z0-9]{5,16}_)?[a-fA-F0-9]{40}
 pulumi	^ pul-	STARTpul-[a-f0-9]{40}
 supabase	^ sbp_	STARTsbp_[a-f0-9]{40}
@@ -91,23 +91,31 @@ render	^ rnd_	STARTrnd_[A-Za-z0-9]{28,}
 firebase	^ aaaa	STARTAAAA[A-Za-z0-9_-]{7}:[A-Za-z0-9_-]{100,}
 command-user	~ curl wget	(?:[ \t]-u|--user)[= \t]{1,3}["']?[A-Za-z0-9_.@+-]{1,100}:(?![$\{])([^\s"'$]{3,})
 """
-_RUN = lazy(r"[A-Za-z0-9_~+/=$-][A-Za-z0-9._~+/=$:-]{13,}")
-"""Characters of tokens in a row: no token is shorter than 14 characters."""
-_DIGIT = lazy(r"[0-9]")
-_OF_RUNS = (string.ascii_letters + string.digits + "._~+/=$:-").encode()
+_OF_RUNS = (string.ascii_letters + string.digits + "._~+/=$:%-").encode()
 _RUN_BYTES = bytes(ord("x") if byte in _OF_RUNS else 0 for byte in range(256))
-_SHORTEST_RUN = b"x" * 14
+_LONG_RUN = b"x" * 14
+"""Characters of tokens in a row: no token is shorter."""
+LONG = 30
+"""Characters of most tokens, at least."""
+_DIGIT = lazy(r"[0-9]")
+_REACH = 80
+"""Characters between the beginning of a service's name and that of its token, at most."""
+_COMMON = "_.esaitonrdulcpmg/kfv=yb:-wh"
+"""Characters of names and paths, the most frequent first."""
 
 
 class TokenRule:
-    """A shape of tokens. Every token has one of `keywords` in it, in any case; a sign before them says more.
+    """A shape of tokens. Every token has one of `keywords` in it, in any case; signs before them say more.
 
-    `^`: the token begins with the keyword. `~`: the keyword stands before the token."""
+    `^`: the token begins with the keyword. `~`: the keyword stands before the token. `<`: the token may have less than
+    LONG characters."""
 
     def __init__(self, keywords: str, entropy: float, pattern: str) -> None:
-        self.is_anchored = keywords.startswith("^ ")
-        self.is_apart = keywords.startswith("~ ")
-        self.keywords = tuple(keywords.removeprefix("^ ").removeprefix("~ ").split())
+        signs, *words = keywords.split() if keywords[0] in "^~<" else ("", *keywords.split())
+        self.is_anchored = "^" in signs
+        self.is_apart = "~" in signs
+        self.is_short = "<" in signs
+        self.keywords = tuple(words)
         self.entropy = entropy
         self.in_context = "NEAR" in pattern
         self._pattern = pattern.replace("START", START).replace("NEAR", _NEAR)
@@ -170,46 +178,87 @@ def read_rows(table: str) -> list[list[str]]:
     return [row.split("\t") for row in table.splitlines() if row]
 
 
-_Index: TypeAlias = dict[str, list[int]]
+_Index: TypeAlias = dict[str, dict[str, list[int]]]
+
+
+class _Indexes(NamedTuple):
+    """Places of rules by keyword and its rarest character: of short and long tokens, services, other words."""
+
+    short: _Index
+    long: _Index
+    services: _Index
+    words: _Index
 
 
 @cache
-def _by_keyword() -> tuple[_Index, _Index, _Index]:
-    """Return the places of rules by keyword: of tokens, of the names of services, of words before any secret."""
-    indexes: tuple[_Index, _Index, _Index] = ({}, {}, {})
+def _index_rules() -> _Indexes:
+    """Build the indexes of all rules."""
+    indexes = _Indexes({}, {}, {}, {})
     for place, rule in enumerate(token_rules()):
-        index = indexes[1 if rule.in_context else 2 if rule.is_apart else 0]
+        of_tokens = indexes.short if rule.is_short else indexes.long
+        index = indexes.services if rule.in_context else indexes.words if rule.is_apart else of_tokens
         for keyword in rule.keywords:
-            index.setdefault(keyword, []).append(place)
+            rarest = keyword[find_rarest(keyword)]
+            index.setdefault(rarest, {}).setdefault(keyword, []).append(place)
     return indexes
 
 
-def rules_for(text: str) -> list[TokenRule]:
-    """Return the rules whose tokens may be in `text`; cheap, and it misses none."""
-    of_tokens, of_services, of_words = _by_keyword()
-    lower = text.lower()
-    places = _look_up(of_words, lower)
-    if _SHORTEST_RUN in text.encode("utf-8", "surrogatepass").translate(_RUN_BYTES):
-        runs = "\n".join(_RUN.findall(text)).lower()
-        places |= _look_up(of_tokens, runs)
-        if _DIGIT.search(runs):
-            places |= _look_up(of_services, lower)
+def find_rarest(word: str) -> int:
+    """Return the place of the character of `word` that ordinary text has least often."""
+    return max(range(len(word)), key=lambda place: _COMMON.find(word[place]) % 256)
+
+
+def rules_for(text: str, *, announced: bool = True) -> list[TokenRule]:
+    """Return the rules whose tokens may be in `text`; cheap, and it misses none.
+
+    Without `announced`, rules whose keyword stands apart from the token are left out."""
+    indexes = _index_rules()
+    data = text.encode("utf-8", "surrogatepass")
+    lower = data.lower().decode("latin-1")
+    places = _look_up(indexes.words, lower) if announced else set[int]()
+    if runs := [(lower[start:end], start) for start, end in _find_long_runs(data)]:
+        places |= _look_up(indexes.short, " ".join(run for run, _ in runs))
+        places |= _look_up(indexes.long, " ".join(run for run, _ in runs if len(run) >= LONG))
+        # The name of a service stands before its token, which has a digit.
+        near = (lower[max(0, start - _REACH) : start] + run for run, start in runs if _DIGIT.search(run))
+        places |= _look_up(indexes.services, "\n".join(near))
     rules = token_rules() if places else ()
     return [rules[place] for place in sorted(places)]
 
 
+def _find_long_runs(data: bytes) -> Iterator[tuple[int, int]]:
+    """Yield the start and the end of every run that is long enough for a token."""
+    kinds = data.translate(_RUN_BYTES)
+    start = kinds.find(_LONG_RUN)
+    while start >= 0:
+        end = kinds.find(b"\0", start)
+        yield start, end if end >= 0 else len(data)
+        start = kinds.find(_LONG_RUN, end) if end >= 0 else -1
+
+
 def is_service(name: str) -> bool:
     """Return True if `name`, in lower case, names a service whose tokens have no shape of their own."""
-    return any(keyword in name for keyword in _by_keyword()[1])
+    return bool(_look_up(_index_rules().services, name))
 
 
 def _look_up(index: _Index, text: str) -> set[int]:
-    return {place for keyword, places in index.items() if keyword in text for place in places}
+    matches: set[int] = set()
+    for rarest, keywords in index.items():
+        if rarest in text:
+            for keyword in keywords:
+                if keyword in text:
+                    matches.update(keywords[keyword])
+    return matches
 
 
-def redact_tokens(text: str) -> str:
-    """Return `text` with everything that is shaped like a token replaced by a mark."""
-    for rule in rules_for(text):
+def has_long_run(text: str) -> bool:
+    """Return True if `text` has as many characters of tokens in a row as the shortest token."""
+    return text.encode("utf-8", "surrogatepass").translate(_RUN_BYTES).find(_LONG_RUN) >= 0  # `in` is slower
+
+
+def redact_tokens(text: str, *, announced: bool = True) -> str:
+    """Return `text` with everything that is shaped like a token replaced by a mark. `announced`: as for `rules_for`."""
+    for rule in rules_for(text, announced=announced):
         text = rule.redact(text)
     return text
 
