@@ -96,8 +96,10 @@ function createChatAndPanel(
   const post = (message: ToPanel) => panel.post(message);
   // Where nothing may be run or changed, no mode that would try is offered.
   const mode = (): Mode => (vscode.workspace.isTrusted ? (state.get<Mode>(MODE) ?? "act") : "ask");
+  /** The level chosen in the panel until the editor has written it to the settings: a message sent meanwhile obeys it. */
+  let choosing: Approvals | undefined;
   /** What the person wants to see before it is done; a workspace has no word on it. */
-  const approvals = () => approvalsOf(ownSetting<string>("review"));
+  const approvals = () => choosing ?? approvalsOf(ownSetting<string>("review"));
   const choice = () => ({ mode: mode(), model: models.chosen, approvals: approvals() });
   const chat = createChat({ server, state, log, post, choice });
   const diffs = createEditDiffs();
@@ -115,8 +117,14 @@ function createChatAndPanel(
   const setMode = (chosen: Mode) => void state.update(MODE, chosen).then(tellSituation);
   const setApprovals = async (chosen: Approvals) => {
     const everywhere = true; // a workspace must not hold the user's approvals
-    await vscode.workspace.getConfiguration("daiku").update("review", REVIEW[chosen] ?? REVIEW.ask, everywhere);
+    choosing = chosen;
     tellSituation();
+    try {
+      await vscode.workspace.getConfiguration("daiku").update("review", REVIEW[chosen] ?? REVIEW.ask, everywhere);
+    } finally {
+      if (choosing === chosen) choosing = undefined;
+      tellSituation();
+    }
   };
   const requests = { chat, server, log, post, situation, setMode, setApprovals, openDiff: diffs.open };
   const panel: Panel = createPanel(context.extensionUri, handleRequests(requests));

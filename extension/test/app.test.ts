@@ -216,14 +216,25 @@ describe("in a trusted workspace", () => {
   });
 
   it("keeps the approval level chosen in the panel as the user's own setting", async () => {
-    const { app, server } = world();
+    world();
     const { say, told } = openView();
     say({ type: "ready" });
     say({ type: "setApprovals", approvals: "sandbox" });
     await settle();
     expect(situationIn(told)?.approvals).toBe("sandbox");
+  });
+
+  it("sends a message at the level just chosen, before the editor has written it to the settings", async () => {
+    const { app, server } = world();
+    const { say } = openView();
+    say({ type: "ready" });
+    say({ type: "setApprovals", approvals: "sandbox" });
     await app.chat.send("Do it", []);
     expect(chatsOf(server)[0]?.params.approvals).toBe("sandbox");
+    await settle();
+    configure("daiku.review", "after");
+    await app.chat.send("Do it again", []);
+    expect(chatsOf(server)[1]?.params.approvals).toBe("edits");
   });
 
   it("what was open is fetched again when the server has started", async () => {

@@ -30,8 +30,11 @@ function getConfiguration(section?: string) {
       return (layers?.workspaceValue ?? layers?.globalValue) as undefined;
     },
     inspect: (key: string) => ({ key, ...settings.get(nameOf(key)) }) as unknown as undefined,
-    update: async (key: string, value: unknown, everywhere?: boolean | vscode.ConfigurationTarget | null) =>
-      configure(nameOf(key), value, everywhere ? "globalValue" : "workspaceValue"),
+    // The real editor writes a file first: whoever reads the setting meanwhile finds the old value.
+    update: async (key: string, value: unknown, everywhere?: boolean | vscode.ConfigurationTarget | null) => {
+      await new Promise(setImmediate);
+      configure(nameOf(key), value, everywhere ? "globalValue" : "workspaceValue");
+    },
   };
 }
 
