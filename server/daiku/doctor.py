@@ -109,7 +109,15 @@ async def inside(app: App) -> list[DoctorFinding]:
     tools = DoctorFinding(area="tools", state="good", what=text("doctor.tools", count=len(app.tools())))
     plugins = [_plugin(plugin) for plugin in app.plugged.plugins]
     kept = [_conversations(app), await _memory(app), await asyncio.to_thread(_trace, app)]
-    return [_sandbox(app), *await _models(app), *servers, *plugins, tools, *kept, *await _work(app)]
+    return [
+        await asyncio.to_thread(_sandbox, app),
+        *await _models(app),
+        *servers,
+        *plugins,
+        tools,
+        *kept,
+        *await _work(app),
+    ]
 
 
 async def _work(app: App) -> list[DoctorFinding]:
@@ -218,6 +226,8 @@ def _server(report: ServerReport) -> DoctorFinding:
 
 
 def _sandbox(app: App) -> DoctorFinding:
+    from daiku.tools.sandbox.overlay import can_overlay  # when used
+
     match sandbox_state(app.config.sandbox):
         case "on" if not confines_root():
             return DoctorFinding(
@@ -226,6 +236,9 @@ def _sandbox(app: App) -> DoctorFinding:
                 what=text("doctor.admin_rights"),
                 mend=text("doctor.drop_rights"),
             )
+        case "on" if not can_overlay():
+            what, mend = text("doctor.no_trials"), text("doctor.no_trials_hint")
+            return DoctorFinding(area="sandbox", state="note", what=what, mend=mend)
         case "on":
             return DoctorFinding(area="sandbox", state="good", what=text("doctor.sandbox_works"))
         case "off":

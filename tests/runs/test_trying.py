@@ -6,8 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from daiku.app import build
+from daiku.doctor import inside
 from daiku.domain.events import ApprovalAsked
-from daiku.tools.sandbox import bubblewrap
+from daiku.settings.config import Config
+from daiku.tools.sandbox import bubblewrap, overlay
+from daiku.workspace.disk import DiskWorkspace
 from tests.attacks.victim import snapshot
 from tests.runs.playing import shell
 from tests.runs.test_level_sandbox import SECRET, play, results
@@ -104,3 +108,30 @@ async def test_an_untrusted_folder_or_a_missing_sandbox_is_asked_at_once(
 ) -> None:
     watch = await play(tmp_path, "none", shell("awk 1 a.txt"), sandbox=False)
     assert results(watch)[0][0] == "unattended"
+
+
+MOUNTS = {
+    "no overlay": "exit 117",
+    "no nested namespaces": "exit 1",
+    "mount does nothing": 'while [ "$1" != -- ]; do shift 3; done; shift; exec "$@"',
+}
+
+
+@pytest.mark.parametrize("mount", MOUNTS)
+async def test_without_overlays_commands_are_asked_about_and_the_doctor_says_so(
+    tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch, mount: str
+) -> None:
+    """A23.7: as on machines that allow bubblewrap no nested namespaces."""
+    monkeypatch.setattr(overlay, "_MOUNT", MOUNTS[mount])
+    overlay.can_overlay.cache_clear()
+    try:
+        before = snapshot(project)
+        watch = await play(tmp_path, "none", shell("awk 1 a.txt"), shell("cat a.txt"), shell("touch made"))
+        assert [outcome for outcome, _ in results(watch)] == ["unattended", "done", "unattended"]
+        assert snapshot(project) == before
+        app = build(Config(), workspace=DiskWorkspace((project,)), home=tmp_path / "home")
+        found = [each for each in await inside(app) if each.area == "sandbox"]
+        await app.aclose()
+        assert [(each.state, "cannot discard" in str(each.what)) for each in found] == [("note", True)]
+    finally:
+        overlay.can_overlay.cache_clear()

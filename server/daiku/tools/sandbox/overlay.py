@@ -42,7 +42,7 @@ def open_layers(roots: tuple[Path, ...]) -> Generator[tuple[Layer, ...] | None]:
     """Yield a layer for each root and for the sandbox's scratch folder; None where overlays do not work here. What is
     written is deleted at the end. Blocks. Raises OSError."""
     folders = [*dict.fromkeys(root.resolve() for root in roots), scratch_folder().resolve()]
-    if not _can_overlay() or not _fit(folders):
+    if not can_overlay() or not _fit(folders):
         yield None
         return
     with tempfile.TemporaryDirectory(prefix="daiku-trial-", ignore_cleanup_errors=True) as store:
@@ -108,7 +108,7 @@ def _is_changed(upper: Path, lower: Path) -> bool:
         new, old = upper.lstat(), lower.lstat()
     except OSError:
         return True
-    if (new.st_mode, stat.S_IFMT(new.st_mode)) != (old.st_mode, stat.S_IFMT(old.st_mode)):
+    if (new.st_mode, new.st_uid, new.st_gid) != (old.st_mode, old.st_uid, old.st_gid):
         return True
     if stat.S_ISDIR(new.st_mode):
         return _opaque(upper) == b"y"
@@ -126,7 +126,7 @@ def _opaque(folder: Path) -> bytes:
 
 
 @cache
-def _can_overlay() -> bool:
+def can_overlay() -> bool:
     """Return True if a file that a trial writes is found in its layer and not in the folder."""
     if not bubblewrap():
         return False
