@@ -6,21 +6,23 @@ import { Menu } from "../base/Menu";
 import { Icon, IconButton } from "../base/parts";
 import { t } from "../base/words";
 
-const MODES: readonly Mode[] = ["act", "plan", "ask"];
-const MODE_ICONS: Record<Mode, string> = { act: "tools", plan: "checklist", ask: "comment-discussion" };
-const modeWords = (): Record<Mode, [name: string, what: string]> => ({
-  act: [t("Act"), t("Edits files and runs commands, and asks first")],
-  plan: [t("Plan"), t("Looks around and proposes a plan; changes nothing")],
-  ask: [t("Ask"), t("Answers questions; changes nothing")],
-});
+const modes = () => [
+  { id: "act", icon: "tools", name: t("Act"), detail: t("Edits files and runs commands, and asks first") },
+  { id: "plan", icon: "checklist", name: t("Plan"), detail: t("Looks around and proposes a plan; changes nothing") },
+  { id: "ask", icon: "comment-discussion", name: t("Ask"), detail: t("Answers questions; changes nothing") },
+];
 
-const LEVELS: readonly Approvals[] = ["ask", "edits", "sandbox"];
-const LEVEL_ICONS: Record<Approvals, string> = { ask: "shield", edits: "edit", sandbox: "package" };
-const levelWords = (): Record<Approvals, [name: string, what: string]> => ({
-  ask: [t("Ask first"), t("Asks before edits and commands that change something")],
-  edits: [t("Allow edits"), t("Makes edits at once; asks before commands")],
-  sandbox: [t("Allow sandbox"), t("Also runs commands in the sandbox without network; asks for everything else")],
-});
+const levels = () => [
+  {
+    ...{ id: "ask", icon: "shield", name: t("Ask first") },
+    detail: t("Asks before edits and commands that change something"),
+  },
+  { id: "edits", icon: "edit", name: t("Allow edits"), detail: t("Makes edits at once; asks before commands") },
+  {
+    ...{ id: "sandbox", icon: "package", name: t("Allow sandbox") },
+    detail: t("Also runs commands in the sandbox without network; asks for everything else"),
+  },
+];
 
 interface Props {
   situation: Situation;
@@ -35,8 +37,20 @@ export function Bar({ situation, working, written, onPoint, onSend }: Props) {
   return (
     <div class="composer-bar">
       <IconButton icon="mention" label={t("Add context")} onClick={onPoint} />
-      <ModeMenu mode={situation.mode} />
-      {situation.mode === "act" && <ApprovalsMenu approvals={situation.approvals ?? "ask"} />}
+      <Menu
+        label={t("Mode")}
+        options={modes()}
+        value={situation.mode}
+        onChoose={(id) => post({ type: "setMode", mode: id as Mode })}
+      />
+      {situation.mode === "act" && (
+        <Menu
+          label={t("Permissions")}
+          options={levels()}
+          value={situation.approvals ?? "ask"}
+          onChoose={(id) => post({ type: "setApprovals", approvals: id as Approvals })}
+        />
+      )}
       <ModelButton situation={situation} />
       <span class="grow" />
       {working && (
@@ -52,32 +66,6 @@ export function Bar({ situation, working, written, onPoint, onSend }: Props) {
         />
       )}
     </div>
-  );
-}
-
-function ModeMenu({ mode }: { mode: Mode }) {
-  const words = modeWords();
-  const options = MODES.map((id) => ({ id, icon: MODE_ICONS[id], name: words[id][0], detail: words[id][1] }));
-  return (
-    <Menu
-      label={t("Mode")}
-      options={options}
-      value={mode}
-      onChoose={(id) => post({ type: "setMode", mode: id as Mode })}
-    />
-  );
-}
-
-function ApprovalsMenu({ approvals }: { approvals: Approvals }) {
-  const words = levelWords();
-  const options = LEVELS.map((id) => ({ id, icon: LEVEL_ICONS[id], name: words[id][0], detail: words[id][1] }));
-  return (
-    <Menu
-      label={t("Permissions")}
-      options={options}
-      value={approvals}
-      onChoose={(id) => post({ type: "setApprovals", approvals: id as Approvals })}
-    />
   );
 }
 

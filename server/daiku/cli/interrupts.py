@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 from collections.abc import Callable
+
+from daiku.cli.display.term import human_stream
+from daiku.cli.main import CANCELLED
+from daiku.texts.terminal import say
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
@@ -23,3 +28,15 @@ def on_interrupt(interrupted: Callable[[], None]) -> Callable[[], None]:
             loop.remove_signal_handler(number)
 
     return restore
+
+
+def stop_on_interrupt(stopped: asyncio.Event) -> Callable[[], None]:
+    """Set `stopped` at the first Ctrl-C or SIGTERM and end the process at the second. Return what undoes this."""
+
+    def interrupted() -> None:
+        if stopped.is_set():
+            os._exit(CANCELLED)
+        human_stream().write(say("cancelling") + "\n")
+        stopped.set()
+
+    return on_interrupt(interrupted)

@@ -10,6 +10,10 @@ import threading
 import unicodedata
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from daiku.cli.display.term import Terminal
 
 try:
     import termios
@@ -78,6 +82,15 @@ def key_by_key() -> Generator[None]:
         yield
     finally:
         termios.tcsetattr(fd, termios.TCSADRAIN, before)
+
+
+async def confirm(people: Terminal, question: str) -> bool:
+    """Ask a question that one key answers; True for `y`. The end of input is a no."""
+    with key_by_key():
+        people.write(people.paint(question, "bold") + " ")
+        key = await read_key()
+    people.write("\n")
+    return key == "y"
 
 
 def _plain(text: str) -> str:

@@ -6,7 +6,6 @@ import asyncio
 import os
 import sys
 import tomllib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +15,8 @@ from pydantic import ValidationError
 from daiku.cli.app_setup import settings_for, tell_notices
 from daiku.cli.ask import keyboard
 from daiku.cli.display.evaluations import call_lines, command_lines, progress_line, result_lines, task_lines
-from daiku.cli.display.term import Terminal, human_stream, person_present, terminal
-from daiku.cli.interrupts import on_interrupt
+from daiku.cli.display.term import human_stream, person_present, terminal
+from daiku.cli.interrupts import stop_on_interrupt
 from daiku.cli.main import CANCELLED, usage, write_output
 from daiku.dataclass import dataclass, replace
 from daiku.domain.base import JsonObject
@@ -109,18 +108,9 @@ def _ask_for_consent(chosen: EvalOptions, tasks: tuple[Task, ...]) -> EvalOption
     people = human_stream()
     for line in (say("eval.consent"), *command_lines(tasks)):
         people.write(line + "\n")
-    if not asyncio.run(_confirm(people)):
+    if not asyncio.run(keyboard.confirm(people, say("eval.run_them"))):
         raise usage(say("error.eval_declined"))
     return replace(chosen, setup_network=True)
-
-
-async def _confirm(people: Terminal) -> bool:
-    """Read one key; the end of input is a no."""
-    with keyboard.key_by_key():
-        people.write(people.paint(say("eval.run_them"), "bold") + " ")
-        key = await keyboard.read_key()
-    people.write("\n")
-    return key == "y"
 
 
 def _earlier(name: str) -> Evaluation | None:
@@ -151,7 +141,7 @@ async def _evaluate(chosen: EvalOptions, tasks: tuple[Task, ...], folder: Path) 
     def tell(attempt: Attempt, number: int, count: int) -> None:
         people.write(progress_line(attempt, number, count, people) + "\n")
 
-    restore = _stop_on_interrupt(stopped)
+    restore = stop_on_interrupt(stopped)
     try:
         return await evaluate(wanted, tell, stopped)
     finally:
@@ -202,15 +192,3 @@ def _overrides(pairs: tuple[str, ...]) -> JsonObject:
         except tomllib.TOMLDecodeError:
             here[name] = value
     return merged
-
-
-def _stop_on_interrupt(stopped: asyncio.Event) -> Callable[[], None]:
-    """The first Ctrl-C or SIGTERM ends the runs and shows what there is, the second one ends the process."""
-
-    def interrupted() -> None:
-        if stopped.is_set():
-            os._exit(CANCELLED)
-        human_stream().write(say("cancelling") + "\n")
-        stopped.set()
-
-    return on_interrupt(interrupted)

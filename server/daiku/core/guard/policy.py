@@ -78,7 +78,7 @@ class Policy:
     granted: Callable[[str], Literal["allow", "reject"] | None] = _nothing_granted
     pointed_at: bool = False
     patch: Patch | None = None
-    """What the edit makes of its files; None where only its arguments are known."""
+    """Files before and after the edit; None where only its arguments are known."""
     hosts: tuple[str, ...] = ()
     """The hosts that a run on a work item may reach, each only by its whole name."""
     resolve: Callable[[str], str | None] | None = None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,7 +14,7 @@ from daiku.cli.ask import keyboard
 from daiku.cli.commands.playbook.opening import as_row, print_json
 from daiku.cli.display.adaptations import case_lines, plan_lines, result_lines, trial_line
 from daiku.cli.display.term import Terminal, human_stream, person_present, terminal
-from daiku.cli.interrupts import on_interrupt
+from daiku.cli.interrupts import stop_on_interrupt
 from daiku.cli.main import CANCELLED, FAILED, usage, write_output
 from daiku.cli.options import place_options
 from daiku.core.guard.redact import redactor
@@ -102,7 +101,12 @@ async def _adapted(chosen: AdaptOptions, gate: Gate) -> int:
         _show_plan(chosen, plan)
         return 0
     _write(people, *plan_lines(plan, chosen.max_cost, people))
-    if plan.trials and not chosen.yes and person_present() and not await _confirmed(people):
+    if (
+        plan.trials
+        and not chosen.yes
+        and person_present()
+        and not await keyboard.confirm(people, say("adapt.go_on"))
+    ):
         found = Adaptation(plan=plan, ended="declined", max_cost=chosen.max_cost)
     else:
         found = await _until_stopped(chosen, gate, plan, people)
@@ -134,32 +138,11 @@ async def _until_stopped(
     def tell(made: TrialMade) -> None:
         _write(people, trial_line(made, people))
 
-    restore = _stop_on_interrupt(stopped)
+    restore = stop_on_interrupt(stopped)
     try:
         return await tried(gate, plan, chosen.max_cost, tell, stopped)
     finally:
         restore()
-
-
-def _stop_on_interrupt(stopped: asyncio.Event) -> Callable[[], None]:
-    """The first Ctrl-C or SIGTERM ends the trial under way and tells what was spent, the second one ends the process."""
-
-    def interrupted() -> None:
-        if stopped.is_set():
-            os._exit(CANCELLED)
-        human_stream().write(say("cancelling") + "\n")
-        stopped.set()
-
-    return on_interrupt(interrupted)
-
-
-async def _confirmed(people: Terminal) -> bool:
-    """One key: whether the person wants to pay for it. The end of input is a no."""
-    with keyboard.key_by_key():
-        people.write(people.paint(say("adapt.go_on"), "bold") + " ")
-        key = await keyboard.read_key()
-    people.write("\n")
-    return key == "y"
 
 
 def _write(people: Terminal, *lines: str) -> None:
