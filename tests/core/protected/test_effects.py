@@ -116,6 +116,7 @@ STAYS = [
 
 @pytest.mark.parametrize(("path", "content"), CALLS_OUT)
 def test_effects_of_a_text_are_found(path: str, content: str) -> None:
+    """A23.4: however it is written."""
     assert find_effects(path, content), content
     assert why_new_effects(path, content), content
 
@@ -148,6 +149,7 @@ def test_two_harmless_edits_are_judged_by_the_file_they_make(path: str, steps: t
 
 
 def test_a_renamed_file_is_judged_by_its_new_name() -> None:
+    """A23.4: what it did not do under the old one is new."""
     content = '{"scripts": {"postinstall": "./x"}}'
     moved = FileChange(path="a.txt", kind="rename", old=content, new=content, to="package.json")
     assert why_patch_matters(Patch(files=(moved,)))

@@ -65,6 +65,7 @@ def test_the_miss_rate_is_bounded() -> None:
 
 
 def test_the_false_alarm_rate_is_bounded() -> None:
+    """A23.15: of names that were labelled by hand."""
     assert len(ORDINARY) >= 150
     alarms = [name for name in ORDINARY if _is_asked(name)]
     assert len(alarms) <= ALARMS * len(ORDINARY), alarms
@@ -121,6 +122,7 @@ def test_a_work_item_asks_before_it_changes_a_pipeline(name: str) -> None:
 )
 @for_each("mode", ["edits", "all"])
 def test_a_file_that_runs_by_itself_is_asked_about(name: str, mode: str) -> None:
+    """A23.15: also a hidden one that no table knows."""
     assert judged("files/write", Policy(approval_mode=mode), path=name, content="x").answer == "ask"  # pyright: ignore[reportArgumentType]  # of a list of modes
 
 
