@@ -14,12 +14,16 @@ const modes = () => [
 
 const levels = () => [
   {
-    ...{ id: "ask", icon: "shield", name: t("Ask first") },
+    id: "ask",
+    icon: "shield",
+    name: t("Ask first"),
     detail: t("Asks before edits and commands that change something"),
   },
   { id: "edits", icon: "edit", name: t("Allow edits"), detail: t("Makes edits at once; asks before commands") },
   {
-    ...{ id: "sandbox", icon: "package", name: t("Allow sandbox") },
+    id: "sandbox",
+    icon: "package",
+    name: t("Allow sandbox"),
     detail: t("Also runs commands in the sandbox without network; asks for everything else"),
   },
 ];
