@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM in the terminal: called instead of ending the process, until that is undone."""
+"""Handlers of Ctrl-C and SIGTERM in the terminal."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 def on_interrupt(interrupted: Callable[[], None]) -> Callable[[], None]:
-    """Call `interrupted` in the running loop at each Ctrl-C and SIGTERM. Answers what undoes this."""
+    """Call `interrupted` in the running loop at each Ctrl-C and SIGTERM. Return what undoes this."""
     loop = asyncio.get_running_loop()
     try:
         for number in SIGNALS:
