@@ -13,6 +13,7 @@ import re2
 from pathspec import GitIgnoreSpec
 
 from daiku.core.protected.paths import holds_secrets
+from daiku.core.text.patterns import lazy
 from daiku.dataclass import dataclass, field
 from daiku.workspace.repository import GitPlaces, git_places
 
@@ -24,8 +25,8 @@ _LONGEST = 1_000
 _GROUP = 200
 """Patterns that are compiled together: RE2 limits the memory of one set."""
 
-_SECTION = re.compile(r"^\s*\[\s*(?P<name>[\w.-]+)\s*\]")
-_EXCLUDES = re.compile(r"(?:^|\])\s*excludesfile\s*=\s*(?P<value>[^#;]*)", re.IGNORECASE)
+_SECTION = lazy(r"^\s*\[\s*(?P<name>[\w.-]+)\s*\]")
+_EXCLUDES = lazy(r"(?:^|\])\s*excludesfile\s*=\s*(?P<value>[^#;]*)", re.IGNORECASE)
 
 Specs: TypeAlias = tuple[GitIgnoreSpec, ...]
 """The patterns of one ignore file in groups, in the order of its lines."""
@@ -37,8 +38,9 @@ def hides(rules: list[Rules], path: Path, *, folder: bool) -> bool:
     """Return True if `rules` (nearest first) ignore `path`; the first rule that matches decides."""
     if path.name in _ALWAYS:
         return True
+    full = _replace_undecodable(path.as_posix()) + ("/" if folder else "")
     for above, specs in rules:
-        name = _encodable(path.relative_to(above).as_posix()) + ("/" if folder else "")
+        name = full[len(above.as_posix().rstrip("/")) + 1 :]
         for spec in reversed(specs):
             include = spec.check_file(name).include
             if include is not None:
@@ -48,7 +50,8 @@ def hides(rules: list[Rules], path: Path, *, folder: bool) -> bool:
 
 def compile_patterns(lines: Sequence[str]) -> Specs:
     """Compile gitignore patterns for RE2, which matches in linear time. An invalid one matches nothing, as in git."""
-    kept = [_encodable(line) for line in lines if len(line) <= _LONGEST]
+    patterns = (line for line in lines if line.strip() and not line.startswith("#"))
+    kept = [_replace_undecodable(line) for line in patterns if len(line) <= _LONGEST]
     groups = (kept[start : start + _GROUP] for start in range(0, len(kept), _GROUP))
     return tuple(spec for group in groups for spec in _compile_group(group))
 
@@ -67,16 +70,17 @@ def _compile_group(lines: list[str]) -> Iterator[GitIgnoreSpec]:
         yield spec
 
 
-def _encodable(name: str) -> str:
+def _replace_undecodable(name: str) -> str:
     """Replace bytes of a name that are not UTF-8, which RE2 cannot read."""
     return name if name.isascii() else name.encode("utf-8", "replace").decode()
 
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """The top of the repository around a folder, and its exclude files outside the tree."""
+    """The repository around a folder: the folders above it up to the top, and the exclude files outside the tree."""
 
     top: Path
+    folders: tuple[Path, ...]
     exclude_files: tuple[Path, ...]
 
 
@@ -85,7 +89,9 @@ def find_repository(root: Path, environ: Mapping[str, str]) -> Repository | None
     places = git_places(root, (root,), objects=False)
     if not isinstance(places, GitPlaces) or not root.is_relative_to(places.top):
         return None
-    return Repository(places.top, (_find_user_excludes(places, environ), places.common / "info" / "exclude"))
+    folders = tuple(folder for folder in root.parents if folder.is_relative_to(places.top))
+    excludes = (_find_user_excludes(places, environ), places.common / "info" / "exclude")
+    return Repository(places.top, folders, excludes)
 
 
 def _find_user_excludes(places: GitPlaces, environ: Mapping[str, str]) -> Path:
@@ -117,6 +123,7 @@ class IgnoreFiles:
         default_factory=dict[tuple[Path, ...], tuple[tuple[int, ...], Specs]]
     )
     _folders: dict[Path, bool] = field(default_factory=dict[Path, bool])
+    _rules: dict[Path, list[Rules]] = field(default_factory=dict[Path, list[Rules]])
 
     def hides(self, path: Path, *, folder: bool | None = None) -> bool:
         """True where `path` (inside the root) or a folder above it is ignored."""
@@ -131,53 +138,49 @@ class IgnoreFiles:
 
     def _hides(self, path: Path, *, folder: bool | None) -> bool:
         parts = path.relative_to(self.root).parts
-        at = self.root
+        at, rules = self.root, self._rules_above()
         for index, part in enumerate(parts):
+            rules = self._with_own(at, rules)
             at = at / part
             is_folder = index < len(parts) - 1 or (at.is_dir() if folder is None else folder)
-            if hides(self.rules(at.parent), at, folder=is_folder):
+            if hides(rules, at, folder=is_folder):
                 return True
         return False
 
     def rules(self, folder: Path) -> list[Rules]:
-        """Return the rules that count for what is in `folder`, the nearest first."""
-        found: list[Rules] = []
-        for above in (folder, *folder.parents):
-            if specs := self._specs(tuple(above / name for name in self.names)):
-                found.append((above, specs))
-            if above == self.root:
-                break
-        return found + self._rules_above()
+        """Return the rules that count for what is in `folder` (the root, or in it), the nearest first."""
+        if self.steady and folder in self._rules:
+            return self._rules[folder]
+        above = self._rules_above() if folder == self.root else self.rules(folder.parent)
+        self._rules[folder] = self._with_own(folder, above)
+        return self._rules[folder]
+
+    def _with_own(self, folder: Path, above: list[Rules]) -> list[Rules]:
+        specs = self._specs(tuple(folder / name for name in self.names))
+        return [(folder, specs), *above] if specs else above
 
     def _rules_above(self) -> list[Rules]:
         """Return the rules of the repository above the root; none if they ignore the root itself, which was opened."""
         if self.repository is None:
             return []
-        top = self.repository.top
-        folders = [folder for folder in self.root.parents if folder.is_relative_to(top)]
+        top, folders = self.repository.top, self.repository.folders
         files = [(folder, tuple(folder / name for name in self.names)) for folder in folders]
         if ".gitignore" in self.names:
             files.append((top, self.repository.exclude_files))
         rules = [(folder, specs) for folder, names in files if (specs := self._specs(names))]
-        if rules and any(
-            hides([rule for rule in rules if rule[0] in folder.parents], folder, folder=True)
-            for folder in (self.root, *folders[:-1])
-            if folder != top
-        ):
-            return []
+        for folder in (self.root, *folders)[:-1]:
+            if hides([rule for rule in rules if rule[0] in folder.parents], folder, folder=True):
+                return []
         return rules
 
     def _specs(self, files: tuple[Path, ...]) -> Specs:
-        if self.steady and files in self._cache:
-            return self._cache[files][1]
         times = tuple(_time(file) for file in files)
         known = self._cache.get(files)
         if known is not None and known[0] == times:
             return known[1]
         lines = [line for file, time in zip(files, times, strict=True) if time for line in _lines(file)]
-        specs = compile_patterns(lines)
-        self._cache[files] = (times, specs)
-        return specs
+        self._cache[files] = (times, compile_patterns(lines))
+        return self._cache[files][1]
 
 
 @dataclass(frozen=True, slots=True)
