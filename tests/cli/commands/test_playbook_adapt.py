@@ -186,6 +186,7 @@ def test_a_folder_without_trust_and_learning_that_is_off_are_refused(
     set_trusted(home(os.environ), workspace, trusted=False)
     done = daiku(*asked)
     assert (done.code, "daiku config trust" in done.err) == (2, True)
+    assert daiku("playbook", "adapt", "--dry-run").code == 0
     assert (played.made, statuses()) == ([], ["proposed"])
 
 

@@ -288,6 +288,12 @@ def test_in_a_folder_without_trust_only_what_nothing_speaks_against_is_active(
     assert {"instruction", "approval"} <= set(first.doubts)
     assert "address" in second.doubts
     assert [each.id for each in store.load().bullets] == ["env-00001", "env-00004"]
+    for form in ((), ("--json",)):
+        assert "Packages are at" not in daiku("playbook", "list", "--scope", "repository", *form).out
+        assert "Packages are at" in daiku("playbook", "list", "--all", "--scope", "repository", *form).out
+        assert "Packages are at" not in daiku("playbook", "list", "--all", "--section", "goals", *form).out
+        for name in (second.id, "env-00003"):
+            assert "Packages are at" in daiku("playbook", "show", name, *form).out
     daiku("playbook", "review", "--accept", first.id, second.id)
     assert sorted(each.id for each in store.load().bullets) == [f"env-0000{n}" for n in range(1, 5)]
     monkeypatch.setenv("LC_ALL", "ja_JP.UTF-8")

@@ -80,7 +80,7 @@ def adapt(**options: Any) -> int:
         raise usage(say("adapt.nobody"))
     redact = redactor(secrets_of(loaded.config, os.environ))
     locale = locale_of(os.environ)
-    trusted = is_trusted(home, place)
+    trusted = chosen.dry_run or is_trusted(home, place)  # a dry run only reads
     with open_gate(loaded.config, home, place, redact, trusted=trusted, locale=locale) as gate:
         return asyncio.run(_adapted(chosen, gate))
 

@@ -8,6 +8,7 @@ from functools import partial
 
 import click
 
+from daiku.api import ShownDelta
 from daiku.cli.commands.playbook.adapt import adapt
 from daiku.cli.commands.playbook.deltas import deltas, undo
 from daiku.cli.commands.playbook.files import export_, import_
@@ -23,7 +24,7 @@ from daiku.cli.commands.playbook.opening import (
 from daiku.cli.commands.playbook.reviewing import review
 from daiku.cli.display.term import safe, terminal, to_the_minute
 from daiku.cli.options import given_text, place_options
-from daiku.core.playbook.sections import SECTIONS
+from daiku.core.playbook.sections import SECTIONS, section_words
 from daiku.core.playbook.textform import by_section
 from daiku.domain.playbook import PlaybookScope
 from daiku.texts.terminal import say
@@ -58,16 +59,24 @@ def list_(
 ) -> None:
     with desk_in(folder) as desk:
         found = desk.list(scope, section, everything=everything)
+        waiting = [
+            each
+            for each in (desk.deltas(scope, ("proposed",)) if everything else ())
+            if each.type == "add" and (not section or section_words(section) == section_words(each.section))
+        ]
     if as_json:
-        print_rows(found.bullets)
+        print_rows((*found.bullets, *waiting))
         return
     out = terminal(sys.stdout)
-    if not found.bullets:
+    if not found.bullets and not waiting:
         click.echo(say("none_yet"))
     for name, members in by_section(found.bullets):
         click.echo(out.paint(safe(name), "bold"))
         for bullet in members:
             click.echo("  " + bullet_line(bullet, out, resting=bullet.id in found.resting))
+    for delta in waiting:
+        for line in delta_lines(delta, out):
+            click.echo(line)
 
 
 @playbook.command("search", help=say("help.playbook.search"))
@@ -103,6 +112,10 @@ def search(
 @place_options
 def show(bullet: str, folder: str | None, as_json: bool) -> None:  # click's flag
     with desk_in(folder) as desk:
+        for delta in desk.deltas(None, ("proposed",)):
+            if bullet == delta.id or (delta.type == "add" and bullet == delta.bullet_id):
+                _show_waiting(delta, as_json=as_json)
+                return
         found = desk.show(bullet)
     if as_json:
         rows = as_row(found)
@@ -132,6 +145,14 @@ def show(bullet: str, folder: str | None, as_json: bool) -> None:  # click's fla
         click.echo(out.paint(say("playbook.observations"), "bold"))
     for seen in found.observations:
         click.echo("  " + observation_line(seen, out))
+
+
+def _show_waiting(delta: ShownDelta, *, as_json: bool) -> None:
+    if as_json:
+        print_json(as_row(delta))
+        return
+    for line in delta_lines(delta, terminal(sys.stdout)):
+        click.echo(line)
 
 
 @playbook.command("add", help=say("help.playbook.add"))
