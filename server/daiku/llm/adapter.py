@@ -174,9 +174,7 @@ class LLMAdapter:
                 if wait is None:
                     window = self.context if self.entry.needs in ("server", "address") else None
                     raise describe_end(trial.refusal or error, request, attempt, window) from error.__cause__
-                most = self.policy.most(error)
-                again = text("llm.trying_again", message=error.failure.message, attempt=attempt, most=most)
-                yield Restarted(notice or again, attempt, wait)
+                yield Restarted(notice or self.policy.notice(error, attempt), attempt, wait)
                 attempt += notice is None
             finally:
                 await pieces.aclose()

@@ -148,8 +148,8 @@ class Show:
         match event:
             case Notice(level=level, text=text):
                 self.line(indent + paint(safe(text), "dim" if level == "info" else "yellow"))
-            case Failure(message=message, hint=hint, retryable=retryable):
-                if retryable or indent:  # what ends the run is said at its end
+            case Failure(message=message, hint=hint):
+                if indent:  # the one that ends the run is told at its end
                     self.line(indent + paint(safe(f"{message} {hint}".strip()), "yellow"))
             case HandoffStart(to=to, request=request):
                 told = clip(safe(request), self._terminal.width - 12)

@@ -10,6 +10,7 @@ from daiku.domain.errors import (
     ModelLoadingError,
     StreamCutError,
 )
+from daiku.texts.text import Text, text
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,13 @@ class RetryPolicy:
     def most(self, error: LLMError) -> int:
         """Return the number of retries after `error`."""
         return self.loading_retries if isinstance(error, ModelLoadingError) else self.retries
+
+    def notice(self, error: LLMError, attempt: int) -> Text:
+        """Return what people are told before retry number `attempt`. A failed connection is described at its end only."""
+        if error.failure.kind == "connection":
+            return text("llm.connecting_again", attempt=attempt, most=self.most(error))
+        message = error.failure.message
+        return text("llm.trying_again", message=message, attempt=attempt, most=self.most(error))
 
 
 def is_transient(error: LLMError) -> bool:
