@@ -134,7 +134,7 @@ _SOURCE = lazy(
 )
 _LINK = lazy(r"<(?:link|image|use|base)\b" + _INSIDE, re.IGNORECASE)
 _HREF = lazy(r"""\bhref\s*=\s*(?:"(?P<a>[^"]*)"|'(?P<b>[^']*)'|(?P<c>[^\s>"']{1,4000}))""", re.IGNORECASE)
-_CSS_ESCAPE = lazy(r"\\([0-9a-fA-F]{1,5})\s?")
+_CSS_ESCAPE = lazy(r"\\([0-9a-fA-F]{1,6})\s?")
 _CSS_URL = lazy(r"(?:[a-z][a-z0-9+.-]{1,20}:)?[\\/]{2}[^\s\"')]{1,4000}", re.IGNORECASE)
 
 
@@ -156,8 +156,13 @@ def _html_addresses(content: str) -> Iterator[str]:
         yield from _css_addresses(content[content.lower().index("<style") :])
 
 
+def _css_character(escape: re.Match[str]) -> str:
+    code = int(escape[1], 16)
+    return chr(code) if code <= 0x10FFFF else "\ufffd"
+
+
 def _css_addresses(style: str) -> list[str]:
-    return _CSS_URL.findall(_CSS_ESCAPE.sub(lambda found: chr(int(found[1], 16)), style))
+    return _CSS_URL.findall(_CSS_ESCAPE.sub(_css_character, style))
 
 
 _DEFINITION = lazy(r"^(?:[ >]|[-*+]\s|\d+[.)]\s)*\[(?P<label>[^\]]+)\]:\s*<?(?P<url>[^\s>]+)", re.MULTILINE)
