@@ -151,11 +151,13 @@ def test_a_labelled_file_becomes_a_branch_with_the_work_and_the_persons_branch_s
 
 
 def test_what_an_item_used_is_shown_while_it_is_worked_and_then_as_its_comment_says_it(lab: Lab) -> None:
-    lab.script(*SLOW)
-    path = lab.item("slow")
+    gate = {"command": "touch at-gate; until [ -e go ]; do sleep 0.05; done; rm at-gate go"}
+    lab.script({"text": "I wait.", "calls": [{"tool": "shell/run", "args": gate}]}, *MEND)
+    path, tree = lab.item("slow"), lab.root / "home/items" / SLOW_TREE
     process = lab.start(*lab.once)
-    until((lab.root / "home/items" / SLOW_TREE / "a.txt").exists)
+    until((tree / "at-gate").exists)
     at_work = lab.shown("files:slow")
+    (tree / "go").touch()
     assert process.wait(timeout=60) == 0
     process.communicate()
     used = [
