@@ -8,10 +8,9 @@ import pytest
 
 from daiku.domain.events import InputGiven
 from daiku.domain.items.forge import FoundItem
-from daiku.domain.items.intents import PostComment
 from daiku.domain.items.item import ItemKey
 from daiku.settings.config import Config
-from daiku.store.database import Database, add_column
+from daiku.store.database import add_column
 from daiku.store.sqlite import connect
 from daiku.work.hearing import Hearing, hear_review, hear_waiting
 from daiku.work.intents import IntentStore
@@ -62,42 +61,12 @@ async def test_only_a_person_has_an_item_worked_on(state: str, author: Author) -
     assert record_in(items).facts.rounds == int(author == "person" and state == "done")
 
 
-def test_the_words_of_an_older_database_get_their_author() -> None:
-    """B23.3"""
-    database: Database = connect(
-        None, "CREATE TABLE work_told(item TEXT, n INTEGER, id TEXT, text TEXT, PRIMARY KEY(item, n))"
-    )
-    for row in ((NAME, 1, "lost-3", "lost"), (NAME, 2, "77", "use tabs")):
-        database.write("INSERT INTO work_told(item, n, id, text) VALUES(?,?,?,?)", row)
-    for _ in range(2):
-        words = ItemStore(database).words
-        assert [tuple(each) for each in words.left(NAME, "person")] == [(2, "use tabs")]
-        assert [tuple(each) for each in words.left(NAME, "system")] == [(1, "lost")]
-        assert words.unheard(NAME, 0) == {"77"}
-
-
 def test_a_column_that_is_there_is_not_added_again() -> None:
     database = connect(None, "CREATE TABLE t(a TEXT)")
     for _ in range(2):
         add_column(database, "t", "b", "INTEGER NOT NULL DEFAULT 7")
     database.write("INSERT INTO t(a) VALUES('x')")
     assert database.first("SELECT b FROM t")[0] == 7
-
-
-def test_the_intents_of_an_older_database_know_what_was_sent() -> None:
-    """B23.4"""
-    database = connect(
-        None,
-        "CREATE TABLE work_intents(item TEXT, operation TEXT, n INTEGER, intent TEXT, status TEXT, reference TEXT,"
-        " error TEXT, PRIMARY KEY(item, operation))",
-    )
-    text = PostComment(text="x").model_dump_json()
-    for number, status in enumerate(("sent", "wanted"), 1):
-        database.write(
-            "INSERT INTO work_intents VALUES(?,?,?,?,?,'','')", (NAME, status, number, text, status)
-        )
-    intents = IntentStore(database, ItemStore(database))
-    assert {each.operation: each.sent for each in intents.open(NAME)} == {"sent": True, "wanted": False}
 
 
 def test_a_note_of_the_same_id_is_left_once() -> None:

@@ -66,12 +66,16 @@ class Database(Protocol):
         ...
 
 
-def add_column(db: Database, table: str, column: str, definition: str) -> None:
-    """Add a column to a table that an earlier version made without it. `definition`: its type and default."""
+def add_column(db: Database, table: str, column: str, definition: str, fill: str = "") -> None:
+    """Add a column to a table that an earlier version made without it. `definition`: its type and default. `fill`: a
+    statement that sets it in the rows that are there, in the same transaction."""
     if db.has_column(table, column):
         return
     try:
-        db.write(f"ALTER TABLE {table} ADD COLUMN {column} {definition}")
+        with db.transaction():
+            db.write(f"ALTER TABLE {table} ADD COLUMN {column} {definition}")
+            if fill:
+                db.write(fill)
     except DaikuError:
         if not db.has_column(table, column):  # else another process added it at this moment
             raise

@@ -17,7 +17,7 @@ _TOKENS = re.compile(
     """,
     re.VERBOSE,
 )
-_MAKES = re.compile(r"^\s*CREATE\b", re.MULTILINE)
+_MAKES = re.compile(r"^\s*(?:CREATE|ALTER)\b", re.MULTILINE)
 _WORDS = {
     "INTEGER": "BIGINT",
     "REAL": "DOUBLE PRECISION",

@@ -35,9 +35,8 @@ class IntentStore:
         self._items = items
         self._redact = redact
         db.prepare(SCHEMA)
-        if not db.has_column("work_intents", "sent"):
-            add_column(db, "work_intents", "sent", "INTEGER NOT NULL DEFAULT 0")
-            db.write("UPDATE work_intents SET sent = 1 WHERE status = 'sent'")
+        fill = "UPDATE work_intents SET sent = 1 WHERE status = 'sent'"
+        add_column(db, "work_intents", "sent", "INTEGER NOT NULL DEFAULT 0", fill)
 
     def want(self, claim: Claim, operation: str, intent: Intent) -> None:
         """Put `intent` on record; the same one twice is one. One that says something else replaces what the operation

@@ -30,9 +30,8 @@ class WordStore:
         self._db = db
         self._redact = redact
         db.prepare(SCHEMA)
-        if not db.has_column("work_told", "author"):
-            add_column(db, "work_told", "author", "TEXT NOT NULL DEFAULT 'person'")
-            db.write("UPDATE work_told SET author = 'system' WHERE id LIKE 'lost-%'")
+        fill = "UPDATE work_told SET author = 'system' WHERE id LIKE 'lost-%'"
+        add_column(db, "work_told", "author", "TEXT NOT NULL DEFAULT 'person'", fill)
 
     def leave(self, item: str, said: str, of: str, author: Author = "person") -> None:
         """Leave words for whoever works the item; `of` is their id, and the same is left once."""
