@@ -239,6 +239,74 @@ async def test_what_an_item_left_open_is_delivered_after_its_work(state: str) ->
     assert intents.items_left_open(9) == ()
 
 
+class Faulty(Heard):
+    """A forge that is away once for each operation."""
+
+    def __init__(self, *sick: str) -> None:
+        super().__init__()
+        self.failed: set[str] = set()
+        self.sick = sick
+        """Operations that never succeed."""
+
+    async def apply(  # pyright: ignore[reportIncompatibleMethodOverride]  # it may refuse, as every source may
+        self, key: ItemKey, operation: str, intent: ForgeIntent, again: bool, check: Check = unchecked
+    ) -> Outcome | ForgeRefusal:
+        if operation in self.sick or operation not in self.failed:
+            self.failed.add(operation)
+            return AWAY
+        return await super().apply(key, operation, intent, again, check)
+
+
+ENDED = RunResult(run_id="r", session_id="s", status="completed")
+
+
+async def pauses_of(forge: Faulty, ended: RunResult | None, tries: int) -> list[int]:
+    """The pauses, in seconds, before each later try of an item that wants five things of the forge."""
+    items = store_of(1)
+    claim, intents = claimed(items), IntentStore(items.database, items)
+    items.note(claim, ended=ended)
+    for number in range(5):
+        intents.want(claim, f"{number}", PostComment(text=f"{number}"))
+    pauses: list[int] = []
+    for _ in range(tries):
+        waits = (await apply_open(Outside(items, intents, forge, claim))).waits
+        if waits is None:
+            break
+        give_back_refused(items, claim, waits)
+        seconds = seconds_to_next([record_of(items)])
+        assert seconds is not None
+        pauses.append(round(seconds))
+        claim = claimed(items)
+    return pauses
+
+
+async def test_a_pause_grows_only_while_nothing_is_delivered() -> None:
+    """B23.4: each outage is a new one, however many an item meets while its result is delivered."""
+    assert await pauses_of(Faulty(), ENDED, 9) == [1, 1, 1, 1, 1]
+    assert await pauses_of(Faulty("2"), ENDED, 6) == [1, 1, 1, 4, 16, 64]
+
+
+async def test_what_an_unfinished_item_delivers_says_nothing_of_its_tries() -> None:
+    """B23.4: else one that shows its progress in each try is never given up."""
+    assert await pauses_of(Faulty(), None, 9) == [1, 4, 16, 64, 256]
+
+
+async def test_later_deliveries_of_an_item_that_is_over_wait_no_longer_for_an_outage_that_is_over() -> None:
+    """B23.4"""
+    items = store_of(1)
+    claim, intents, pauses = claimed(items), IntentStore(items.database, items), list[int]()
+    for number in range(5):
+        intents.want(claim, f"{number}", PostComment(text=f"{number}"))
+    items.change(claim, state="done")
+    faulty = Faulty("2")
+    for _ in range(6):
+        await deliver_open(Hearing(Config(), items, intents, {"files": faulty}, "w", "en", lambda _: None))
+        record = record_of(items)
+        pauses.append(round((datetime.fromisoformat(record.next_at) - datetime.now(UTC)).total_seconds()))
+        items.database.write("UPDATE work_items SET next_at = ''")
+    assert pauses == [1, 1, 1, 4, 16, 64]
+
+
 async def test_a_refused_look_up_does_not_forget_that_it_was_sent() -> None:
     """B23.4: wanted again it is looked for first, and not posted blindly."""
     items = store_of(1)

@@ -104,6 +104,11 @@ class ItemRecord(Frozen):
         return self.shown.item
 
     @property
+    def is_unfinished(self) -> bool:
+        """Return True while its agent has work to do, not only its result to be delivered."""
+        return self.shown.state == "processing" and self.facts.ended is None
+
+    @property
     def has_pushed(self) -> bool:
         """Whether there is more on its branch than it was begun with."""
         return self.facts.pushed not in ("", self.facts.base_commit)
