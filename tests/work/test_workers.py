@@ -15,7 +15,14 @@ from daiku.store.database import Database
 from daiku.store.lease import LEASE_SECONDS
 from daiku.store.opening import open_tables, opened_place
 from daiku.work.items import ItemStore
-from daiku.work.workers.alive import BEAT_SECONDS, GONE_SECONDS, WorkerStore, own_worker, worker_lock
+from daiku.work.workers.alive import (
+    BEAT_SECONDS,
+    GONE_SECONDS,
+    WorkerStore,
+    own_worker,
+    release_worker,
+    worker_lock,
+)
 
 
 @pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
@@ -95,6 +102,24 @@ def test_the_lock_goes_with_a_process_that_is_killed(tmp_path: Path) -> None:
     process.communicate()
     workers.leave_ended(tmp_path)
     assert workers.alive() == frozenset()
+
+
+def test_a_worker_that_ends_leaves_no_file(tmp_path: Path) -> None:
+    """B23.17: cron starts one every few minutes."""
+    for _ in range(3):
+        release_worker(tmp_path, *own_worker(tmp_path))
+    assert list((tmp_path / "workers").iterdir()) == []
+
+
+def test_the_files_of_a_worker_that_was_killed_are_removed(database: Database, tmp_path: Path) -> None:
+    """B23.17"""
+    name, lock = own_worker(tmp_path)
+    alive, _held = own_worker(tmp_path)
+    for each in (name, alive):
+        worker_lock(tmp_path, each).with_suffix(".json").touch()
+    lock.release()
+    WorkerStore(database).leave_ended(tmp_path)
+    assert sorted(each.stem for each in (tmp_path / "workers").iterdir()) == [alive, alive]
 
 
 def test_no_two_workers_have_one_name(tmp_path: Path) -> None:

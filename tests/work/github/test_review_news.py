@@ -99,3 +99,96 @@ async def test_a_request_of_ours_that_was_closed_is_told(
     news = await source.news(KEY, "", HEAD)
     assert isinstance(news, ItemNews)
     assert (news.closed, news.merged, news.wanted) == (state == "closed" and not merged, bool(merged), True)
+
+
+def rows_of(request: httpx2.Request, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One page of `rows`, of at most 100."""
+    number = int(request.url.params.get("page", "1"))
+    return rows[100 * (number - 1) : 100 * number]
+
+
+def with_lists(forge: Forge, monkeypatch: pytest.MonkeyPatch, **lists: list[dict[str, Any]]) -> None:
+    """Have the forge answer with pages of these lists: pulls, statuses, check_runs."""
+    asked = forge.look
+
+    def look(request: httpx2.Request) -> httpx2.Response:
+        name = request.url.path.rpartition("/")[2]
+        if name == "pulls":
+            number = int(request.url.params.get("page", "1"))
+            following = f'<{request.url.copy_set_param("page", number + 1)}>; rel="next"'
+            more = {"link": following} if 100 * number < len(lists["pulls"]) else {}
+            return httpx2.Response(200, json=rows_of(request, lists["pulls"]), headers=more)
+        if name == "status":
+            return httpx2.Response(200, json={"statuses": rows_of(request, lists.get("statuses", []))})
+        if name == "check-runs":
+            return httpx2.Response(200, json={"check_runs": rows_of(request, lists.get("check_runs", []))})
+        if name in ("comments", "reviews") and "/2/" in request.url.path:  # of our request
+            return httpx2.Response(200, json=[])
+        return asked(request)
+
+    monkeypatch.setattr(forge, "look", look)
+
+
+def pull(number: int, who: str = "ann", **more: Any) -> dict[str, Any]:
+    end = {"ref": f"b{number}", "sha": f"{number:040x}"}
+    row = {"number": number, "user": {"login": who}, "body": "", "head": end, "base": {"ref": "main"}}
+    return row | {"merged_at": None, "state": "open"} | more
+
+
+@pytest.mark.parametrize("behind", [0, 99, 100, 101, 450])
+async def test_our_request_is_found_behind_any_number_of_newer_ones(
+    forge: Forge, source: GitHubSource, monkeypatch: pytest.MonkeyPatch, behind: int
+) -> None:
+    """B23.15"""
+    assert KEY is not None
+    ours = pull(2, "owner", body=mark_of("github:o/r#1", REQUEST), merged_at=T1, state="closed")
+    with_lists(forge, monkeypatch, pulls=[*(pull(10_000 - n) for n in range(behind)), ours])
+    news = await source.news(KEY, "", HEAD)
+    assert isinstance(news, ItemNews)
+    assert news.merged
+
+
+def check(conclusion: str, status: str = "completed") -> dict[str, Any]:
+    return {"name": conclusion, "status": status, "conclusion": conclusion or None}
+
+
+@pytest.mark.parametrize(
+    ("runs", "checks"),
+    [
+        (["success"], "passed"),
+        (["success", "neutral", "skipped"], "passed"),
+        (["cancelled"], "pending"),
+        (["success", "action_required"], "pending"),
+        (["stale"], "pending"),
+        (["cancelled", "failure"], "failed"),
+        (["timed_out"], "failed"),
+        (["startup_failure", "action_required"], "failed"),
+        (["success"] * 100 + ["failure"], "failed"),
+        (["success"] * 250 + ["cancelled"], "pending"),
+        ([], "none"),
+    ],
+)
+async def test_only_a_check_that_says_something_of_the_commit_is_red(
+    forge: Forge, source: GitHubSource, monkeypatch: pytest.MonkeyPatch, runs: list[str], checks: str
+) -> None:
+    """B23.16: a run that was superseded or waits for a person begins no paid round, on whatever page it stands."""
+    assert KEY is not None
+    with_lists(forge, monkeypatch, pulls=[], check_runs=[check(each) for each in runs])
+    news = await source.news(KEY, "", HEAD)
+    assert isinstance(news, ItemNews)
+    assert news.checks == checks
+
+
+@pytest.mark.parametrize(
+    ("state", "checks"), [("success", "passed"), ("pending", "pending"), ("error", "failed")]
+)
+async def test_a_status_on_a_later_page_counts(
+    forge: Forge, source: GitHubSource, monkeypatch: pytest.MonkeyPatch, state: str, checks: str
+) -> None:
+    """B23.16"""
+    assert KEY is not None
+    statuses = [{"context": f"c{n}", "state": "success"} for n in range(120)]
+    with_lists(forge, monkeypatch, pulls=[], statuses=[*statuses, {"context": "last", "state": state}])
+    news = await source.news(KEY, "", HEAD)
+    assert isinstance(news, ItemNews)
+    assert news.checks == checks

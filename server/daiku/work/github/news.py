@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 from daiku.core.work.marks import mark_of
 from daiku.domain.items.forge import FailedCheck, ForgeRefusal, ItemNews, Said
@@ -10,13 +11,14 @@ from daiku.domain.items.intents import REQUEST
 from daiku.domain.items.item import ItemKey
 from daiku.settings.config import WorkLabels
 from daiku.texts.text import NO_TEXT, Text, text
-from daiku.work.answers import moment
+from daiku.work.answers import AnyShape, moment
 from daiku.work.github.calls import MAX_PAGES, PAGE, Calls, word
 from daiku.work.github.reading import Account, said_since
 from daiku.work.github.shapes import CheckRun, CheckRuns, Issue, Pull, Status, Statuses
 from daiku.work.github.trust import Believed
 from daiku.work.labels import our_labels
 
+T = TypeVar("T")
 _RED = frozenset({"failure", "timed_out", "startup_failure"})
 _OPEN = frozenset({"cancelled", "action_required", "stale"})
 """Conclusions that say nothing of the commit: superseded by a newer run, or waiting for a person."""
@@ -52,10 +54,8 @@ async def _pull_of(calls: Calls, key: ItemKey, head: str, account: Account) -> P
         return await calls.get(Pull, f"{calls.root}/pulls/{key.name}")
     if not head:
         return None
-    path, mark = (
-        f"{calls.root}/pulls?state=all&sort=created&direction=desc&per_page={PAGE}",
-        mark_of(str(key), REQUEST),
-    )
+    path = f"{calls.root}/pulls?state=all&sort=created&direction=desc&per_page={PAGE}"
+    mark = mark_of(str(key), REQUEST)
     for _ in range(MAX_PAGES):
         page = await calls.changed(Pull, path, "")
         if page is None or isinstance(page, ForgeRefusal):
@@ -99,23 +99,29 @@ def _why_unwanted(issue: Issue, labels: WorkLabels, account: Account) -> Text:
 
 async def _with_checks(calls: Calls, head: str, news: ItemNews) -> ItemNews | ForgeRefusal:
     commit = f"{calls.root}/commits/{word(head)}"
-    statuses: list[Status] = []
-    runs: list[CheckRun] = []
-    for number in range(1, MAX_PAGES + 1):
-        some = await calls.get(Statuses, f"{commit}/status?per_page={PAGE}&page={number}")
-        if isinstance(some, ForgeRefusal):
-            return some
-        statuses += some.statuses
-        if len(some.statuses) < PAGE:
-            break
-    for number in range(1, MAX_PAGES + 1):
-        more = await calls.get(CheckRuns, f"{commit}/check-runs?per_page={PAGE}&page={number}")
-        if isinstance(more, ForgeRefusal):
-            return more
-        runs += more.check_runs
-        if len(more.check_runs) < PAGE:
-            break
+    statuses = await _read_rows(calls, Statuses, f"{commit}/status", lambda page: page.statuses)
+    if isinstance(statuses, ForgeRefusal):
+        return statuses
+    runs = await _read_rows(calls, CheckRuns, f"{commit}/check-runs", lambda page: page.check_runs)
+    if isinstance(runs, ForgeRefusal):
+        return runs
     return _judge_checks(statuses, runs, news)
+
+
+async def _read_rows(
+    calls: Calls, shape: type[AnyShape], path: str, rows_of: Callable[[AnyShape], Sequence[T]]
+) -> list[T] | ForgeRefusal:
+    """Read all rows of a list whose pages are objects that hold it."""
+    found: list[T] = []
+    for number in range(1, MAX_PAGES + 1):
+        page = await calls.get(shape, f"{path}?per_page={PAGE}&page={number}")
+        if isinstance(page, ForgeRefusal):
+            return page
+        rows = rows_of(page)
+        found += rows
+        if len(rows) < PAGE:
+            break
+    return found
 
 
 def _judge_checks(statuses: Sequence[Status], runs: Sequence[CheckRun], news: ItemNews) -> ItemNews:
