@@ -126,10 +126,10 @@ def checked_approvals(approvals: object) -> ClientApprovals | Approves:
     return cast("ClientApprovals", approvals)
 
 
-def checked_text(said: object) -> str:
+def checked_text(value: object) -> str:
     """Return the text of a request. Raises TypeError or ValueError."""
-    if not isinstance(said, str):
-        raise TypeError(f"Runner.run: `text` is a text, not {type(said).__name__}.")
-    if not said.strip():
+    if not isinstance(value, str):
+        raise TypeError(f"Runner.run: `text` is a text, not {type(value).__name__}.")
+    if not value.strip():
         raise ValueError("Runner.run: `text` is empty; say what is to be done.")
-    return said
+    return value

@@ -57,7 +57,7 @@ class RunMode:
 
 async def drive(app: App, start: Start, how: RunMode) -> tuple[int, RunResult]:
     """Run to the end; the exit code and the result. Raises DaikuError where nothing was started."""
-    people, seen, language = human_stream(), _StreamEnd(), locale_of(os.environ)
+    people, end, language = human_stream(), _StreamEnd(), locale_of(os.environ)
     show = Show(people, talking=how.steer)
     began = time.monotonic()
     asking: asyncio.Queue[Asked] = asyncio.Queue()
@@ -65,36 +65,36 @@ async def drive(app: App, start: Start, how: RunMode) -> tuple[int, RunResult]:
 
     def listen(chunk: Chunk) -> None:
         if isinstance(chunk.event, RunStarted) and chunk.parent is None:
-            seen.run = chunk.run
-        seen.run = seen.run or chunk.run
+            end.run = chunk.run
+        end.run = end.run or chunk.run
         if isinstance(chunk.event, ApprovalAsked):
-            seen.asked.add(chunk.event.kind)
+            end.asked.add(chunk.event.kind)
         told = chunk.in_language(language)
         if not how.as_json:
             show(told)
-        elif not seen.unread and not _written(chunk, seen):
-            seen.unread = True
-            stopping.add(asyncio.ensure_future(app.runs.cancel(seen.run)))
+        elif not end.unread and not _written(chunk, end):
+            end.unread = True
+            stopping.add(asyncio.ensure_future(app.runs.cancel(end.run)))
         if how.attended and isinstance(told.event, Asked):
             asking.put_nowait(told.event)
 
     with keyboard.restore_terminal():
         app.runs.afterwards.holds_looks = True  # the terminal ends with the answer
         running = asyncio.ensure_future(start(listen))
-        answering = asyncio.create_task(_converse(app, seen, asking, show, people, steer=how.steer))
-        restore = _cancel_on_interrupt(app, running, seen, show)
+        answering = asyncio.create_task(_converse(app, end, asking, show, people, steer=how.steer))
+        restore = _cancel_on_interrupt(app, running, end, show)
         try:
             result = (await running).in_language(language)
         finally:
             restore()
             answering.cancel()
             show.stop()
-    if seen.unwritten:
-        return complain(say("error.output", why=seen.unwritten), "", FAILED), result
+    if end.unwritten:
+        return complain(say("error.output", why=end.unwritten), "", FAILED), result
     code = exit_code(result, how)
-    if seen.run and not how.as_json:  # what a finished run used is not used again
+    if end.run and not how.as_json:  # what a finished run used is not used again
         _costs(result, people, time.monotonic() - began)
-    hint = _approval_hint(app, seen, how) if code == NO_APPROVAL else ""
+    hint = _approval_hint(app, end, how) if code == NO_APPROVAL else ""
     _conclude(result, code, how, hint)
     await app.runs.afterwards.settle(looks=False)
     if not how.as_json:
@@ -137,21 +137,21 @@ def has_open_steps(result: RunResult, how: RunMode) -> bool:
     return plan.done < plan.total
 
 
-def _written(chunk: Chunk, seen: _StreamEnd) -> bool:
+def _written(chunk: Chunk, end: _StreamEnd) -> bool:
     """Write the chunk as a line; False when nobody reads any more, or it cannot be written."""
     try:
         sys.stdout.buffer.write(chunk.json().encode("utf-8", "replace") + b"\n")
         sys.stdout.buffer.flush()
     except OSError as wrong:
         if not isinstance(wrong, BrokenPipeError):
-            seen.unwritten = wrong.strerror or type(wrong).__name__
+            end.unwritten = wrong.strerror or type(wrong).__name__
         silence_broken_pipe()
         return False
     return True
 
 
 async def _converse(
-    app: App, seen: _StreamEnd, asking: asyncio.Queue[Asked], show: Show, people: Terminal, *, steer: bool
+    app: App, end: _StreamEnd, asking: asyncio.Queue[Asked], show: Show, people: Terminal, *, steer: bool
 ) -> None:
     """Put the questions to the person, one after the other; between them hear what they type."""
     question = asyncio.create_task(asking.get())
@@ -162,14 +162,14 @@ async def _converse(
                 line = asyncio.create_task(keyboard.read_line())
             await asyncio.wait({t for t in (question, line) if t}, return_when=asyncio.FIRST_COMPLETED)
             if line is not None and line.done():
-                steer = await _steered(app, seen, line.result(), show)
+                steer = await _steered(app, end, line.result(), show)
                 line = None
             if question.done():
                 if line is not None:  # it must have let go of the keyboard before a question takes it
                     line.cancel()
                     await asyncio.wait({line})
                     line = None
-                await _asked(app, seen, question.result(), show, people)
+                await _asked(app, end, question.result(), show, people)
                 question = asyncio.create_task(asking.get())
     finally:
         for task in (question, line):
@@ -177,44 +177,44 @@ async def _converse(
                 task.cancel()
 
 
-async def _steered(app: App, seen: _StreamEnd, text: str | None, show: Show) -> bool:
+async def _steered(app: App, end: _StreamEnd, text: str | None, show: Show) -> bool:
     """Pass on a line that was typed during a run; False when there will be none any more."""
     if text is None:
         return False
     try:
         if text.strip() in ("/stop", "/quit"):
-            await app.runs.cancel(seen.run)
+            await app.runs.cancel(end.run)
         elif text.strip():
-            await app.runs.steer(seen.run, text.strip())
+            await app.runs.steer(end.run, text.strip())
             show.line(f"  ({say('steered')})")
     except DaikuError as wrong:  # the run ended in the same moment
         show.line(f"  ({safe(localize(wrong.failure.message))})")
     return True
 
 
-async def _asked(app: App, seen: _StreamEnd, asked: Asked, show: Show, people: Terminal) -> None:
+async def _asked(app: App, end: _StreamEnd, asked: Asked, show: Show, people: Terminal) -> None:
     if isinstance(asked, ApprovalAsked):
         said = await ask_approval(asked, show, people)
-        await app.runs.approve(seen.run, asked.approval_id, said.decision, said.feedback, said.hunks)
+        await app.runs.approve(end.run, asked.approval_id, said.decision, said.feedback, said.hunks)
     else:
         text = await ask_question(asked, show, people)
-        await app.runs.answer(seen.run, asked.input_id, text)
+        await app.runs.answer(end.run, asked.input_id, text)
 
 
 def _cancel_on_interrupt(
-    app: App, running: asyncio.Future[RunResult], seen: _StreamEnd, show: Show
+    app: App, running: asyncio.Future[RunResult], end: _StreamEnd, show: Show
 ) -> Callable[[], None]:
     """The first Ctrl-C cancels the run, the second one ends the process. What undoes this."""
     tasks: set[asyncio.Task[RunResult]] = set()
 
     def interrupted() -> None:
-        if seen.killed:
+        if end.killed:
             show.stop()
             os._exit(CANCELLED)
-        seen.killed = True
+        end.killed = True
         show.line(say("cancelling"))
-        if seen.run:
-            tasks.add(asyncio.ensure_future(app.runs.cancel(seen.run)))
+        if end.run:
+            tasks.add(asyncio.ensure_future(app.runs.cancel(end.run)))
         else:
             running.cancel()
 
@@ -227,14 +227,14 @@ def _costs(result: RunResult, people: Terminal, seconds: float) -> None:
         people.write(people.paint(text, "dim") + "\n")
 
 
-def _approval_hint(app: App, seen: _StreamEnd, how: RunMode) -> str:
+def _approval_hint(app: App, end: _StreamEnd, how: RunMode) -> str:
     """Return what would grant the approval that nobody was there to give."""
     if how.approvals != "all":
         return say(f"no_approval.{how.approvals}")
-    if "network" in seen.asked:
+    if "network" in end.asked:
         own = app.runs.services.policy("act", how.approvals, False).own  # nobody is there
         return say("no_approval.all.foreign" if own else "no_approval.all.untrusted")
-    return say("no_approval.all.mcp" if "mcp" in seen.asked else "no_approval.all")
+    return say("no_approval.all.mcp" if "mcp" in end.asked else "no_approval.all")
 
 
 def _conclude(result: RunResult, code: int, how: RunMode, hint: str) -> None:

@@ -126,19 +126,24 @@ class Cures:
 
     def learn(self, error: LLMError, request: ModelRequest) -> Text | None:
         """Learn the cure that a refusal of `request` names, and return the notice; None if it names no new one."""
-        said = " ".join((error.param, *error.codes, error.said))
+        message = " ".join((error.param, *error.codes, error.said))
         of_history = _OF_HISTORY.match(error.param or error.said) is not None
         if error.status in (400, 422) and not of_history:
             options = (name for name, _ in request.options if name not in self.refused)
-            if option := next((name for name in options if re.search(rf"\b{re.escape(name)}\b", said)), ""):
+            if option := next(
+                (name for name in options if re.search(rf"\b{re.escape(name)}\b", message)), ""
+            ):
                 return self._leave_out(option)
-            if _EFFORT.search(said) and (notice := self._learn_effort(said, request.effort)) is not None:
+            if (
+                _EFFORT.search(message)
+                and (notice := self._learn_effort(message, request.effort)) is not None
+            ):
                 return notice
         for rule in RULES:
             if of_history and rule.refused not in ("tools", "no_thinking"):
                 continue
-            if error.status in rule.statuses and re.search(rule.pattern, said, re.IGNORECASE):
-                notice = self._learn_rule(rule.refused, said, request)
+            if error.status in rule.statuses and re.search(rule.pattern, message, re.IGNORECASE):
+                notice = self._learn_rule(rule.refused, message, request)
                 if notice is not None:
                     return notice
         return None
@@ -156,7 +161,7 @@ class Cures:
         self.refused.add("tools")
         return text("llm.cure.tools_dropped")
 
-    def _learn_rule(self, name: str, said: str, request: ModelRequest) -> Text | None:
+    def _learn_rule(self, name: str, message: str, request: ModelRequest) -> Text | None:
         if name == "tools":
             if "tools" in self.refused or not request.callable_tools:
                 return None
@@ -165,8 +170,8 @@ class Cures:
         if name == "no_thinking":  # first every reply gets the field, then none
             name = "no_thinking" if "no_thinking" not in self.refused else "provider_data"
         if name in ("max_tokens", "max_completion_tokens"):
-            place = said.find("max_tokens")
-            other = said.find("max_completion_tokens")
+            place = message.find("max_tokens")
+            other = message.find("max_completion_tokens")
             name = "max_tokens" if other < 0 or 0 <= place < other else "max_completion_tokens"
         if name in self.refused or (
             name in ("max_tokens", "max_completion_tokens") and not request.max_output
@@ -178,16 +183,16 @@ class Cures:
         self.refused.add(name)
         return text("llm.cure.field", name=name)
 
-    def _learn_effort(self, said: str, asked: Effort) -> Text | None:
-        if not asked or "reasoning_effort" in self.refused:
+    def _learn_effort(self, message: str, effort: Effort) -> Text | None:
+        if not effort or "reasoning_effort" in self.refused:
             return None
-        listed = _LISTED.search(said)
+        listed = _LISTED.search(message)
         words = _LEVEL.findall(listed[0].replace("minimal", "low")) if listed else ()
-        offered: list[Effort] = [level for level in LEVELS if level in words and level != asked]
-        if offered and asked not in self._efforts:
-            place = LEVELS.index(asked)
+        offered: list[Effort] = [level for level in LEVELS if level in words and level != effort]
+        if offered and effort not in self._efforts:
+            place = LEVELS.index(effort)
             near = min(offered, key=lambda level: abs(LEVELS.index(level) - place))
-            self._efforts[asked] = near
+            self._efforts[effort] = near
             return text("llm.cure.effort", level=near)
         self._efforts.update(dict.fromkeys(LEVELS, ""))
         self.refused.update(("reasoning_effort", "reasoning"))

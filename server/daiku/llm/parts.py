@@ -107,9 +107,9 @@ def without_part(message: Message, part: Part, drop: Callable[[int], bool] = lam
             return message
 
 
-def without_known(message: Message, known: set[int]) -> Message:
+def without_known(message: Message, keys: set[int]) -> Message:
     for part in PARTS:
-        message = without_part(message, part, known.__contains__)
+        message = without_part(message, part, keys.__contains__)
     return message
 
 

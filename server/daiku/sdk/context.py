@@ -41,12 +41,12 @@ def read_context(context: object, workspace: Path | None) -> Context:
 
 
 def _read_item(item: ContextItem, workspace: Path | None) -> Context:
-    named = item.uri or item.path
-    if item.kind != "file" or item.text is not None or not named:
+    address = item.uri or item.path
+    if item.kind != "file" or item.text is not None or not address:
         return Context((item,))
     from daiku.core.text.pictures import PICTURES, encode_picture  # when used
 
-    place = _locate(named, workspace)
+    place = _locate(address, workspace)
     if place is None:  # a document of an editor, or an address
         return Context((item,))
     if not place.exists():
@@ -62,14 +62,14 @@ def _read_item(item: ContextItem, workspace: Path | None) -> Context:
     return Context((item.model_copy(update={"text": _read_text(place)}),))
 
 
-def _locate(named: str, workspace: Path | None) -> Path | None:
+def _locate(address: str, workspace: Path | None) -> Path | None:
     """Return the file that a path or a file URI names; None for another URI."""
-    scheme = urlsplit(named).scheme
+    scheme = urlsplit(address).scheme
     if scheme == "file":
         from urllib.request import url2pathname  # when used
 
-        return Path(url2pathname(urlsplit(named).path))
-    return None if len(scheme) > 1 else (workspace or Path.cwd()) / named
+        return Path(url2pathname(urlsplit(address).path))
+    return None if len(scheme) > 1 else (workspace or Path.cwd()) / address
 
 
 def _read_text(place: Path) -> str:

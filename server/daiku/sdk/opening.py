@@ -146,7 +146,7 @@ def opening(
     trace: object = None,
     router: object = None,
 ) -> Opening:
-    """The parts as a Runner is given them. Raises TypeError or ValueError that names the argument."""
+    """Return the checked parts of a Runner. Raises TypeError or ValueError that names the argument."""
     return Opening(
         checked_model(model),
         _folder(workspace),
@@ -195,7 +195,7 @@ def _store(store: object) -> Path | str | None:
 
 
 def _trace(trace: object) -> TraceLogger | None:
-    """What writes the trace: as it was given, or for a path."""
+    """Return the logger of the trace: as given, or one for a path."""
     if trace is None:
         return None
     from daiku.trace.telemetry.logger import TraceLogger  # when used
@@ -292,7 +292,7 @@ def _near(name: str, known: Iterable[str]) -> str:
 
 
 def _reachable(agent: Agent) -> list[Agent]:
-    """The agent and those that it may hand work to, those of a program only."""
+    """Return the agent and those that it may hand work to, those of a program only."""
     found: list[Agent] = []
     left = [agent]
     while left:

@@ -198,7 +198,7 @@ class Journal:
         return session, run
 
     def list_plans(self, workspace: str) -> tuple[Plan, ...]:
-        """The plans of a workspace that were not deleted, each as it stands, the last changed first."""
+        """Return the plans of a workspace that were not deleted, each as it stands, the last changed first."""
         rows = self._db.query(
             "SELECT c.type, c.data FROM chunks c JOIN sessions s ON s.id = c.session"
             " WHERE s.workspace = ? AND c.type IN ('plan', 'plan_deleted') ORDER BY c.time DESC, c.seq DESC",

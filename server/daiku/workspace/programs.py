@@ -54,11 +54,11 @@ _workspaces = _Fence()
 """The workspaces that this process has opened."""
 
 
-def find_program(name: str, roots: tuple[Path, ...] = (), *, beside: str = "") -> str:
-    """Return the path of a helper program, "" if there is none: system folders, then PATH, then `beside`."""
+def find_program(name: str, roots: tuple[Path, ...] = (), *, last: str = "") -> str:
+    """Return the path of a helper program, "" if there is none: system folders, then PATH, then `last`."""
     path = (os.environ.get("PATH") or os.defpath).split(os.pathsep)
     folders = [entry for entry in path if _PROJECT_FOLDERS.isdisjoint(Path(entry).parts)]
-    return _search(name, (*SYSTEM_FOLDERS, *folders, *([beside] if beside else ())), roots)
+    return _search(name, (*SYSTEM_FOLDERS, *folders, *([last] if last else ())), roots)
 
 
 def find_configured_program(name: str, roots: tuple[Path, ...], path: str) -> str:

@@ -200,7 +200,7 @@ def _typed(prompt: str) -> str | None:
 
 
 def _rest_of_paste() -> str:
-    """The lines that arrived together with the first: a paste where the line editor does not mark pastes."""
+    """Return the lines that arrived together with the first: a paste where the line editor does not mark pastes."""
     lines: list[str] = []
     if sys.platform != "win32" and sys.stdin.isatty():
         descriptor = sys.stdin.fileno()

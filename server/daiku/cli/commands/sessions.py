@@ -168,7 +168,7 @@ def trace(session: str) -> None:
 
 @contextmanager
 def open_journal() -> Generator[Journal]:
-    """The journal alone: looking back needs no model and no tools."""
+    """Open the journal alone: looking back needs no model and no tools."""
     loaded, state = settings_for(Path.cwd())
     tell_notices(loaded)
     place = opened_place(loaded.config.storage.place(state))

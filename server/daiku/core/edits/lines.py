@@ -43,18 +43,18 @@ def edit_lines(
     listing. The same words in another layout count too; with `within_lines` also in a part of a line, to whose end they
     go where the search has a line end. What is left out of them (`// ...`) is filled in, or it is refused.
     """
-    wanted, new = bare_lines(search), bare_lines(replace)
+    old, new = bare_lines(search), bare_lines(replace)
     if not search.endswith("\n") and not replace:
         new = [""]  # the line is emptied, not taken out: its line end was not part of the search
-    if (gapped := _edit_with_gaps(text, wanted, new)) is not None:
+    if (gapped := _edit_with_gaps(text, old, new)) is not None:
         return gapped
-    filled = fill_elisions(new, wanted, path=path, insisted=insisted)
+    filled = fill_elisions(new, old, path=path, insisted=insisted)
     if isinstance(filled, Refusal):
         return filled
     new = filled
-    if _grows_beside_blanks(wanted, new) and not find_lines(text, wanted):
-        return not_found(text, wanted)
-    for old_lines, lines in _readings(wanted, new):
+    if _grows_beside_blanks(old, new) and not find_lines(text, old):
+        return not_found(text, old)
+    for old_lines, lines in _readings(old, new):
         spans = find_lines(text, old_lines)
         if len(spans) == 1 and spans[0].level <= Level.trailing:
             spans += _indented_matches(text, old_lines)
@@ -64,7 +64,7 @@ def edit_lines(
             return ambiguous(text, [span.start for span in spans])
         if spans:
             return _replace_span(text, old_lines, lines, spans[0])
-    if (stripped := _restore_first_indent(text, wanted, new)) is not None:
+    if (stripped := _restore_first_indent(text, old, new)) is not None:
         return stripped
     tokens = find_tokens(text, search)
     if not within_lines:
@@ -75,28 +75,26 @@ def edit_lines(
         return ambiguous(text, [start for start, _ in tokens])
     if tokens and (laid_out := _other_layout(text, search, "\n".join(new), *tokens[0])) is not None:
         return laid_out
-    return not_found(text, wanted)
+    return not_found(text, old)
 
 
-def _edit_with_gaps(text: str, wanted: Sequence[str], new: Sequence[str]) -> str | Refusal | None:
-    if not any(omission_kind(line) for line in wanted) or find_lines(text, wanted):
+def _edit_with_gaps(text: str, old: Sequence[str], new: Sequence[str]) -> str | Refusal | None:
+    if not any(omission_kind(line) for line in old) or find_lines(text, old):
         return None
-    return edit_with_gaps(text, wanted, new)
+    return edit_with_gaps(text, old, new)
 
 
-def _indented_matches(text: str, wanted: Sequence[str]) -> list[BlockMatch]:
+def _indented_matches(text: str, old: Sequence[str]) -> list[BlockMatch]:
     """Other places of lines without indentation, where they are indented: it may be these that have lost it."""
-    if all(line != line.lstrip() for line in wanted if line.strip()):
+    if all(line != line.lstrip() for line in old if line.strip()):
         return []
-    return [
-        s for s in find_windows(text, wanted) if s.level >= Level.indent and is_evenly_indented(wanted, s)
-    ]
+    return [s for s in find_windows(text, old) if s.level >= Level.indent and is_evenly_indented(old, s)]
 
 
-def _unblanked_matches(text: str, wanted: Sequence[str], spans: Sequence[BlockMatch]) -> list[BlockMatch]:
-    """Return the places of `wanted` that differ in blank lines only, besides those already found."""
+def _unblanked_matches(text: str, old: Sequence[str], spans: Sequence[BlockMatch]) -> list[BlockMatch]:
+    """Return the places of `old` that differ in blank lines only, besides those already found."""
     known = {span.start for span in spans}
-    starts = [start for start in find_ignoring_blank_lines(text, wanted) if start not in known]
+    starts = [start for start in find_ignoring_blank_lines(text, old) if start not in known]
     return [BlockMatch(start, start, (), ()) for start in starts]
 
 
@@ -117,34 +115,34 @@ def _splice_replacement(text: str, place: Replacement) -> str:
     return splice(text, place.start, place.end, place.new)
 
 
-def _readings(wanted: list[str], new: list[str]) -> list[tuple[list[str], list[str]]]:
+def _readings(old: list[str], new: list[str]) -> list[tuple[list[str], list[str]]]:
     """Search and replacement as they read, without copied line numbers, and without blank lines at the edges."""
-    found = [(wanted, new)]
-    if (plain := _without_numbers(wanted)) is not None:
+    found = [(old, new)]
+    if (plain := _without_numbers(old)) is not None:
         unnumbered = _without_numbers(new)
         found.append((plain, unnumbered if unnumbered is not None else new))
-    first = next((n for n, line in enumerate(wanted) if line.strip()), 0)
-    last = next((n for n, line in enumerate(reversed(wanted)) if line.strip()), 0)
+    first = next((n for n, line in enumerate(old) if line.strip()), 0)
+    last = next((n for n, line in enumerate(reversed(old)) if line.strip()), 0)
     if first or last:
         blank_above = next((n for n, line in enumerate(new) if line.strip()), len(new))
         kept = new[min(first, blank_above) :]
         blank_below = next((n for n, line in enumerate(reversed(kept)) if line.strip()), len(kept))
-        found.append((wanted[first : len(wanted) - last], kept[: len(kept) - min(last, blank_below)]))
+        found.append((old[first : len(old) - last], kept[: len(kept) - min(last, blank_below)]))
     return found
 
 
-def _grows_beside_blanks(wanted: Sequence[str], new: Sequence[str]) -> bool:
+def _grows_beside_blanks(old: Sequence[str], new: Sequence[str]) -> bool:
     """Return True if lines are added beside a blank line at an edge of the search.
 
     Where the file lacks that blank line, a line that the search left out may stand, and the place is in doubt.
     """
-    edges = [(wanted, new), (wanted[::-1], new[::-1])]
+    edges = [(old, new), (old[::-1], new[::-1])]
     return any(old and not old[0].strip() and _grows_at(old, lines) for old, lines in edges)
 
 
-def _grows_at(wanted: Sequence[str], new: Sequence[str]) -> bool:
-    """Return True if the first line of `wanted` that is not blank is kept, with new lines between it and the edge."""
-    edge = next((line.strip() for line in wanted if line.strip()), "")
+def _grows_at(old: Sequence[str], new: Sequence[str]) -> bool:
+    """Return True if the first line of `old` that is not blank is kept, with new lines between it and the edge."""
+    edge = next((line.strip() for line in old if line.strip()), "")
     lines = [line.strip() for line in new if line.strip()]
     return edge in lines[1:] and lines[0] != edge
 
@@ -158,15 +156,15 @@ def _without_numbers(lines: Sequence[str]) -> list[str] | None:
     return [match[2] for match in found if match]
 
 
-def _restore_first_indent(text: str, wanted: Sequence[str], new: Sequence[str]) -> str | Refusal | None:
+def _restore_first_indent(text: str, old: Sequence[str], new: Sequence[str]) -> str | Refusal | None:
     """The edit where the first line alone has lost its indentation, as when the whole text was stripped."""
-    if len(wanted) < 2 or wanted[0] != wanted[0].lstrip():
+    if len(old) < 2 or old[0] != old[0].lstrip():
         return None
-    windows = [span for span in find_windows(text, wanted) if max(span.levels[1:]) <= Level.trailing]
+    windows = [span for span in find_windows(text, old) if max(span.levels[1:]) <= Level.trailing]
     if len(windows) != 1:
         return ambiguous(text, [span.start for span in windows]) if windows else None
     indent = indent_of(windows[0].lines[0])
-    old, lines = [indent + wanted[0], *wanted[1:]], list(new)
+    old, lines = [indent + old[0], *old[1:]], list(new)
     if lines and lines[0].strip() and lines[0] == lines[0].lstrip():
         lines[0] = indent + lines[0]
     spans = [span for span in find_lines(text, old) if span.start == windows[0].start]

@@ -113,10 +113,10 @@ def read_plan_text(text: str) -> Plan:
     return shaped
 
 
-def from_markdown(text: str, known: Collection[str] = ()) -> Plan:
+def from_markdown(text: str, step_ids: Collection[str] = ()) -> Plan:
     """A plan from a checklist, ours or another's: a heading, text before the items, items with what is
     indented below them. Steps of another's list wait for one another, one after the other, where it does
-    not say more. A draft where anything is left to do: nobody has approved of it here. `known`: the ids of
+    not say more. A draft where anything is left to do: nobody has approved of it here. `step_ids`: the ids of
     steps that are kept where they are written; all other steps get new ones."""
     lines = text.splitlines()
     name = next((line.lstrip("#").strip() for line in lines if line.startswith("#")), "")
@@ -143,7 +143,7 @@ def from_markdown(text: str, known: Collection[str] = ()) -> Plan:
     given, statuses = _steps(items)
     steps = tuple(
         step.model_copy(update={"status": status})
-        for step, status in zip(_keep_ids(link_steps(given), items, known), statuses, strict=True)
+        for step, status in zip(_keep_ids(link_steps(given), items, step_ids), statuses, strict=True)
     )
     goal = goal or name
     plan = Plan(name=name or goal.split("\n", 1)[0][:NAME_LIMIT], goal=goal, summary=summary, steps=steps)
@@ -169,13 +169,13 @@ def revise_plan(plan: Plan, text: str) -> Plan:
 
 
 def _keep_ids(
-    steps: Sequence[Step], items: Iterable[tuple[re.Match[str], list[str]]], known: Collection[str]
+    steps: Sequence[Step], items: Iterable[tuple[re.Match[str], list[str]]], step_ids: Collection[str]
 ) -> tuple[Step, ...]:
-    """Give each step the id that is written after its name, where it is one of `known`."""
+    """Give each step the id that is written after its name, where it is one of `step_ids`."""
     ids: dict[str, str] = {}
     for step, (found, _) in zip(steps, items, strict=True):
         own = _ID.search(found["text"])
-        kept = own is not None and own[1] in known and own[1] not in ids.values()
+        kept = own is not None and own[1] in step_ids and own[1] not in ids.values()
         ids[step.step_id] = own[1] if own is not None and kept else step.step_id
     return tuple(
         step.model_copy(

@@ -59,7 +59,7 @@ def history(request: ModelRequest, address: str) -> History[Piece]:
 
 
 def message_array(system: str, pieces: Iterable[Piece], role: str = "system") -> bytes:
-    """The `messages` of a request; `role` is the one of the system text."""
+    """Return the `messages` of a request; `role` is the one of the system text."""
     out: list[bytes] = [encode_json({"role": role, "content": system})] if system else []
     held: list[bytes] = []
     for piece in pieces:

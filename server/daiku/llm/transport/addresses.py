@@ -34,9 +34,9 @@ def public_address(address: str) -> str:
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
 
 
-def _split(given: str) -> SplitResult | None:
+def _split(url: str) -> SplitResult | None:
     """Return the parts of an address that people wrote; None if it is not an address."""
-    text = given.strip()
+    text = url.strip()
     try:
         parts = urlsplit(text if "://" in text else f"http://{text}")
         _ = parts.port
@@ -48,9 +48,9 @@ def _split(given: str) -> SplitResult | None:
 def normalized_base_url(address: str) -> Callable[[str], str]:
     """Return a function that strips a base URL's trailing slash and uses `address` if it is empty."""
 
-    def normalize(given: str) -> str:
-        parts = _split(given.strip() or address)
-        return parts.geturl() if parts is not None else given.strip()
+    def normalize(url: str) -> str:
+        parts = _split(url.strip() or address)
+        return parts.geturl() if parts is not None else url.strip()
 
     return normalize
 
@@ -58,8 +58,8 @@ def normalized_base_url(address: str) -> Callable[[str], str]:
 def openai_base_url(default: str = "") -> Callable[[str], str]:
     """Return a function that completes a base URL for OpenAI's SDK: a scheme, `/v1`, no method path."""
 
-    def complete(given: str) -> str:
-        address = given.strip() or default
+    def complete(url: str) -> str:
+        address = url.strip() or default
         parts = _split(address) if address else None
         if parts is None:
             return address
@@ -69,26 +69,26 @@ def openai_base_url(default: str = "") -> Callable[[str], str]:
     return complete
 
 
-def anthropic_address(given: str) -> str:
+def anthropic_address(url: str) -> str:
     """Normalize Anthropic's base URL: without `/v1`, which its paths begin with."""
-    return strip_version(normalized_base_url("https://api.anthropic.com")(given))
+    return strip_version(normalized_base_url("https://api.anthropic.com")(url))
 
 
-def ollama_address(given: str) -> str:
-    """The server as a URL from any form of a `base_url`, the usual one where it is empty."""
-    parts = _split(given)
+def ollama_address(url: str) -> str:
+    """Return the server as a URL from any form of a `base_url`, the usual one where it is empty."""
+    parts = _split(url)
     if parts is None:
-        return given.strip()
-    port = parts.port or (None if "://" in given else _OLLAMA_PORT)
+        return url.strip()
+    port = parts.port or (None if "://" in url else _OLLAMA_PORT)
     path = re.sub(r"/(v1|api)$", "", parts.path)
     return parts._replace(netloc=_netloc(parts, port), path=path).geturl()
 
 
-def ollama_host(given: str) -> str:
+def ollama_host(url: str) -> str:
     """The address that OLLAMA_HOST names: a host, `:port`, or where a server listens; itself where it is none."""
-    parts = _split(given)
+    parts = _split(url)
     if parts is None:
-        return given if "://" in given else f"http://{given}"
+        return url if "://" in url else f"http://{url}"
     port = parts.port or (443 if parts.scheme == "https" else _OLLAMA_PORT)
     return parts._replace(netloc=_netloc(parts, port)).geturl()
 

@@ -56,20 +56,20 @@ class CallParts:
         )
 
 
-def keep_fields(kept: JsonObject, source: JsonObject, known: Container[str]) -> None:
-    """Add the fields of `source` that are not `known` to `kept`, joining the pieces of a streamed one."""
+def keep_fields(target: JsonObject, source: JsonObject, names: Container[str]) -> None:
+    """Add the fields of `source` whose names are not in `names` to `target`, joining the pieces of a streamed one."""
     for key, value in source.items():
-        if key in known or value is None or value in ("", [], {}):
+        if key in names or value is None or value in ("", [], {}):
             continue
-        match kept.get(key), value:
+        match target.get(key), value:
             case str() as old, str():
-                kept[key] = old + value
+                target[key] = old + value
             case dict() as old, dict():
                 keep_fields(old, value, ())
             case list() as old, list():
                 old.extend(value)
             case _:
-                kept[key] = copy.deepcopy(value)
+                target[key] = copy.deepcopy(value)
 
 
 def whole_calls(parts: Iterable[CallParts], names: NameMap) -> tuple[ToolCall, ...]:

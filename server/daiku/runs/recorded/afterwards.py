@@ -114,7 +114,7 @@ class Afterwards:
             self._begin_look(session, run)
 
     def _left_looks(self) -> tuple[tuple[str, str], ...]:
-        """The sessions that other processes left to be looked at, each with its last run; the newest few."""
+        """Return the sessions that other processes left to be looked at, each with its last run; the newest few."""
         pending = self.services.pending_looks
         if pending is None or not self._looks_at_runs:
             return ()

@@ -30,27 +30,27 @@ async def commit(args: CommitArgs, context: ToolContext) -> ToolResult:
     placed = await repository_of(args.paths, context)
     if isinstance(placed, ToolResult):
         return placed
-    found, names = placed
+    repository, names = placed
     for wanted, options in ((names, ()), ([":(top)"] if args.all else [], ("--update",))):
-        if wanted and (why := await _stage(found, wanted, options)):
+        if wanted and (why := await _stage(repository, wanted, options)):
             return failed(why)
-    if not await _is_there_something(found):
+    if not await _is_there_something(repository):
         return failed("Nothing is staged, so there is nothing to commit. Name `paths`, or say `all`.")
     told = ["commit", "--no-gpg-sign", "--no-verify", "--cleanup=strip", "--file=-"]
     # The message goes through standard input: it cannot be taken for an option.
     message = args.message if context.personal else commit_words(args.message)
     done = await answer(told, "", (), context, "Committed.", stdin=message)
-    skipped = await _find_skipped_checks(found) if done.ok and not found.of_items else ""
+    skipped = await _find_skipped_checks(repository) if done.ok and not repository.of_items else ""
     return done.model_copy(update={"text": f"{done.text}\n{skipped}"}) if skipped else done
 
 
-async def _find_skipped_checks(found: Repository) -> str:
+async def _find_skipped_checks(repository: Repository) -> str:
     """Return a note on the user's hooks and signature that this commit went without; empty if there are none."""
     parts: list[str] = []
-    if hooks := await _find_hooks(found):
+    if hooks := await _find_hooks(repository):
         parts.append(f"these hooks did not run: {', '.join(hooks)}")
     for scope in ("--local", "--global"):
-        _, signs = await found.run(["config", scope, "--type=bool", "--get", "commit.gpgSign"])
+        _, signs = await repository.run(["config", scope, "--type=bool", "--get", "commit.gpgSign"])
         if signs.strip() == "true":
             parts.append("the commit is not signed, although commit.gpgSign is set")
             break
@@ -58,38 +58,40 @@ async def _find_skipped_checks(found: Repository) -> str:
     return f"[Skipped: {'; '.join(parts)}. {how}.]" if parts else ""
 
 
-async def _find_hooks(found: Repository) -> list[str]:
+async def _find_hooks(repository: Repository) -> list[str]:
     """Return the names of the commit hooks that git would run for the user."""
-    _, common = await found.run(["rev-parse", "--git-common-dir"])
-    folder = found.root / common.strip() / "hooks"
+    _, common = await repository.run(["rev-parse", "--git-common-dir"])
+    folder = repository.root / common.strip() / "hooks"
     for scope in ("--global", "--local"):  # the repository's own setting wins
-        code, named = await found.run(["config", scope, "--type=path", "--get", "core.hooksPath"])
+        code, named = await repository.run(["config", scope, "--type=path", "--get", "core.hooksPath"])
         if code == 0 and named.strip():
-            folder = found.root / named.strip()
+            folder = repository.root / named.strip()
     return [name for name in COMMIT_HOOKS if os.access(folder / name, os.X_OK)]
 
 
-async def _stage(found: Repository, names: list[str], options: tuple[str, ...]) -> str:
+async def _stage(repository: Repository, names: list[str], options: tuple[str, ...]) -> str:
     """Stage the files of these names; why it could not be done, empty where it was. Of a repository within this one
     only its commit is staged: git would look through its files with the programs that its own settings name."""
     pathspecs = [name if name == ":(top)" else f":(literal){name}" for name in names]
-    code, listed = await found.names(["ls-files", "-z", "--stage", "--", *pathspecs], literal=False)
+    code, listed = await repository.names(["ls-files", "-z", "--stage", "--", *pathspecs], literal=False)
     links = [entry.partition("\t")[2] for entry in listed.split("\0") if entry.startswith(_LINK)]
     of_files = [spec for name, spec in zip(names, pathspecs, strict=True) if name.rstrip("/") not in links]
     said = listed
     if code == 0 and of_files:
         left_out = [f":(exclude,literal){name}" for name in links]
-        code, said = await found.run(["add", *options, "--", *of_files, *left_out], literal=False)
+        code, said = await repository.run(["add", *options, "--", *of_files, *left_out], literal=False)
     if code == 0 and links:
-        code, said = await found.run(["update-index", "--", *links])
+        code, said = await repository.run(["update-index", "--", *links])
     return f"git add failed with exit code {code}:\n{said}" if code else ""
 
 
-async def _is_there_something(found: Repository) -> bool:
+async def _is_there_something(repository: Repository) -> bool:
     """Whether there is something to commit. Where nothing is, git would tell of all that has changed, and for that look
     into the repositories within this one."""
-    staged, _ = await found.run(["diff", "--cached", "--quiet", "--no-ext-diff", "--ignore-submodules=dirty"])
-    merging, _ = await found.run(["rev-parse", "--verify", "--quiet", "MERGE_HEAD"])
+    staged, _ = await repository.run(
+        ["diff", "--cached", "--quiet", "--no-ext-diff", "--ignore-submodules=dirty"]
+    )
+    merging, _ = await repository.run(["rev-parse", "--verify", "--quiet", "MERGE_HEAD"])
     return staged != 0 or merging == 0
 
 

@@ -132,7 +132,7 @@ def sandbox_argv(argv: list[str], bounds: Bounds, cwd: Path) -> list[str]:
     found = bubblewrap()
     way = _way(found) or ("", "")
     network = session_network(bounds.session) if bounds.session and not bounds.network else ()
-    return [*network, *_arguments(found, way, bounds, cwd, joined=bool(network)), *argv]
+    return [*network, *_arguments(found, way, bounds, cwd, in_session=bool(network)), *argv]
 
 
 def session_network(session: str) -> tuple[str, ...]:
@@ -166,7 +166,7 @@ def _arguments(
     bounds: Bounds,
     cwd: Path,
     *,
-    joined: bool = False,
+    in_session: bool = False,
     user: Sequence[str] = (),
 ) -> list[str]:
     namespace, calls = way
@@ -174,7 +174,7 @@ def _arguments(
     options += view(bounds, scratch_folder())
     options += ["--die-with-parent", "--unshare-pid", "--unshare-ipc", "--unshare-uts", "--chdir", str(cwd)]
     options += ["--seccomp", str(_FILTER)] if calls else []
-    if not joined and (not bounds.network or bounds.read_only):
+    if not in_session and (not bounds.network or bounds.read_only):
         options.append("--unshare-net")
     if os.geteuid() == 0:
         options += ["--cap-drop", "ALL"]

@@ -73,7 +73,7 @@ def worker_lock(home: Path, name: str) -> Path:
 
 
 def own_worker(home: Path) -> tuple[str, SessionLock]:
-    """A name that no other worker has, on any machine, and the lock that tells this home that it lives. Raises
+    """Return a name that no other worker has, on any machine, and the lock that tells this home that it lives. Raises
     OSError."""
     while True:
         lock = SessionLock(worker_lock(home, name := f"worker-{secrets.token_hex(6)}"))

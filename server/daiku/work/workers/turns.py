@@ -10,7 +10,7 @@ from daiku.work.record import ItemRecord, repository_of
 def in_turn(
     records: tuple[ItemRecord, ...], busy: tuple[str, ...], served: tuple[str, ...] = ()
 ) -> tuple[ItemRecord, ...]:
-    """The records so that each repository has its turn: first those of which the fewest are under way, among them those
+    """Order the records so that each repository has its turn: first those of which the fewest are under way, among them those
     whose turn was longest ago (`served`: the latest is the last), then one of each, oldest first."""
     rows: dict[str, deque[ItemRecord]] = {}
     for record in records:

@@ -81,8 +81,8 @@ def _print_made(app: App, plan_id: str) -> None:
     people.write(people.paint(say("plan.next", plan=made.plan_id), "dim") + "\n")
 
 
-def _render_plan(made: Plan) -> str:
-    return f"{made.plan_id}  {made.status}\n\n{safe(to_markdown(made)).rstrip()}"
+def _render_plan(plan: Plan) -> str:
+    return f"{plan.plan_id}  {plan.status}\n\n{safe(to_markdown(plan)).rstrip()}"
 
 
 def _in_app(folder: str | None, work: Callable[[App], Awaitable[T]]) -> T:

@@ -20,7 +20,7 @@ _COLUMNS = 2000
 
 def find_ripgrep(roots: tuple[Path, ...]) -> str:
     """Return the path of ripgrep, also from the folder of this Python; "" if there is none."""
-    return find_program("rg", roots, beside=str(Path(sys.executable).parent))
+    return find_program("rg", roots, last=str(Path(sys.executable).parent))
 
 
 def arguments(query: Query, *, everything: bool = False) -> list[str]:
