@@ -9,6 +9,7 @@ import stat
 import time
 from multiprocessing import get_context
 from pathlib import Path
+from threading import Event, Thread
 
 import pytest
 
@@ -156,6 +157,47 @@ def test_taking_a_chunk_never_waits_for_the_disk(tmp_path: Path, monkeypatch: py
     assert time.perf_counter() - began < 0.2
     trace.close()
     assert (tmp_path / "ses.jsonl").read_text() == as_jsonl(WHOLE)
+
+
+def test_a_line_is_complete_while_another_writer_is_in_the_middle_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """R1.56"""
+    write, half, second = os.write, Event(), Event()
+    files = TraceFiles(tmp_path / "all.jsonl")
+
+    def slow(handle: int, data: bytes) -> int:
+        if half.is_set():
+            return write(handle, data)
+        written = write(handle, data[:9])
+        half.set()
+        second.wait(0.2)  # without a lock the second writer ends within this time
+        return written
+
+    def add_second() -> None:
+        half.wait()
+        files.add("b", '{"session":"b"}\n')
+        second.set()
+
+    monkeypatch.setattr(os, "write", slow)
+    thread = Thread(target=add_second)
+    thread.start()
+    files.add("a", '{"session":"a"}\n')
+    thread.join()
+    assert files.path.read_text() == '{"session":"a"}\n{"session":"b"}\n'
+
+
+def test_lines_are_written_where_files_cannot_be_locked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """R1.56"""
+
+    def refuse(handle: int) -> None:
+        raise OSError(37, "No locks available")
+
+    monkeypatch.setattr("daiku.trace.telemetry.files.take_lock", refuse)
+    TraceFiles(tmp_path).add("a", "{}\n")
+    assert (tmp_path / "a.jsonl").read_text() == "{}\n"
 
 
 def _append(path: Path, name: str) -> None:

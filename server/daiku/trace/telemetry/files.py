@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from daiku.dataclass import dataclass
+from daiku.logs import take_lock
 
 ONE_FILE = (".jsonl", ".ndjson", ".json")
+LOCKED_BYTE = 2**31 - 2
+"""Offset of the byte that a writer locks on Windows: behind all lines, so that readers are not locked out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +30,12 @@ class TraceFiles:
         return self.path.suffix in ONE_FILE
 
     def add(self, session: str, lines: str) -> None:
-        """Add whole lines to the file of `session`: all of them, or none where the disk is full."""
+        """Append complete lines to the file of `session`: all of them, or none if the disk is full. Other processes wait."""
         data, written = lines.encode("utf-8", "replace"), 0
         handle = self._open(self.of(session), os.O_RDWR | os.O_APPEND)
+        os.lseek(handle, LOCKED_BYTE, os.SEEK_SET)
+        with suppress(OSError):  # some network file systems have no locks
+            take_lock(handle)
         size = os.lseek(handle, 0, os.SEEK_END)
         try:
             if size and _byte_at(handle, size - 1) != b"\n":  # half a line of a process that was killed
