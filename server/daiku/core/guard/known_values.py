@@ -8,13 +8,15 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from urllib.parse import quote, quote_plus
 
-from daiku.core.guard.token_shapes import MARK, find_rarest
-from daiku.core.text.patterns import lazy
+from daiku.core.guard.token_shapes import MARK
+from daiku.core.text.patterns import WordSearch, lazy
 
 MIN_SECRET = 6
 """Characters of the shortest secret; shorter values are ordinary words."""
 _MIN_PACKED = 10
 """Letters and digits of the shortest secret that is looked for between separators."""
+_PIECE = 64
+"""Bytes of the beginning of a secret that the quick search looks for."""
 _SEPARATORS = bytes(code for code in range(128) if not chr(code).isalnum())
 _NUMBERED = lazy(
     r"\n[ \t]{0,12}+(?:[0-9A-Fa-f]{6,16}+:?[ \t]|(?:[^\s:]{1,200}+:)?[0-9]{1,7}[ \t]{0,4}[:|\t \u2192-])"
@@ -37,11 +39,10 @@ class KnownValues:
             if len(form) >= MIN_SECRET and form not in MARK
         }
         packed = {form for value in values for form in _list_packed_forms(value)}
-        self._pattern = re.compile(_build_alternatives(sorted(forms))) if forms else None
-        self._packed = re.compile(_build_alternatives(sorted(packed))) if packed else None
+        self._pattern = lazy(_build_alternatives(sorted(forms))) if forms else None
+        self._packed = lazy(_build_alternatives(sorted(packed))) if packed else None
         self._shortest = min(map(len, forms | packed), default=0)
-        pieces = {_cut_rare_piece(_pack(form)) for form in forms | packed}
-        self._pieces = re.compile(b"|".join(map(re.escape, sorted(pieces))))
+        self._pieces = WordSearch({_pack_bytes(form)[:_PIECE] for form in forms | packed})
 
     def __bool__(self) -> bool:
         return self._pattern is not None
@@ -50,48 +51,38 @@ class KnownValues:
         """Return `text` with every secret replaced, also where separators, line ends or addresses divide it."""
         if self._pattern is None or len(text) < self._shortest:
             return text
-        if self._pieces.search(_pack_bytes(text)):
+        if self._pieces.find(_pack_bytes(text)):
             text = self._pattern.sub(MARK, text)
-            if self._packed is not None:
-                text = _redact_packed(self._packed, text, text, whole_lines=False)
-        if self._packed is None:
-            return text
+            text = self._redact_packed(text, text, whole_lines=False)
         if "\\" in text and _NULS.search(text):
-            text = _redact_packed(self._packed, text, _NULS.sub(_blank, text), whole_lines=False)
+            text = self._redact_packed(text, _NULS.sub(_blank, text), whole_lines=False)
         if "\n" not in text or not _NUMBERED.search(lines := "\n" + text):
             return text
         plain = _DRAWN.sub(_blank, _NUMBERED.sub(_blank, lines))
-        return _redact_packed(self._packed, lines, plain, whole_lines=True)[1:]
+        return self._redact_packed(lines, plain, whole_lines=True)[1:]
 
-
-def _cut_rare_piece(form: str) -> bytes:
-    """Return a piece of `form` that begins with its rarest character: the fastest to look for."""
-    place = find_rarest(form[:-5] or form[:1]) if form else 0
-    return form[place : place + 6].encode("utf-8", "surrogatepass")
+    def _redact_packed(self, text: str, plain: str, *, whole_lines: bool) -> str:
+        """Return `text` without the secrets in `plain`, which has the same places, less its separators."""
+        packed = _pack_bytes(plain)
+        if self._packed is None or not self._pieces.find(packed):
+            return text
+        places = [at for at, char in enumerate(plain) if ord(char) >= 128 or char.isalnum()]
+        parts: list[str] = []
+        done = 0
+        for found in self._packed.finditer(packed.decode("utf-8", "surrogatepass")):
+            start, end = places[found.start()], places[found.end() - 1] + 1
+            if whole_lines:
+                start = text.rfind("\n", 0, start) + 1
+                end = at if (at := text.find("\n", end)) >= 0 else len(text)
+            if end > done:
+                parts += (text[done : max(start, done)], MARK)
+                done = end
+        return "".join((*parts, text[done:]))
 
 
 def _blank(found: re.Match[str]) -> str:
     first = "\n" if found[0].startswith("\n") else " "
     return first + " " * (len(found[0]) - 1)
-
-
-def _redact_packed(pattern: re.Pattern[str], text: str, plain: str, *, whole_lines: bool) -> str:
-    """Return `text` without the secrets in `plain`, which has the same places, less its separators."""
-    packed = _pack(plain)
-    if pattern.search(packed) is None:
-        return text
-    places = [at for at, char in enumerate(plain) if ord(char) >= 128 or char.isalnum()]
-    parts: list[str] = []
-    done = 0
-    for found in pattern.finditer(packed):
-        start, end = places[found.start()], places[found.end() - 1] + 1
-        if whole_lines:
-            start = text.rfind("\n", 0, start) + 1
-            end = at if (at := text.find("\n", end)) >= 0 else len(text)
-        if end > done:
-            parts += (text[done : max(start, done)], MARK)
-            done = end
-    return "".join((*parts, text[done:]))
 
 
 def _list_packed_forms(secret: str) -> Iterator[str]:

@@ -10,7 +10,7 @@ from functools import cache, cached_property
 from math import log2
 from typing import NamedTuple, TypeAlias
 
-from daiku.core.text.patterns import lazy
+from daiku.core.text.patterns import WordSearch, lazy
 
 MARK = "[redacted]"
 Mask: TypeAlias = Callable[[re.Match[str]], str]
@@ -100,8 +100,6 @@ LONG = 30
 _DIGIT = lazy(r"[0-9]")
 _REACH = 80
 """Characters between the beginning of a service's name and that of its token, at most."""
-_COMMON = "_.esaitonrdulcpmg/kfv=yb:-wh"
-"""Characters of names and paths, the most frequent first."""
 
 
 class TokenRule:
@@ -178,51 +176,52 @@ def read_rows(table: str) -> list[list[str]]:
     return [row.split("\t") for row in table.splitlines() if row]
 
 
-_Index: TypeAlias = dict[str, dict[str, list[int]]]
+class _Index(NamedTuple):
+    """Rules by keyword: of short and long tokens, services, other words. `search` finds all of them."""
 
-
-class _Indexes(NamedTuple):
-    """Places of rules by keyword and its rarest character: of short and long tokens, services, other words."""
-
-    short: _Index
-    long: _Index
-    services: _Index
-    words: _Index
+    search: WordSearch
+    short: dict[str, list[int]]
+    long: dict[str, list[int]]
+    services: dict[str, list[int]]
+    words: dict[str, list[int]]
 
 
 @cache
-def _index_rules() -> _Indexes:
-    """Build the indexes of all rules."""
-    indexes = _Indexes({}, {}, {}, {})
+def _index_rules() -> _Index:
+    """Build the index of all rules."""
+    keywords = sorted({keyword for rule in token_rules() for keyword in rule.keywords})
+    index = _Index(WordSearch(map(str.encode, keywords)), {}, {}, {}, {})
     for place, rule in enumerate(token_rules()):
-        of_tokens = indexes.short if rule.is_short else indexes.long
-        index = indexes.services if rule.in_context else indexes.words if rule.is_apart else of_tokens
+        of_tokens = index.short if rule.is_short else index.long
+        part = index.services if rule.in_context else index.words if rule.is_apart else of_tokens
         for keyword in rule.keywords:
-            rarest = keyword[find_rarest(keyword)]
-            index.setdefault(rarest, {}).setdefault(keyword, []).append(place)
-    return indexes
+            part.setdefault(keyword, []).append(place)
+    return index
 
 
-def find_rarest(word: str) -> int:
-    """Return the place of the character of `word` that ordinary text has least often."""
-    return max(range(len(word)), key=lambda place: _COMMON.find(word[place]) % 256)
+def _find_keywords(data: bytes) -> list[str]:
+    search = _index_rules().search
+    return [search.words[place].decode() for place in search.find(data)]
 
 
 def rules_for(text: str, *, announced: bool = True) -> list[TokenRule]:
     """Return the rules whose tokens may be in `text`; cheap, and it misses none.
 
     Without `announced`, rules whose keyword stands apart from the token are left out."""
-    indexes = _index_rules()
     data = text.encode("utf-8", "surrogatepass")
+    keywords = _find_keywords(data)
+    if not keywords:
+        return []
+    index = _index_rules()
+    places = {place for keyword in keywords if announced for place in index.words.get(keyword, ())}
     lower = data.lower().decode("latin-1")
-    places = _look_up(indexes.words, lower) if announced else set[int]()
     if runs := [(lower[start:end], start) for start, end in _find_long_runs(data)]:
-        places |= _look_up(indexes.short, " ".join(run for run, _ in runs))
-        places |= _look_up(indexes.long, " ".join(run for run, _ in runs if len(run) >= LONG))
+        places |= _look_up(index.short, keywords, " ".join(run for run, _ in runs))
+        places |= _look_up(index.long, keywords, " ".join(run for run, _ in runs if len(run) >= LONG))
         # The name of a service stands before its token, which has a digit.
         near = (lower[max(0, start - _REACH) : start] + run for run, start in runs if _DIGIT.search(run))
-        places |= _look_up(indexes.services, "\n".join(near))
-    rules = token_rules() if places else ()
+        places |= _look_up(index.services, keywords, "\n".join(near))
+    rules = token_rules()
     return [rules[place] for place in sorted(places)]
 
 
@@ -237,18 +236,13 @@ def _find_long_runs(data: bytes) -> Iterator[tuple[int, int]]:
 
 
 def is_service(name: str) -> bool:
-    """Return True if `name`, in lower case, names a service whose tokens have no shape of their own."""
-    return bool(_look_up(_index_rules().services, name))
+    """Return True if `name` names a service whose tokens have no shape of their own."""
+    services = _index_rules().services
+    return any(keyword in services for keyword in _find_keywords(name.encode("utf-8", "surrogatepass")))
 
 
-def _look_up(index: _Index, text: str) -> set[int]:
-    matches: set[int] = set()
-    for rarest, keywords in index.items():
-        if rarest in text:
-            for keyword in keywords:
-                if keyword in text:
-                    matches.update(keywords[keyword])
-    return matches
+def _look_up(index: dict[str, list[int]], keywords: list[str], text: str) -> set[int]:
+    return {place for word in keywords if word in index and word in text for place in index[word]}
 
 
 def has_long_run(text: str) -> bool:
