@@ -139,6 +139,16 @@ async def test_a_server_that_was_allowed_is_there_in_every_mode_and_called_in_ac
         assert "wild__fine was not run: it may change things outside" in answer.result
 
 
+async def test_a_run_whose_server_was_lost_is_not_verified(tmp_path: Path) -> None:
+    app = app_with(tmp_path, wild("crash"), {"tool": "wild/work", "args": {}})
+    result = await app.runs.run(RunRequest("go"), Person(app))
+    await app.aclose()
+    assert (result.status, [reason.kind for reason in result.reasons]) == (
+        "completed_unverified",
+        ["tools_missing"],
+    )
+
+
 async def test_an_untrusted_workspace_uses_no_server(tmp_path: Path) -> None:
     app = app_with(tmp_path, wild("stubborn", tmp_path / "pids"), trusted=False)
     person = Person(app)

@@ -27,7 +27,7 @@ from daiku.domain.events import (
 from daiku.domain.held import TodoItem
 from daiku.domain.messages import AssistantMessage, FinishReason, mark_unreadable
 from daiku.domain.runs import Mode
-from daiku.domain.tools import Outcome, ToolCall
+from daiku.domain.tools import MISSING_SERVER, Outcome, ToolCall
 from daiku.domain.work.patches import FileStat
 from daiku.domain.work.plans import Plan
 from daiku.texts.text import Text
@@ -104,6 +104,12 @@ def tool(name: str, outcome: Outcome = "done", **args: Any) -> Deed:
     return lambda key: _call(key, name, args, outcome)
 
 
+def ask_server(tool: str, missing: str = "") -> Deed:
+    """Call a tool of an MCP server, which did not answer if it is `missing`."""
+    data: JsonObject | None = {MISSING_SERVER: missing} if missing else None
+    return lambda key: _call(key, tool, {}, "failed" if missing else "done", data)
+
+
 def todo(*statuses: str) -> Deed:
     items = tuple(
         TodoItem.model_validate({"title": f"item {n}", "status": s}) for n, s in enumerate(statuses)
@@ -164,6 +170,10 @@ LIES: dict[str, tuple[list[Deed], list[str]]] = {
     "program is missing": ([edit(), sh("pytest -q", 127)], ["last_check_failed"]),
     "program is missing, and only the linter passes": ([edit(), sh("pytest -q", 127), sh("ruff check .")], ["last_check_failed"]),
     "open items": ([edit(), todo("completed", "in_progress", "pending")], ["todo_open"]),
+    "server missing": ([edit(), ask_server("tickets/find", "tickets")], ["tools_missing"]),
+    "server missing at each call": ([edit(), *2 * (ask_server("tickets/find", "tickets"),)], ["tools_missing"]),
+    "resource of a missing server": ([edit(), ask_server("mcp/read", "tickets")], ["tools_missing"]),
+    "one of two servers missing": ([edit(), ask_server("a/x", "a"), ask_server("b/x", "b"), ask_server("b/y")], ["tools_missing"]),
     "command unattended": ([edit(), lambda key: _call(key, "shell/run", {"command": "rm -rf x"}, "unattended")], ["not_approved"]),
 }  # fmt: skip
 
@@ -204,6 +214,14 @@ def test_a_check_that_did_not_start_is_settled_by_one_that_passes(missing: str, 
     for passing in ("pytest tests/unit", "python test_all.py", "./run-tests unit"):
         assert run_of(FIX, edit(), sh(missing, code), sh(passing)).status == "completed"
         assert run_of(FIX, edit(), sh(missing, code), sh(passing, 1)).status == "completed_unverified"
+
+
+def test_a_server_that_answers_a_later_call_is_not_missing() -> None:
+    """A23.1: its connection may be lost and made again."""
+    calls = [ask_server("tickets/find", "tickets"), ask_server("tickets/list")]
+    assert run_of(FIX, edit(), *calls).status == "completed"
+    (reason,) = run_of("What is open?", *reversed(calls)).reasons
+    assert (reason.kind, reason.subject) == ("tools_missing", "tickets")
 
 
 def test_plan_mode_without_a_plan_is_not_verified() -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from daiku.core.proof.evidence import exit_code_of, plain_command
 from daiku.domain.events import Edit, HandoffEnd, ToolCallEvent, ToolResponse
-from daiku.domain.tools import Outcome
+from daiku.domain.tools import MISSING_SERVER, Outcome
 
 EDITING = frozenset(
     {"files/write", "files/edit", "files/patch", "files/move", "files/delete", "document/apply"}
@@ -45,13 +45,15 @@ class Job(NamedTuple):
 
 class Attempts(NamedTuple):
     """Edits and calls without effect of a run, in order. `edits`: for each edit, the number of commands that ran before it.
-    `acted`: a tool other than edits and commands changed something. `has_todo`: the run wrote its to-do list."""
+    `acted`: a tool other than edits and commands changed something. `has_todo`: the run wrote its to-do list.
+    `missing`: MCP servers that did not answer the last call of them."""
 
     edits: tuple[int, ...] = ()
     failed: tuple[FailedCall, ...] = ()
     jobs: Mapping[str, Job] = MappingProxyType({})
     acted: bool = False
     has_todo: bool = False
+    missing: tuple[str, ...] = ()
 
 
 def note_response(
@@ -61,6 +63,7 @@ def note_response(
     far, this one included."""
     if event.outcome == "done" and not event.tool.startswith(_HARMLESS):
         tried = tried._replace(acted=True)
+    tried = _note_server(tried, event)
     match call:
         case ToolCallEvent(tool="shell/run"):
             return _run_command(tried, call, event, position)
@@ -70,6 +73,16 @@ def note_response(
             return _edit(tried, call, event, position)
         case _:
             return tried
+
+
+def _note_server(tried: Attempts, event: ToolResponse) -> Attempts:
+    missing = (event.data or {}).get(MISSING_SERVER)
+    if isinstance(missing, str):
+        return tried._replace(missing=tuple(dict.fromkeys((*tried.missing, missing))))
+    server = event.tool.partition("/")[0]
+    if event.ok and server in tried.missing:
+        return tried._replace(missing=tuple(name for name in tried.missing if name != server))
+    return tried
 
 
 def note_edit(tried: Attempts, event: Edit, position: int) -> Attempts:

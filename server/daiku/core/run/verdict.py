@@ -76,7 +76,7 @@ def unverified_reasons(state: State) -> tuple[UnverifiedReason, ...]:
     model says is never read."""
     checks = _checks(state)
     of_checks = _of_checks(state, checks) if checks is not None else ()
-    return (*_of_reply(state), *of_checks, *_of_calls(state, checks), *_of_lists(state))
+    return (*_of_reply(state), *of_checks, *_of_calls(state, checks), *_of_servers(state), *_of_lists(state))
 
 
 def _checks(state: State) -> CheckRuns | None:
@@ -192,6 +192,13 @@ def _failed_call(call: FailedCall) -> UnverifiedReason:
 
 def _has_changes(state: State, checks: CheckRuns | None) -> bool:
     return bool(state.done.files or state.attempts.acted or (checks is not None and checks.changes))
+
+
+def _of_servers(state: State) -> Iterator[UnverifiedReason]:
+    """Yield the MCP servers that the run called and that did not answer."""
+    for name in state.attempts.missing if state.request.asks_model else ():
+        message = text("unverified.tools_missing", subject=name)
+        yield UnverifiedReason(kind="tools_missing", subject=name, message=message)
 
 
 def _of_lists(state: State) -> Iterator[UnverifiedReason]:

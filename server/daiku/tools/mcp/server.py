@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from daiku.dataclass import dataclass
 from daiku.domain.base import JsonObject
 from daiku.domain.servers import ServerReport, ServerStatus
-from daiku.domain.tools import ToolResult
+from daiku.domain.tools import MISSING_SERVER, ToolResult
 from daiku.texts.text import NO_TEXT, Text, joined, text
 from daiku.tools.mcp.agreement import McpHost, ServerConsent
 from daiku.tools.mcp.calls import Call, OpenCalls
@@ -205,7 +205,7 @@ class McpServer:
         try:
             connection = await self._connected()
         except McpServerError as broken:
-            return failed(f"The MCP server {self.name} cannot be used now: {broken.why}.")
+            return self._unavailable(f"The MCP server {self.name} cannot be used now: {broken.why}.")
         clock = asyncio.timeout(self._patience)
         try:
             async with clock:
@@ -241,7 +241,7 @@ class McpServer:
         if await connection.alive(ALIVE_SECONDS):
             return failed(f"{self.name} gave no sign of life for {seconds}; the call was cancelled.")
         await self._lost(connection, text("mcp.no_answer"))
-        return failed(
+        return self._unavailable(
             f"{self.name} gave no sign of life for {seconds} and answers nothing else; it was ended and is"
             " started again when it is next called. Whether the call had an effect is not known."
         )
@@ -251,12 +251,15 @@ class McpServer:
             return ToolResult(ok=False, text=f"{self.name}: {cleaned(broken.why, 2000)}", untrusted=True)
         await self._lost(connection, broken.why)
         why = cleaned(broken.why, 500)
-        return ToolResult(
-            ok=False,
-            text=f"The MCP server {self.name} was lost during this call ({why}). Whether it had an effect is"
+        return self._unavailable(
+            f"The MCP server {self.name} was lost during this call ({why}). Whether it had an effect is"
             " not known: look before you try again. It is started again when it is next called.",
             untrusted=True,
         )
+
+    def _unavailable(self, why: str, *, untrusted: bool = False) -> ToolResult:
+        """Return the result of a call that the server did not answer. The verdict on the run reads its data."""
+        return ToolResult(ok=False, text=why, data={MISSING_SERVER: self.name}, untrusted=untrusted)
 
     async def _lost(self, connection: McpConnection, why: Text) -> None:
         if self._life.connection is connection:
