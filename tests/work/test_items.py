@@ -11,7 +11,7 @@ from daiku.domain.items.item import ItemKey, ItemState, read_key
 from daiku.store.sqlite import connect
 from daiku.texts.text import Text
 from daiku.work.intents import IntentStore
-from daiku.work.items import ItemStore
+from daiku.work.items import NEXT_QUEUED, ItemStore
 from daiku.work.record import Claim, ClaimLost, ItemFacts
 from daiku.work.workers.turns import in_turn
 from tests.cases import for_each
@@ -82,6 +82,26 @@ def test_items_of_another_folder_do_not_hide_those_of_this_one(items: ItemStore)
             key = ItemKey(source="files", kind="file", name=name, place=place)
             items.add(FoundItem(key=key, title=name, labelled_at="1"))
     assert {each.key.name for each in items.first_queued(1)} == {"a1", "b1"}
+
+
+def test_the_next_items_of_more_repositories_than_one_statement_reads(items: ItemStore) -> None:
+    """B23.9"""
+    for number in (1, 2, 3):
+        for name in range(120):
+            items.add(issue(f"g/r{name}", number))
+    claim = items.claim("gitlab:g/r7#3", "worker-1")
+    assert claim is not None
+    items.change(claim, state="queued", run="begun")
+    next_items = [each.item for each in items.first_queued(1)]
+    assert next_items[0] == "gitlab:g/r7#3", "what was begun goes first"
+    assert sorted(next_items[1:]) == sorted(f"gitlab:g/r{name}#1" for name in range(120) if name != 7)
+    assert len(items.first_queued(2)) == 240
+
+
+def test_a_claim_does_not_read_the_queue_of_a_repository(items: ItemStore) -> None:
+    """B23.9: the index has the order of the queue, so that nothing is sorted."""
+    steps = [row[3] for row in items.database.query(f"EXPLAIN QUERY PLAN {NEXT_QUEUED}", ("files:", "", 1))]
+    assert steps == ["SEARCH work_items USING INDEX work_items_next (state=? AND repository=?)"]
 
 
 def test_a_refused_item_is_shown_with_its_reason_and_not_worked(items: ItemStore) -> None:

@@ -34,7 +34,9 @@ MOST_LOOKS = 1
 MOST_LOOKS_ONCE = 5
 """Requests of one repository that one look reads, where there is a next look and where this is the only one."""
 LONGEST_WAIT = 6 * 3600.0
-"""Seconds between two looks at a request of which nothing comes."""
+"""Maximum seconds between two looks at a request of which nothing comes."""
+LONGEST_WAIT_FOR_ANSWER = 600.0
+"""Maximum seconds between two looks at an item that waits for an answer."""
 MOST_FEEDBACK = 30
 
 
@@ -144,16 +146,17 @@ def place_of(said: Said) -> str:
 
 
 async def hear_all(hearing: Hearing, *, once: bool) -> None:
-    """Read what was said of items that nobody works now; those in review less often the longer nothing comes of it,
-    unless this is the only look (`once`)."""
-    waiting = hearing.items.records("waiting")
-    reviewed = hearing.items.in_review()
+    """Read what was said of items that nobody works now: less often the longer nothing comes of it, unless this is the
+    only look (`once`)."""
     now = datetime.now(UTC)
     poll = 0.0 if once else hearing.config.work.poll_seconds
-    due = tuple(
-        record for record in reviewed if looks_seconds(record, now) >= wait_seconds(record, now, poll)
-    )
-    for record in (*waiting, *fairly(due, MOST_LOOKS_ONCE if once else MOST_LOOKS)):
+
+    def is_due(record: ItemRecord) -> bool:
+        return looks_seconds(record, now) >= wait_seconds(record, now, poll)
+
+    waiting = filter(is_due, hearing.items.records("waiting"))
+    reviewed = tuple(filter(is_due, hearing.items.in_review()))
+    for record in (*waiting, *fairly(reviewed, MOST_LOOKS_ONCE if once else MOST_LOOKS)):
         source = hearing.sources.get(record.key.source)
         if source is None or not source.takes(record.key) or not hearing.may_ask(record.key.source):
             continue
@@ -169,17 +172,18 @@ async def hear_all(hearing: Hearing, *, once: bool) -> None:
 
 
 def looks_seconds(record: ItemRecord, now: datetime) -> float:
-    """Seconds since the item's request was looked at."""
+    """Return the seconds since the item or its request was looked at."""
     at = record.facts.looked_at
     return (now - datetime.fromisoformat(at)).total_seconds() if at else LONGEST_WAIT
 
 
 def wait_seconds(record: ItemRecord, now: datetime, poll: float) -> float:
-    """Seconds between two looks at the item's request: the longer nothing came of it the more."""
-    if not poll:
+    """Return the seconds between two looks at the item or its request: the longer nothing came of it the more."""
+    waits = record.shown.state == "waiting"
+    if not poll or (waits and record.key.source == "files"):  # a look at a file costs no call
         return 0.0
     age = (now - datetime.fromisoformat(record.shown.updated_at)).total_seconds()
-    return min(max(poll, age / 4), LONGEST_WAIT)
+    return max(poll, min(age / 4, LONGEST_WAIT_FOR_ANSWER if waits else LONGEST_WAIT))
 
 
 def fairly(records: tuple[ItemRecord, ...], most: int) -> tuple[ItemRecord, ...]:
@@ -197,11 +201,13 @@ def fairly(records: tuple[ItemRecord, ...], most: int) -> tuple[ItemRecord, ...]
 async def hear_waiting(hearing: Hearing, source: Source, record: ItemRecord) -> ForgeRefusal | None:
     """Read what people answered to an item that waits; it goes on when a trusted one did, and ends when it is not
     wanted any more. Raises ClaimLost."""
+    looked = record.facts.model_copy(update={"looked_at": iso_now()})
     news = await source.news(record.key, record.facts.news_after, _head_of(record))
     if why := unwanted(news):
         merged = isinstance(news, ItemNews) and news.merged
         await _end(hearing, source, record, "done" if merged else "stopped", why)
         return None
+    hearing.items.note_unclaimed(record, looked)
     if isinstance(news, ForgeRefusal):
         return news
     _leave(hearing.items, record.item, news.said)

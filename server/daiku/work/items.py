@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from difflib import get_close_matches
-from typing import cast
+from typing import Any, cast
 from uuid import uuid4
 
 from daiku.domain.chunks import iso_now
@@ -102,15 +102,17 @@ class ItemStore:
             time, item = rows[-1][-1], record_of(rows[-1]).item
 
     def first_queued(self, count: int) -> tuple[ItemRecord, ...]:
-        """Of each repository the `count` queued items that are next: what was begun before what is new (S2R.5), then the
-        oldest change first. Those that wait for their next try are left out, and what is behind is not read."""
-        rows = self._db.query(
-            f"{_SELECT} WHERE item IN (SELECT item FROM (SELECT item, ROW_NUMBER() OVER"  # noqa: S608  # constants
-            f" (PARTITION BY repository ORDER BY {_NEXT}) AS place FROM work_items WHERE state = 'queued' AND next_at <= ?)"
-            f" AS queued WHERE place <= ?) ORDER BY {_NEXT}",
-            (self._now(), count),
+        """Return the `count` next queued items of each repository: those begun before first (S2R.5), then by the oldest
+        change. Items that wait for their next try are left out. The rest of a queue is not read."""
+        rows, now = list[Any](), self._now()
+        found = self._db.query("SELECT DISTINCT repository FROM work_items WHERE state = 'queued'")
+        for start in range(0, len(found), _READ_AT_ONCE):
+            repositories = [row[0] for row in found[start : start + _READ_AT_ONCE]]
+            sql = " UNION ALL ".join([_PART] * len(repositories))
+            rows += self._db.query(sql, tuple(value for each in repositories for value in (each, now, count)))
+        return tuple(
+            sorted(map(record_of, rows), key=lambda each: (not each.run, each.shown.updated_at, each.item))
         )
-        return tuple(record_of(row) for row in rows)
 
     def queued_keys(self) -> tuple[ItemKey, ...]:
         """Return the key of one queued item of each repository."""
@@ -333,9 +335,13 @@ _HINTS: dict[Wanted, Text] = {
     "cancel": text("work.hint.cancel"),
     "retry": text("work.hint.retry"),
 }
-_NEXT = "CASE run WHEN '' THEN 1 ELSE 0 END, updated_at, item"
 _READ_AT_ONCE = 50
 _SELECT = f"SELECT {', '.join(COLUMNS)} FROM work_items"  # noqa: S608  # constants
+NEXT_QUEUED = (
+    f"{_SELECT} WHERE state = 'queued' AND repository = ? AND next_at <= ?"
+    " ORDER BY CASE run WHEN '' THEN 1 ELSE 0 END, updated_at, item LIMIT ?"
+)
+_PART = f"SELECT * FROM ({NEXT_QUEUED}) AS queued"  # noqa: S608  # constants
 
 
 def _is_ordered(state: ItemState, labelled_at: str, found: FoundItem) -> bool:

@@ -187,9 +187,11 @@ CREATE TABLE IF NOT EXISTS work_items(
   fence INTEGER NOT NULL, claim TEXT NOT NULL, facts TEXT NOT NULL, updated_at TEXT NOT NULL,
   next_at TEXT NOT NULL DEFAULT '');
 CREATE INDEX IF NOT EXISTS work_items_by_state ON work_items(state, updated_at);
-CREATE INDEX IF NOT EXISTS work_items_in_turn ON work_items(state, repository, updated_at, item);
+DROP INDEX IF EXISTS work_items_in_turn;
+CREATE INDEX IF NOT EXISTS work_items_next ON work_items(
+  state, repository, (CASE run WHEN '' THEN 1 ELSE 0 END), updated_at, item);
 """
-"""The table of items."""
+"""The table of items. `work_items_next` finds the next item of a repository without reading the rest of its queue."""
 COLUMNS = (
     "state", "data", "item_key", "run", "labelled_at", "wanted", "worker", "fence", "claim", "facts", "next_at",
     "updated_at",

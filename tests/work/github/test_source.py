@@ -156,6 +156,25 @@ async def test_a_label_set_by_somebody_without_write_access_counts_for_nothing(
     assert read.kind == "untrusted"
 
 
+async def test_of_our_own_comments_nothing_is_asked(forge: Forge, source: GitHubSource) -> None:
+    """B23.7: an item that waits costs two calls a look, however much was written before."""
+    row = {
+        "node_id": "N",
+        "created_at": T1,
+        "updated_at": "2026-11-23T10:00:00Z",
+        "body": "<!-- daiku:progress -->",
+    }
+    forge.comments = [row | {"id": n, "user": {"login": "owner", "type": "User"}} for n in range(3)]
+    old = {"id": 9, "user": {"login": "stranger"}, "body": "Before the last look.", "created_at": T0}
+    forge.comments.append(row | old)
+    await source.news(KEY, "", "")
+    forge.calls.clear()
+    news = await source.news(KEY, T1, "")
+    assert not isinstance(news, ForgeRefusal)
+    assert news.said == ()
+    assert forge.calls == ["GET /repos/o/r/issues/1", "GET /repos/o/r/issues/1/comments"]
+
+
 @pytest.mark.parametrize(("edited", "trusted"), [(None, True), (T0, True), (T1, False)])
 async def test_a_strangers_text_is_an_instruction_only_as_it_stood_when_it_was_labelled(
     forge: Forge, source: GitHubSource, edited: str | None, trusted: bool

@@ -109,10 +109,17 @@ def _as_text(
 async def said_since(
     calls: Calls, key: ItemKey, believed: Believed, account: Account, after: str
 ) -> tuple[Said, ...] | ForgeRefusal:
-    """What people said from `after` on (empty: ever), oldest first; ours is left out."""
-    rows = await _rows(calls, key, after)
-    if isinstance(rows, ForgeRefusal):
-        return rows
+    """Return what people wrote from `after` on (empty: ever), oldest first. Nothing is asked of our own comments."""
+    all_rows = await _rows(calls, key, after)
+    if isinstance(all_rows, ForgeRefusal):
+        return all_rows
+    rows = [
+        (kind, row)
+        for kind, row in all_rows
+        if (row.body or "").strip()
+        and not account.is_ours(row.user, row.body or "")
+        and (not after or moment(_time_of(row)) >= moment(after))
+    ]
     writers: set[str] = set()
     edited: list[Comment | Review] = []
     for kind, row in rows:
@@ -126,14 +133,15 @@ async def said_since(
     changed = await edited_by_others(calls, tuple(edited)) if edited else frozenset[str]()
     if isinstance(changed, ForgeRefusal):
         return changed
-    doubtful = changed if edited else frozenset[str]()
     said = [
-        _as_said(kind, row, f"{kind}{row.id}" in writers and row.node_id not in doubtful, account)
+        _as_said(kind, row, f"{kind}{row.id}" in writers and row.node_id not in changed, account)
         for kind, row in rows
-        if not account.is_ours(row.user, row.body or "") and (row.body or "").strip()
     ]
-    new = [each for each in said if not after or moment(each.time) >= moment(after)]
-    return tuple(sorted(new, key=lambda each: moment(each.time)))
+    return tuple(sorted(said, key=lambda each: moment(each.time)))
+
+
+def _time_of(row: Comment | Review) -> str:
+    return (row.created_at if isinstance(row, Comment) else row.submitted_at) or ""
 
 
 async def _rows(
@@ -163,7 +171,7 @@ def _as_said(kind: str, row: Comment | Review, trusted: bool, account: Account) 
         id=f"{kind}{row.id}",
         author=row.user.login if row.user is not None else "",
         text=body,
-        time=(row.created_at if comment else row.submitted_at) or "",
+        time=_time_of(row),
         trusted=trusted,
         path=row.path if comment else "",
         line=(row.line or row.original_line or 0) if comment else 0,
