@@ -45,12 +45,21 @@ def _end_all() -> None:
     """Kill what is left; whoever loses its parent becomes our child and is met in the next round."""
     for _ in range(ROUNDS):
         left = _children()
-        if not left:
-            return
         for pid in left:
             _quietly(os.kill, pid, signal.SIGKILL)
         for pid in left:
             _quietly(os.waitpid, pid, 0)
+        if not left and not _has_children():
+            return
+
+
+def _has_children() -> bool:
+    """Ask the kernel: the list in /proc may lack children while another one exits (proc(5))."""
+    try:
+        os.waitpid(-1, os.WNOHANG)
+    except ChildProcessError:
+        return False
+    return True
 
 
 def _quietly(call: Callable[[int, int], object], pid: int, number: int) -> None:
