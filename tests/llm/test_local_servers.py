@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
 from typing import Any
 
 import pytest
 
+from daiku import Agent, Runner
 from daiku.domain.base import JsonObject
 from daiku.domain.config import ProviderSettings
 from daiku.domain.errors import ContextOverflowError, ModelLoadingError
@@ -32,11 +33,12 @@ class LlamaServer(PickyServer):
 
     counted = 20
     props: JsonObject = {"chat_template_caps": {"supports_tools": False}}
+    reply_to: Callable[[Asked], str] = staticmethod(lambda _: '{"text": "Hello"}')
 
     def _choose(self, asked: Asked) -> Answer:
         if asked.path == "/props":
             return document(self.props)
-        delta = {"choices": [{"index": 0, "delta": {"content": '{"text": "Hello"}'}}]}
+        delta = {"choices": [{"index": 0, "delta": {"content": self.reply_to(asked)}}]}
         usage = {"prompt_tokens": self.counted, "completion_tokens": 1}
         end = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}], "usage": usage}
         return self.judge(asked) or events(delta, end, done=True)
@@ -78,6 +80,38 @@ async def test_tools_that_a_server_may_know_stay(llama: LlamaServer, counted: in
     assert notices(await ask(models, user(), tools=(TOOL,))) == []
     assert [asked.path for asked in llama.asked].count("/props") == (counted == 20)
     await models.aclose()
+
+
+SCHEMA: JsonObject = {"type": "object", "properties": {"city": {"type": "string"}}}
+
+
+@pytest.mark.parametrize("words", ["unknown field `response_format`", "json_schema is not supported"])
+async def test_a_reply_by_schema_is_asked_for_without_tools(llama: LlamaServer, words: str) -> None:
+    models = local_models(llama)
+    await ask(models, user(), tools=(TOOL,), schema=SCHEMA)
+    llama.judge = lambda asked: refuse(400, words) if "response_format" in asked.json else None
+    assert notices(await ask(models, user(), tools=(TOOL,), schema=SCHEMA)) == ["llm.cure.field"]
+    assert notices(await ask(models, user(), tools=(TOOL,), schema=SCHEMA)) == []
+    chats = [asked.json for asked in llama.asked]
+    assert [chat.get("response_format", {}).get("json_schema", {}).get("schema") for chat in chats] == [
+        *[SCHEMA, SCHEMA],
+        *[None, None],
+    ]
+    assert all("tools" not in chat and '"city"' in chat["messages"][-1]["content"] for chat in chats)
+    await models.aclose()
+
+
+async def test_a_typed_answer_that_a_model_cannot_write_is_forced_by_the_server(llama: LlamaServer) -> None:
+    """R0.96: prose first; the retry holds the model to the schema, and its tools come back after it."""
+    llama.props = {}
+    llama.reply_to = lambda asked: '{"result": 3}' if "response_format" in asked.json else "It is three."
+    settings = {"llm": {"compatible": {"base_url": f"{llama.url}/v1"}}}
+    agent = Agent("a", "Count.", output=int, model="compatible/tiny")
+    async with Runner(store=None, settings=settings) as runner:
+        result = await runner.run(agent, "1 + 2?")
+    assert (result.status, result.output) == ("completed", 3)
+    chats = [asked.json for asked in llama.asked if asked.path.endswith("/chat/completions")]
+    assert ["tools" in chat for chat in chats] == [True, False]
 
 
 async def test_a_first_request_that_is_too_long_says_how_to_start_the_server(llama: LlamaServer) -> None:

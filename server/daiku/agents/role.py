@@ -45,6 +45,7 @@ class Role:
     model needs to be asked for it: its last words, the next of its commands, or how it failed. `remind`
     gives what the model is told once more with this request only; empty for nothing. `accept_plain_text` is the
     result of a reply that stays in words although the form was asked for; None where words are none.
+    `schema` is the JSON Schema of the form; a retry asks the model's server to hold the model to it.
     `failed` says how a reply that ends the run ends it, where that is not well. `unfit` says what in a reply that
     was read does not fit what the stage was given; empty for nothing. `has_result` says that the role has done something
     that words may conclude; before that, a second reply in words alone ends the run as failed.
@@ -58,6 +59,7 @@ class Role:
         said
     )
     tools: tuple[ToolSpec, ...] = ()
+    schema: JsonObject | None = None
     failed: Callable[[tuple[Message, ...], AssistantMessage], Failed | None] = lambda _, __: None
     unfit: Callable[[AssistantMessage, Brief | None], Text] = lambda _, __: NO_TEXT
     has_result: Callable[[tuple[Message, ...]], bool] = lambda _: True
@@ -169,6 +171,8 @@ async def stream_role_reply(
                 yield Reply(AssistantMessage(text=reply.message.text), usage, reply.finish)
             raise _unusable(problems[-1])
         asked = _again(written, reply, read.problem, by_tools=_by_tools(request, protocol))
+        if not reply.message.calls:
+            asked = replace(asked, schema=role.schema)
 
 
 def _of_its_own(said: AssistantMessage | Failed) -> Reply:

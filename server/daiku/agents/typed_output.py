@@ -70,7 +70,7 @@ class TypedOutput:
         from daiku.agents.role import Role  # when used
 
         spec = self.spec
-        return Role(by_tool(spec, partial(self._read)), _says_nothing, tools=(spec,))
+        return Role(by_tool(spec, partial(self._read)), _says_nothing, tools=(spec,), schema=spec.parameters)
 
     def _read(
         self, message: AssistantMessage, _messages: tuple[Message, ...], cut: bool

@@ -164,6 +164,8 @@ class ModelRequest:
     """What is passed on to the service besides, by its names: the temperature, …"""
     in_words: bool = False
     """The reply is to be words: no call in it would be carried out."""
+    schema: JsonObject | None = None
+    """JSON Schema of the reply, for servers that can hold a model to it; others go by the tools."""
     refused: frozenset[str] = frozenset()
     """Names that the service refused before (`llm/cures.py`): the provider leaves them out or sends another form."""
 

@@ -147,6 +147,11 @@ class LLMAdapter:
             from daiku.llm.parts import within_limits  # when used
 
             request = replace(request, messages=within_limits(request.messages))
+        if request.schema is not None:
+            from daiku.llm.textcalls import answer_by_schema  # when used
+
+            is_open = self.entry.needs in ("server", "address")
+            request = answer_by_schema(request) if is_open else replace(request, schema=None)
         attempt = 1
         trial: Trial | None = None
         while True:

@@ -83,6 +83,7 @@ RULES: tuple[Rule, ...] = (
             "reasoning",
         ],
     ),
+    Rule((400, 422), r"response_format|json_schema", "response_format"),
     Rule((400, 422), r"reasoning_content", "no_thinking"),
     Rule(
         (400, 422),

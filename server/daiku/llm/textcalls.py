@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import AsyncGenerator
 
@@ -104,6 +105,13 @@ class TextCallStream:
         if given_up and (last or reply.finish == "length"):
             return mark_unreadable(reply.message)
         return read
+
+
+def answer_by_schema(request: ModelRequest) -> ModelRequest:
+    """Return the request without tools, and with its schema in the conversation too: servers show it to no model."""
+    schema = json.dumps(request.schema, ensure_ascii=False)
+    note = UserMessage(text=f"Answer with one JSON value that fits this JSON Schema:\n{schema}", kind="note")
+    return replace(request, messages=(*request.messages, note), tools=(), deferred=())
 
 
 def _final_reply(reply: Reply, message: AssistantMessage, usage: Usage) -> Reply:

@@ -202,6 +202,12 @@ async def test_thinking_is_asked_for_only_where_the_model_can(
     assert sent(model_server).get("think") == think
 
 
+async def test_a_schema_is_the_format_of_the_reply(model_server: ModelServer, ollama: Provider) -> None:
+    schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
+    await reply(ollama, model="qwen3", schema=schema)
+    assert sent(model_server)["format"] == schema
+
+
 async def test_a_model_without_tools_is_told_apart_before_it_is_asked(
     model_server: ModelServer, ollama: Provider
 ) -> None:

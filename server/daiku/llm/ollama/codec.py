@@ -102,6 +102,8 @@ def body(
     head: JsonObject = {"model": request.model, "stream": True, "keep_alive": KEEP_ALIVE}
     if options:
         head["options"] = options
+    if request.schema is not None:
+        head["format"] = request.schema
     if thinks and request.effort:
         head["think"] = _think(request.model, request.effort)
     pieces = [piece for message in messages for piece in message]
