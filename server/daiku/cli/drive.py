@@ -58,7 +58,7 @@ class RunMode:
 async def drive(app: App, start: Start, how: RunMode) -> tuple[int, RunResult]:
     """Run to the end; the exit code and the result. Raises DaikuError where nothing was started."""
     people, end, language = human_stream(), _StreamEnd(), locale_of(os.environ)
-    show = Show(people, talking=how.steer)
+    show = Show(people, talking=how.steer, omits_answer=not (people.live or sys.stdout.isatty()))
     began = time.monotonic()
     asking: asyncio.Queue[Asked] = asyncio.Queue()
     stopping: set[asyncio.Future[RunResult]] = set()

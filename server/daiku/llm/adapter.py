@@ -50,8 +50,7 @@ class Clock:
 
 @dataclass(slots=True)
 class LLMAdapter:
-    """The port to one model (`choice` at `provider`). `fallback` gives the adapter to go on with when
-    this model stays out of reach, None where none is set."""
+    """Port to one model. `fallback` returns the adapter to use after temporary errors, or None."""
 
     choice: ModelChoice
     entry: ProviderEntry
@@ -148,10 +147,9 @@ class LLMAdapter:
 
             request = replace(request, messages=within_limits(request.messages))
         if request.schema is not None:
-            from daiku.llm.textcalls import answer_by_schema  # when used
+            from daiku.llm.textcalls import apply_schema  # when used
 
-            is_open = self.entry.needs in ("server", "address")
-            request = answer_by_schema(request) if is_open else replace(request, schema=None)
+            request = apply_schema(request, self.entry.needs in ("server", "address"))
         attempt = 1
         trial: Trial | None = None
         while True:

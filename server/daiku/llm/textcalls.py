@@ -107,8 +107,11 @@ class TextCallStream:
         return read
 
 
-def answer_by_schema(request: ModelRequest) -> ModelRequest:
-    """Return the request without tools, and with its schema in the conversation too: servers show it to no model."""
+def apply_schema(request: ModelRequest, has_support: bool) -> ModelRequest:
+    """Return the request without tools, and with its schema in the conversation too, as servers show it to no model.
+    Without support, return it without its schema."""
+    if not has_support:
+        return replace(request, schema=None)
     schema = json.dumps(request.schema, ensure_ascii=False)
     note = UserMessage(text=f"Answer with one JSON value that fits this JSON Schema:\n{schema}", kind="note")
     return replace(request, messages=(*request.messages, note), tools=(), deferred=())

@@ -26,7 +26,7 @@ from daiku.domain.events import (
 )
 from daiku.domain.held import Lesson, Todo, TodoItem
 from daiku.domain.messages import Usage
-from daiku.domain.tools import Outcome
+from daiku.domain.tools import Outcome, ToolCall
 from daiku.domain.work.patches import FileStat
 from daiku.domain.work.plans import Plan, Step
 from daiku.texts.text import Text, text
@@ -41,10 +41,10 @@ def english(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
 
 
-def seen(*events: Event) -> list[str]:
-    """The lines on a terminal without colours."""
+def seen(*events: Event, omits_answer: bool = False) -> list[str]:
+    """Return the lines on a terminal without colours."""
     stream = io.StringIO()
-    show = Show(Terminal(stream, live=False, colours=False))
+    show = Show(Terminal(stream, live=False, colours=False), omits_answer=omits_answer)
     for number, event in enumerate(events, 1):
         show(Chunk(number, "2026-01-01T00:00:00.000Z", "s", "r", "coordinator", event, "{}"))
     return stream.getvalue().split("\n")[:-1]
@@ -158,6 +158,30 @@ def test_what_is_said_and_what_is_done_stand_apart() -> None:
         Delta(text="Done."),
         MessageEvent(role="assistant", text=Text("Done."), agent="coordinator"),
     ) == ["First I look.", "", "✓ Read a.py 2 lines", "", "Done."]
+
+
+@pytest.mark.parametrize(
+    ("end", "shown"),
+    [
+        ("Done.", ["I look.", "✓ Read a.py 1 | one", "Half."]),
+        ("", ["I look.", "✓ Read a.py 1 | one", "Half.", "Done."]),
+    ],
+)
+def test_an_answer_that_is_written_elsewhere_is_not_shown(end: str, shown: list[str]) -> None:
+    def says(words: str, *calls: ToolCall) -> list[Event]:
+        return [Delta(text=words), MessageEvent(role="assistant", text=Text(words), agent="a", calls=calls)]
+
+    lines = seen(
+        *says("I look.", ToolCall(id="a", tool="files/read", args={"path": "a.py"})),
+        called("a", "files/read", path="a.py"),
+        responded("a", "files/read", "1 | one"),
+        *says("Half."),
+        MessageEvent(role="user", text=Text("Go on."), reminder="objection"),
+        *says("Done."),
+        RunFinished(status="completed", text=Text(end)),
+        omits_answer=True,
+    )
+    assert [line for line in lines if line] == shown
 
 
 def test_a_script_that_plays_the_model_says_so() -> None:

@@ -54,12 +54,18 @@ class Show:
     """Prints chunks as they come. Not for replaying a journal at speed: see `transcript`."""
 
     def __init__(
-        self, terminal: Terminal, clock: Callable[[], float] = time.monotonic, *, talking: bool = False
+        self,
+        terminal: Terminal,
+        clock: Callable[[], float] = time.monotonic,
+        *,
+        talking: bool = False,
+        omits_answer: bool = False,
     ) -> None:
         """`talking`: a person may be typing, whose line one that is drawn again and again would write
-        over; they know with whom they talk."""
+        over; they know with whom they talk. `omits_answer`: the answer is written elsewhere."""
         self._terminal = terminal
         self._talking = talking
+        self._omits_answer = omits_answer
         self._markdown = Markdown(terminal)
         self._clock = clock
         self._spinner: asyncio.Task[None] | None = None
@@ -71,6 +77,7 @@ class Show:
         self._tools = ToolLines(terminal, self._tool_line)
         self._section: Section = ""
         self._silent = False
+        self._held = ""
         self._plans: dict[str, Plan] = {}
         self._ways: set[str] = set()
         self._todo_items: tuple[TodoItem, ...] = ()
@@ -79,15 +86,21 @@ class Show:
         """Show one chunk."""
         indent = "  " if chunk.parent else ""
         event = chunk.event
+        if self._held and isinstance(event, MessageEvent):  # it was no answer: the run goes on
+            self._show_held()
         match event:
             case RunStarted():
                 self._begin(event, nested=bool(chunk.parent))
             case Delta(text=text):
-                self._stream(text)
+                if not self._omits_answer:
+                    self._stream(text)
             case Thinking():
                 self.wait(say("thinking"))
             case MessageEvent(role="assistant", text=text, calls=calls):
-                self._message(text, cut_off=event.partial)
+                if self._omits_answer and not (calls or chunk.parent or event.partial):
+                    self._held = text
+                else:
+                    self._message(text, cut_off=event.partial)
                 self.wait(say("running") if calls else "")
             case MessageEvent():
                 self.wait(self._label)
@@ -122,6 +135,10 @@ class Show:
             case _:
                 assert_never(event)
 
+    def _show_held(self) -> None:
+        held, self._held = self._held, ""
+        self._message(held, cut_off=False)
+
     def _begin(self, event: RunStarted, *, nested: bool) -> None:
         if not nested and not self._talking:
             script = f" ({say('scripted')})" if _scripted(event.model) else ""
@@ -132,6 +149,8 @@ class Show:
 
     def _finish(self, event: RunFinished, *, nested: bool) -> None:
         self.wait("")
+        if not nested and self._held != event.text:
+            self._show_held()
         self._end_stream()
         if not nested:
             self._lessons("used", event.used_bullets)
