@@ -86,8 +86,6 @@ class Show:
         """Show one chunk."""
         indent = "  " if chunk.parent else ""
         event = chunk.event
-        if self._held and isinstance(event, MessageEvent):  # it was no answer: the run goes on
-            self._show_held()
         match event:
             case RunStarted():
                 self._begin(event, nested=bool(chunk.parent))
@@ -96,14 +94,8 @@ class Show:
                     self._stream(text)
             case Thinking():
                 self.wait(say("thinking"))
-            case MessageEvent(role="assistant", text=text, calls=calls):
-                if self._omits_answer and not (calls or chunk.parent or event.partial):
-                    self._held = text
-                else:
-                    self._message(text, cut_off=event.partial)
-                self.wait(say("running") if calls else "")
             case MessageEvent():
-                self.wait(self._label)
+                self._show_message(event, nested=bool(chunk.parent))
             case ToolCallEvent():
                 self._tools.on_call(event, indent)
                 self.wait(self._tools.label)
@@ -135,9 +127,21 @@ class Show:
             case _:
                 assert_never(event)
 
+    def _show_message(self, event: MessageEvent, *, nested: bool) -> None:
+        self._show_held()  # it was no answer: the run goes on
+        if event.role != "assistant":
+            self.wait(self._label)
+            return
+        if self._omits_answer and not (event.calls or nested or event.partial):
+            self._held = event.text
+        else:
+            self._message(event.text, cut_off=event.partial)
+        self.wait(say("running") if event.calls else "")
+
     def _show_held(self) -> None:
-        held, self._held = self._held, ""
-        self._message(held, cut_off=False)
+        if self._held:
+            self._message(self._held, cut_off=False)
+            self._held = ""
 
     def _begin(self, event: RunStarted, *, nested: bool) -> None:
         if not nested and not self._talking:
