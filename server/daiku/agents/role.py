@@ -170,9 +170,7 @@ async def stream_role_reply(
             if read.words_only:  # it has no form, yet it is said
                 yield Reply(AssistantMessage(text=reply.message.text), usage, reply.finish)
             raise _unusable(problems[-1])
-        asked = _again(written, reply, read.problem, by_tools=_by_tools(request, protocol))
-        if not reply.message.calls:
-            asked = replace(asked, schema=role.schema)
+        asked = _again(role, written, reply, read.problem, by_tools=_by_tools(request, protocol))
 
 
 def _of_its_own(said: AssistantMessage | Failed) -> Reply:
@@ -244,15 +242,16 @@ def _as_read(read: AssistantMessage, reply: Reply, usage: Usage) -> tuple[ModelE
     return (TextDelta(read.text), whole) if read.text and not read.text.id else (whole,)
 
 
-def _again(written: ModelRequest, reply: Reply, problem: str, *, by_tools: bool) -> ModelRequest:
-    """The request once more, with the reply and what was wrong with it: as the result of its call, if it made one."""
+def _again(role: Role, written: ModelRequest, reply: Reply, problem: str, *, by_tools: bool) -> ModelRequest:
+    """Build the retry of a request: with the reply and its problem, as the results of its calls if it made some."""
     how = "" if by_tools else ", in the form that was asked for"
     told = f"Your reply could not be used: {problem}. Answer again{how}."
     results: tuple[Message, ...] = tuple(
         ToolMessage(call_id=call.id, tool=call.tool, ok=False, text=told) for call in reply.message.calls
     )
     asked = results or (UserMessage(text=told, kind="note"),)
-    return replace(written, messages=(*written.messages, reply.message, *asked))
+    schema = None if results else role.schema
+    return replace(written, messages=(*written.messages, reply.message, *asked), schema=schema)
 
 
 def _in_place(read: AssistantMessage, reply: Reply) -> AssistantMessage:
