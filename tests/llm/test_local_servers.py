@@ -87,6 +87,7 @@ SCHEMA: JsonObject = {"type": "object", "properties": {"city": {"type": "string"
 
 @pytest.mark.parametrize("words", ["unknown field `response_format`", "json_schema is not supported"])
 async def test_a_reply_by_schema_is_asked_for_without_tools(llama: LlamaServer, words: str) -> None:
+    """R0.96: a server that refuses the schema is asked without it."""
     models = local_models(llama)
     await ask(models, user(), tools=(TOOL,), schema=SCHEMA)
     llama.judge = lambda asked: refuse(400, words) if "response_format" in asked.json else None
