@@ -78,6 +78,9 @@ def test_a_claim_against_the_record_has_exit_code_5_and_says_why(
     assert finished["status"] == ("completed_unverified" if reasons else "completed")
     if reasons:
         assert done.err.startswith("daiku: Not verified: "), last
+    assert ("! Ended a background command that was still running: sleep 5; " in done.err) == (
+        case == "background_runs"
+    )
 
 
 def test_the_terminal_names_the_check_in_english_and_japanese(

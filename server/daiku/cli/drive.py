@@ -6,7 +6,8 @@ import asyncio
 import os
 import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import TypeAlias
 
 from daiku.cli.ask import keyboard
@@ -15,6 +16,7 @@ from daiku.cli.display.show import Show, usage_text
 from daiku.cli.display.term import Terminal, human_stream, safe
 from daiku.cli.interrupts import on_interrupt
 from daiku.cli.main import CANCELLED, FAILED, USAGE, complain, silence_broken_pipe, write_output
+from daiku.core.text.truncate import truncate_middle
 from daiku.dataclass import dataclass, field
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError
@@ -27,6 +29,8 @@ from daiku.texts.terminal import locale_of, localize, say
 LIMIT, NO_APPROVAL, UNVERIFIED = 3, 4, 5
 LEFT_UNDONE = ("plan", "tool")
 """Failures that are the work's own: where nobody could be asked, that is why."""
+SHOWN_COMMAND = 120
+"""Characters of a command that is named when it is ended."""
 Asked: TypeAlias = ApprovalAsked | InputAsked
 Start = Callable[[Listener], Awaitable[RunResult]]
 
@@ -100,6 +104,20 @@ async def drive(app: App, start: Start, how: RunMode) -> tuple[int, RunResult]:
     if not how.as_json:
         _tell_learnt(app, result, show, language)
     return code, result
+
+
+@asynccontextmanager
+async def end_background_commands() -> AsyncGenerator[None]:
+    """End the background commands of the block when it ends, and name those that were still running."""
+    from daiku.tools.shell.background import ending_with_the_block  # when used
+
+    async with ending_with_the_block() as jobs:
+        yield
+        people = human_stream()
+        for job in jobs:
+            if job.process.exit_code is None:
+                line = say("ended_background", command=truncate_middle(job.command, SHOWN_COMMAND))
+                people.write(people.paint(f"! {safe(line)}", "yellow") + "\n")
 
 
 def _tell_learnt(app: App, result: RunResult, show: Show, language: str) -> None:

@@ -45,7 +45,7 @@ async def test_that_something_was_lost_is_said_once() -> None:
     async def ended() -> tuple[()]:
         return ()
 
-    job = Job(process, ended)
+    job = Job("x", process, ended)
     await asyncio.sleep(0)
     process.prints("x" * 1000)
     process.prints("y" * KEPT_CHARACTERS)
@@ -75,7 +75,7 @@ async def test_news_that_are_too_long_name_the_whole_output_which_stays_under_th
     async def ended() -> tuple[()]:
         return ()
 
-    job = Job(process, ended)
+    job = Job("x", process, ended)
     await asyncio.sleep(0)
     process.prints("ready\n")
     assert shown_news("npm-run-2", job.take(), job, context).whole == ""

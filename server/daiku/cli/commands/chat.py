@@ -17,7 +17,7 @@ from daiku.cli.commands.run import last_session
 from daiku.cli.commands.sessions import session_line
 from daiku.cli.display.term import human_stream, safe, terminal
 from daiku.cli.display.toollines import stays_lines
-from daiku.cli.drive import RunMode, drive
+from daiku.cli.drive import RunMode, drive, end_background_commands
 from daiku.cli.main import fail, usage
 from daiku.cli.options import RunOptions, run_options
 from daiku.dataclass import dataclass, field, replace
@@ -60,6 +60,7 @@ def chat(**options: Any) -> int:
     with asyncio.Runner() as runner, _history(home(os.environ) / "chat-history"):
         stack = AsyncExitStack()
         app = runner.run(stack.enter_async_context(open_app(folder, chosen.overrides())))
+        runner.run(stack.enter_async_context(end_background_commands()))
         try:
             return _talk(runner, app, _begin(app, chosen), as_json=chosen.as_json)
         finally:

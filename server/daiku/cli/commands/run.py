@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from daiku.cli.app_setup import folder_of, open_app
-from daiku.cli.drive import RunMode, drive
+from daiku.cli.drive import RunMode, drive, end_background_commands
 from daiku.cli.main import usage
 from daiku.cli.options import RunOptions, prompt_text, run_options
 from daiku.dataclass import replace
@@ -57,7 +57,7 @@ def resume(run_id: str, **options: Any) -> int:
     how = RunMode(approvals, chosen.attended, as_json=chosen.as_json)
 
     async def work() -> int:
-        async with open_app(folder_of(chosen.folder), chosen.overrides()) as app:
+        async with open_app(folder_of(chosen.folder), chosen.overrides()) as app, end_background_commands():
 
             async def start(listen: Listener) -> RunResult:
                 return await app.runs.resume(
@@ -98,7 +98,7 @@ def start_request(
         raise usage(say("error.both_sessions"))
 
     async def work() -> int:
-        async with open_app(folder, options.overrides()) as app:
+        async with open_app(folder, options.overrides()) as app, end_background_commands():
             session = last_session(app) if options.last else options.session
             if session:
                 app.journal.get_session(session)

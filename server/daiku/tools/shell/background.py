@@ -22,12 +22,12 @@ _STARTED: ContextVar[list[Job] | None] = ContextVar("background commands of this
 
 
 @contextlib.asynccontextmanager
-async def ending_with_the_block() -> AsyncGenerator[None]:
-    """Background commands that are started within, also by tasks that are, end with the block."""
+async def ending_with_the_block() -> AsyncGenerator[list[Job]]:
+    """End the background commands that the block or its tasks start when it ends. Yields them."""
     started: list[Job] = []
     token = _STARTED.set(started)
     try:
-        yield
+        yield started
     finally:
         _STARTED.reset(token)
         for job in started:
@@ -37,7 +37,8 @@ async def ending_with_the_block() -> AsyncGenerator[None]:
 class Job:
     """One background command and what it printed since it was last looked at."""
 
-    def __init__(self, process: Process, ended: Ended) -> None:
+    def __init__(self, command: str, process: Process, ended: Ended) -> None:
+        self.command = command
         self.process = process
         self.aside: tuple[QuarantinedFile, ...] = ()
         self.lost = False
@@ -106,7 +107,7 @@ class Jobs:
         while (session, name) in self._jobs:
             number += 1
             name = f"{base}-{number}"
-        self._jobs[session, name] = Job(process, ended)
+        self._jobs[session, name] = Job(command, process, ended)
         return name
 
     def get(self, session: str, name: str) -> Job | None:
