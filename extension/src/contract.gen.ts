@@ -243,6 +243,7 @@ export interface CodeResult {
   plan?: PlanStanding;
   unattended: boolean;
   reasons: UnverifiedReason[];
+  unchecked: boolean;
   files: FileStat[];
 }
 
@@ -281,6 +282,7 @@ export interface CommandsResult {
   plan?: PlanStanding;
   unattended: boolean;
   reasons: UnverifiedReason[];
+  unchecked: boolean;
   commands: CommandOutcome[];
   notRun: string[];
 }
@@ -410,6 +412,7 @@ export interface DocumentResult {
   plan?: PlanStanding;
   unattended: boolean;
   reasons: UnverifiedReason[];
+  unchecked: boolean;
   patch?: PatchJSON;
   edits: RangeEdit[];
 }
@@ -936,6 +939,7 @@ export interface PlanResult {
   plan?: Plan;
   unattended: boolean;
   reasons: UnverifiedReason[];
+  unchecked: boolean;
 }
 
 /** The plan to work, or one step of it; without a session in the one that it is in. */
@@ -962,6 +966,7 @@ export interface PlanRunResult {
   plan?: PlanInFull;
   unattended: boolean;
   reasons: UnverifiedReason[];
+  unchecked: boolean;
   report?: Report;
 }
 
@@ -1252,6 +1257,7 @@ export interface ResearchResult {
   plan?: PlanStanding;
   unattended: boolean;
   reasons: UnverifiedReason[];
+  unchecked: boolean;
 }
 
 /** `checkpointId` brings back what was there before restoring (redo). */
@@ -1317,6 +1323,7 @@ export interface RunFinished {
   plan?: PlanStanding;
   usedBullets: string[];
   reasons: UnverifiedReason[];
+  unchecked: boolean;
 }
 
 /** Where a run stops by itself; 0 is no limit (X.24). */
@@ -1369,6 +1376,7 @@ export interface RunResult {
   plan?: PlanStanding;
   unattended: boolean;
   reasons: UnverifiedReason[];
+  unchecked: boolean;
 }
 
 /** First event of a run. `prompt` is what the person said; `images` and `context` came along with it. With `calls` the run carries these out, one by one, and asks no model. `driven`: its replies are worked out, and limits of a model's rounds do not bound them. `told` is what the agent reads in place of the prompt, made from `brief`; `tainted`: text from outside is in it. `rounds_before`: so many of `limits.max_rounds` the runs around it had used. `environment` is what holds around it, all of it: the model is told what it was not told before; so it is with what was `recalled`, and with the `lessons` of the playbook that fit its request, each of whose versions is told once in a session. */

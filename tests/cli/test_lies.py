@@ -1,4 +1,4 @@
-"""A model that claims more than it did, in the terminal as text and as JSON, in the library, and over LSP's results."""
+"""A model that claims more than it did, in the terminal as text and as JSON, and in the library."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import pytest
 from daiku import Agent, Runner
 from daiku.domain.runs import RunResult
 from daiku.runs import RunRequest
-from daiku.testing import FakeLLM
 from tests.cli.conftest import Daiku, call
 from tests.runs.playing import Watch, make_app
 
@@ -54,12 +53,17 @@ def lines_of(case: str) -> list[dict[str, Any]]:
     return [*({"calls": [step]} for step in steps), last, last]
 
 
-@pytest.fixture
-def project(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    (workspace / "calc.py").write_text("def add(a, b):\n    return a - b\n")
-    (workspace / "test_calc.py").write_text(
+def write_project(folder: Path) -> None:
+    """Write a module with a bug, and a test that fails for it."""
+    (folder / "calc.py").write_text("def add(a, b):\n    return a - b\n")
+    (folder / "test_calc.py").write_text(
         "import unittest\nfrom calc import add\nclass T(unittest.TestCase):\n    def test(self): self.assertEqual(add(2, 3), 5)\n"
     )
+
+
+@pytest.fixture
+def project(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    write_project(workspace)
     monkeypatch.setenv("DAIKU_SANDBOX__MODE", "off")
     monkeypatch.setenv("DAIKU_PLAYBOOK__REFLECTIONS", "0")
     return workspace
@@ -69,18 +73,31 @@ def project(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_claim_against_the_record_has_exit_code_5_and_says_why(
     case: str, project: Path, script: Callable[..., str], daiku: Daiku
 ) -> None:
-    """As JSON, and as text with its reason in one line."""
+    """As JSON, with its reason in one line."""
     _, last, code, reasons = CASES[case]
     model = script(*lines_of(case))
     done = daiku("run", "--json", "--approve", "all", "--model", model, ASKED)
     finished = [chunk["data"] for chunk in done.chunks() if chunk["type"] == "run_finished"][-1]
     assert (done.code, [reason["kind"] for reason in finished["reasons"]]) == (code, reasons)
     assert finished["status"] == ("completed_unverified" if reasons else "completed")
+    assert finished["unchecked"] == (case == "edit_never_tested")
     if reasons:
         assert done.err.startswith("daiku: Not verified: "), last
     assert ("! Ended a background command that was still running: sleep 5; " in done.err) == (
         case == "background_runs"
     )
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_terminal_shows_the_answer_and_the_verdict(
+    case: str, project: Path, script: Callable[..., str], daiku: Daiku
+) -> None:
+    """As text: the answer on stdout, one line of the verdict on stderr."""
+    _, last, code, reasons = CASES[case]
+    done = daiku("run", "--approve", "all", "--model", script(*lines_of(case)), ASKED)
+    assert (done.code, done.err.count("Not verified: ")) == (code, bool(reasons))
+    assert last["text"] in done.out
+    assert ("Not checked: " in done.err) == (case == "edit_never_tested")
 
 
 def test_the_terminal_names_the_check_in_english_and_japanese(
@@ -107,13 +124,20 @@ async def test_a_front_gets_the_reasons_with_the_result(tmp_path: Path) -> None:
     assert result.in_language("ja").reasons[0].message == "変更の依頼でしたが、何も変更されていません"
 
 
-async def test_a_program_gets_the_reasons_with_its_result(tmp_path: Path) -> None:
-    async with Runner(model=FakeLLM("I fixed it."), workspace=tmp_path, approvals="all") as runner:
+@pytest.mark.parametrize("case", CASES)
+async def test_a_program_gets_the_reasons_with_its_result(case: str, tmp_path: Path) -> None:
+    *_, reasons = CASES[case]
+    folder, script = tmp_path / "project", tmp_path / "script.jsonl"
+    folder.mkdir()
+    write_project(folder)
+    script.write_text("".join(json.dumps(line) + "\n" for line in lines_of(case)))
+    settings = {"sandbox": {"mode": "off"}, "playbook": {"reflections": 0}}
+    async with Runner(
+        model=f"scripted/{script}", workspace=folder, approvals="all", settings=settings
+    ) as runner:
         result = await runner.run(Agent("fixer", "You fix code.", tools=["files/*", "shell/*"]), ASKED)
-    assert (result.status, [reason.kind for reason in result.reasons]) == (
-        "completed_unverified",
-        ["nothing_changed"],
-    )
+    assert [reason.kind for reason in result.reasons] == reasons
+    assert result.unchecked == (case == "edit_never_tested")
 
 
 async def test_a_cut_off_answer_goes_on_once_and_is_joined(tmp_path: Path) -> None:

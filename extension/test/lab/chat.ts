@@ -11,7 +11,16 @@ export const sessionOf = (sessionId: string): Session => ({
   ...{ sessionId, title: "", createdAt: "", updatedAt: "", lastSeq: 0, status: "completed" as const },
 });
 export const ended = (sessionId: string): RunResult => ({
-  ...{ runId: "r1", sessionId, status: "completed" as const, text: "", lastSeq: 0, unattended: false, reasons: [] },
+  ...{
+    runId: "r1",
+    sessionId,
+    status: "completed" as const,
+    text: "",
+    lastSeq: 0,
+    unattended: false,
+    reasons: [],
+    unchecked: false,
+  },
   usage: { model: "", promptTokens: 0, completionTokens: 0, cachedTokens: 0 },
 });
 

@@ -70,7 +70,7 @@ const DEFAULTS: { [T in Chunk["type"]]: Data<T> } = {
     tainted: false,
     mayEdit: true,
   },
-  run_finished: { status: "completed", text: "", usage, usedBullets: [], reasons: [] },
+  run_finished: { status: "completed", text: "", usage, usedBullets: [], reasons: [], unchecked: false },
   agent_start: { model: "lab" },
   agent_end: { usage },
   handoff_start: { from: "coordinator", to: "researcher", request: "look it up", run: "", callId: "" },

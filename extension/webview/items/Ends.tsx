@@ -81,11 +81,11 @@ const usageWords = ({ promptTokens, completionTokens, cachedTokens, cost }: EndI
 
 /** What a run came to: what it changed, how it ended, what it used. */
 export function End({ item, undone }: { item: EndItem; undone: ReadonlySet<string> }) {
-  const { usage, status, reasons, seconds, changed } = item;
+  const { usage, status, reasons, unchecked, seconds, changed } = item;
   const used = isScripted(usage.model) ? [] : usageWords(usage);
-  const parts = [reasons.length ? "" : endWords(status), seconds >= 1 ? duration(seconds * 1000) : "", ...used].filter(
-    Boolean,
-  );
+  const ended = reasons.length ? "" : endWords(status);
+  const time = seconds >= 1 ? duration(seconds * 1000) : "";
+  const parts = [ended, unchecked ? t("Not checked") : "", time, ...used].filter(Boolean);
   // The error above it has said so.
   const silent = status === "failed" && parts.length === 1;
   return (

@@ -22,7 +22,7 @@ from daiku.dataclass import dataclass, field, replace
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.events import InputAsked, InputGiven, PlanEvent, RunFinished, RunStarted
-from daiku.domain.runs import Mode, RunResult, unverified_note
+from daiku.domain.runs import Mode, RunResult
 from daiku.domain.work.plans import Plan
 from daiku.sdk.fronts import RunRequest
 from daiku.sdk.plans.managing import approve_draft, work_request
@@ -248,11 +248,7 @@ class Conversation:
         self.offer_commands()
         await self.outbox.drained()
         match result.status:
-            case "completed" | "paused":
-                return TurnEnd("end_turn", result)
-            case "completed_unverified":
-                self.outbox.put(self.view.note(render(unverified_note(result.reasons), self._language)))
-                await self.outbox.drained()
+            case "completed" | "completed_unverified" | "paused":
                 return TurnEnd("end_turn", result)
             case "cancelled":
                 return TurnEnd("cancelled", result)

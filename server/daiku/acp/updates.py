@@ -41,6 +41,7 @@ from daiku.domain.events import (
     MessageEvent,
     Notice,
     PlanEvent,
+    RunFinished,
     RunStarted,
     Thinking,
     ToolCallEvent,
@@ -49,8 +50,10 @@ from daiku.domain.events import (
 )
 from daiku.domain.held import Todo
 from daiku.domain.messages import Usage
+from daiku.domain.runs import verdict_note
 from daiku.domain.work.patches import FileChange
 from daiku.domain.work.plans import WorkStatus
+from daiku.texts.text import render
 
 Update: TypeAlias = (
     UserMessageChunk
@@ -137,6 +140,9 @@ class View:
                 yield self._thinking(chunk, text) if level == "info" else self.note(text)
             case Failure(message=message, hint=hint) if self.replays:
                 yield self.note(f"{message} {hint}".strip())
+            case RunFinished(reasons=reasons, unchecked=unchecked) if chunk.parent is None:
+                if verdict := verdict_note(reasons, unchecked=unchecked):
+                    yield self.note(render(verdict, self.language))
             case _:
                 pass
 

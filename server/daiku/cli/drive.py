@@ -22,7 +22,7 @@ from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError
 from daiku.domain.events import ApprovalAsked, InputAsked, Notice, RunStarted
 from daiku.domain.held import Bullet
-from daiku.domain.runs import ClientApprovals, RunResult, unverified_note
+from daiku.domain.runs import ClientApprovals, RunResult, verdict_note
 from daiku.sdk.fronts import App, Listener
 from daiku.texts.terminal import locale_of, localize, say
 
@@ -259,11 +259,15 @@ def _conclude(result: RunResult, code: int, how: RunMode, hint: str) -> None:
     """The answer for a pipe, and one line for whatever did not end well."""
     if result.text and not how.as_json and not sys.stdout.isatty():
         write_output(result.text.rstrip("\n") + "\n")
+    verdict = localize(verdict_note(result.reasons, unchecked=result.unchecked))
     go_on = "" if how.steer else f"({say('go_on', session=result.session_id)})"
     if code == NO_APPROVAL:
         complain(say("no_approval"), hint, code)
     elif result.status == "completed_unverified":
-        complain(localize(unverified_note(result.reasons)), go_on, code)
+        complain(verdict, go_on, code)
+    elif result.unchecked:
+        people = human_stream()
+        people.write(people.paint(verdict, "dim") + "\n")
     elif result.status == "failed" and result.error is not None:
         complain(result.error.message, result.error.hint, code)
     elif result.status == "limit":

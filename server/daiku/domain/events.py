@@ -56,6 +56,8 @@ class RunFinished(Localizable):
     """The lessons that its model, or that of a nested run, cited by their ids, of those that it was told."""
     reasons: tuple[UnverifiedReason, ...] = ()
     """Why the run is `completed_unverified`; empty with any other status."""
+    unchecked: bool = False
+    """Files were edited, and no test, build, or linter passed after the last edit."""
 
 
 class AgentStart(LineEvent):

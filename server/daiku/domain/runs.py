@@ -152,6 +152,13 @@ class RunResult(Localizable):
     """Something needed a person, and nobody was there to be asked."""
     reasons: tuple[UnverifiedReason, ...] = ()
     """Why the run is `completed_unverified`; empty with any other status."""
+    unchecked: bool = False
+    """Files were edited, and no test, build, or linter passed after the last edit."""
+
+
+def verdict_note(reasons: tuple[UnverifiedReason, ...], *, unchecked: bool) -> Text:
+    """Return the verdict on a run as a sentence for a person; empty if its record supports that it is done."""
+    return text("run.unchecked") if unchecked else unverified_note(reasons)
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,6 +65,7 @@ class RunLog:
             plan=plan_standing(state),
             unattended=state.unattended,
             reasons=finished.reasons if finished is not None else (),
+            unchecked=finished is not None and finished.unchecked,
         )
 
 

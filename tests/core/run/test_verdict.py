@@ -241,6 +241,23 @@ def test_a_run_that_did_not_complete_needs_no_reasons() -> None:
     assert [ending(state, status)[1].reasons for status in ("failed", "limit", "cancelled")] == [(), (), ()]
 
 
+@for_each(
+    ("deeds", "unchecked"),
+    [
+        ([edit()], True),
+        ([GREEN, edit()], True),
+        ([GREEN, edit(), READ, sh("ls")], True),
+        ([edit(), GREEN], False),
+        ([edit("a.py"), sh("npm run build"), READ], False),
+        ([sh("python3 tools/migrate.py")], False),
+    ],
+)
+def test_an_edit_that_no_check_followed_is_told(deeds: list[Deed], unchecked: bool) -> None:
+    """A23.5: it may be right, and nothing shows it."""
+    finished = run_of("Rename add to plus.", *deeds)
+    assert (finished.status, finished.unchecked) == ("completed", unchecked)
+
+
 def test_the_reason_names_the_check_and_its_exit_code() -> None:
     finished = run_of("Do the tests pass?", sh("pytest -q", 1))
     assert finished.reasons[0].message == "the last check `pytest -q` exited with 1"

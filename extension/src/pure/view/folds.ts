@@ -112,11 +112,13 @@ function finishRun(draft: Draft, chunk: Extract<Chunk, { type: "run_finished" }>
   noteUse(draft, chunk);
   if (chunk.parent || draft.run?.id !== chunk.run) return;
   const { status, usage } = chunk.data;
-  // Servers before this status send no reasons.
+  // Older servers send neither reasons nor `unchecked`.
+  const unchecked = chunk.data.unchecked ?? false;
   const reasons = (chunk.data.reasons ?? []).map(({ message }) => message);
   const seconds = Math.max(0, (Date.parse(chunk.time) - Date.parse(draft.run.started)) / 1000);
   draft.run = { ...draft.run, status };
-  push(draft, { ...common(draft, chunk), kind: "end", status, reasons, usage, seconds, changed: changesOf(draft) });
+  const end = { status, reasons, unchecked, usage, seconds, changed: changesOf(draft) };
+  push(draft, { ...common(draft, chunk), kind: "end", ...end });
 }
 
 /** Which lessons a run cited: beside those that it was told, or, where only its nested runs were told any, by themselves. */

@@ -167,6 +167,8 @@ export interface EndItem extends Common {
   status: RunFinished["status"];
   /** Why the run's record does not support that its work is done, each as a clause. */
   reasons: readonly string[];
+  /** Files were edited, and no test, build, or linter passed after the last edit. */
+  unchecked: boolean;
   usage: Usage;
   seconds: number;
   /** The checkpoint from which the run's changes are undone all together, and how many files they are in. */

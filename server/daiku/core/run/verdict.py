@@ -57,24 +57,31 @@ def plan_standing(state: State) -> PlanStanding | None:
 
 def ending(state: State, status: TerminalStatus) -> tuple[AgentEnd, RunFinished]:
     """Build the last events of a run that ends with `status`, or as its record supports. A guardrail leaves no text of it."""
-    reasons = unverified_reasons(state) if status == "completed" else ()
+    checks = _checks(state) if status == "completed" else None
+    reasons = unverified_reasons(state, checks) if status == "completed" else ()
     blocked = state.failure is not None and state.failure.kind == "guardrail"
-    spent, said = state.spending, NO_TEXT if blocked else state.conversation.text
+    spending, answer = state.spending, NO_TEXT if blocked else state.conversation.text
     finished = RunFinished(
         status="completed_unverified" if reasons else status,
-        text=NO_TEXT if any(reason.kind == "unreadable_calls" for reason in reasons) else said,
-        usage=spent.usage,
+        text=NO_TEXT if any(reason.kind == "unreadable_calls" for reason in reasons) else answer,
+        usage=spending.usage,
         plan=plan_standing(state),
         used_bullets=used_bullets(state),
         reasons=reasons,
+        unchecked=status == "completed" and not reasons and _is_unchecked(state, checks),
     )
-    return AgentEnd(usage=spent.own), finished
+    return AgentEnd(usage=spending.own), finished
 
 
-def unverified_reasons(state: State) -> tuple[UnverifiedReason, ...]:
+def _is_unchecked(state: State, checks: CheckRuns | None) -> bool:
+    """Return True if no check passed after the last edit."""
+    edits = state.attempts.edits
+    return bool(edits) and checks is not None and not checks.has_pass_since(max(edits))
+
+
+def unverified_reasons(state: State, checks: CheckRuns | None) -> tuple[UnverifiedReason, ...]:
     """Return the reasons why the record does not support that the run is completed; empty if there are none. What the
     model says is never read."""
-    checks = _checks(state)
     of_checks = _of_checks(state, checks) if checks is not None else ()
     return (*_of_reply(state), *of_checks, *_of_calls(state, checks), *_of_servers(state), *_of_lists(state))
 
