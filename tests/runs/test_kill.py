@@ -102,6 +102,9 @@ class World:
         lines = path.read_text().split() if path.exists() else []
         return Counter(lines)
 
+    def has_all_files(self) -> bool:
+        return all((self.root / f"made{i}.txt").exists() for i in range(2))
+
     def chunks(self) -> list[Chunk]:
         app = build(self.config, workspace=DiskWorkspace((self.root,)), home=self.home)
         try:
@@ -155,7 +158,9 @@ def test_killed_anywhere_the_run_resumes_to_the_same_end_and_nothing_happens_twi
         world = World(tmp_path / str(die_at))
         assert killed_in_child(world, die_at), die_at
         result = asyncio.run(world.resume())
-        assert (result.status, result.text) == ("completed", END), die_at
+        # The scripted model does not repeat an edit that the kill prevented, so its claim is not verified.
+        status = "completed" if world.has_all_files() else "completed_unverified"
+        assert (result.status, result.text) == (status, END), die_at
         effects = world.effects()
         assert max(effects.values()) == 1, (die_at, effects)
         chunks = world.chunks()

@@ -86,6 +86,10 @@ class Checkpoints(Protocol):
         """Record the final result of an edit that the editor changed further (e.g. its formatter)."""
         ...
 
+    async def compare(self, checkpoint_id: str) -> tuple[Patch, Patch] | None:
+        """Return the changes of an edit that the files show, and those that they do not; None if some show neither."""
+        ...
+
     def has(self, checkpoint_id: str) -> bool:
         """Whether it is there: old ones go, and another machine has its own."""
         ...

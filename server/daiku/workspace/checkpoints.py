@@ -28,7 +28,7 @@ from daiku.workspace.contents import (
 from daiku.workspace.diskio import read_bytes
 from daiku.workspace.encodings import encode
 from daiku.workspace.paths import locate, root_of
-from daiku.workspace.restore import change_back, put_bytes
+from daiku.workspace.restore import change_back, compare_files, put_bytes
 
 if TYPE_CHECKING:
     from daiku.core.changes.review import Blob, Content, FileReview
@@ -95,6 +95,15 @@ class CheckpointStore:
                     update={"files": add_outcome(self._contents, checkpoint.files, patch)}
                 )
                 await asyncio.to_thread(self._records.write, made)
+
+    async def compare(self, checkpoint_id: str) -> tuple[Patch, Patch] | None:
+        checkpoint = self.get(checkpoint_id)
+        if checkpoint is None:
+            return None
+        paths = (self.current_path(checkpoint, kept.path) for kept in checkpoint.files)
+        return compare_files(
+            checkpoint.files, [await self.current_content(path) for path in paths], self.content
+        )
 
     async def keep(
         self,
@@ -272,21 +281,8 @@ class CheckpointStore:
         self._sweeping.forget(session)
 
     def copy(self, session: str, ids: Sequence[str], restored: Collection[str]) -> dict[str, str]:
-        """Copies of checkpoints for another session, in this order; their ids by the old ones. `restored`
-        are those that did not stand at that point."""
-        names = {old: long_id("checkpoint") for old in ids}
-        for old in ids:
-            found = self.get(old)
-            if found is not None:
-                changed = {
-                    "id": names[old],
-                    "session": session,
-                    "number": self._records.next_number(session),
-                    "restored": old in restored,
-                    "undid": tuple(names.get(each, each) for each in found.undid),
-                }
-                self._records.write(found.model_copy(update=changed))
-        return names
+        """Copy checkpoints to another session, in this order, and return the new ids by the old ones."""
+        return self._records.copy(session, ids, restored)
 
     async def bring_back(self, checkpoint_id: str, into: str | None = None) -> RestoreResult:
         """Bring back what this checkpoint and the session's later ones kept, each file as the earliest of

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import ValidationError
 
-from daiku.domain.base import Frozen
+from daiku.domain.base import Frozen, long_id
 from daiku.domain.errors import Failure, UsageError
 from daiku.domain.work.patches import Patch
 from daiku.texts.text import Text, text
@@ -158,6 +158,22 @@ class Records:
         place = self.folder_of(checkpoint.session) / f"{checkpoint.number:08}-{checkpoint.id}.json"
         _write(place, checkpoint.model_dump_json(exclude_defaults=True).encode())
         self._places[checkpoint.id] = place
+
+    def copy(self, session: str, ids: Sequence[str], restored: Collection[str]) -> dict[str, str]:
+        """Copy checkpoints to another session and return the new ids by the old ones. `restored` ones no longer stand."""
+        names = {old: long_id("checkpoint") for old in ids}
+        for old in ids:
+            found = self.get(old)
+            if found is not None:
+                changes = {
+                    "id": names[old],
+                    "session": session,
+                    "number": self.next_number(session),
+                    "restored": old in restored,
+                    "undid": tuple(names.get(each, each) for each in found.undid),
+                }
+                self.write(found.model_copy(update=changes))
+        return names
 
     def get(self, checkpoint_id: str) -> Checkpoint | None:
         place = self._places.get(checkpoint_id)

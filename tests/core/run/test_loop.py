@@ -112,6 +112,9 @@ class World:
     async def preview(self, call: ToolCall, record: Recorder) -> ApprovalPreview | ToolResult:
         return ApprovalPreview(Text(f"preview of {call.id}"), Text("edits"))
 
+    async def settle(self, call: ToolCall, record: Recorder) -> ToolResult | None:
+        return None
+
     async def trial(self, call: ToolCall, record: Recorder) -> ToolResult | Text:
         return self.tried
 

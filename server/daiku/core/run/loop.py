@@ -90,6 +90,9 @@ async def _perform(command: Command, record: Recorder, ports: Ports) -> None:
             _respond(call, ToolResult(outcome="unattended" if unattended else "done", text=text), record)
         case RunTools(calls):
             await _run_tools(calls, record, ports)
+        case Refuse(call, why, "interrupted"):
+            result = await ports.settle(call, record)
+            _respond(call, result or ToolResult(outcome="interrupted", text=why), record)
         case Refuse(call, why, outcome):
             _respond(call, ToolResult(outcome=outcome, text=why), record)
         case Object(why):

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from daiku.core.guard.grant_words import grant_in_words
+from daiku.core.proof.attempts import EDITING
 from daiku.core.replies.parse import Unreadable
 from daiku.core.run.decide import Rules, never_unfinished
 from daiku.core.run.ports import ApprovalPreview, approval_preview
@@ -234,6 +235,13 @@ class RunPorts:
             await self._meter.result(result)
             self._folder_rules.tell(call, result)
         return result
+
+    async def settle(self, call: ToolCall, record: Recorder) -> ToolResult | None:
+        if call.tool not in EDITING:
+            return None
+        from daiku.runs.ports.interrupted import settle_edit  # when used
+
+        return await settle_edit(call, self._live.log)
 
     def _stays_at_place(self, call: ToolCall, preview: Preview) -> bool:
         """True where the edit is the one that was asked for by pointing, and the guard allows it for that."""

@@ -312,6 +312,8 @@ class Recorded:
             untrusted=answer.untrusted,
         )
 
+    settle = call
+
     async def preview(self, call: ToolCall, record: Recorder) -> ApprovalPreview | ToolResult:
         asked = self._asked.get(call.id)
         if asked is None:

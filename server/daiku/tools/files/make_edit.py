@@ -19,7 +19,8 @@ from daiku.tools.files.post_edit import difference, edit_note, problems, read_sa
 from daiku.tools.files.seen import SeenTexts
 from daiku.tools.tool import ToolContext
 
-_STORED_DIFF = 60_000
+STORED_DIFF = 60_000
+"""Characters of a diff that an edit event keeps."""
 _SHOWN_DIFF = 4000
 
 
@@ -69,7 +70,7 @@ async def _change(label: str, patch: Patch, context: ToolContext) -> _Made:
             files=stats,
             checkpoint_id=checkpoint,
             call_id=context.call_id,
-            diff=truncate_middle(diff, _STORED_DIFF),
+            diff=truncate_middle(diff, STORED_DIFF),
         )
     )
     return _Made(seen, diff, stats, stands.further, checkpoint)
