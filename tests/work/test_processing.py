@@ -72,6 +72,8 @@ class Bench:
         self.breaker = ModelBreaker()
         self.results: Sequence[Result] = (DONE,)
         self.begun = 0
+        self.writes = False
+        """Whether each attempt leaves a file in its tree."""
 
     @property
     def record(self) -> ItemRecord:
@@ -79,6 +81,8 @@ class Bench:
 
     async def start(self, claim: Claim, place: Path) -> Result:
         self.begun += 1
+        if self.writes:
+            (place / "a.txt").write_text("a", "utf-8")
         self.items.change(claim, run="r")
         self.intents.want(claim, "progress", ShowProgress(text=f"attempt {self.begun}"))
         return self.results[min(self.begun, len(self.results)) - 1]
@@ -263,3 +267,25 @@ async def test_a_forge_that_stays_away_gives_the_item_up(bench: Bench) -> None:
     assert bench.record.shown.state == "dead"
     bench.items.ask(ITEM, "retry")
     assert bench.record.facts.tries == 0
+
+
+async def test_a_dead_item_that_is_retried_by_hand_is_done_and_labelled_so(bench: Bench) -> None:
+    """B23.4"""
+    bench.results = (None,)
+    await bench.work_to_the_end()
+    await bench.deliver()
+    bench.items.ask(ITEM, "retry")
+    bench.results = (DONE,)
+    assert await bench.work() == "done"
+    assert bench.states[-2:] == ["processing", "done"]
+    assert bench.intents.open(ITEM) == ()
+
+
+@pytest.mark.parametrize(("writes", "state"), [(True, "done"), (False, "failed")])
+async def test_work_that_a_limit_ended_is_done_only_with_a_change_on_its_branch(
+    bench: Bench, writes: bool, state: ItemState
+) -> None:
+    """B23.13"""
+    bench.results, bench.writes = (ended("limit"),), writes
+    assert await bench.work() == state
+    assert bench.states[-1] == state

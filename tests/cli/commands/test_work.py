@@ -17,10 +17,11 @@ from daiku.domain.items.forge import FoundItem
 from daiku.domain.items.item import ItemKey, ItemProgress
 from daiku.domain.messages import Usage
 from daiku.settings import home
-from daiku.texts.text import text
+from daiku.texts.text import Text, text
 from daiku.trace.stores import open_stores
 from daiku.work.items import ItemStore
 from daiku.work.record import Claim
+from daiku.work.retrying import MOST_TRIES, given_up_text, time_after
 from tests.cli.conftest import Daiku
 from tests.conftest import ROOT
 
@@ -121,6 +122,26 @@ def test_one_is_paused_resumed_cancelled_and_tried_again(daiku: Daiku, items: It
     assert " queued " in daiku("work", "show", str(ISSUE)).out
     daiku("work", "cancel", str(ISSUE))
     assert "why: Cancelled by a person." in daiku("work", "show", str(ISSUE)).out
+
+
+def test_one_that_was_given_up_is_listed_shown_with_its_reason_and_tried_again(
+    daiku: Daiku, items: ItemStore
+) -> None:
+    """B23.4"""
+    claim = items.claim(str(FILE), "w", only=("processing",))
+    assert claim is not None
+    items.note(claim, tries=MOST_TRIES)
+    items.change(claim, state="dead", error=given_up_text(Text("no answer")), next_at=time_after(60))
+    assert [each["item"] for each in json.loads(daiku("work", "list", "--state", "dead", "--json").out)] == [
+        str(FILE)
+    ]
+    assert f"Given up after {MOST_TRIES} tries: no answer" in daiku("work", "show", str(FILE)).out
+    assert items.first_queued(9)[0].item == str(ISSUE)
+    assert "queued" in daiku("work", "retry", str(FILE)).out
+    assert str(FILE) in [each.item for each in items.first_queued(9)]
+    record = items.record(str(FILE))
+    assert record is not None
+    assert (record.facts.tries, record.shown.error) == (0, "")
 
 
 def test_what_is_asked_of_an_item_at_work_is_left_for_whoever_works_it(
