@@ -106,7 +106,8 @@ def _github(work: Work) -> Source:
         from daiku.work.github.source import GitHubSource  # its packages are an extra
     except ModuleNotFoundError as missing:
         raise _without_extra(missing, "GitHub") from missing
-    return GitHubSource(settings, work.config.work.labels, work.environ, work.redact.learn, strip_hidden)
+    labels, cache = work.config.work.labels, work.home / "github-labels.json"
+    return GitHubSource(settings, labels, work.environ, work.redact.learn, strip_hidden, cache=cache)
 
 
 def _gitlab(work: Work) -> Source:

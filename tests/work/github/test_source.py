@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from contextlib import aclosing
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -24,6 +26,7 @@ class Forge:
 
     def __init__(self) -> None:
         self.labels, self.actor = ["coding agent", "🐛 bug, urgent"], "owner"
+        self.writers = {"owner"}
         self.comments: list[dict[str, Any]] = []
         self.pulls: list[dict[str, Any]] = []
         self.issue: dict[str, Any] = {"state": "open", "locked": False, "body": "Do it.", "title": "T"}
@@ -75,7 +78,10 @@ class Forge:
             case ["issues", "1", "comments"]:
                 data = self.comments
             case ["collaborators", name, "permission"]:
-                data = {"permission": "write" if name == "owner" else "read", "user": owner | {"login": name}}
+                data = {
+                    "permission": "write" if name in self.writers else "read",
+                    "user": owner | {"login": name},
+                }
             case ["pulls"]:
                 data = self.pulls
             case _:
@@ -140,6 +146,106 @@ async def test_an_idle_look_is_one_call_and_still_names_what_is_to_be_worked(
     assert not isinstance(first, ForgeRefusal)
     assert [str(item.key) for item in first] == ["github:o/r#1"]
     assert forge.calls == ["GET /repos/o/r/issues"]
+
+
+def restarted(forge: Forge, cache: Path) -> GitHubSource:
+    return GitHubSource(
+        GitHubSettings(repositories=("o/r",)),
+        WorkLabels(),
+        {"GITHUB_TOKEN": "ghp_secret"},
+        lambda secret: None,
+        lambda words: (words, False),
+        httpx2.AsyncClient(transport=httpx2.MockTransport(forge)),
+        cache,
+    )
+
+
+async def calls_of_start(forge: Forge, cache: Path) -> list[str]:
+    """The calls of a look of a worker that has just started, after `GET /repos/o/r/`."""
+    forge.calls.clear()
+    async with aclosing(restarted(forge, cache)) as source:
+        found = await source.find()
+    assert not isinstance(found, ForgeRefusal)
+    assert [(each.key, each.labelled_at) for each in found] == [(KEY, T1)]
+    return [each.removeprefix("GET /repos/o/r/") for each in forge.calls]
+
+
+ASKED = ["issues", "issues/1/events", "collaborators/owner/permission"]
+
+
+async def test_a_start_asks_nothing_of_items_that_have_not_changed(forge: Forge, tmp_path: Path) -> None:
+    """B23.7: 1,000 labelled items are no 1,000 calls of each start by cron."""
+    cache = tmp_path / "labels.json"
+    assert await calls_of_start(forge, cache) == ASKED
+    assert await calls_of_start(forge, cache) == ["issues"]
+    forge.issue["updated_at"] = "2026-11-23T10:00:00Z"
+    assert await calls_of_start(forge, cache) == ASKED
+
+
+@pytest.mark.parametrize("content", [b"", b"{", b'{"label": "coding agent", "repositories": 5}'])
+async def test_a_cache_that_cannot_be_read_is_asked_anew(
+    forge: Forge, tmp_path: Path, content: bytes
+) -> None:
+    """B23.7"""
+    cache = tmp_path / "labels.json"
+    cache.write_bytes(content)
+    assert await calls_of_start(forge, cache) == ASKED
+    assert await calls_of_start(forge, cache) == ["issues"]
+
+
+async def test_a_cache_that_cannot_be_written_stops_nothing(forge: Forge, tmp_path: Path) -> None:
+    """B23.7"""
+    for _ in range(2):
+        assert await calls_of_start(forge, tmp_path / "missing" / "labels.json") == ASKED
+
+
+async def test_the_answers_for_another_label_do_not_count(forge: Forge, tmp_path: Path) -> None:
+    """B23.7"""
+    cache = tmp_path / "labels.json"
+    await calls_of_start(forge, cache)
+    text = cache.read_text("utf-8")
+    cache.write_text(text.replace('"label":"coding agent"', '"label":"another"'), "utf-8")
+    assert await calls_of_start(forge, cache) == ASKED
+
+
+async def test_a_refused_label_is_judged_again_by_each_start(forge: Forge, tmp_path: Path) -> None:
+    """B23.7: its author may have got write access."""
+    forge.actor = "stranger"
+    for refused in ("github.untrusted", "github.untrusted", ""):
+        if not refused:
+            forge.writers.add("stranger")
+        async with aclosing(restarted(forge, tmp_path / "labels.json")) as source:
+            found = await source.find()
+        assert not isinstance(found, ForgeRefusal)
+        assert [each.refused.id if each.refused else "" for each in found] == [refused]
+
+
+async def test_a_look_that_breaks_off_keeps_what_it_found_out(
+    forge: Forge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """B23.7: the next look goes on behind it, also when the limit of calls ends each look."""
+    looked, count = forge.look, 5
+
+    def look(request: httpx2.Request) -> httpx2.Response:
+        match request.url.path.removeprefix("/repos/o/r/").split("/"):
+            case ["issues"]:
+                return httpx2.Response(200, json=[forge.whole() | {"number": n} for n in range(1, count + 1)])
+            case ["issues", _, "events"]:
+                if sum("events" in each for each in forge.calls) > 2:
+                    return httpx2.Response(403, headers={"retry-after": "60"}, json={"message": "limit"})
+                event = {"id": 5, "event": "labeled", "actor": {"login": "owner"}, "created_at": T1}
+                return httpx2.Response(200, json=[event | {"label": {"name": "coding agent"}}])
+            case _:
+                return looked(request)
+
+    monkeypatch.setattr(forge, "look", look)
+    found: list[int] = []
+    for _ in range(3):
+        forge.calls.clear()
+        async with aclosing(restarted(forge, tmp_path / "labels.json")) as started:
+            items = await started.find()
+        found.append(0 if isinstance(items, ForgeRefusal) else len(items))
+    assert found == [0, 0, count]
 
 
 @pytest.mark.parametrize("actor", ["stranger", "helper[bot]"])

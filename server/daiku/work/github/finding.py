@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 from daiku.dataclass import dataclass
 from daiku.domain.items.forge import ForgeRefusal, FoundItem
-from daiku.domain.items.item import ItemKey
-from daiku.texts.text import NO_TEXT, text
+from daiku.domain.items.item import ItemKey, ItemKind
+from daiku.texts.text import text
 from daiku.work.answers import moment
 from daiku.work.github.calls import PAGE, Calls, word
+from daiku.work.github.remembered import LabelCache, Labelled
 from daiku.work.github.shapes import Issue
 from daiku.work.github.trust import Believed, last_labelling
 
@@ -40,10 +41,11 @@ class _Seen:
 class Finder:
     """Finds labelled items, open, and assigned to `bot` where one is set; keeps what it knows of each repository."""
 
-    def __init__(self, calls_of: Callable[[str], Calls], label: str, bot: str) -> None:
+    def __init__(self, calls_of: Callable[[str], Calls], label: str, bot: str, cache: LabelCache) -> None:
         self._calls_of = calls_of
         self._label = label
         self._bot = bot
+        self._cache = cache
         self._seen: dict[str, _Seen] = {}
 
     async def find(self, repositories: tuple[str, ...]) -> tuple[FoundItem, ...] | ForgeRefusal:
@@ -80,17 +82,24 @@ class Finder:
         if isinstance(rest, ForgeRefusal):
             return rest
         believed, known = Believed(calls), dict(seen.judged)
+        cached = self._cache.load(repository)
         judged: dict[int, _Judged] = {}
         for issue in (*page.rows, *rest):
             if not self._is_meant(issue):
                 continue
             old = known.get(issue.number)
             if old is None or old.updated != issue.updated_at:
-                verdict = await self._judge(calls, believed, issue)
+                labelled = cached.get(issue.number)
+                if labelled is not None and labelled.updated == issue.updated_at:
+                    verdict: FoundItem | ForgeRefusal = _as_found(calls, issue, labelled.labelled_at)
+                else:
+                    verdict = await self._judge(calls, believed, issue)
                 if isinstance(verdict, ForgeRefusal):
-                    return verdict  # nothing is kept: all of it is asked again
+                    self._cache.save(repository, {**cached, **_as_labelled(judged)})
+                    return verdict  # the rest is asked at the next look
                 old = _Judged(issue.updated_at, verdict)
             judged[issue.number] = old
+        self._cache.save(repository, _as_labelled(judged))
         self._seen[repository] = now = _Seen(page.etag, tuple(judged.items()))
         return now.found()
 
@@ -107,22 +116,31 @@ class Finder:
         return issue.state == "open" and assigned and issue.has_label(self._label)
 
     async def _judge(self, calls: Calls, believed: Believed, issue: Issue) -> FoundItem | ForgeRefusal:
-        request = issue.pull_request is not None
-        key = ItemKey(
-            source="github",
-            kind="request" if request else "issue",
-            repository=calls.repository,
-            name=str(issue.number),
-        )
-        labelling = await last_labelling(calls, key.name, self._label)
+        labelling = await last_labelling(calls, str(issue.number), self._label)
         if isinstance(labelling, ForgeRefusal):
             return labelling
         actor = labelling.actor if labelling is not None else None
         writes = await believed.writes(actor)
         if isinstance(writes, ForgeRefusal):
             return writes
-        why = text("github.untrusted") if not writes else NO_TEXT
-        if why:
-            logger.warning("%s: %s", key, why)
-        time = labelling.time if labelling is not None else ""
-        return FoundItem(key=key, title=issue.title, url=issue.html_url, labelled_at=time, refused=why)
+        found = _as_found(calls, issue, labelling.time if labelling is not None else "")
+        if writes:
+            return found
+        why = text("github.untrusted")
+        logger.warning("%s: %s", found.key, why)
+        return found.model_copy(update={"refused": why})
+
+
+def _as_found(calls: Calls, issue: Issue, labelled_at: str) -> FoundItem:
+    kind: ItemKind = "request" if issue.pull_request is not None else "issue"
+    key = ItemKey(source="github", kind=kind, repository=calls.repository, name=str(issue.number))
+    return FoundItem(key=key, title=issue.title, url=issue.html_url, labelled_at=labelled_at)
+
+
+def _as_labelled(judged: Mapping[int, _Judged]) -> dict[int, Labelled]:
+    """Return what is worth keeping. Why an item may not be worked is asked again by the next start."""
+    return {
+        number: Labelled(updated=each.updated, labelled_at=each.found.labelled_at)
+        for number, each in judged.items()
+        if not each.found.refused
+    }

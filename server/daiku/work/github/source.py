@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from ipaddress import ip_address
+from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx2
@@ -18,6 +19,7 @@ from daiku.work.github.calls import Calls, repository_path
 from daiku.work.github.finding import Finder
 from daiku.work.github.news import news_of
 from daiku.work.github.reading import Account, read_item
+from daiku.work.github.remembered import LabelCache
 from daiku.work.github.wire import SECONDS, Wire
 from daiku.work.github.writing import Writer
 from daiku.work.source import Check, CloneAccess, NewSecret, Strip, unchecked
@@ -34,6 +36,7 @@ class GitHubSource:
         new_secret: NewSecret,
         strip: Strip,
         client: httpx2.AsyncClient | None = None,
+        cache: Path | None = None,
     ) -> None:
         self._settings = settings
         self._labels = labels
@@ -42,7 +45,7 @@ class GitHubSource:
             settings.api_url, client or httpx2.AsyncClient(timeout=SECONDS, follow_redirects=False)
         )
         self._tokens = tokens_of(settings, environ, self._wire, new_secret)
-        self._finder = Finder(self._calls, labels.todo, settings.bot)
+        self._finder = Finder(self._calls, labels.todo, settings.bot, LabelCache(cache, labels.todo))
         self._us = ""
 
     @property
