@@ -188,6 +188,12 @@ class Journal:
             raise unknown("journal.no_run", run)
         return row[0]
 
+    def last_run(self, name: str) -> str:
+        """Return the last run of the session with the id `name`; any other name unchanged, as that of a run."""
+        last = "SELECT run FROM chunks WHERE session = ? AND type = 'run_started' AND parent IS NULL ORDER BY seq DESC LIMIT 1"
+        row = self._db.first(last, (name,))
+        return row[0] if row is not None else name
+
     def get_plan(self, plan: str) -> Plan:
         """The plan as it stands. Raises UsageError (not_found)."""
         return self._plan(plan)[2]

@@ -116,6 +116,9 @@ def test_a_finished_run_repeats_its_result(script: Script, daiku: Daiku) -> None
     run = daiku("run", "--model", script(DONE), "--json", "one").chunks()[0]["run"]
     again = daiku("resume", run)
     assert (again.code, again.out) == (0, "All **done**.\n")
+    session = daiku("sessions", "list").out.split()[0]
+    of_session = daiku("resume", session)
+    assert (of_session.code, of_session.out) == (again.code, again.out)
 
 
 @pytest.mark.parametrize(
