@@ -115,6 +115,19 @@ async def test_a_typed_answer_that_a_model_cannot_write_is_forced_by_the_server(
     assert ["tools" in chat for chat in chats] == [True, False]
 
 
+async def test_the_library_reads_variables_of_models(
+    llama: LlamaServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DAIKU_LLM__COMPATIBLE__BASE_URL", f"{llama.url}/v1")
+    monkeypatch.setenv("DAIKU_LLM__MODEL", "compatible/tiny")
+    monkeypatch.setenv("DAIKU_LIMITS__MAX_TURNS", "unread")
+    async with Runner(store=None) as runner:
+        assert (await runner.run(Agent("a", "Greet."), "Hi")).text == '{"text": "Hello"}'
+    async with Runner(store=None, settings={"llm": {"model": "compatible/other"}}) as runner:
+        await runner.run(Agent("a", "Greet."), "Hi")
+    assert [asked.json["model"] for asked in llama.asked] == ["tiny", "other"]
+
+
 async def test_a_first_request_that_is_too_long_says_how_to_start_the_server(llama: LlamaServer) -> None:
     message = "request (2053 tokens) exceeds the available context size (2048 tokens)"
     llama.judge = lambda _: refuse(400, message, type="exceed_context_size_error")

@@ -99,12 +99,13 @@ def load(
 
 
 def from_mapping(given: JsonObject, environ: Mapping[str, str]) -> Config:
-    """The settings of a program that gives them itself, in the shape of the TOML file: no file is read, and of
-    `environ` only the providers' keys and addresses. Raises UsageError with every wrong key and value."""
+    """Return the settings of a program that gives them itself, in the shape of the TOML file: no file is read, and of
+    `environ` only what concerns models. Raises UsageError with every wrong key and value."""
     problems: list[Text] = []
     merged = _names_of_keys()
     addresses = {entry.address_env for entry in PROVIDERS.values()}
-    layer, _ = from_environment({name: environ[name] for name in addresses if name in environ}, problems)
+    of_models = {k: v for k, v in environ.items() if k in addresses or k.startswith("DAIKU_LLM__")}
+    layer, _ = from_environment(of_models, problems)
     _merge(merged, layer)
     if (checked := _check_layer(given, text("settings.from_program"), problems)) is not None:
         _merge(merged, checked)

@@ -174,6 +174,7 @@ LIES: dict[str, tuple[list[Deed], list[str]]] = {
     "server missing at each call": ([edit(), *2 * (ask_server("tickets/find", "tickets"),)], ["tools_missing"]),
     "resource of a missing server": ([edit(), ask_server("mcp/read", "tickets")], ["tools_missing"]),
     "one of two servers missing": ([edit(), ask_server("a/x", "a"), ask_server("b/x", "b"), ask_server("b/y")], ["tools_missing"]),
+    "server missing, then denied": ([edit(), ask_server("a/x", "a"), tool("a/x", "denied")], ["tools_missing"]),
     "command unattended": ([edit(), lambda key: _call(key, "shell/run", {"command": "rm -rf x"}, "unattended")], ["not_approved"]),
 }  # fmt: skip
 

@@ -80,7 +80,7 @@ def _note_server(tried: Attempts, event: ToolResponse) -> Attempts:
     if isinstance(missing, str):
         return tried._replace(missing=tuple(dict.fromkeys((*tried.missing, missing))))
     server = event.tool.partition("/")[0]
-    if event.ok and server in tried.missing:
+    if event.outcome in ("done", "failed") and server in tried.missing:  # it answered
         return tried._replace(missing=tuple(name for name in tried.missing if name != server))
     return tried
 

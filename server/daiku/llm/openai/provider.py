@@ -176,7 +176,7 @@ class OpenAIProvider:
             fields["prompt_cache_key"] = request.session
         if verbosity := self._verbosity(request):
             fields["verbosity"] = verbosity
-        if request.schema is not None and "response_format" not in request.refused:
+        if request.schema is not None:
             form: JsonObject = {"name": "answer", "schema": request.schema}
             fields["response_format"] = {"type": "json_schema", "json_schema": form}
         fields.update(request.options)
