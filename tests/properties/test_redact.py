@@ -9,7 +9,7 @@ from collections.abc import Callable
 from urllib.parse import quote, quote_plus
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from daiku.core.guard import redact as redact_module
@@ -128,6 +128,7 @@ def test_every_sign_of_a_secret_is_seen_by_the_quick_look(text: str) -> None:
         st.lists(TEXTS, max_size=2) | TEXTS,
     )
 )
+@example({"text": "ghp_" + "aB1" * 12, "path": ["MTA" + "aB1" * 7 + "." + "aB1x_-" + "." + "aB1" * 9]})
 @settings(max_examples=examples(400), deadline=None)
 def test_an_encoded_value_is_redacted_as_the_decoded_one_is(value: dict[str, list[str] | str]) -> None:
     """A23.1"""

@@ -59,6 +59,7 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize("text", HOSTILE)
 @pytest.mark.parametrize("name", [".gitignore", ".daikuignore"])
 def test_hostile_patterns_are_matched_in_linear_time(tmp_path: Path, text: str, name: str) -> None:
+    """A23.5"""
     (tmp_path / name).write_text(text)
     long = "a" * 240
     (tmp_path / f"{long}b.txt").write_text("x")
@@ -67,6 +68,7 @@ def test_hostile_patterns_are_matched_in_linear_time(tmp_path: Path, text: str, 
 
 @pytest.mark.parametrize("pattern", INVALID)
 def test_an_invalid_pattern_matches_nothing_and_spares_the_others(tmp_path: Path, pattern: str) -> None:
+    """A23.5"""
     (tmp_path / ".gitignore").write_text(f"first.txt\n{pattern}\nlast.txt\n", encoding="utf-8")
     assert left_out(tmp_path, "first.txt", "middle.txt", "last.txt") == ["first.txt", "last.txt"]
 
@@ -79,17 +81,20 @@ def test_patterns_mean_what_the_backtracking_engine_says(pattern: str, path: str
 
 
 def test_a_name_that_is_not_utf8_is_matched(tmp_path: Path) -> None:
+    """A23.5"""
     (tmp_path / ".gitignore").write_text("*.txt\n")
     assert left_out(tmp_path, "a\udcff.txt", "b\udcff.py") == ["a\udcff.txt"]
 
 
 def test_many_patterns_keep_their_order(tmp_path: Path) -> None:
+    """A23.5"""
     lines = ["x.txt", *(f"name{n}" for n in range(900)), "!x.txt", "name1*"]
     (tmp_path / ".gitignore").write_text("\n".join(lines))
     assert left_out(tmp_path, "x.txt", "name5", "name19", "other") == ["name5", "name19"]
 
 
 def test_rules_above_the_opened_folder_count(repository: Path) -> None:
+    """A23.5"""
     make_folder(
         repository,
         {".gitignore": "dist/\n.next/\n/packages/app/gen\n*.log\n", "packages/.gitignore": "!keep.log"},
@@ -109,6 +114,7 @@ def test_a_closing_file_above_the_opened_folder_closes(repository: Path) -> None
 
 
 def test_a_folder_that_is_ignored_and_was_opened_is_shown(repository: Path) -> None:
+    """A23.5"""
     make_folder(repository, {".gitignore": "vendor/\n"})
     vendored = make_folder(repository / "vendor" / "lib", {"x.py": ""})
     assert left_out(vendored, "x.py") == []
@@ -137,6 +143,7 @@ def test_the_users_exclude_file_counts(repository: Path, where: str) -> None:
 
 
 def test_the_repositorys_own_exclude_file_counts_and_the_tree_overrides_it(repository: Path) -> None:
+    """A23.5"""
     (repository / ".git" / "info").mkdir(exist_ok=True)
     (repository / ".git" / "info" / "exclude").write_text("*.cache\n")
     (repository / ".gitignore").write_text("!keep.cache\n")

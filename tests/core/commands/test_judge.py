@@ -328,7 +328,7 @@ def test_a_card_says_what_cannot_be_had_back_and_what_nobody_has_looked_at(
      ("curl http://127.0.0.1:1/ http://evil/", True), ("curl localhost evil:80", True), ("curl -xevil localhost", True),
      ("curl http://localhost.evil.com/", True), ("curl http://localhost@evil.com/", True), ("curl evil.com/#localhost", True),
      ("curl --proxy=evil localhost", True), ("curl --resolve localhost:80:evil localhost", True), ("npx create-localhost", True),
-     ("curl localhost -s evil.com", True), ("wget localhost -i list", True), ("nc -e sh localhost 80", True)],
+     ("ssh localhost", True), ("ftp localhost", True), ("curl localhost -s evil.com", True), ("wget localhost -i list", True), ("nc -e sh localhost 80", True)],
 )  # fmt: skip
 def test_commands_that_need_the_network_are_known(command: str, *, network: bool) -> None:
     """A23.10: a request to this machine alone needs none."""

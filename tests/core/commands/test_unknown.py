@@ -64,14 +64,34 @@ RUNS_RM = [
     "socat - EXEC:'rm V'",
     "cpio -o --rsh-command='rm V'",
 ]
+CHANGES_WHAT_A_NAME_RUNS = [
+    "BASH_CMDS[ls]=/bin/rm; ls V", "BASH_ALIASES[ls]='rm V'", "read x <<< 'a[$(rm V)]'; z[x]=1", "PATH=.:$PATH; ls", "export PATH=$PWD:$PATH; ls",
+    "PATH=/proj/bin:$PATH ls", "PATH=/usr/../proj/bin ls", "PATH= ls", "git config alias.x '!r''m V' && git x", "git x", "git config core.fsmonitor x",
+    "git config --global core.pager x", "GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=alias.x GIT_CONFIG_VALUE_0=y git log", "GIT_PAGER=x git log",
+]  # fmt: skip
+GIVES_CODE = [
+    "PERL5OPT=-Mx perl -v", "NODE_OPTIONS=--require=./x.js npm test", "PYTHONPATH=lib python3 x.py", "LD_PRELOAD=x.so ls", "env PYTHONSTARTUP=s python3 -i",
+    "export EDITOR=x", "MAKEFILES=x make", "X='a b' npm test", "X=$(cat f) npm test", "python3 -m timeit 'x'", "python3 -Im timeit x", "python3 -m code <<< x",
+    "dc -e '!rm V'", "newgrp <<< 'rm V'", "run-parts -a V --regex '^r.$' /bin", "make -f /dev/fd/0 <<< x", "make -f /proc/self/fd/0 <<< x",
+]  # fmt: skip
+RUNS_WHAT_IT_MADE = [
+    "printf x | dd of=s; sh s", "printf x > s && bash -O extglob s", "printf x > s && bash 0< s", "printf x > M && make -fM", "printf x > M; make --file=M",
+    "printf x > Makefile && make", "printf x > package.json && npm run x", "printf x > x.py && python3 -m x", "printf x > __main__.py && python3 .",
+    "printf x > x.js && node x", "printf x > x.js && node -r ./x y.js", "printf x > .git/hooks/post-commit && git commit -m x",
+    "printf x >> .git/config; git status", "printf x > conftest.py && pytest", "cp a sitecustomize.py && python3 -c pass",
+]  # fmt: skip
 STAYS_ALLOWED = [
     "ls -la", "git commit -m 'rm the old file'", "echo rm", "grep -rn rm src", "npm test", "python -m pytest -q", "ls $HOME",
     "echo ${HOME}", "rg '\\brm\\b'", "cat rm.txt", "man rm", "grep -rn 'std::rm' src", "sh x.sh", "python3 x.py > out.txt; python3 y.py out.txt",
     "make -j$(nproc) > build.log; tail build.log", "git commit -m 'fix: rm'", "git grep -n rm", "sed -i s/a/b/ f; cp f g", "npm run build > log; cat log",
+    "CI=1 NODE_ENV=test npm test", "API_URL=http://localhost:3000/api npm test", "PORT=3000 npm start", "env TZ=UTC date", "export PATH=$HOME/.cargo/bin:$PATH; cargo test",
+    'export PATH="/usr/local/go/bin:$PATH" && go test', "git config --get user.name", "git config user.name me", "git config --list", "git config core.pager", "git lfs pull",
+    "git -C lib status", "git --version", "python3 -m pytest", "python3 -m json.tool f", "python3 -m venv .v", "cp a.txt b.txt && npm test", "echo x > notes.txt && python3 x.py notes.txt",
+    "GIT_AUTHOR_NAME=a git commit -m x", "a[0]=1; ls", "grep -n 'a\\[x\\]' f", "make test > out.log",
 ]  # fmt: skip
 
 
-@for_each("command", RUNS_RM)
+@for_each("command", [*RUNS_RM, *CHANGES_WHAT_A_NAME_RUNS, *GIVES_CODE, *RUNS_WHAT_IT_MADE])
 def test_a_denied_program_does_not_run_by_another_way(command: str) -> None:
     """A23.11: what is not known before the command runs is refused."""
     assert answer(command, deny=("rm",)) == "deny"
@@ -79,6 +99,7 @@ def test_a_denied_program_does_not_run_by_another_way(command: str) -> None:
 
 @for_each("command", STAYS_ALLOWED)
 def test_ordinary_commands_are_not_denied(command: str) -> None:
+    """A23.11"""
     assert answer(command, deny=("rm",)) != "deny"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from daiku.core.commands.words import Word
 from daiku.core.commands.wrappers import program_name
@@ -46,14 +47,17 @@ _CODE_OPTIONS: dict[str, tuple[str, ...]] = {
     "m4": (),
     "jshell": (),
     "ed": (),
+    "dc": ("-e", "--expression"),
 }
 _ALWAYS_STARTS = frozenset(
     ["make", "gmake", "expect", "tmux", "screen", "vim", "vi", "nvim", "ex", "emacs", "m4"]
 )
 """Programs whose code in a command line is there to start others, in more ways than could be listed."""
-_READS_COMMANDS = frozenset(["at", "batch", "crontab", "ed", "ex", "m4"])
+_READS_COMMANDS = frozenset(["at", "batch", "crontab", "ed", "ex", "m4", "newgrp"])
 """Programs that carry out, or keep for later, whatever commands stand in their input."""
 _READS_BESIDES_FILES = frozenset(["psql", "sqlite3", "gdb", "lldb"])
+_TAKES_CODE = frozenset(["timeit", "code", "asyncio", "pdb", "IPython", "ptpython"])
+"""Modules of Python that run code from their arguments or their input."""
 _PYTHON = lazy(r"^(?:python|pypy)[\d.]*$|^py$|^ipython3?$")
 _STARTS = lazy(
     r"""system|exec|popen|spawn|fork|subprocess|child_process|`|\bqx\b|%x|\beval\b|getattr|globals|vars\(|__\w+__|importlib|runpy|ctypes
@@ -107,6 +111,8 @@ def starts_unknown(words: tuple[Word, ...]) -> bool:
             found = bool(_STARTS.search(word.text))
         if found:
             return True
+    if _PYTHON.match(name):
+        return any(a.text.endswith("m") and b.text in _TAKES_CODE for a, b in pairwise(words[1:]))
     return name in _AWK and any(w.text.startswith(("-f", "--file", "-l", "-i", "-E")) for w in words[1:])
 
 

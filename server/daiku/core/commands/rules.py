@@ -147,13 +147,9 @@ _GIT_WRITES: dict[str, tuple[str, ...]] = {
 def _git_acts(words: tuple[Word, ...], spared: tuple[str, ...]) -> bool:
     """True for a sub-command that is none of git's own (an alias of the repository runs anything), and
     for arguments that write a file or name a program."""
-    args = [w.text for w in words[1:]]
-    at = 0
-    while at < len(args) and args[at].startswith("-"):
-        at += 2 if args[at] in _GIT_VALUED else 1
-    if at >= len(args):
+    sub, rest = _git_subcommand(words)
+    if not sub:
         return False
-    sub, rest = args[at], args[at + 1 :]
     if sub not in _GIT_OWN:
         return sub not in spared
     marks = _GIT_WRITES.get(sub, ())
@@ -162,6 +158,32 @@ def _git_acts(words: tuple[Word, ...], spared: tuple[str, ...]) -> bool:
         for mark in marks
         for given in rest
     )
+
+
+def _git_subcommand(words: tuple[Word, ...]) -> tuple[str, list[str]]:
+    """Return the sub-command of git, empty where there is none, and its arguments."""
+    args = [w.text for w in words[1:]]
+    at = 0
+    while at < len(args) and args[at].startswith("-"):
+        at += 2 if args[at] in _GIT_VALUED else 1
+    return (args[at], args[at + 1 :]) if at < len(args) else ("", [])
+
+
+_GIT_PLAIN_SETTINGS = re.compile(
+    r"user\.(?:name|email)|(?:color|advice|pull|push|branch)\.[\w.-]+|init\.defaultbranch|core\.(?:autocrlf|quotepath|filemode|ignorecase)",
+    re.IGNORECASE,
+)
+
+
+def git_runs_settings(words: tuple[Word, ...]) -> bool:
+    """Return True if git would run an alias of the repository, or keep a setting that may name a program."""
+    if program_name(words) != "git":
+        return False
+    sub, rest = _git_subcommand(words)
+    if sub != "config":
+        return bool(sub) and sub not in _GIT_OWN and sub not in ("lfs", "--version", "--help")
+    given = [text for text in rest if not text.startswith("-") and text not in ("set", "get", "list")]
+    return len(given) > 1 and not _GIT_PLAIN_SETTINGS.fullmatch(given[0])
 
 
 def _tar_writes(args: list[str]) -> bool:

@@ -7,16 +7,17 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from daiku.core.commands.bash import ParsedCommands, SimpleCommand, read_script
+from daiku.core.commands.bash import HARMLESS_VARIABLES, ParsedCommands, SimpleCommand, read_script
 from daiku.core.commands.inlinecode import (
     interprets_code,
     reads_code_from_stdin,
     starts_unknown,
     stdin_may_start_unknown,
 )
-from daiku.core.commands.rules import denied_by, has_risky_option
+from daiku.core.commands.rules import denied_by, git_runs_settings, has_risky_option
 from daiku.core.commands.words import Word
 from daiku.core.commands.wrappers import SHELLS, inner_commands, program_name, runs_others
+from daiku.core.protected.paths import needs_review, why_protected
 from daiku.core.text.patterns import lazy
 from daiku.texts.text import NO_TEXT, Text, text
 
@@ -38,13 +39,28 @@ _ONLY_TEXT = frozenset(
 )  # fmt: skip
 """Programs for which a word is never the name of a program to start."""
 _HAS_PAGER = frozenset({"git", "man"})
+_REDIRECTED = lazy(r"(?<![\w$.-])(?:BASH_(?:CMDS|ALIASES)\b|[A-Za-z_]\w*\[(?!\d+\])[^\]\n]*\]\+?=)")
+"""Assignments that change what a name runs, or whose subscript is calculated."""
+_SEARCH_PATH = lazy(r"(?<![\w$-])PATH\+?=(?P<value>[^\s;&|]*)")
+_SYSTEM_PATH = lazy(r"(?!.*\.\.)[\"']?(?:(?:(?:\$HOME|\$\{HOME\}|~)/\.|/)[\w./+-]+|\$PATH|\$\{PATH\})[\"']?")
+_CODE_VARIABLE = lazy(
+    r"PATH|PRELOAD|AUDIT|LIB|OPT|FLAGS|CONFIG|STARTUP|INIT|RC$|ENV$|DB$|EDITOR|VISUAL|PAGER|BROWSER|SHELL|COMMAND|CMD|WRAPPER"
+    r"|RUNNER|EXEC|HOOK|HOME|ASKPASS|SSH|^MAKE|^GIT_(?!(?:AUTHOR|COMMITTER)_)|^BASH|^LD_|^PERL|^RUBY|^PYTHON|^LESS"
+)
+"""Names of variables by which programs take code, or look for it."""
+_DATA = lazy(r"|\w[\w.:/@,+%-]*")
+"""Values of variables that are no code."""
 _LIST = lazy(r"[=,:]")
 MOST_WORDS = 200
 """Words of a command that are looked at for the name of a denied program."""
+_STDIN = lazy(r"(?:-f|--\w+=)?(?:-|/dev/stdin|/dev/fd/\d+|/proc/.*)")
 _READS_TEXT = frozenset({*SHELLS, "source", "."})
+_WITH_NAME = frozenset({"-O", "+O", "-o", "+o"})
+"""Options of shells that take the name of an option."""
+_BUILDS = frozenset({"make", "gmake", "just", "task", "ninja"})
 _COPIES = frozenset({"tee", "cp", "mv", "ln", "install", "dd"})
-_STARTUP = frozenset({"ENV", "BASH_ENV"})
-"""Variables that name a file of commands which a shell runs as it starts."""
+_STARTS_FOLDER = frozenset({"run-parts"})
+"""Programs that start whatever is in a folder."""
 _READS_FILES = frozenset(["make", "gmake", "ninja", "just", "task", "awk", "gawk", "sed", "docker", "at"])
 _VALUE = re.compile(r"^\w+\+?=(?P<value>.+)$", re.DOTALL)
 _REPLACE = re.compile(r"^(?:-I|-i|--replace=?)(?P<mark>.*)$")
@@ -64,12 +80,16 @@ def why_denied(
     for simple in every:
         if rule := denied_by(simple, rules) or _in_disguise(simple, rules):
             return text("commands.settings_deny_rule", rule=rule)
-    if _EVALUATES.search(command) or any(len(simple.words) > MOST_WORDS for simple in every):
+    if _EVALUATES.search(command) or _REDIRECTED.search(command) or _changes_search_path(command, roots):
+        return COMPUTED
+    if any(len(simple.words) > MOST_WORDS for simple in every):
         return COMPUTED
     if script.torn:
         return TORN
     if script.broken:
         return UNREADABLE
+    if len(every) > 1 and any(why_protected(name) or needs_review(name) for name in _made_files(script)):
+        return FED  # a program that follows may run it without naming it
     return next((why for simple in every if (why := _unknown(simple, script, roots))), NO_TEXT)
 
 
@@ -116,7 +136,7 @@ def _unknown(simple: SimpleCommand, script: ParsedCommands, roots: tuple[str, ..
         return COMPUTED
     if "/" in words[0].text and _is_of_workspace(words[0].text, roots):
         return CODE
-    if starts_unknown(words):
+    if starts_unknown(words) or program_name(words) in _STARTS_FOLDER or git_runs_settings(words):
         return CODE
     said = tuple(
         " ".join(s.texts[1:]) for s in script.commands if program_name(s.words) in ("echo", "printf")
@@ -124,10 +144,10 @@ def _unknown(simple: SimpleCommand, script: ParsedCommands, roots: tuple[str, ..
     if stdin_may_start_unknown(words, (*script.fed, *said)):
         return CODE
     name = program_name(words)
-    if _runs_made_file(words, script) or _STARTUP & _variables(simple):
+    if _runs_made_file(words, script) or _gives_code(simple):
         return FED
     piped = len(script.commands) > 1 or script.fed
-    if piped and any(word.text in ("-f-", "-", "/dev/stdin") for word in words[1:]) and name in _READS_FILES:
+    if piped and any(_STDIN.fullmatch(word.text) for word in words[1:]) and name in _READS_FILES:
         return FED
     if reads_code_from_stdin(words) and not script.fed and not said and len(script.commands) > 1:
         return FED
@@ -136,23 +156,57 @@ def _unknown(simple: SimpleCommand, script: ParsedCommands, roots: tuple[str, ..
     return FED if name in ("xargs", "parallel") and _takes_program(simple) else NO_TEXT
 
 
+def _made_files(script: ParsedCommands) -> list[str]:
+    """Return the files that the line writes itself: by redirection, or by a program that copies."""
+    copied = [w.text for s in script.commands if program_name(s.words) in _COPIES for w in s.words[1:]]
+    return [target.text for target in script.writes] + [text.removeprefix("of=") for text in copied]
+
+
 def _runs_made_file(words: tuple[Word, ...], script: ParsedCommands) -> bool:
-    """Return True if the code that a program reads is in a file which the line itself makes."""
-    if program_name(words) not in _READS_TEXT and not interprets_code(words):
+    """Return True if the code that a program reads may be in a file which the line itself makes."""
+    name = program_name(words)
+    if name not in _READS_TEXT and name not in _BUILDS and not interprets_code(words):
         return False
-    made = [target.text for target in script.writes]
-    made += [w.text for s in script.commands if program_name(s.words) in _COPIES for w in s.words[1:]]
-    operands = [word.text for word in words[1:] if not word.text.startswith("-")][:1]
-    operands += [after.text for word, after in pairwise(words) if word.text == "-f"]
-    names = {posixpath.basename(text) for text in made}
-    return any(text.startswith("<(") or posixpath.basename(text) in names for text in operands)
+    operands = [
+        word.text
+        for before, word in pairwise(words)
+        if not (before.text in _WITH_NAME or word.text.startswith(("-", "+")))
+    ][:1]
+    operands += [after.text for word, after in pairwise(words) if word.text.startswith("-")]
+    operands += [
+        part for word in words[1:] if word.text.startswith("-") for part in _possible_programs(word.text)
+    ]
+    names = {posixpath.basename(text) for text in _made_files(script)}
+    names |= {posixpath.splitext(name)[0] for name in names}
+    return any(
+        text.startswith("<(") or posixpath.basename(text) in names or (names and text in (".", "./"))
+        for text in operands
+    )
 
 
-def _variables(simple: SimpleCommand) -> set[str]:
-    """Return the names of variables that the command sets, also behind `env` and `export`."""
-    return {name for name, _ in simple.assigned} | {
-        text.partition("=")[0] for text in simple.texts if "=" in text
-    }
+def _changes_search_path(command: str, roots: tuple[str, ...]) -> bool:
+    """Return True if a folder of the search path may be one of the workspace."""
+    return any(
+        not _SYSTEM_PATH.fullmatch(part) or any(part.strip("\"'").startswith(root) for root in roots)
+        for change in _SEARCH_PATH.finditer(command)
+        for part in change["value"].split(":")
+    )
+
+
+def _gives_code(simple: SimpleCommand) -> bool:
+    """Return True if a variable that the command sets, also behind `env` and `export`, may hold or name code."""
+    named = [word.text.partition("=") for word in simple.words if "=" in word.text]
+    given = [(name, Word(value, plain=True)) for name, _, value in named] if _sets_others(simple) else []
+    return any(
+        name not in HARMLESS_VARIABLES
+        and name != "PATH"
+        and (_CODE_VARIABLE.search(name) or not value.plain or not _DATA.fullmatch(value.text))
+        for name, value in (*(simple.assigned if simple.words else ()), *given)
+    )
+
+
+def _sets_others(simple: SimpleCommand) -> bool:
+    return program_name(simple.words) in ("env", "export")
 
 
 def _compares_computed(words: tuple[Word, ...]) -> bool:
@@ -171,7 +225,7 @@ def _is_of_workspace(program: str, roots: tuple[str, ...]) -> bool:
 
 def _reads_unknown(words: tuple[Word, ...], script: ParsedCommands) -> bool:
     """True where a shell reads commands from a pipe or from a file that is made when it runs."""
-    operands = [word for word in words[1:] if not word.text.startswith("-")]
+    operands = [word for word in words[1:] if not word.text.startswith("-") and not word.text.isdigit()]
     commanded = any(
         w.text.startswith("-") and not w.text.startswith("--") and "c" in w.text for w in words[1:]
     )
