@@ -18,6 +18,13 @@ function copyInto(folder, sources) {
   }
 }
 
+/** Replace each relative link whose file is not packed by its text. */
+export function dropDeadLinks(text, folder) {
+  return text.replace(/(?<!!)\[([^\]]+)\]\((?![a-z]+:|#)([^)#]+)[^)]*\)/g, (link, label, target) =>
+    existsSync(path.join(folder, target)) ? link : label,
+  );
+}
+
 /** A folder with what goes into the package, and nothing else. */
 function stage(name) {
   const folder = workFolder("stage", name);
@@ -35,7 +42,7 @@ function stage(name) {
   );
   const readme = path.join(folder, "README.md");
   if (existsSync(readme)) {
-    const text = readFileSync(readme, "utf8").replace(/extension\/(?=media\/|README)/g, "");
+    const text = dropDeadLinks(readFileSync(readme, "utf8").replace(/extension\/(?=media\/|README)/g, ""), folder);
     // vsce gives the first one another name; the extension opens the second.
     for (const name of ["README.md", "README.en.md"]) writeFileSync(path.join(folder, name), text);
   }

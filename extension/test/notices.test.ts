@@ -48,4 +48,13 @@ describe("third-party notices", () => {
     expect(script).toMatch(/TEXTS = \[[^\]]*"SECURITY\.md"/);
     expect(readFileSync(path.join(ROOT, ".dev", "build.mjs"), "utf8")).toContain('"NOTICES.txt"');
   });
+
+  test("are packed with a README whose links lead to packed files", async () => {
+    const script = path.join(ROOT, ".dev", "package.mjs");
+    const { dropDeadLinks } = (await import(script)) as { dropDeadLinks(text: string, folder: string): string };
+    const text = "[a](README.md) [b](no/file.md#part) [c](https://x.example/) [d](#part) ![e](no.png) [f](README.md#g)";
+    expect(dropDeadLinks(text, ROOT)).toBe(
+      "[a](README.md) b [c](https://x.example/) [d](#part) ![e](no.png) [f](README.md#g)",
+    );
+  });
 });

@@ -282,7 +282,7 @@ def test_in_a_folder_without_trust_only_what_nothing_speaks_against_is_active(
     assert daiku("playbook", "import", str(outside), "--scope", "user").out.splitlines()[0] == "Added: 4"
     (workspace / "mine.txt").write_text(DOUBTFUL, encoding="utf-8")
     done = daiku("playbook", "import", "mine.txt")
-    assert done.out == "Added: 2\nWaiting for review: 2\n`daiku playbook review` asks about each of them.\n"
+    assert done.out.startswith("Added: 2\nWaiting for review: 2\n`daiku playbook list --all` shows them")
     assert "daiku config trust" in done.err
     first, second = store.deltas("proposed")
     assert {"instruction", "approval"} <= set(first.doubts)
@@ -294,6 +294,7 @@ def test_in_a_folder_without_trust_only_what_nothing_speaks_against_is_active(
         assert "Packages are at" not in daiku("playbook", "list", "--all", "--section", "goals", *form).out
         for name in (second.id, "env-00003"):
             assert "Packages are at" in daiku("playbook", "show", name, *form).out
+    assert daiku("playbook", "list", "--all").out.count("waits because") == 2
     daiku("playbook", "review", "--accept", first.id, second.id)
     assert sorted(each.id for each in store.load().bullets) == [f"env-0000{n}" for n in range(1, 5)]
     monkeypatch.setenv("LC_ALL", "ja_JP.UTF-8")
