@@ -38,7 +38,7 @@ INSTALLERS = {
 
 
 def machine() -> Iterator[DoctorFinding]:
-    """Interpreter, database and the programs that Daiku works with."""
+    """Check the interpreter, the database, and the programs that Daiku uses."""
     interpreter = Text(f"Daiku {__version__}, Python {sys.version.split()[0]} ({sys.executable})")
     yield DoctorFinding(area="daiku", state="good", what=interpreter)
     library = Text(f"SQLite {_version(SQLITE)}")
@@ -61,7 +61,7 @@ def machine() -> Iterator[DoctorFinding]:
 
 
 def installing(package: str) -> str:
-    """The command that installs a package of this system; empty where none is known."""
+    """Return the command that installs a package of this system; empty if none is known."""
     way = next((way for program, way in INSTALLERS.items() if find_program(program)), "")
     return way.format(name=package)
 
@@ -121,7 +121,7 @@ async def inside(app: App) -> list[DoctorFinding]:
 
 
 async def _work(app: App) -> list[DoctorFinding]:
-    """What `daiku worker` needs: the forges that the settings name, and a sandbox for commands."""
+    """Check what `daiku worker` needs: the forges of the settings, and a sandbox for commands."""
     found = [_forge(each) for each in await forges_of(app.config, os.environ)]
     if not found:
         what, mend = text("doctor.work_files_only"), text("doctor.work_name_some")
@@ -135,8 +135,8 @@ async def _work(app: App) -> list[DoctorFinding]:
 
 
 def _forge(forge: Forge) -> DoctorFinding:
-    """Whether a forge answers, with the token that is there; of the token itself nothing is told. Only what the person's
-    settings name is asked: where it does not answer, no item of it is worked, and that has to be mended."""
+    """Check whether a forge of the user's settings answers with its token, which is never shown. Without an answer, no
+    item of the forge is processed."""
     told = {"forge": forge.name, "address": forge.address, "names": ", ".join(forge.repositories)}
     if isinstance(forge.found, Failure):
         what = text("doctor.work_forge_not", **told, why=forge.found.message)
@@ -145,7 +145,7 @@ def _forge(forge: Forge) -> DoctorFinding:
 
 
 def _conversations(app: App) -> DoctorFinding:
-    """Which database keeps the conversations, and whether it answers; asked for, not only read."""
+    """Check the database of the conversations by a query."""
     try:
         app.journal.unfinished_sessions()
     except DaikuError as wrong:
@@ -155,7 +155,7 @@ def _conversations(app: App) -> DoctorFinding:
 
 
 async def _memory(app: App) -> DoctorFinding:
-    """Where memories are kept, and whether words or meanings are compared; asked for, not only read."""
+    """Check the store of memories by a query, and say whether it compares words or embeddings."""
     if app.memory is None:
         what, mend = text("doctor.memory_off"), text("doctor.memory_on")
         return DoctorFinding(area="memory", state="good", what=what, mend=mend)
@@ -175,7 +175,7 @@ async def _memory(app: App) -> DoctorFinding:
 
 
 def _store_name(url: str) -> str:
-    """A database as it may be shown: without name and password."""
+    """Return the address of a database without user name and password."""
     parts = urlsplit(url)
     if not parts.scheme.startswith("postgres"):
         return "SQLite"
@@ -183,7 +183,7 @@ def _store_name(url: str) -> str:
 
 
 def _trace(app: App) -> DoctorFinding:
-    """Where traces go, whether what was said goes along, and whether it gets there. Not for an event loop."""
+    """Check where traces go, whether they hold contents, and whether they arrive. Blocks."""
     trace = app.runs.services.trace
     if trace is None or not trace.collector:
         return DoctorFinding(area="trace", state="good", what=text("doctor.trace_files"))
@@ -288,6 +288,6 @@ async def _models(app: App) -> list[DoctorFinding]:
 
 
 def broken(area: str, failure: Failure) -> DoctorFinding:
-    """A failure as a finding."""
+    """Build the finding for a failure."""
     told = {"area": area, "state": "bad", "what": failure.message, "mend": failure.hint}
     return DoctorFinding.model_validate(told)

@@ -110,7 +110,7 @@ def _told(message: AssistantMessage) -> JsonObject:
 
 
 def _unread(messages: Sequence[Message]) -> str:
-    """What the model is told of a form that stood beside its calls and could not be read."""
+    """Return the note on a form next to calls that could not be read; empty if there is none."""
     here = messages_since_request(messages)
     spoke = next((m for m in reversed(here) if isinstance(m, AssistantMessage)), None)
     problem = _told(spoke).get("unread") if spoke is not None else None
@@ -174,13 +174,13 @@ async def stream_role_reply(
 
 
 def _of_its_own(said: AssistantMessage | Failed) -> Reply:
-    """What the role says or does without the model."""
+    """Build the reply that the role gives without the model."""
     message = AssistantMessage(text=said.text) if isinstance(said, Failed) else said
     return Reply(mark_own(message), Usage(), "tool_calls" if message.calls else "stop")
 
 
 def _by_tools(request: ModelRequest, protocol: TextProtocol | None) -> bool:
-    """Whether the model answers by tools: it has some, and calls them in its provider's own way."""
+    """Return True if the model has tools and calls them natively."""
     return protocol is None and bool(request.tools)
 
 
@@ -194,8 +194,8 @@ def _understood(
     again: bool,
     may_conclude: bool,
 ) -> AssistantMessage | Unreadable:
-    """The reply as it counts. What a reply in words comes to its role says, where the model answers by tools; else
-    the form is asked for first. The second time (`again`) words count as they are, if they `may_conclude` the run."""
+    """Return the reply as the run records it. If the model answers by tools, its role judges a reply in words; else the
+    form is requested first. On a retry (`again`), words count as they are if they `may_conclude` the run."""
     read, said = _read(role, reply, request, protocol, brief), reply.message
     by_tools = _by_tools(request, protocol)
     if isinstance(read, AssistantMessage):
@@ -215,7 +215,7 @@ def _understood(
 
 
 def _kept(role: Role, read: AssistantMessage, messages: tuple[Message, ...]) -> AssistantMessage | Unreadable:
-    """The reply, unless it would end the run as failed by a promise alone: then the call is asked for."""
+    """Return the reply, unless it only promises a call and so would end the run as failed."""
     gives_up = not read.calls and role.failed(messages, read) is not None
     return Unreadable(text("roles.only_promised")) if gives_up and promises(read.text) else read
 
@@ -236,7 +236,7 @@ def _unusable(problem: str) -> LLMRequestError:
 
 
 def _as_read(read: AssistantMessage, reply: Reply, usage: Usage) -> tuple[ModelEvent, ...]:
-    """The events of a reply that was understood."""
+    """Return the events of a readable reply."""
     whole = Reply(_in_place(read, reply), usage, "tool_calls" if read.calls else reply.finish)
     # Our own sentences are not streamed: a front shows them in the person's language once they are recorded.
     return (TextDelta(read.text), whole) if read.text and not read.text.id else (whole,)
@@ -255,13 +255,13 @@ def _again(role: Role, written: ModelRequest, reply: Reply, problem: str, *, by_
 
 
 def _in_place(read: AssistantMessage, reply: Reply) -> AssistantMessage:
-    """What a role made of a reply, with the reply's place in its script, where it has one."""
+    """Return the role's reading of a reply, with the reply's position in its script if it has one."""
     place = {key: value for key, value in reply.message.opaque.items() if key == PLACE_KEY}
     return read.model_copy(update={"opaque": {**place, **read.opaque}})
 
 
 def _written(role: Role, request: ModelRequest, protocol: TextProtocol | None) -> ModelRequest:
-    """The request as the model gets it; what it is reminded of is in no later request."""
+    """Build the request for the model; its reminder is in no later request."""
     told = role.remind(request.messages, _by_tools(request, protocol))
     parts = (_unread(request.messages), told)
     if reminder := "\n\n".join(part for part in parts if part):
@@ -272,8 +272,8 @@ def _written(role: Role, request: ModelRequest, protocol: TextProtocol | None) -
 def _read(
     role: Role, reply: Reply, request: ModelRequest, protocol: TextProtocol | None, brief: Brief | None
 ) -> AssistantMessage | Unreadable:
-    """The reply in the role's form, else in the text protocol's. Prose that the role would take may hold
-    a call in the protocol's form: then that counts."""
+    """Read the reply in the role's form, else in the form of the text protocol. A call in the text protocol takes
+    precedence over prose that the role accepts."""
     message, messages, cut = reply.message, request.messages, reply.finish == "length"
     read = _fitting(role, role.read(message, messages, cut), brief)
     if protocol is None or (isinstance(read, AssistantMessage) and read.calls):

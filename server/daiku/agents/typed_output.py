@@ -35,7 +35,7 @@ class TypedOutput:
     wrapped: bool
 
     def value(self, text: str) -> Any:
-        """The value that a run's last words hold. Raises ValueError where they hold none."""
+        """Return the value in the last text of a run. Raises ValueError if it holds none."""
         found = self._checked(json.loads(text))
         return getattr(found, "result") if self.wrapped else found  # noqa: B009  # a field of the model made here
 
@@ -59,14 +59,14 @@ class TypedOutput:
         )
 
     def told(self, by_tools: bool) -> str:
-        """What the system prompt says of the form."""
+        """Return the part of the system prompt on the form of the answer."""
         if by_tools:
             return f"End your work by calling `{wire_name(GIVE)}` once, with your answer."
         schema = json.dumps(schema_of(self.model), ensure_ascii=False)
         return f"Your last reply is one JSON value that fits this JSON Schema, and nothing else:\n{schema}"
 
     def role(self) -> Role:
-        """The role that reads the answers, and sends back one that does not fit with what is wrong (R0.96)."""
+        """Build the role that reads answers and returns an invalid one to the model with its problem (R0.96)."""
         from daiku.agents.role import Role  # when used
 
         spec = self.spec
@@ -84,13 +84,13 @@ class TypedOutput:
         return AssistantMessage(text=text, thinking=message.thinking)
 
     def _kept(self, value: JsonValue) -> JsonValue:
-        """The value as it is kept: as it was given, once it fits. Raises ValueError."""
+        """Return the value unchanged if it is valid. Raises ValueError."""
         self._checked(value)
         return value
 
 
 def typed_output(output: object) -> TypedOutput | None:
-    """How answers of this type are asked for and read; None for text. Raises TypeError where pydantic cannot check it."""
+    """Return the typed output of a type; None for text. Raises TypeError if pydantic cannot check it."""
     if output is None or output is str:
         return None
     if isfunction(output) or isbuiltin(output):  # pydantic would check the arguments of its calls

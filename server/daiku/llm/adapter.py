@@ -118,7 +118,7 @@ class LLMAdapter:
             adapter = following
 
     def quote(self, request: ModelRequest) -> Quote:
-        """What the call can come to at worst: of this model and of the fallback, which may answer it too."""
+        """Return the worst case of a call: of this model, and of the fallback, which may answer it too."""
         quotes = [quote_call(replace(request, model=self.choice.model), self.settings.price, self.context)]
         try:
             other = self.fallback()
@@ -137,7 +137,7 @@ class LLMAdapter:
         return None if other is None or other.choice == self.choice else other
 
     async def stream_with_retries(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
-        """The reply of this model, asked again as the policy says."""
+        """Stream the reply of this model, with the retries of the policy."""
         if OVERRIDES.forbidden and self.entry.needs != "script":
             message = text("llm.forbidden", name=self.name)
             raise LLMRequestError(Failure(kind="usage", message=message, hint=text("llm.override")))
@@ -201,8 +201,8 @@ class LLMAdapter:
         return await asyncio.to_thread(has_no_tools, address, headers)
 
     def _effort(self, request: ModelRequest) -> Effort:
-        """The effort to ask for. Where neither the request nor the settings say one, the family's, for work with
-        tools and at the maker's own service: another one may refuse what it does not know."""
+        """Return the effort to request. The default is that of the model family, for requests with tools at the maker's
+        own service: other services may refuse an unknown field."""
         asked = request.effort or self.settings.effort
         if asked or not request.tools or not self.entry.is_own_service(self.settings.base_url):
             return asked
@@ -265,9 +265,9 @@ class LLMAdapter:
         tools: tuple[ToolSpec, ...] = (),
         **options: JsonValue,
     ) -> AsyncIterator[ModelEvent] | Awaitable[Reply]:
-        """The reply to `messages`: its pieces where `stream`, else the whole, which is a mapping too:
-        `reply["text"]` (R1.40, R1.41). `options` are passed on: temperature, top_p, stop, seed, as the service takes
-        them. Raises TypeError for one that it does not take."""
+        """Return the reply to `messages`: its pieces if `stream`, else the complete reply, which is a mapping too:
+        `reply["text"]` (R1.40, R1.41). `options` are sent to the service: temperature, top_p, stop, seed. Raises
+        TypeError for an option that the service does not have."""
         told = self._options(options)
         request = ModelRequest(self.choice.model, system, tuple(messages), tools, options=told)
         return self.stream(request) if stream else self._whole(request)
@@ -288,8 +288,8 @@ class LLMAdapter:
         return reply
 
     async def inference(self, prompt: str, project_name: str = "") -> str:
-        """The reply's text to a single prompt (R0.4). `project_name` keeps calls of one project together, and
-        what they use is summed by it (C0.18)."""
+        """Return the text of the reply to a single prompt (R0.4). Usage is summed by `project_name`, which also groups
+        the calls of a project (C0.18)."""
         message = UserMessage(text=prompt)
         request = ModelRequest(
             model=self.choice.model,
@@ -302,8 +302,8 @@ class LLMAdapter:
         return reply.message.text
 
     async def count_tokens(self, what: str | Sequence[Message] | ModelRequest) -> int:
-        """Tokens of a text, of messages or of a request: the service's count where it has an endpoint
-        and it answers, else the estimate (R1.42)."""
+        """Return the tokens of a text, of messages, or of a request: counted by the service if it has an endpoint for
+        that, else estimated (R1.42)."""
         if isinstance(what, str):
             return estimate(what, self.choice.model)
         if isinstance(what, ModelRequest):
@@ -320,7 +320,7 @@ class LLMAdapter:
 
     @staticmethod
     def normalize_model_name(name: str) -> str:
-        """The maker's spelling of a model's name (R1.43)."""
+        """Return the maker's spelling of a model's name (R1.43)."""
         return normalize_model_name(name)
 
 
@@ -331,7 +331,7 @@ MARGIN = 1.1
 
 
 def quote_call(request: ModelRequest, prices: dict[str, Price], context: int) -> Quote:
-    """The worst case of `request` at its model. `prices` are the settings', `context` the window."""
+    """Return the worst case of `request` at its model. `prices` are those of the settings, `context` is the window."""
     prompt = int(estimate_request(request) * MARGIN) + 1
     entry = find_model(request.model)
     longest = entry.max_output if entry is not None else 0

@@ -117,12 +117,12 @@ def from_mapping(given: JsonObject, environ: Mapping[str, str]) -> Config:
 
 
 def _variable(name: str) -> Text:
-    """The origin of what an environment variable sets."""
+    """Return the origin of a setting from an environment variable."""
     return text("settings.variable", name=name)
 
 
 def home(environ: Mapping[str, str]) -> Path:
-    """The folder of all state, made with its parts, readable by its owner only.
+    """Create the folder of all state with its subfolders, readable by its owner only, and return it.
 
     Raises UsageError when it cannot be made.
     """
@@ -161,7 +161,7 @@ def private_file(path: Path) -> Path:
 
 
 def user_file(environ: Mapping[str, str]) -> Path:
-    """The person's own `config.toml`, in the platform's folder for settings."""
+    """Return the path of the user's `config.toml`, in the platform's folder for settings."""
     xdg = environ.get("XDG_CONFIG_HOME", "")
     if xdg and Path(xdg).is_absolute() and sys.platform != "win32":
         return Path(xdg) / "daiku" / "config.toml"
@@ -171,12 +171,12 @@ def user_file(environ: Mapping[str, str]) -> Path:
 
 
 def workspace_file(workspace: Path | None) -> Path | None:
-    """Where a workspace keeps its settings; None without a workspace."""
+    """Return the path of a workspace's settings; None without a workspace."""
     return workspace / ".daiku" / "config.toml" if workspace else None
 
 
 def _read_toml(path: Path, problems: list[Text]) -> JsonObject:
-    """A TOML file's data; nothing where there is none. Pipes and huge files are refused unread."""
+    """Read a TOML file; empty if there is none. Pipes and huge files are refused unread."""
     import tomllib  # when used
 
     try:
@@ -201,7 +201,7 @@ def _read_toml(path: Path, problems: list[Text]) -> JsonObject:
 
 
 def _check_layer(data: JsonObject, where: str, problems: list[Text]) -> JsonObject | None:
-    """The layer in snake_case, or None when something in it is wrong."""
+    """Return the layer in snake_case, or None if something in it is wrong."""
     before = len(problems)
     layer = normalize_keys(data, problems, where)
     check_values(layer, problems, where)
@@ -209,7 +209,7 @@ def _check_layer(data: JsonObject, where: str, problems: list[Text]) -> JsonObje
 
 
 def _stays_inside(path: Path, workspace: Path | None, notices: list[Text]) -> bool:
-    """False, with a notice, where a link leads out of the workspace."""
+    """Return False, with a notice, if a link leads out of the workspace."""
     if workspace is None or path.resolve().is_relative_to(workspace.resolve()):
         return True
     notices.append(text("settings.leads_out", path=str(path)))
@@ -234,7 +234,7 @@ def _about_ignored(path: Path, ignored: tuple[str, ...], trusted: bool) -> list[
 
 
 def _without_blanks(data: JsonObject) -> JsonObject:
-    """An editor sends its own blank defaults: they mean "not set here"."""
+    """Return the layer without blank values: an editor sends its defaults, which mean "not set here"."""
     return {
         key: _without_blanks(value) if isinstance(value, dict) else value
         for key, value in data.items()
@@ -243,7 +243,7 @@ def _without_blanks(data: JsonObject) -> JsonObject:
 
 
 def _names_of_keys() -> JsonObject:
-    """The default `api_key_env` of each provider: a table that sets something else must not lose it."""
+    """Return the default `api_key_env` of each provider, which a table with other keys must not lose."""
     return {"llm": {name: {"api_key_env": entry.settings.api_key_env} for name, entry in PROVIDERS.items()}}
 
 
@@ -257,7 +257,7 @@ def _merge(into: JsonObject, layer: JsonObject) -> None:
 
 
 def _check_together(config: Config, origins: Mapping[str, str]) -> None:
-    """What is right alone and wrong together."""
+    """Check settings that are valid alone and invalid together."""
     rails = config.guardrails
     if rails.similarity_warn > rails.similarity_block:
         key = "guardrails.similarity_warn"
@@ -280,5 +280,5 @@ def _usage_error(problems: list[Text]) -> UsageError:
 
 
 def every_key() -> tuple[str, ...]:
-    """Every setting as a dotted name, in the order of PROTOCOL 2."""
+    """Return every setting as a dotted name, in the order of PROTOCOL 2."""
     return tuple(dotted(key) for key in known_keys())

@@ -23,7 +23,7 @@ except ImportError:  # Windows has no such terminals
 
 
 async def read_key() -> str:
-    """One key, lower case; full-width letters of an input method count as their plain ones.
+    """Read one key in lower case; full-width letters of an input method count as plain ones.
 
     "" at the end of input. Inside `key_by_key`, which begins before the question is shown: a key
     that is typed at once must not wait for the end of a line.
@@ -41,7 +41,7 @@ async def read_key() -> str:
 
 
 async def read_line() -> str | None:
-    """One line as the terminal edits it, without its end; None at the end of input.
+    """Read one line as the terminal edits it, without its end; None at the end of input.
 
     The terminal's own line editing is used, which every input method works with.
     """
@@ -71,7 +71,7 @@ def restore_terminal() -> Generator[None]:
 
 @contextmanager
 def key_by_key() -> Generator[None]:
-    """Inside, keys come one by one and unseen; outside, in lines."""
+    """Switch the terminal to single keys without echo for the duration of the block."""
     if termios is None or tty is None or not sys.stdin.isatty():
         yield
         return
@@ -98,8 +98,7 @@ def _plain(text: str) -> str:
 
 
 async def _bytes(fd: int) -> bytes:
-    """What the terminal has, once it has something. What cannot be waited for (a file, /dev/null) never
-    makes anyone wait: it is read at once."""
+    """Wait for input of the terminal and return it. A file or /dev/null, which cannot be waited for, is read at once."""
     loop = asyncio.get_running_loop()
     ready: asyncio.Future[bytes] = loop.create_future()
 
@@ -122,7 +121,7 @@ async def _bytes(fd: int) -> bytes:
 
 
 async def _in_thread(read: Callable[[], str]) -> str | None:
-    """A daemon thread: a wait for input must not keep the process from ending."""
+    """Run `read` in a daemon thread: waiting for input must not keep the process from ending."""
     loop = asyncio.get_running_loop()
     ready: asyncio.Future[str] = loop.create_future()
 

@@ -114,7 +114,7 @@ def _ask_for_consent(chosen: EvalOptions, tasks: tuple[Task, ...]) -> EvalOption
 
 
 def _earlier(name: str) -> Evaluation | None:
-    """The evaluation that was written to a file with --json. Raises UsageError."""
+    """Read the evaluation that --json wrote to a file. Raises UsageError."""
     if not name:
         return None
     try:
@@ -149,7 +149,7 @@ async def _evaluate(chosen: EvalOptions, tasks: tuple[Task, ...], folder: Path) 
 
 
 def _settings(chosen: EvalOptions, folder: Path) -> tuple[tuple[Setting, ...], Path]:
-    """The sides: what the settings and the command line say, and beside it the second one, if any."""
+    """Return the settings to compare: those of the files and the command line, and the second ones, if any."""
     loaded, state = settings_for(Path.cwd())
     tell_notices(loaded)
     first = Setting("A", _model(chosen.model or loaded.config.llm.model, folder), loaded.config)
@@ -165,7 +165,7 @@ def _settings(chosen: EvalOptions, folder: Path) -> tuple[tuple[Setting, ...], P
 
 
 def _model(name: str, folder: Path) -> str:
-    """The model's name; a script is looked for here and below the folder of the tasks, as no copy holds it."""
+    """Return the name of the model. A script is searched for here and in the folder of the tasks, as no copy holds it."""
     if not name.startswith(SCRIPT):
         return name
     path = Path(name.removeprefix(SCRIPT)).expanduser()
@@ -174,7 +174,7 @@ def _model(name: str, folder: Path) -> str:
 
 
 def _overrides(pairs: tuple[str, ...]) -> JsonObject:
-    """The settings of `KEY=VALUE` pairs; a value is read as TOML, else it is text. Raises UsageError."""
+    """Parse the settings of `KEY=VALUE` pairs; a value is TOML, else text. Raises UsageError."""
     merged: JsonObject = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")

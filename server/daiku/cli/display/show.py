@@ -51,7 +51,7 @@ StatusEvent: TypeAlias = Notice | Failure | HandoffStart | HandoffEnd | Review |
 
 
 class Show:
-    """Prints chunks as they come. Not for replaying a journal at speed: see `transcript`."""
+    """Printer of chunks as they come. Not for replaying a journal at speed: see `transcript`."""
 
     def __init__(
         self,
@@ -61,8 +61,8 @@ class Show:
         talking: bool = False,
         omits_answer: bool = False,
     ) -> None:
-        """`talking`: a person may be typing, whose line one that is drawn again and again would write
-        over; they know with whom they talk. `omits_answer`: the answer is written elsewhere."""
+        """Start with nothing shown. `talking`: the user may be typing, so no line is redrawn, and the model is not named.
+        `omits_answer`: the answer is written elsewhere."""
         self._terminal = terminal
         self._talking = talking
         self._omits_answer = omits_answer
@@ -160,7 +160,7 @@ class Show:
             self._lessons("used", event.used_bullets)
 
     def _lessons(self, what: Literal["told", "used"], ids: Sequence[str]) -> None:
-        """How many lessons of the playbook a run is told, or used, and which: each is looked up by its id."""
+        """Print the number and the ids of the lessons that a run was told or used."""
         if ids:
             key = f"lessons.{what}" if len(ids) > 1 else f"lessons.{what}_one"
             told = say(key, count=len(ids), ids=", ".join(ids))
@@ -183,7 +183,7 @@ class Show:
                 self.line(indent + paint(safe(decided_text(event)), "dim"))
 
     def _one_line(self, event: LineEvent, indent: str) -> None:
-        """What it says, and below it, once, what can be done."""
+        """Print the line of an event, and each of its hints once."""
         told, *ways = event.line_in(locale_of(os.environ)).split("\n")
         new = [way for way in ways if way not in self._ways]
         self._ways.update(new)
@@ -201,7 +201,7 @@ class Show:
         self._print(text)
 
     def _apart(self, section: Section) -> None:
-        """A blank line between what the model says and what it does."""
+        """Print a blank line between text and tool calls."""
         if self._section not in ("", section):
             self._print("")
         self._section = section
@@ -254,7 +254,7 @@ class Show:
             self._open_line = not shown.endswith("\n")
 
     def _message(self, text: str, *, cut_off: bool) -> None:
-        """The whole message closes its deltas; one that did not stream is shown now."""
+        """Print a message that did not stream, or end the stream of its deltas."""
         if not self._streamed and text:
             self._stream(text)
         self._end_stream()
@@ -275,7 +275,7 @@ class Show:
     # -- plan and spinner ------------------------------------------------------------------
 
     def _plan(self, plan: Plan) -> None:
-        """A plan in full once, then what has changed of it."""
+        """Print a plan in full once, then only its changes."""
         self._tools.mark_plan_shown()
         known = self._plans.get(plan.plan_id)
         self._plans[plan.plan_id] = plan
@@ -295,7 +295,7 @@ class Show:
             self._tool_line(self._terminal.paint(text, "dim") if step.status == "completed" else text)
 
     def _todo(self, items: tuple[TodoItem, ...]) -> None:
-        """The list whole when there is something new on it, else what has changed of it."""
+        """Print the complete list if it has new items, else only its changes."""
         self._tools.mark_plan_shown()
         before, self._todo_items = self._todo_items, items
         known = {item.title for item in before}
@@ -329,12 +329,12 @@ class Show:
 
 
 def _scripted(model: str) -> bool:
-    """Whether a script plays the model: it uses no tokens of anybody's."""
+    """Return True if a script plays the model, which uses no tokens."""
     return model.startswith("scripted/")
 
 
 def usage_text(usage: Usage, seconds: float = 0) -> str:
-    """Tokens, cost and time in one line; only the time where a script plays the model."""
+    """Return tokens, cost, and time as one line; only the time if a script plays the model."""
     if _scripted(usage.model):
         return f"{seconds:.1f} s" if seconds else ""
     cached = say("usage.cached", cached=f"{usage.cached_tokens:,}") if usage.cached_tokens else ""

@@ -85,14 +85,14 @@ def _call(call: ToolCall) -> JsonValue:
 
 
 def encode_tools(tools: tuple[ToolSpec, ...]) -> bytes:
-    """The tools as JSON, b"" where there are none."""
+    """Return the tools as JSON; b"" if there are none."""
     return encode_json([_tool(tool) for tool in tools]) if tools else b""
 
 
 def body(
     request: ModelRequest, messages: list[tuple[bytes, ...]], tools: bytes, *, window: int, thinks: bool
 ) -> bytes:
-    """The request's JSON; `window` is the context in tokens that the server is to set up."""
+    """Return the request as JSON; `window` is the context in tokens that the server sets up."""
     options: JsonObject = {}
     if window:
         options["num_ctx"] = window

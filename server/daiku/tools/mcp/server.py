@@ -33,7 +33,7 @@ ALIVE_SECONDS = 5.0
 BACK_OFF = (0.0, 1.0, 2.0, 5.0, 15.0, 60.0)
 """Seconds before the next start, by the number of failures in a row."""
 WAIT_IN_CALL = 5.0
-"""A call waits this long for a restart; longer back-offs are told."""
+"""Seconds that a call waits for a restart; longer back-offs are reported."""
 
 
 @dataclass(slots=True)
@@ -63,7 +63,7 @@ class McpServer:
         self._closed = False
 
     def report(self) -> ServerReport:
-        """How it stands now."""
+        """Return the current state of the server."""
         names = tuple(f"{self.name}/{tool.name}" for tool in self.agreement.offered)
         status, why, hint = self._status()
         problems = joined("clauses", [why, *self.agreement.listing.problems])
@@ -221,7 +221,7 @@ class McpServer:
         return result
 
     async def _connected(self) -> McpConnection:
-        """The connection, made again where it was lost. Raises Broken."""
+        """Return the connection, reconnected if it was lost. Raises McpServerError."""
         life = self._life
         if life.connection is None:
             wait = life.retry_at - asyncio.get_running_loop().time()
