@@ -152,6 +152,22 @@ async def test_what_would_not_fit_is_said_before_the_server_forgets_its_beginnin
     assert not [a for a in model_server.asked if a.path == "/api/chat"]
 
 
+@pytest.mark.parametrize(("counted", "fits"), [(3_000, False), (900, True), (0, True)])
+async def test_an_estimate_is_corrected_by_what_the_server_counted(
+    model_server: ModelServer, ollama: Provider, counted: int, fits: bool
+) -> None:
+    """Some vocabularies cut twice as fine as the estimate."""
+    model_server.answer("/api/chat", lines(saying("ok"), done(prompt_eval_count=counted)))
+    await reply(ollama, user("word " * 1_000), model="qwen3")
+    long = ollama.stream(request(user("word " * 25_000), model="qwen3"))
+    await reply(ollama, user("Hi"), model="qwen3")  # too short to measure by
+    if fits:
+        assert [event async for event in long]
+    else:
+        with pytest.raises(ContextOverflowError, match=r"about 7\d,\d{3} tokens"):
+            await anext(long)
+
+
 async def test_the_conversation_goes_back_with_calls_results_and_pictures(
     model_server: ModelServer, ollama: Provider
 ) -> None:

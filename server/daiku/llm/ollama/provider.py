@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator
+from contextlib import aclosing
 
 import httpx2
 from pydantic import JsonValue
@@ -13,7 +14,7 @@ from daiku.dataclass import dataclass
 from daiku.domain.base import JsonObject
 from daiku.domain.config import ProviderSettings
 from daiku.domain.errors import ContextOverflowError, Failure, LLMRequestError
-from daiku.domain.messages import ModelEvent, ModelInfo, ModelRequest
+from daiku.domain.messages import ModelEvent, ModelInfo, ModelRequest, Reply
 from daiku.llm.ollama.codec import OllamaDecoder, body, encode_tools, history
 from daiku.llm.tokens import estimate_request
 from daiku.llm.transport.history import Histories, LastResult
@@ -23,6 +24,9 @@ from daiku.llm.transport.wire import HttpService, number, stream_reply
 from daiku.texts.text import text
 
 LISTED_AT_ONCE = 4
+
+LEAST_MEASURED = 500
+"""Estimated tokens of a request by which an estimate is corrected: in shorter ones the model's template counts most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +54,10 @@ class OllamaProvider:
         self._histories = Histories[tuple[bytes, ...]](history)
         self._tools = LastResult(encode_tools)
         self._cards: dict[str, Card] = {}
+        self._scales: dict[str, float] = {}
+        """For each model the tokens that the server counted per estimated token, at least 1."""
 
-    def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         decoder = OllamaDecoder(self._service, names=NameMap(request.tools), model=request.model)
         messages = self._histories.of(request).encode(request.messages)
 
@@ -70,7 +76,11 @@ class OllamaProvider:
             except LLMRequestError as error:
                 raise self._explain(error, request.model) from error
 
-        return stream_reply(self._service, self._settings, open_response, decoder)
+        async with aclosing(stream_reply(self._service, self._settings, open_response, decoder)) as pieces:
+            async for event in pieces:
+                if isinstance(event, Reply):
+                    self._learn_scale(request, event.usage.prompt_tokens)
+                yield event
 
     async def models(self) -> tuple[ModelInfo, ...]:
         listed = (await self._http.read("GET", "/api/tags")).get("models")
@@ -108,9 +118,14 @@ class OllamaProvider:
     def _window(self, card: Card) -> int:
         return min(self._context, card.context) if card.context else self._context
 
+    def _learn_scale(self, request: ModelRequest, counted: int) -> None:
+        estimate = estimate_request(request)
+        if estimate >= LEAST_MEASURED:
+            self._scales[request.model] = max(1.0, counted / estimate)
+
     def _check_size(self, request: ModelRequest, window: int) -> None:
         """Say what the server would not: it silently forgets the beginning of what is too long."""
-        if (size := estimate_request(request)) > window:
+        if (size := int(estimate_request(request) * self._scales.get(request.model, 1.0))) > window:
             raise ContextOverflowError(
                 Failure(
                     kind="context_overflow",
