@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from daiku.core.proof.evidence import Evidence
+from daiku.dataclass import replace
 from daiku.domain.errors import Failure, FailureKind
 from daiku.domain.items.forge import ForgeRefusal, ItemText
 from daiku.domain.items.intents import PostComment, SetState, ShowProgress
@@ -24,7 +25,7 @@ from daiku.work.hearing import Hearing
 from daiku.work.intents import IntentStore
 from daiku.work.processing import Worked, retry_broken, work_item
 from daiku.work.record import Claim, ItemRecord
-from daiku.work.retrying import MOST_TRIES
+from daiku.work.retrying import MOST_TAKEOVERS, MOST_TRIES
 from daiku.work.source import CloneAccess
 from daiku.work.workers.breaker import ModelBreaker
 from daiku.work.workers.delivering import deliver_open
@@ -289,3 +290,40 @@ async def test_work_that_a_limit_ended_is_done_only_with_a_change_on_its_branch(
     bench.results, bench.writes = (ended("limit"),), writes
     assert await bench.work() == state
     assert bench.states[-1] == state
+
+
+@pytest.mark.parametrize(("takeovers", "state"), [(MOST_TAKEOVERS - 1, "done"), (MOST_TAKEOVERS, "dead")])
+async def test_an_item_that_ended_its_workers_too_often_is_given_up(
+    bench: Bench, takeovers: int, state: ItemState
+) -> None:
+    """B23.5"""
+    worked = bench.claim()
+    bench.items.note(worked.claim, takeovers=takeovers)
+    assert await work_item(worked) == state
+    await bench.deliver()
+    assert bench.states[-1] == state
+    assert bench.begun == int(state == "done")
+    assert (f"after {MOST_TAKEOVERS} tries" in bench.said[-1]) == (state == "dead")
+
+
+async def test_the_result_of_an_item_that_ended_its_workers_is_delivered(bench: Bench) -> None:
+    """B23.5: the work is done."""
+    bench.forge.refusals = {"state": AWAY}
+    assert await bench.work() == "queued"
+    bench.forge.refusals = {}
+    worked = bench.claim()
+    bench.items.note(worked.claim, takeovers=MOST_TAKEOVERS)
+    assert await work_item(worked) == "done"
+
+
+async def test_a_run_that_came_to_its_end_begins_the_count_of_takeovers_anew(bench: Bench) -> None:
+    """B23.5"""
+    bench.results = (ended("paused", tokens=5),)
+    worked = bench.claim()
+    for _ in range(5):
+        claim = bench.items.claim(ITEM, "worker-1", only=("processing",))
+        assert claim is not None
+        worked = replace(worked, claim=claim)
+    assert bench.record.facts.takeovers == 5
+    assert await work_item(worked) == "paused"
+    assert bench.record.facts.takeovers == 0

@@ -229,6 +229,21 @@ async def test_items_that_changed_since_a_time_are_read_a_few_at_a_time(place: P
     assert tuple(items.since("9", "queued")) == tuple(items.since("", "done")) == ()
 
 
+async def test_an_item_that_ends_its_workers_is_begun_alone_and_last(place: Place) -> None:
+    """B23.5: whatever ends a worker with it, the others have been worked before."""
+    forge = forge_of({"g/one": 3, "g/two": 2})
+    worker = place.worker(forge, lambda _: None, concurrency=4)
+    items = worker.parts.items
+    for each in forge.queue.values():
+        items.add(each)
+    for name, takeovers in (("gitlab:g/one#1", 5), ("gitlab:g/one#2", 3), ("gitlab:g/two#1", 2)):
+        for _ in range(takeovers + 1):
+            assert items.claim(name, "gone", only=("queued", "processing")) is not None
+    await worker.once()
+    assert set(forge.read_items[:3]) == {"gitlab:g/two#1", "gitlab:g/two#2", "gitlab:g/one#3"}
+    assert forge.read_items[3:] == ["gitlab:g/one#2", "gitlab:g/one#1"]
+
+
 async def test_the_next_items_are_found_without_reading_all_that_wait(place: Place) -> None:
     worker = place.worker(forge_of({}), lambda _: None)
     items = worker.parts.items

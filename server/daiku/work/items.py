@@ -64,9 +64,7 @@ class ItemStore:
 
     def revision(self) -> str:
         """A mark that is another one after an item was added or changed."""
-        count, last, claims = self._db.query("SELECT COUNT(*), MAX(updated_at), SUM(fence) FROM work_items")[
-            0
-        ]
+        count, last, claims = self._db.first("SELECT COUNT(*), MAX(updated_at), SUM(fence) FROM work_items")
         return f"{count} {claims} {last}"
 
     def get(self, item: str) -> WorkItem | None:
@@ -226,7 +224,10 @@ class ItemStore:
                 return None
             shown = {"state": "processing", "attempts": record.shown.attempts + 1, "error": NO_TEXT}
             fence = record.fence + 1
-            self._store(changed(record, shown, worker=worker, fence=fence, wanted="", next_at=""))
+            takeovers = record.facts.takeovers + (record.shown.state == "processing")
+            facts = record.facts.model_copy(update={"takeovers": takeovers})
+            after = changed(record, shown, worker=worker, fence=fence, wanted="", next_at="", facts=facts)
+            self._store(after)
             return Claim(item, fence)
 
     def change(

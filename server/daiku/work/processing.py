@@ -33,7 +33,7 @@ from daiku.work.items import ItemStore
 from daiku.work.kept.pushing import Place, as_refusal
 from daiku.work.kept.taking_over import newest_of, note_attempt, tell_loss
 from daiku.work.record import Claim, ClaimLost, ItemRecord
-from daiku.work.retrying import give_back, given_up_text, is_given_up, is_outage
+from daiku.work.retrying import MOST_TAKEOVERS, MOST_TRIES, give_back, given_up_text, is_given_up, is_outage
 from daiku.work.source import Source
 from daiku.work.workers.breaker import ModelBreaker
 
@@ -93,6 +93,9 @@ class Ready:
 
 async def work_item(worked: Worked) -> ItemState:
     """Work the item until it is over, waits, or is given back; how it stands then. Raises ClaimLost, DaikuError."""
+    facts = worked.record.facts
+    if facts.takeovers >= MOST_TAKEOVERS and facts.ended is None:
+        return _give_up(worked, text("work.broke_off"), MOST_TAKEOVERS)
     begun = asyncio.Event()
     holding = asyncio.create_task(_hold(worked, begun))
     try:
@@ -130,7 +133,7 @@ async def work_item(worked: Worked) -> ItemState:
             if not is_given_up(record.facts):
                 return await end_outage(over, counts=counts)
         else:
-            worked.items.note(worked.claim, tries=0)
+            worked.items.note(worked.claim, tries=0, takeovers=0)
             if has_answer(result.status) or result.usage.completion_tokens:
                 worked.breaker.close(record.item)
     return await end_item(over)
@@ -152,10 +155,8 @@ async def _run_attempt(worked: Worked, outside: Outside, place: Path) -> RunResu
         raise ClaimLost(worked.claim.item)
     if result is not None:
         return result
-    shown = worked.record.shown
-    return (
-        shown.error if shown.state == "queued" else text("work.broke_off")
-    )  # its session was held, or it died
+    shown = worked.record.shown  # its session was held, or it died
+    return shown.error if shown.state == "queued" else text("work.broke_off")
 
 
 async def _prepare(worked: Worked) -> Ready | ForgeRefusal:
@@ -334,9 +335,9 @@ def _retry_or_give_up(worked: Worked, why: Text) -> ItemState:
     return give_back(worked.items, worked.claim, why)
 
 
-def _give_up(worked: Worked, why: Text) -> ItemState:
+def _give_up(worked: Worked, why: Text, count: int = MOST_TRIES) -> ItemState:
     """End an item that was tried too often. Its comment and label are left open: the next look carries them out."""
-    why = given_up_text(why)
+    why = given_up_text(why, count)
     logger.warning("%s: %s", worked.claim.item, why)
     _want_end(worked, "dead", why)
     worked.items.change(worked.claim, state="dead", error=why)

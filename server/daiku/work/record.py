@@ -48,6 +48,8 @@ class ItemFacts(Frozen):
     whole: bool = False
     tries: int = 0
     """Times in a row that the item was given back because of itself, not of a forge or a model that is away."""
+    takeovers: int = 0
+    """Times in a row that its worker ended while it was processed, and another one took the item over."""
     attempt: int = 0
     lost: int = 0
     ended: RunResult | None = None

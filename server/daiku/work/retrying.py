@@ -19,6 +19,11 @@ LONGEST_SECONDS = 3600.0
 MOST_TRIES = 10
 """Times in a row that an unfinished item is given back before it is given up: about four hours."""
 
+SUSPECT_TAKEOVERS = 3
+"""Takeovers in a row after which an item may be what ends its workers."""
+MOST_TAKEOVERS = 100
+"""Takeovers in a row after which an item is given up."""
+
 OUTAGES: frozenset[FailureKind] = frozenset(
     {"no_provider", "auth", "rate_limit", "timeout", "connection", "overloaded", "stream_cut"}
 )
@@ -72,6 +77,6 @@ def give_back_refused(items: ItemStore, claim: Claim, why: ForgeRefusal) -> Item
     return give_back(items, claim, why.message, asked=why.retry_after, counts=why.kind != "limited")
 
 
-def given_up_text(why: Text) -> Text:
-    """Return why an item was given up."""
-    return text("work.given_up", count=MOST_TRIES, why=why)
+def given_up_text(why: Text, count: int = MOST_TRIES) -> Text:
+    """Return why an item was given up after so many tries."""
+    return text("work.given_up", count=count, why=why)

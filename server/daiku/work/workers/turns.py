@@ -3,8 +3,18 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 
 from daiku.work.record import ItemRecord, repository_of
+from daiku.work.retrying import SUSPECT_TAKEOVERS
+
+
+def split_suspects(records: Iterable[ItemRecord]) -> tuple[tuple[ItemRecord, ...], tuple[ItemRecord, ...]]:
+    """Return the items that are taken over at once, and those that may be what ends their workers, the least suspect
+    first. A suspect is begun alone and when nothing else is left, so that it ends no work but its own."""
+    by_takeovers = sorted(records, key=lambda each: each.facts.takeovers)
+    calm = tuple(each for each in by_takeovers if each.facts.takeovers < SUSPECT_TAKEOVERS)
+    return calm, tuple(by_takeovers[len(calm) :])
 
 
 def in_turn(

@@ -30,7 +30,7 @@ from daiku.work.workers.alive import BEAT_SECONDS, WorkerStore
 from daiku.work.workers.breaker import ModelBreaker
 from daiku.work.workers.delivering import deliver_open
 from daiku.work.workers.health import Health, drop_health, write_health
-from daiku.work.workers.turns import in_turn
+from daiku.work.workers.turns import in_turn, split_suspects
 
 logger = logging.getLogger(__name__)
 PATIENCE_SECONDS = 5.0
@@ -235,7 +235,10 @@ class Worker:
         while not self.stopping.is_set() and (room := self._room()) > 0:
             gone, busy = self._processing()
             queued = self.parts.items.first_queued(self.parts.concurrency)
-            free = tuple(each for each in (*gone, *queued) if self._is_ours(each))
+            calm, suspects = split_suspects(filter(self._is_ours, gone))
+            free = (*calm, *filter(self._is_ours, queued))
+            if not free and not self._under_way:
+                free = suspects[:1]
             if not free:
                 return
             if not self._ready:
