@@ -92,7 +92,7 @@ async def apply_open(outside: Outside) -> Applied:
 
 
 def _why_not(wanted: IntentRecord, record: ItemRecord) -> Text:
-    """Why an intent is none that this item may have; empty where it may."""
+    """Return why the item may not have this intent; empty if it may."""
     claim = record.claim
     match wanted.intent:
         case PushBranch(branch=branch) | MarkReady(branch=branch):
@@ -128,14 +128,14 @@ async def _carried_out(outside: Outside, record: ItemRecord, wanted: IntentRecor
 
 
 def _still_ours(outside: Outside) -> None:
-    """Asked once more directly before a call goes out: this process may have stood still since the intent was noted, and
-    somebody else may have carried it out. Raises ClaimLost."""
+    """Check the claim directly before a call goes out: this process may have been suspended since the intent was noted,
+    and another one may have carried it out. Raises ClaimLost."""
     if outside.items.holds(outside.claim) is None:
         raise ClaimLost(outside.claim.item)
 
 
 async def _signed_in(outside: Outside, record: ItemRecord) -> Place | ForgeRefusal:
-    """The item's place with the login as it is now: that of its beginning may have ended since."""
+    """Return the item's place with a current token: the one from its beginning may have expired."""
     assert outside.git is not None, "git's turn comes when the repository is there"
     assert record.claim is not None, "what is checked out was read before"
     access = await outside.source.access(record.key, record.claim.clone_url)

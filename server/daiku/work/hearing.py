@@ -55,7 +55,7 @@ class Hearing:
     """Until when a source asked to be left alone."""
 
     def may_ask(self, source: SourceName) -> bool:
-        """Whether the source may be asked now."""
+        """Return True if the source may be asked now."""
         return time.monotonic() >= self._quiet.get(source, 0.0)
 
     def leave_alone(self, source: SourceName, refused: ForgeRefusal | None) -> None:
@@ -86,7 +86,7 @@ async def hear_meanwhile(items: ItemStore, source: Source, claim: Claim, seconds
 
 
 async def _heard(items: ItemStore, source: Source, claim: Claim) -> float | None:
-    """Look once. The seconds that the source asks to be left alone; None where there is nothing more to hear. Raises
+    """Look once. Return the seconds that the source asks to be left alone; None if there is nothing more to hear. Raises
     ClaimLost."""
     record = items.record(claim.item)
     if record is None or record.fence != claim.fence:
@@ -105,7 +105,7 @@ async def _heard(items: ItemStore, source: Source, claim: Claim) -> float | None
 
 
 def unwanted(news: ItemNews | ForgeRefusal) -> Text:
-    """Why nobody wants the item worked any more; empty where it is wanted, or that is not known."""
+    """Return why nobody wants the item processed any more; empty if it is wanted, or that is unknown."""
     if isinstance(news, ForgeRefusal):
         return news.message if news.kind in OVER_THERE else NO_TEXT
     if news.merged:
@@ -116,8 +116,8 @@ def unwanted(news: ItemNews | ForgeRefusal) -> Text:
 
 
 def _head_of(record: ItemRecord) -> str:
-    """The commit by which the item's request is found, where people may speak, too. Before the first round of an order
-    there is none; what an earlier order pushed says nothing of this one."""
+    """Return the commit by which the item's request is found, where people may comment, too. Before the first round of an
+    order there is none: commits of an earlier order say nothing of this one."""
     return record.facts.pushed if record.facts.rounds else ""
 
 
@@ -133,12 +133,12 @@ def _only_agrees(said: Said) -> bool:
 
 
 def words_of(said: Said) -> str:
-    """The words, with the place that they are about."""
+    """Return the words with the place that they are about."""
     return f"{place_of(said)}\n{said.text}" if said.path else said.text
 
 
 def place_of(said: Said) -> str:
-    """Where a review's comment stands, as `path:line`; empty for any other."""
+    """Return the place of a review's comment as `path:line`; empty for any other comment."""
     return f"{said.path}:{said.line}" if said.path and said.line else said.path
 
 
@@ -187,7 +187,7 @@ def wait_seconds(record: ItemRecord, now: datetime, poll: float) -> float:
 
 
 def fairly(records: tuple[ItemRecord, ...], most: int) -> tuple[ItemRecord, ...]:
-    """The first `most` of each repository."""
+    """Return the first `most` records of each repository."""
     seen: dict[str, int] = {}
     found: list[ItemRecord] = []
     for record in records:

@@ -75,11 +75,11 @@ class Worked:
         return found
 
     def outside(self, git: Place | None = None) -> Outside:
-        """Where its intents are carried out."""
+        """Return where its intents are carried out."""
         return Outside(self.items, self.intents, self.source, self.claim, git)
 
     def want(self, operation: str, intent: Intent) -> None:
-        """Put on record what is wanted outside."""
+        """Record an intent."""
         self.intents.want(self.claim, operation, intent)
 
 
@@ -92,7 +92,7 @@ class Ready:
 
 
 async def work_item(worked: Worked) -> ItemState:
-    """Work the item until it is over, waits, or is given back; how it stands then. Raises ClaimLost, DaikuError."""
+    """Process the item until it is over, waits, or is given back. Return its state. Raises ClaimLost, DaikuError."""
     facts = worked.record.facts
     if facts.takeovers >= MOST_TAKEOVERS and facts.ended is None:
         return _give_up(worked, text("work.broke_off"), MOST_TAKEOVERS)
@@ -230,10 +230,9 @@ async def _free_branch(mirrored: Path, branch: str) -> str:
 
 
 async def _as_others_left_it(mirrored: Path, branch: str, record: ItemRecord, head: str) -> str:
-    """Where the item's branch is on the server, as a new order or round goes on from it: a request's is at `head`; that
-    of an issue counts where it is ours, and may have more commits than we pushed. Empty where it is not there: after
-    the request of an earlier order was merged or closed its branch is often taken away, and then this one begins
-    anew."""
+    """Return the commit of the item's branch on the server from which a new order or round goes on. A request's is
+    `head`. An issue's branch counts if it is ours, and may have more commits than we pushed. Empty if it is gone: a
+    branch is often deleted when its request is merged or closed, and then this order begins anew."""
     pushed = record.facts.pushed
     if head or not pushed:
         return head
@@ -279,7 +278,7 @@ async def _hold(worked: Worked, begun: asyncio.Event) -> None:
 
 
 async def _held(worked: Worked) -> ItemState | None:
-    """How the item stands that was paused or given back while it was got ready; None where it is to be worked."""
+    """Return the state of an item that was paused or given back during checkout; None if it is to be processed."""
     if is_pause_wanted(worked.home):
         worked.items.signal(worked.claim, "halt", after="")
     match worked.items.holds(worked.claim):
@@ -296,7 +295,7 @@ async def _held(worked: Worked) -> ItemState | None:
 
 
 async def _refused(worked: Worked, why: ForgeRefusal) -> ItemState:
-    """What cannot be begun: it is tried again later where that may help, else it has failed, and that is told once."""
+    """End an item that cannot begin: queue it for a later try if that may help, else fail it with one comment."""
     outside, record = worked.outside(), worked.record
     if why.kind in PASSING:
         return _give_up(worked, why.message) if is_given_up(record.facts) else later(outside, why)
@@ -345,6 +344,6 @@ def _give_up(worked: Worked, why: Text, count: int = MOST_TRIES) -> ItemState:
 
 
 def folder_of(item: str) -> str:
-    """The name of an item's folder: its own, without what no file system takes, and a part that no other item has."""
+    """Return the name of an item's folder: readable, valid on every file system, and unique by its hash."""
     readable = "".join(c if c.isascii() and (c.isalnum() or c in "-_.") else "-" for c in item)[:80]
     return f"{readable}-{sha256(item.encode()).hexdigest()[:10]}"

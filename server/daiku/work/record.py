@@ -74,7 +74,7 @@ class ItemFacts(Frozen):
     merged: bool = False
 
     def anew(self) -> ItemFacts:
-        """What is still of use when the item is worked from its beginning again."""
+        """Return the facts that are still of use when the item is processed from its beginning again."""
         return ItemFacts(
             uuid=self.uuid,
             base_commit=self.base_commit,
@@ -112,12 +112,12 @@ class ItemRecord(Frozen):
 
     @property
     def has_pushed(self) -> bool:
-        """Whether there is more on its branch than it was begun with."""
+        """Return True if its branch has more commits than it began with."""
         return self.facts.pushed not in ("", self.facts.base_commit)
 
 
 def seen(shown: WorkItem, wanted: Order) -> WorkItem:
-    """The item as others see it: with what was asked of it, until that has come about."""
+    """Return the item as others see it: with the pending request of a person."""
     told = "pause" if wanted in PAUSES else wanted if wanted == "cancel" else ""
     return shown.model_copy(update={"wanted": told if shown.state == "processing" else ""})
 
@@ -138,13 +138,13 @@ class ClaimLost(DaikuError):
 
 
 def changed(record: ItemRecord, shown: Mapping[str, object], **more: object) -> ItemRecord:
-    """The record with other fields: `shown` of the item as it is shown, `more` of the rest."""
+    """Return the record with other fields: `shown` of the item as it is shown, `more` of the rest."""
     told = record.shown.model_copy(update={**shown, "updated_at": iso_now()})
     return record.model_copy(update={"shown": told, **more})
 
 
 def asked_for(record: ItemRecord, wanted: Wanted) -> ItemRecord | None:
-    """The record as the person wants it; None where that cannot be."""
+    """Return the record as the user wants it; None if that is not possible in its state."""
     state = record.shown.state
     match wanted:
         case "pause" if state == "processing":
@@ -165,12 +165,12 @@ def asked_for(record: ItemRecord, wanted: Wanted) -> ItemRecord | None:
 
 
 def repository_of(key: ItemKey) -> str:
-    """The repository of an item, or the place of a file, as one name."""
+    """Return the repository of an item, or the place of a file, as one name."""
     return f"{key.source}:{key.repository or key.place}"
 
 
 def without_secrets(record: ItemRecord, redact: Redact) -> ItemRecord:
-    """The record in which `redact` has looked through all that strangers wrote."""
+    """Return the record with all text of strangers redacted."""
     shown = record.shown.model_copy(update={"title": redact(record.shown.title)})
     claim = record.claim
     if claim is not None:
@@ -202,7 +202,7 @@ COLUMNS = (
 
 
 def values_of(record: ItemRecord, now: str) -> Values:
-    """The record as the values of `COLUMNS`."""
+    """Return the values of `COLUMNS` for the record."""
     return (
         record.shown.state,
         record.shown.model_dump_json(),
@@ -220,7 +220,7 @@ def values_of(record: ItemRecord, now: str) -> Values:
 
 
 def record_of(row: tuple[str, str, str, str, str, Order, str, int, str, str, str, str]) -> ItemRecord:
-    """The record that these values of `COLUMNS` are."""
+    """Build the record from the values of `COLUMNS`."""
     _, data, key, run, labelled, wanted, worker, fence, claim, facts, next_at, _ = row
     return ItemRecord(
         shown=WorkItem.model_validate_json(data),

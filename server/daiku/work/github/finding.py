@@ -49,8 +49,8 @@ class Finder:
         self._seen: dict[str, _Seen] = {}
 
     async def find(self, repositories: tuple[str, ...]) -> tuple[FoundItem, ...] | ForgeRefusal:
-        """The items of all of them, oldest label first. One that refuses is passed over with a line in the log; it is
-        a refusal where every one did."""
+        """Return the items of all repositories, oldest label first. One that refuses is skipped with a line in the log;
+        return a refusal if every one refused."""
         found: list[FoundItem] = []
         refusals: list[ForgeRefusal] = []
         for repository in repositories:
@@ -104,8 +104,8 @@ class Finder:
         return now.found()
 
     def _query(self, calls: Calls) -> str:
-        """The newest change first: while the first page is as it was, so is every other. A comma would make two labels
-        of one: then all open items are looked through."""
+        """Return the query of the first page, newest change first: while that page is unchanged, so are the others. A label
+        with a comma cannot be queried: then all open items are listed."""
         path = f"{calls.root}/issues?state=open&sort=updated&direction=desc&per_page={PAGE}"
         if "," not in self._label:
             path += f"&labels={word(self._label)}"

@@ -29,7 +29,7 @@ _MAX_OUTPUT = 20_000
 async def news_of(
     calls: Calls, key: ItemKey, after: str, head: str, labels: WorkLabels, account: Account
 ) -> ItemNews | ForgeRefusal:
-    """What changed from `after` on; a comment of that very second may come twice, by its id."""
+    """Return what changed from `after` on; a comment of that very second may come twice, with the same id."""
     issue = await calls.get(Issue, f"{calls.root}/issues/{key.name}")
     if isinstance(issue, ForgeRefusal):
         return issue
@@ -49,7 +49,7 @@ async def news_of(
 
 
 async def _pull_of(calls: Calls, key: ItemKey, head: str, account: Account) -> Pull | ForgeRefusal | None:
-    """The request that the item is, or that we made for it: it has our mark, or stands at the commit `head`."""
+    """Find the request that the item is, or that we made for it: it has our mark, or its head is the commit `head`."""
     if key.kind == "request":
         return await calls.get(Pull, f"{calls.root}/pulls/{key.name}")
     if not head:
@@ -71,7 +71,7 @@ async def _pull_of(calls: Calls, key: ItemKey, head: str, account: Account) -> P
 async def _said(
     calls: Calls, key: ItemKey, pull: Pull | None, account: Account, after: str
 ) -> tuple[Said, ...] | ForgeRefusal:
-    """What people said of the item, and of the request that we made for it."""
+    """Return what people wrote on the item, and on the request that we made for it."""
     believed, found = Believed(calls), list[Said]()
     places = [key]
     if pull is not None and key.kind != "request":

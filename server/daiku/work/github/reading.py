@@ -28,7 +28,7 @@ class Account:
     strip: Strip
 
     def is_ours(self, user: User | None, body: str) -> bool:
-        """Our own words are never a task (C2.13). Of a person whose token we use only what is marked is ours."""
+        """Return True if Daiku wrote it (C2.13). If the token is a user's, only comments with our mark are ours."""
         if OURS in body:
             return True
         return user is not None and any(
@@ -37,7 +37,7 @@ class Account:
 
 
 async def read_item(calls: Calls, key: ItemKey, label: str, account: Account) -> ItemText | ForgeRefusal:
-    """The item as it stands now, or why it cannot be worked."""
+    """Read the item as it is now. Return a refusal if it cannot be processed."""
     repository = await calls.get(Repository, calls.root)
     if isinstance(repository, ForgeRefusal):
         return repository
@@ -202,7 +202,7 @@ def _not_workable(issue: Issue) -> ForgeRefusal | None:
 async def _body_trusted(
     calls: Calls, issue: Issue, label: str, believed: Believed, account: Account
 ) -> bool | ForgeRefusal:
-    """Whether the text is an instruction: it is its author's who has write access, or stands as it stood when somebody
+    """Return True if the text is an instruction: it is its author's who has write access, or stands as it stood when somebody
     who has set the label. It is a refusal where nobody who is believed set it, unless it is a request of ours."""
     if issue.user is not None and issue.user.is_called(account.us) and issue.pull_request is not None:
         return True
