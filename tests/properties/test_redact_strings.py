@@ -15,7 +15,8 @@ from tests.cases import examples, for_each
 TOKEN = "ghp_" + "aB1" * 12
 KNOWN = "zq81-known-value-0042"
 BEFORE = ["", "\n", "\t", "\r", "\x1b[32m", "\x1b[0;1m", "\x1b[38;5;208m", "(", '"', "'", "=", ":", " ", "日本", "é", "\\n", "\\t", "\\r",
-          "\\x0a", "\\u000a", "\\012", "%0A", ",", "[", "{", "<", ">", "/", "@", "|", "`", "\0", "\x1f", "\u2028"]  # fmt: skip
+          "\\x0a", "\\u000a", "\\012", "%0A", ",", "[", "{", "<", ">", "/", "@", "|", "`", "\0", "\x1f", "\u2028", "\x1b[K", "\x1b[01;31m\x1b[K",
+          "\x1b[2J", "\x1b[?25h", "\x1b(B", "\x1bM", "\x9b1m", "\\x1b[K", "^M", "^J", "^[[0m", "\\U0000000a", "=3D", "=0A"]  # fmt: skip
 AFTER = [
     "",
     "\n",
@@ -68,6 +69,17 @@ def test_a_token_is_redacted_whatever_stands_next_to_it(before: str, after: str)
         encoded = json.dumps({"text": text, text: [text]})
         assert secret not in redact(text)
         assert secret not in redact_encoded(encoded, redact)
+
+
+@for_each("sequence", ["\x1b[01;31m\x1b[K", "\x1b[m", "\x9b1m", "\x1b(B", "\x1b[0;38;5;12m"])
+def test_a_token_that_is_highlighted_in_parts_is_redacted(sequence: str) -> None:
+    """A23.1: as `grep --color` does."""
+    redact = redactor([KNOWN])
+    for secret in (TOKEN, KNOWN):
+        for at in range(1, len(secret)):
+            text = f"a = {secret[:at]}{sequence}{secret[at:]} end"
+            assert redact(text) == f"a = {MARK} end"
+    assert redact(f"{sequence}plain{sequence} words") == f"{sequence}plain{sequence} words"
 
 
 def _strings(value: Any) -> list[str]:

@@ -95,6 +95,9 @@ _ANNOUNCED = WordSearch(
 )
 """Words one of which is in every secret's pattern that has no long run of characters."""
 _ESCAPES = (('\\"', '"'), ("\\n", "\n"), ("\\t", "\t"), ("\\r", "\r"))
+_CONTROLS = frozenset("\x1b\x9b")
+_SEQUENCE = lazy(r"(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,4}[@-~]|\x1b[()*+#%][0-9A-Za-z]|\x1b[0-9=>A-OQ-WZ_a-z]")
+"""Control sequences of terminals. They divide secrets, and end with letters."""
 _GAP = "\n" * 12
 """Separator between joined strings: more white space than any secret's pattern matches."""
 _LONGEST_NAMED = 400
@@ -118,6 +121,19 @@ class Redactor:
         self._learnt: dict[str, KnownValues] = {}
 
     def __call__(self, text: str) -> str:
+        return self._redact_terminal(text) if "\x1b" in text or "\x9b" in text else self._redact(text)
+
+    def _redact_terminal(self, text: str) -> str:
+        """Return `text` redacted, without control sequences if it has a secret: they may divide it or end in a letter."""
+        plain, spaced = _SEQUENCE.sub("", text), _SEQUENCE.sub(_GAP, text)
+        clean = self._redact(plain)
+        if self._redact(spaced) != spaced:
+            for part in _SEQUENCE.split(text):
+                if (redacted := self._redact(part)) != part:
+                    clean = clean.replace(part, redacted)
+        return text if clean == plain else clean
+
+    def _redact(self, text: str) -> str:
         text = self._redact_known(text)
         if len(text) < _SHORTEST and "=" not in text and ":" not in text:
             return text
@@ -134,7 +150,9 @@ class Redactor:
 
     def is_clean(self, text: str) -> bool:
         """Check cheaply whether neither `text` nor any part of it has a secret; True only if so."""
-        return not may_contain_secret(text) and self._redact_known(text) == text
+        return (
+            not may_contain_secret(text) and self._redact_known(text) == text and _CONTROLS.isdisjoint(text)
+        )
 
     def _redact_known(self, text: str) -> str:
         for known in self._learnt.values():

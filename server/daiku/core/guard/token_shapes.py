@@ -16,8 +16,9 @@ MARK = "[redacted]"
 Mask: TypeAlias = Callable[[re.Match[str]], str]
 _ESCAPED = (
     r"(?<=\\[abefnrtv0])|(?<=\\x[0-9A-Fa-f]{2})|(?<=\\u[0-9A-Fa-f]{4})|(?<=\\[0-7]{3})|(?<=%[0-9A-Fa-f]{2})"
+    r"|(?<=\\U[0-9A-Fa-f]{8})|(?<=\^[@-_])|(?<==[0-9A-F]{2})"
 )
-_COLORED = r"(?<=\[[0-9]m)|(?<=\[[0-9]{2}m)|(?<=;[0-9]m)|(?<=;[0-9]{2}m)|(?<=;[0-9]{3}m)|(?<=\[m)"
+_COLORED = r"(?<=\[[0-9]m)|(?<=\[[0-9]{2}m)|(?<=;[0-9]m)|(?<=;[0-9]{2}m)|(?<=;[0-9]{3}m)|(?<=\[m)|(?<=\[K)|(?<=\[[0-2][KJ])"
 START = rf"(?:(?<![A-Za-z0-9_])|{_ESCAPED}|{_COLORED})"
 """Where a token may begin: not within a word, unless the word's letter ends an escape sequence or a color code."""
 _NEAR = r"""[ \t\w.-]{0,20}[\s'"\\]{0,4}(?:=|>|:{1,3}=|\|\||:|=>|\?=|,)[\x60'"\s=\\]{0,6}"""
