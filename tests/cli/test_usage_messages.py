@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 import pytest
 
 from daiku.cli.main import main
+from tests.cli.conftest import Done
 
 
 @pytest.mark.parametrize(
@@ -30,3 +32,17 @@ def test_a_wrong_command_line_is_explained_in_japanese(
     said = capsys.readouterr().err
     assert re.search(r"[\u3040-\u30ff]", said.partition("参照")[0]), said
     assert names in said
+
+
+@pytest.mark.parametrize("command", [(), ("plan",), ("playbook", "list"), ("run",)])
+def test_help_is_in_one_language(
+    daiku: Callable[..., Done], monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    english = daiku(*command, "--help").out
+    assert english.startswith("Usage: daiku")
+    assert "Show this message and exit." in english
+    monkeypatch.setenv("LC_ALL", "ja_JP.UTF-8")
+    japanese = daiku(*command, "--help").out
+    assert japanese.startswith("使い方: daiku")
+    assert "オプション:" in japanese
+    assert not [word for word in ("Usage", "Options", "Commands:", "Show this message") if word in japanese]

@@ -8,7 +8,8 @@ import io
 import logging
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import click
@@ -80,6 +81,38 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, say(f"help.{name}")) for name in COMMANDS])
+
+
+class LocalizedHelp(click.HelpFormatter):
+    """The formatter of help, with click's own words in the user's language."""
+
+    def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
+        super().write_usage(prog, args, f"{say('word.usage')} " if prefix is None else prefix)
+
+    @contextmanager
+    def section(self, name: str) -> Generator[None]:
+        with super().section(_translate(name)):
+            yield
+
+    def write_dl(self, rows: Iterable[tuple[str, str]], col_max: int = 30, col_spacing: int = 2) -> None:
+        super().write_dl([(name, _translate(words)) for name, words in rows], col_max, col_spacing)
+
+
+click.Context.formatter_class = LocalizedHelp
+
+
+def _translate(words: str) -> str:
+    match words:
+        case "Options":
+            return say("word.options")
+        case "Commands":
+            return say("word.commands")
+        case "Show this message and exit.":
+            return say("word.show_help")
+        case "Show the version and exit.":
+            return say("word.show_version")
+        case _:
+            return words
 
 
 def _near(name: str) -> list[str]:
