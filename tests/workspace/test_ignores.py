@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from unicodedata import normalize
 
 import pytest
 from hypothesis import given
@@ -84,6 +85,28 @@ def test_a_name_that_is_not_utf8_is_matched(tmp_path: Path) -> None:
     """A23.5"""
     (tmp_path / ".gitignore").write_text("*.txt\n")
     assert left_out(tmp_path, "a\udcff.txt", "b\udcff.py") == ["a\udcff.txt"]
+
+
+@pytest.mark.parametrize(
+    ("rules", "name"),
+    [
+        ("clés.txt\n".encode(), normalize("NFD", "clés.txt")),
+        (normalize("NFD", "clés/\n").encode(), "clés/a.txt"),
+        ("パスワード/**\n".encode(), normalize("NFD", "パスワード/a/b")),
+        (b"\xef\xbb\xbfprivate/\n", "private/a.txt"),
+        ("private/\n".encode("utf-16"), "private/a.txt"),
+        (b"\xfe\xff" + "private/\r\n".encode("utf-16-be"), "private/a.txt"),
+        (b"x\r\nprivate/\r\n", "private/a.txt"),
+        ("clés.txt\n".encode("latin-1"), "clés.txt"),
+        ("clés.txt\n".encode("latin-1"), "cl\udce9s.txt"),
+    ],
+)
+def test_a_closing_file_closes_however_it_is_encoded(tmp_path: Path, rules: bytes, name: str) -> None:
+    """A23.6"""
+    root = make_folder(tmp_path / normalize("NFD", "dépôt"), {"other.txt": ""})
+    (root / ".daikuignore").write_bytes(rules)
+    assert Ignores.of(root).closes(root / name)
+    assert not Ignores.of(root).closes(root / "other.txt")
 
 
 def test_many_patterns_keep_their_order(tmp_path: Path) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import re
 import warnings
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TypeAlias
+from unicodedata import normalize
 
 import re2
 from pathspec import GitIgnoreSpec
@@ -38,9 +40,9 @@ def hides(rules: list[Rules], path: Path, *, folder: bool) -> bool:
     """Return True if `rules` (nearest first) ignore `path`; the first rule that matches decides."""
     if path.name in _ALWAYS:
         return True
-    full = _replace_undecodable(path.as_posix()) + ("/" if folder else "")
+    full = path.as_posix() + ("/" if folder else "")
     for above, specs in rules:
-        name = full[len(above.as_posix().rstrip("/")) + 1 :]
+        name = _normalize(full[len(above.as_posix().rstrip("/")) + 1 :])
         for spec in reversed(specs):
             include = spec.check_file(name).include
             if include is not None:
@@ -51,7 +53,7 @@ def hides(rules: list[Rules], path: Path, *, folder: bool) -> bool:
 def compile_patterns(lines: Sequence[str]) -> Specs:
     """Compile gitignore patterns for RE2, which matches in linear time. An invalid one matches nothing, as in git."""
     patterns = (line for line in lines if line.strip() and not line.startswith("#"))
-    kept = [_replace_undecodable(line) for line in patterns if len(line) <= _LONGEST]
+    kept = [_normalize(line) for line in patterns if len(line) <= _LONGEST]
     groups = (kept[start : start + _GROUP] for start in range(0, len(kept), _GROUP))
     return tuple(spec for group in groups for spec in _compile_group(group))
 
@@ -70,9 +72,9 @@ def _compile_group(lines: list[str]) -> Iterator[GitIgnoreSpec]:
         yield spec
 
 
-def _replace_undecodable(name: str) -> str:
-    """Replace bytes of a name that are not UTF-8, which RE2 cannot read."""
-    return name if name.isascii() else name.encode("utf-8", "replace").decode()
+def _normalize(name: str) -> str:
+    """Compose the letters of a name, and replace bytes that are not UTF-8: RE2 cannot read them."""
+    return name if name.isascii() else normalize("NFC", name).encode("utf-8", "replace").decode()
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +128,7 @@ class IgnoreFiles:
     _rules: dict[Path, list[Rules]] = field(default_factory=dict[Path, list[Rules]])
 
     def hides(self, path: Path, *, folder: bool | None = None) -> bool:
-        """True where `path` (inside the root) or a folder above it is ignored."""
+        """Return True where `path` (inside the root) or a folder above it is ignored."""
         if self.steady and path != self.root:
             if path.parent not in self._folders:
                 self._folders[path.parent] = self._hides(path.parent, folder=True)
@@ -192,7 +194,7 @@ class Ignores:
 
     @classmethod
     def of(cls, root: Path, *, steady: bool = False) -> Ignores:
-        """The ignore files below `root`. A .daikuignore also counts among those that git reads, after them:
+        """Return the ignore files below `root`. A .daikuignore also counts among those that git reads, after them:
         what it takes back (`!name`) is listed."""
         repository = find_repository(root, os.environ)
         return cls(
@@ -201,21 +203,21 @@ class Ignores:
         )
 
     def hidden(self, path: Path, name: str) -> bool:
-        """True where `path`, called `name`, is not shown even where it is named: it is closed, or git ignores it and
+        """Return True where `path`, called `name`, is not shown even where it is named: it is closed, or git ignores it and
         it looks like a file of secrets: what is kept from git on purpose."""
         return self.closes(path) or (holds_secrets(name) and self.leaves_out(path))
 
     def closes(self, path: Path) -> bool:
-        """True where `path` (inside the root) is closed to the agent, however it is named."""
+        """Return True where `path` (inside the root) is closed to the agent, however it is named."""
         return self.closed.hides(path)
 
     def closed_by_file(self, path: Path) -> bool:
-        """True where a .daikuignore closes `path` (inside the root), not only that it is version control's own."""
+        """Return True where a .daikuignore closes `path` (inside the root), not only that it is version control's own."""
         own = _ALWAYS.isdisjoint(path.relative_to(self.closed.root).parts)
         return own and self.closes(path)
 
     def leaves_out(self, path: Path) -> bool:
-        """True where `path` is not listed, and found only where it is named; also for what is closed."""
+        """Return True where `path` is not listed, and found only where it is named; also for what is closed."""
         return self.listed.hides(path) or self.closed.hides(path)
 
 
@@ -230,6 +232,10 @@ def _lines(path: Path, *, links: bool = False) -> Iterator[str]:
     try:
         if (path.is_symlink() and not links) or not path.is_file() or path.stat().st_size > _LARGEST:
             return
-        yield from path.read_text("utf-8", errors="replace").splitlines()
+        data = path.read_bytes()
+        encoding = "utf-16" if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-8-sig"
+        yield from data.decode(
+            encoding, errors="surrogateescape" if encoding == "utf-8-sig" else "replace"
+        ).splitlines()
     except OSError:
         return

@@ -82,7 +82,7 @@ _AWK_STARTS = lazy(r"system|\||getline|@")
 
 
 def code_texts(words: tuple[Word, ...]) -> Iterator[Word]:
-    """The code for the program itself that stands among `words`."""
+    """Yield the code for the program itself that stands among `words`."""
     name = program_name(words)
     if name in _AWK:
         yield from (w for w in words[1:] if not w.text.startswith("-"))
@@ -96,7 +96,7 @@ def code_texts(words: tuple[Word, ...]) -> Iterator[Word]:
 
 
 def starts_unknown(words: tuple[Word, ...]) -> bool:
-    """Return whether code in the command line may start a program that cannot be determined beforehand."""
+    """Return True if code in the command line may start a program that cannot be determined beforehand."""
     name = program_name(words)
     for word in code_texts(words):
         if not word.plain:
@@ -117,7 +117,7 @@ def starts_unknown(words: tuple[Word, ...]) -> bool:
 
 
 def stdin_may_start_unknown(words: tuple[Word, ...], texts: tuple[str, ...]) -> bool:
-    """Return whether code on stdin (`texts`) may start a program that cannot be determined beforehand."""
+    """Return True if code on stdin (`texts`) may start a program that cannot be determined beforehand."""
     name = program_name(words)
     if name in _READS_COMMANDS:
         return bool(texts)
@@ -125,7 +125,7 @@ def stdin_may_start_unknown(words: tuple[Word, ...], texts: tuple[str, ...]) -> 
 
 
 def reads_code_from_stdin(words: tuple[Word, ...]) -> bool:
-    """Return whether the program reads its code from stdin only."""
+    """Return True if the program reads its code from stdin only."""
     return _reads_code(words) and all(word.text == "-" for word in words[1:])
 
 
@@ -144,12 +144,12 @@ def _reads_code(words: tuple[Word, ...]) -> bool:
 
 
 def removes_folders(words: tuple[Word, ...]) -> bool:
-    """Return whether code in the command line removes folders, or runs a command that does."""
+    """Return True if code in the command line removes folders, or runs a command that does."""
     return any(_REMOVES.search(word.text) for word in code_texts(words))
 
 
 def writes_or_runs(words: tuple[Word, ...]) -> bool:
-    """Return whether a sed or awk script in the command line may run a program or write a file."""
+    """Return True if a sed or awk script in the command line may run a program or write a file."""
     name = program_name(words)
     if name in _SED:
         scripts = list(_sed_scripts(words))
@@ -167,7 +167,7 @@ def writes_or_runs(words: tuple[Word, ...]) -> bool:
 
 
 def _sed_is_plain(script: str) -> bool:
-    """True where every command of the script is one that is known to be harmless."""
+    """Return True where every command of the script is one that is known to be harmless."""
     at = 0
     while at < len(script):
         found = _SED_PLAIN.match(script, at)
@@ -185,7 +185,7 @@ def _sed_scripts(words: tuple[Word, ...]) -> Iterator[Word]:
 
 
 def _after(words: tuple[Word, ...], options: tuple[str, ...]) -> Iterator[Word]:
-    """What follows one of `options`, as the next word or in the same; without options every word."""
+    """Yield what follows one of `options`, as the next word or in the same; without options every word."""
     if not options:
         yield from words[1:]
         return

@@ -85,7 +85,7 @@ _GIT_VALUED = frozenset(
 
 
 def rule_words(rule: str) -> tuple[str, ...]:
-    """The words of one rule of the settings."""
+    """Return the words of one rule of the settings."""
     try:
         return tuple(shlex.split(rule))
     except ValueError:
@@ -93,7 +93,7 @@ def rule_words(rule: str) -> tuple[str, ...]:
 
 
 def has_risky_option(words: tuple[Word, ...], spared: tuple[str, ...] = ()) -> bool:
-    """True where an option makes the program run another or write a file; `spared` were named in a rule."""
+    """Return True where an option makes the program run another or write a file; `spared` were named in a rule."""
     name = program_name(words)
     args = [w.text for w in words[1:] if w.text not in spared]
     if (
@@ -145,7 +145,7 @@ _GIT_WRITES: dict[str, tuple[str, ...]] = {
 
 
 def _git_acts(words: tuple[Word, ...], spared: tuple[str, ...]) -> bool:
-    """True for a sub-command that is none of git's own (an alias of the repository runs anything), and
+    """Return True for a sub-command that is none of git's own (an alias of the repository runs anything), and
     for arguments that write a file or name a program."""
     sub, rest = _git_subcommand(words)
     if not sub:
@@ -187,7 +187,7 @@ def git_runs_settings(words: tuple[Word, ...]) -> bool:
 
 
 def _tar_writes(args: list[str]) -> bool:
-    """True unless the archive is only listed."""
+    """Return True unless the archive is only listed."""
     first = args[0] if args else ""
     letters = first.lstrip("-") if not first.startswith("--") else ""
     listing = "t" in letters or any("--list".startswith(a) and len(a) > 3 for a in args)
@@ -195,7 +195,7 @@ def _tar_writes(args: list[str]) -> bool:
 
 
 def allowed_by(simple: SimpleCommand, rules: tuple[str, ...]) -> bool:
-    """True where one of the person's rules allows the whole command: it begins with the rule's words, and
+    """Return True where one of the person's rules allows the whole command: it begins with the rule's words, and
     nothing in it runs another program that the rule does not name."""
     texts = simple.texts
     for rule in rules:
@@ -231,13 +231,13 @@ def _goes_elsewhere(simple: SimpleCommand, tokens: tuple[str, ...]) -> bool:
 
 
 def _names_the_program(tokens: tuple[str, ...]) -> bool:
-    """True where a rule such as `timeout 60 npm test` goes on to the program that is wrapped."""
+    """Return True where a rule such as `timeout 60 npm test` goes on to the program that is wrapped."""
     plain = [t for t in tokens[1:] if not t.startswith("-") and not re.match(r"^[\d.]+[smhd]?$|^\w+=", t)]
     return bool(plain)
 
 
 def denied_by(simple: SimpleCommand, rules: tuple[str, ...]) -> str:
-    """The rule that denies the command, options abbreviated or in between all the same; else empty."""
+    """Return the rule that denies the command, options abbreviated or in between all the same; else empty."""
     for rule in rules:
         tokens = rule_words(rule)
         if tokens and simple.words and _denies(tokens, simple):
@@ -258,7 +258,7 @@ def _denies(tokens: tuple[str, ...], simple: SimpleCommand) -> bool:
 
 
 def _open(word: Word) -> bool:
-    """True where the shell may make any word of it."""
+    """Return True where the shell may make any word of it."""
     return not word.plain or word.glob
 
 
@@ -277,7 +277,7 @@ def _same_option(wanted: str, given: str) -> bool:
 
 
 def _in_order(wanted: list[str], args: tuple[Word, ...], *, git: bool) -> bool:
-    """True where `wanted` are, or may be, the first words of `args`, options and what may be their values
+    """Return True where `wanted` are, or may be, the first words of `args`, options and what may be their values
     left out."""
     at = 0
     skippable = False

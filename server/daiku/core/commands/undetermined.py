@@ -224,7 +224,7 @@ def _is_of_workspace(program: str, roots: tuple[str, ...]) -> bool:
 
 
 def _reads_unknown(words: tuple[Word, ...], script: ParsedCommands) -> bool:
-    """True where a shell reads commands from a pipe or from a file that is made when it runs."""
+    """Return True where a shell reads commands from a pipe or from a file that is made when it runs."""
     operands = [word for word in words[1:] if not word.text.startswith("-") and not word.text.isdigit()]
     commanded = any(
         w.text.startswith("-") and not w.text.startswith("--") and "c" in w.text for w in words[1:]
@@ -240,7 +240,7 @@ def _reads_unknown(words: tuple[Word, ...], script: ParsedCommands) -> bool:
 
 
 def _takes_program(simple: SimpleCommand) -> bool:
-    """True where the program that xargs starts comes from what it reads."""
+    """Return True where the program that xargs starts comes from what it reads."""
     marks = {found["mark"] or "{}" for w in simple.words[1:] if (found := _REPLACE.match(w.text))}
     marks |= {b.text for a, b in zip(simple.words, simple.words[1:], strict=False) if a.text in ("-I", "-J")}
     for command in inner_commands(simple)[0]:

@@ -31,12 +31,12 @@ def show_hidden(text: str) -> Text:
     """Return `text` with control, direction, tag and other invisible characters as escapes, line ends kept.
 
     Characters that join letters or emoji of a script that needs them stay."""
-    return _shown(text, _HIDDEN)
+    return _escape_matches(text, _HIDDEN)
 
 
 def show_invisible(text: str) -> str:
     """Return `text` with the characters that hide or reorder text as escapes; controls stay."""
-    return text if text.isascii() else _shown(text, _HIDING)
+    return text if text.isascii() else _escape_matches(text, _HIDING)
 
 
 def restore_invisible(written: str, real: str) -> str:
@@ -51,18 +51,19 @@ def restore_invisible(written: str, real: str) -> str:
     return written
 
 
-def _shown(text: str, pattern: re.Pattern[str]) -> Text:
+def _escape_matches(text: str, pattern: re.Pattern[str]) -> Text:
     plain = pattern.sub(_spell_out, text)
     if not isinstance(text, Text):
         return Text(plain)
     args = {
-        name: _shown(value, pattern) if isinstance(value, str) else value for name, value in text.args.items()
+        name: _escape_matches(value, pattern) if isinstance(value, str) else value
+        for name, value in text.args.items()
     }
     return text if plain == text else Text(plain, text.id, args)
 
 
 def strip_invisible(text: str) -> str:
-    """The text without what nobody sees: zero-width, direction and tag characters, controls."""
+    """Return the text without what nobody sees: zero-width, direction and tag characters, controls."""
     return _INVISIBLE.sub("", text)
 
 
@@ -105,7 +106,7 @@ def _takes_variant(before: str, selector: str) -> bool:
 
 
 def _is_variant_selector(char: str) -> bool:
-    """True for characters that choose a variant of the one before."""
+    """Return True for characters that choose a variant of the one before."""
     return "\ufe00" <= char <= "\ufe0f" or "\U000e0100" <= char <= "\U000e01ef"
 
 
