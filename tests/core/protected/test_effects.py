@@ -67,6 +67,7 @@ CALLS_OUT = [
     ("a.md", f"<IMG alt=x SRC='{EVIL}'>"),
     ("a.md", f"<picture><source srcset='a.png 1x, {EVIL} 2x'></picture>"),
     ("a.markdown", f"<video poster={EVIL}></video>"),
+    ("a.md", f"<svg><filter><feImage href={EVIL} /></filter></svg>"),
     ("a.mdx", f"<p style='background:url({EVIL})'>x</p>"),
     ("a.md", f"<style>@import '{EVIL}';</style>"),
     ("a.yml", f"a: 1 # yaml-language-server: $schema={EVIL}\n"),

@@ -132,7 +132,7 @@ _SOURCE = lazy(
     r"""(?:"(?P<a>[^"]*)"|'(?P<b>[^']*)'|(?P<c>[^\s>"']{1,4000}))""",
     re.IGNORECASE,
 )
-_LINK = lazy(r"<(?:link|image|use|base)\b" + _INSIDE, re.IGNORECASE)
+_LINK = lazy(r"<(?:link|image|use|base|feimage)\b" + _INSIDE, re.IGNORECASE)
 _HREF = lazy(r"""\bhref\s*=\s*(?:"(?P<a>[^"]*)"|'(?P<b>[^']*)'|(?P<c>[^\s>"']{1,4000}))""", re.IGNORECASE)
 _CSS_ESCAPE = lazy(r"\\([0-9a-fA-F]{1,6})\s?")
 _CSS_URL = lazy(r"(?:[a-z][a-z0-9+.-]{1,20}:)?[\\/]{2}[^\s\"')]{1,4000}", re.IGNORECASE)
