@@ -30,7 +30,12 @@ SERVICE = Service(name="x", label="X", address="http://x/v1", key_env="X_API_KEY
         (503, "Overloaded. Please wait.", "X が混み合っています: Overloaded. Please wait.", "少し待つか"),
         (503, "busy", "X が混み合っています: busy。", "少し待つか"),
         (500, "", "X でエラーが起きました（HTTP 500）。", "もう一度依頼してください。"),
-        (403, "", "X がこの操作を許可していません。", "可能性があります。X の環境変数 X_API_KEY を設定するか、VS Code で「"),
+        (
+            403,
+            "",
+            "X がこの操作を許可していません。",
+            "可能性があります。X の環境変数 X_API_KEY を設定するか、VS Code で「",
+        ),
         (404, "だめです。", "X にこのモデルまたはアドレスがありません: だめです。", "llm.x.base_url"),
     ],
 )

@@ -168,7 +168,7 @@ async def replies(*texts: str, nested: bool = False) -> tuple[list[ModelEvent], 
 async def test_a_reply_that_cannot_be_read_is_told_what_is_wrong() -> None:
     events, requests = await replies("cats", form("a"))
     assert events[0] == Restarted(
-        Text("Error occurred: there is no JSON in the reply. Retrying (1 of 4)."), 1, 0
+        Text("Error occurred: there is no JSON in the reply. Retrying (1 of at most 4)."), 1, 0
     )
     last = requests[1].messages[-1]
     assert isinstance(last, UserMessage)
