@@ -67,7 +67,10 @@ WRITTEN_BY_OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
         "core.drafting.manner": ("_POLITE", "_PLAIN"),
     },
     "a person, in a request: whether it instructs to change something": {
-        "core.calls.change_requests": ("_INSTRUCTION", "_JAPANESE", "_POLITE_QUESTION")
+        "core.calls.change_requests": (
+            *("_READS", "_INSTRUCTS", "_SOCIAL", "_LEAVES", "_POLITE_QUESTION"),
+            *("_JAPANESE_QUESTION", "_JAPANESE_REQUEST", "_JAPANESE_ANSWERS"),
+        )
     },
     "git, in a diff or on stderr": {
         "core.changes.choose": ("'rename from '",),

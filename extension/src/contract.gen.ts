@@ -1397,6 +1397,7 @@ export interface RunStarted {
   recalled: Recalled[];
   lessons: Lesson[];
   mayEdit: boolean;
+  wording?: string;
 }
 
 /** An agent hands over what it said, where it has nothing of its own kind: why there is no plan, for one. */

@@ -35,7 +35,7 @@ def app_with(folder: Path, *lines: Line, protocol: str = "native", **settings: A
 
 
 async def act(
-    app: App, agent: str, text: str = "Do it.", *, mode: Mode = "act", approvals: Any = "all"
+    app: App, agent: str, text: str = "Look at it.", *, mode: Mode = "act", approvals: Any = "all"
 ) -> tuple[RunResult, State, Watch]:
     """One run of `agent` to its end: its result, its state, its chunks."""
     watch = Watch()

@@ -64,7 +64,7 @@ async def test_a_blocked_request_is_in_no_later_request_of_the_conversation(play
     """R1.51: what was blocked stays blocked; the person sees it in their conversation, no model does."""
     runs, watch = play((Guardrail(regex_blocks=["forbidden"]),), {"text": "Fine.", "when": "nice"}), Watch()
     first = await runs.run(RunRequest("a forbidden thing"), watch)
-    again = await runs.run(RunRequest("a nice thing", session=first.session_id), watch)
+    again = await runs.run(RunRequest("a nice thing?", session=first.session_id), watch)
     assert (again.status, again.text) == ("completed", "Fine.")
     state = runs._past[first.session_id].state
     assert not any("forbidden" in message.text for message in state.conversation.messages)

@@ -85,7 +85,7 @@ async def test_a_note_does_not_answer_the_question_that_waits(tmp_path: Path) ->
         assert shop.record.facts.question
         shop.items.words.leave(ITEM, "The work tree was lost.", "lost-1", "system")
         shop.items.words.leave(ITEM, "Tabs, please.", "1")
-        assert (await shop.work(claim)).status == "completed"
+        assert (await shop.work(claim)).status == "completed_unverified"  # it changed nothing
         chunks = shop.app.journal.chunks(shop.record.shown.session_id)
         answers = [chunk.event.text for chunk in chunks if isinstance(chunk.event, InputGiven)]
         assert answers == ["Tabs, please."]

@@ -43,6 +43,8 @@ class RunStarted(Wire):
     lessons: tuple[Lesson, ...] = ()
     may_edit: bool = False
     """The agent may change files of the project."""
+    wording: str | None = None
+    """The users' own words in `prompt`, where a template surrounds them."""
 
 
 class RunFinished(Localizable):

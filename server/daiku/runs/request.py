@@ -60,6 +60,8 @@ class RunRequest:
     """`text` holds words of strangers: nothing counts as asked for by a person, from the first call on."""
     title: str = ""
     """What a new session is called; empty: the first line of `text`."""
+    wording: str | None = None
+    """The users' own words in `text`, where a template surrounds them."""
 
 
 async def locate_grant(grant: EditGrant | None, workspace: Workspace) -> EditPlace | None:
@@ -123,6 +125,7 @@ def continue_request(own: Sequence[Chunk], state: State) -> RunRequest | None:
         told=again,
         brief=None if start.driven and plan is None else brief,
         tainted=start.tainted,
+        wording=start.wording,
     )
 
 

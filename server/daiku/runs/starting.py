@@ -92,6 +92,7 @@ async def _start_events(
     started = RunStarted(
         prompt=request.text,
         told=told,
+        wording=request.wording,
         mode=request.mode,
         model=model.name if model is not None else "",
         may_edit=_may_edit(services, agent, request),

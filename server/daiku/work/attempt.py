@@ -31,7 +31,7 @@ from daiku.texts.text import text
 from daiku.work.intents import IntentStore
 from daiku.work.items import ItemStore
 from daiku.work.labels import label_of
-from daiku.work.prompt import item_prompt, prompt_of
+from daiku.work.prompt import item_prompt, prompt_of, wording_of
 from daiku.work.record import PAUSES, Claim, ClaimLost, ItemRecord
 from daiku.work.retrying import is_outage
 
@@ -151,8 +151,9 @@ class Attempt:
             if rounds >= self.config.work.verifications:
                 return _not_whole(result, left) if left else mark_failing(result, failing)
             self.items.note(self.claim, verified=rounds + 1)
-            asked = replace(self._request(record), session=result.session_id, text=go_on(left, tests))
-            result = await self.runs.run(asked, self._listen)
+            request, prompt = self._request(record), go_on(left, tests)
+            request = replace(request, session=result.session_id, text=prompt, wording="")
+            result = await self.runs.run(request, self._listen)
         return result
 
     async def _evidence(self, record: ItemRecord, session: str) -> Evidence:
@@ -189,7 +190,8 @@ class Attempt:
             }
         )
         return RunRequest(
-            text=item_prompt(prompt_of(record)),
+            text=item_prompt(prompt := prompt_of(record)),
+            wording=wording_of(prompt),
             session=record.shown.session_id or None,
             approvals="work",
             limits=limits,

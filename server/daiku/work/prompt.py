@@ -82,6 +82,13 @@ def item_prompt(told: ItemPrompt) -> str:
     return render("work/item", variables).strip()
 
 
+def wording_of(prompt: ItemPrompt) -> str:
+    """Return the users' own words in the prompt of an item: the feedback on it, or its title, text, and comments."""
+    texts = [feedback.text for feedback in prompt.feedback]
+    comments = [comment.text for comment in prompt.comments if comment.trusted]
+    return "\n".join(texts or [prompt.title, prompt.instructions, prompt.data, *comments])
+
+
 def _data(words: str) -> str:
     return fence_as_data(truncate_middle(words, MOST_COMMENT))
 

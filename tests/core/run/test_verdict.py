@@ -188,6 +188,16 @@ def test_a_claim_against_the_record_is_not_verified(name: str) -> None:
 
 
 @for_each(
+    ("wording", "reasons"), [(None, ["nothing_changed"]), ("Why?", []), ("Fix it.", ["nothing_changed"])]
+)
+def test_the_template_around_a_request_asks_for_nothing(wording: str | None, reasons: list[str]) -> None:
+    """A23.1"""
+    start = RunStarted(prompt="Fix what the item says.", wording=wording, may_edit=True)
+    answer = MessageEvent(role="assistant", text=Text("Because."))
+    assert kinds(ending(fold([start, answer]), "completed")[1]) == reasons
+
+
+@for_each(
     ("finish", "said", "reason"),
     [
         ("length", "Because I", "cut_off"),

@@ -146,7 +146,7 @@ def _failed_check(check: CheckRun, checks: CheckRuns) -> UnverifiedReason:
 
 def _named_checks(state: State) -> tuple[str, ...]:
     """Return the checks that the request names as code, such as `pytest -q`, where the run changed files."""
-    named = tuple(plain_command(found) for found in _QUOTED.findall(state.request.prompt))
+    named = tuple(plain_command(found) for found in _QUOTED.findall(state.request.wording))
     if not named or not state.attempts.edits:
         return ()
     from daiku.core.run.check_runs import check_intent  # when used
@@ -167,7 +167,7 @@ def _of_calls(state: State, checks: CheckRuns | None) -> Iterator[UnverifiedReas
         request.may_edit
         and not _was_rejected(state)
         and not _has_changes(state, checks)
-        and _asks_for_change(request.prompt)
+        and _asks_for_change(request.wording)
     ):
         yield UnverifiedReason(kind="nothing_changed", message=text("unverified.nothing_changed"))
 

@@ -180,6 +180,7 @@ def _start(state: State, event: RunStarted) -> State:
             brief=event.brief,
             lessons=event.lessons,
             may_edit=event.may_edit,
+            wording=event.prompt if event.wording is None else event.wording,
         ),
         conversation=Conversation(
             messages=(*before.messages, asked),

@@ -60,6 +60,8 @@ class Request(NamedTuple):
     brief: Brief | None = None
     lessons: tuple[Lesson, ...] = ()
     may_edit: bool = False
+    wording: str = ""
+    """The users' own words."""
 
 
 class Conversation(NamedTuple):
