@@ -150,7 +150,10 @@ def test_models_say_why_they_cannot_be_used(
     assert next(p for p in providers if p["provider"] == "ollama")["error"]["message"]
     monkeypatch.setenv("LC_ALL", "ja_JP.UTF-8")
     out = daiku("models").out
-    assert "Anthropic には API キーが必要ですが、設定されていません。ANTHROPIC_API_KEY を設定するか" in out
+    assert (
+        "Anthropic には API キーが必要ですが、設定されていません。環境変数 ANTHROPIC_API_KEY を設定するか"
+        in out
+    )
     assert "台本の再生で、モデルは答えません" in out
 
 

@@ -73,7 +73,7 @@ PLAIN = [
     _uuid(), f'"password": "{"Please enter your password again"}"', "token_count = 12345678", "tokens: 128000 used of 200000", "key = f'{name}-{index}'", "password = os.environ['DB_PASSWORD']",
     "secret = self.vault2.read(path)", "api_key: ${{ secrets.API_KEY_2 }}", 'private_key = "/run/secrets/key1.pem"', "api_key=<your-api-key-123>", "cl100k_base tokenizer",
     'tokenizer = "o200k_base"', '"token": "{{token1}}"', "Cookie: the biscuit that a browser keeps", "the password is wrong 3 times", "monkey: banana12345", "hotkey = 'ctrl+shift+p1'",
-    "risk-free desk-organising-and-more-of-that-long-thing", "0x" + _of(HEX, 64), "linear = 'gradient-of-many-colors-in-a-row'", "data:image/png;base64," + _of(ALNUM + "+/", 200),
+    "risk-free desk-organising-and-more-of-that-long-thing", "def test_fw_rules_are_applied_in_order(): pass", "0x" + _of(HEX, 64), "linear = 'gradient-of-many-colors-in-a-row'", "data:image/png;base64," + _of(ALNUM + "+/", 200),
 ]  # fmt: skip
 """Code, prose, ids and sums that a developer has to read."""
 
@@ -86,6 +86,8 @@ def test_every_token_is_redacted_next_to_any_character(name: str, around: str) -
     assert token[-12:] not in clean
     assert MARK in clean
     assert redactor(())(token) != token
+    # As in `name_TOKEN`. An underscore behind it makes the token longer than its shape.
+    assert token[-12:] not in redactor(())(f"see_{token}{around}")
 
 
 @for_each("name", TEXTS)

@@ -19,14 +19,14 @@ _ESCAPED = (
     r"|(?<=\\U[0-9A-Fa-f]{8})|(?<=\^[@-_])|(?<==[0-9A-F]{2})"
 )
 _COLORED = r"(?<=\[[0-9]m)|(?<=\[[0-9]{2}m)|(?<=;[0-9]m)|(?<=;[0-9]{2}m)|(?<=;[0-9]{3}m)|(?<=\[m)|(?<=\[K)|(?<=\[[0-2][KJ])"
-START = rf"(?:(?<![A-Za-z0-9_])|{_ESCAPED}|{_COLORED})"
-"""Where a token may begin: not within a word, unless the word's letter ends an escape sequence or a color code."""
+START = rf"(?:(?<![A-Za-z0-9])|{_ESCAPED}|{_COLORED})"
+"""Where a token may begin: not after a letter or digit, unless it ends an escape sequence or a color code."""
 _NEAR = r"""[ \t\w.-]{0,20}[\s'"\\]{0,4}(?:=|>|:{1,3}=|\|\||:|=>|\?=|,)[\x60'"\s=\\]{0,6}"""
 """Characters between the name of a service and its token."""
 
 OWN = r"""
 anthropic-openai	^< sk-	STARTsk-(?:ant|proj|svcacct|admin|or|lf)-[A-Za-z0-9_-]{16,}
-model-provider	^< sk- sk_ gsk- gsk_ xai- xai_ pplx- pplx_ tvly- tvly_ rk- rk_ lsv2- lsv2_ nvapi- nvapi_ csk- csk_ fw- fw_ r8- r8_ tgp- tgp_	START(?:sk|gsk|xai|pplx|tvly|rk|lsv2|nvapi|csk|fw|r8|tgp)[-_][A-Za-z0-9_-]{24,}
+model-provider	^< sk- sk_ gsk- gsk_ xai- xai_ pplx- pplx_ tvly- tvly_ rk- rk_ lsv2- lsv2_ nvapi- nvapi_ csk- csk_ fw- fw_ r8- r8_ tgp- tgp_	START(?:sk|gsk|xai|pplx|tvly|rk|lsv2|nvapi|csk|fw|r8|tgp)[-_](?=[A-Za-z_-]{0,40}[0-9])[A-Za-z0-9_-]{24,}
 stripe	^< sk_ rk_ pk_ whsec_	START(?:sk|rk|pk|whsec)_(?:live|test)?_?[A-Za-z0-9]{20,}
 aws-access-key	^< akia asia abia acca	START(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}(?![0-9A-Z])
 aws-session-token	^ iqojb3jpz2lu fwogzxivyxdz	(?:IQoJb3JpZ2lu|FwoGZXIvYXdz)[A-Za-z0-9/+=]{60,}
@@ -43,10 +43,10 @@ digital-ocean	^ dop_v1_ doo_v1_ dor_v1_	STARTdo[opr]_v1_[a-f0-9]{40,}
 sendgrid	^ sg.	STARTSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}
 age	^ age-secret-key-1	STARTAGE-SECRET-KEY-1[A-Z0-9]{40,}
 brave	^< bsa	STARTBSA[A-Za-z0-9_-]{24,}(?![A-Za-z0-9_-])
-github	^< gho_ ghp_ ghr_ ghs_ ghu_	(?:(?<![A-Za-z0-9])|START)gh[oprsu]_(?=[A-Za-z0-9_.-]{30})[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*
-github-fine-grained	^ github_pat_	(?:(?<![A-Za-z0-9])|START)github_pat_[A-Za-z0-9_]{22,}
-gitlab	^< glpat- gldt- glft- glrt- glrtr- glsoat- gloas- glcbt- glptt- glagent- glimt- glffct- glwt-	(?:(?<![A-Za-z0-9])|START)gl(?:pat|dt|ft|rt|rtr|soat|oas|cbt|ptt|agent|imt|ffct|wt)-[A-Za-z0-9_.-]{18,}
-jwt	^ eyj	(?:(?<![A-Za-z0-9])|START)eyJ[A-Za-z0-9_-]{8,600}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}
+github	^< gho_ ghp_ ghr_ ghs_ ghu_	STARTgh[oprsu]_(?=[A-Za-z0-9_.-]{30})[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*
+github-fine-grained	^ github_pat_	STARTgithub_pat_[A-Za-z0-9_]{22,}
+gitlab	^< glpat- gldt- glft- glrt- glrtr- glsoat- gloas- glcbt- glptt- glagent- glimt- glffct- glwt-	STARTgl(?:pat|dt|ft|rt|rtr|soat|oas|cbt|ptt|agent|imt|ffct|wt)-[A-Za-z0-9_.-]{18,}
+jwt	^ eyj	STARTeyJ[A-Za-z0-9_-]{8,600}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}
 azure-storage	~ accountkey sharedaccesskey	(?i:(?:AccountKey|SharedAccessKey)["']?\s{0,3}[:=]\s{0,3}["']?)([A-Za-z0-9+/]{40,}={0,2})
 crates	^ cio	cio[A-Za-z0-9]{32}(?![A-Za-z0-9])
 discord-bot	.	[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,45}
