@@ -42,7 +42,7 @@ def call(tool: str, **args: Any) -> dict[str, Any]:
 
 
 def retries(watch: Watch) -> int:
-    return sum("Retry " in json.loads(c.data)["text"] for c in watch.chunks if c.type == "notice")
+    return sum("Retrying" in json.loads(c.data)["text"] for c in watch.chunks if c.type == "notice")
 
 
 @pytest.mark.parametrize(("agent", "words"), PROSE)

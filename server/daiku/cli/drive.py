@@ -265,7 +265,7 @@ def _conclude(result: RunResult, code: int, how: RunMode, hint: str) -> None:
         complain(say("no_approval"), hint, code)
     elif result.status == "completed_unverified":
         complain(verdict, go_on, code)
-    elif result.unchecked:
+    elif result.unchecked and not how.as_json:
         people = human_stream()
         people.write(people.paint(verdict, "dim") + "\n")
     elif result.status == "failed" and result.error is not None:

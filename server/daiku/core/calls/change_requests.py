@@ -16,7 +16,7 @@ _ANSWERS = (
     "reproduce|profile|measure|benchmark|count|calculate|compute|print|display|cat|run|rerun|execute|test|open|think|consider|"
     "suggest|propose|recommend|plan|design|sketch|estimate|evaluate|assess|rate|discuss|clarify|elaborate|answer|say|ask|quote|"
     "reply|respond|repeat|output|echo|greet|draft|brainstorm|remember|recall|point|fetch|download|compile|guess|wait|walk|"
-    "understand|learn|know|go (?:through|over|on)|figure out|work out|teach|(?:give|get|send) (?:me|us)|pros|difference|git|ls|"
+    "understand|learn|know|always|from now on|in (?:the )?future|next time|go (?:through|over|on)|figure out|work out|teach|(?:give|get|send) (?:me|us)|pros|difference|git|ls|"
     r"let (?:me|us) (?:know|see)|validate (?:that|whether|if)|build (?:it|(?:the|this) (?:project|app|code|docs|site|package|image))|"
     r"(?:re)?start|(?:stop|launch|serve) (?:\w+ ){0,3}?(?:server|app|service|worker|container|database|process)|"
     r"translate .* for (?:me|us)|write about|(?:write|generate|give|create|make|draw|prepare) (?:(?:me|us) )?(?:(?:an?|some|the|two|three|\d+) )?"
@@ -38,7 +38,7 @@ _FUNCTION_WORD = (
 )
 _READS = lazy(rf"{_POLITE}(?:(?:{_ANSWERS})(?![-\w])|{_WONDERS})", re.IGNORECASE)
 _INSTRUCTS = lazy(
-    rf"{_POLITE}(?:(?:don't|do not|never|always)\s+)?(?!(?:{_FUNCTION_WORD})\b)[a-z][a-z-]*(?=\s|$)(?!\s+{_AUXILIARY})(?P<object>.*)",
+    rf"{_POLITE}(?:(?:don't|do not|never)\s+)?(?!(?:{_FUNCTION_WORD})\b)[a-z][a-z-]*(?=\s|$)(?!\s+{_AUXILIARY})(?P<object>.*)",
     re.IGNORECASE | re.DOTALL,
 )
 _QUESTION = lazy(
