@@ -117,6 +117,9 @@ WRITTEN_BY_OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
         "tools.mcp.connection": ("'Session terminated'",),
         "tools.returned": ("'Error serializing to JSON: '",),
     },
+    "click, in its own help, which is translated": {
+        "cli.main": ("'Show this message and exit.'", "'Show the version and exit.'")
+    },
     "a web page": {
         "tools.web.engines": ("'no results'", "'bots use DuckDuckGo'"),
         "tools.web.extract": ("('<!doctype html', '<html')",),
