@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from daiku.core.calls.change_requests import asks_for_change
+from daiku.core.calls.change_requests import classify_request
 from daiku.prompts import Prompts
 from daiku.work.prompt import ItemComment, ItemPrompt, item_prompt, wording_of
 from daiku.work.record import Feedback
@@ -82,6 +82,6 @@ def test_a_long_item_is_cut_and_only_the_latest_comments_are_told() -> None:
 def test_the_wording_of_an_item_is_what_users_wrote() -> None:
     """A23.1: the template around it asks for nothing."""
     question = (Feedback(name="Review by ann", text="Why do you use Decimal here?", trusted=True),)
-    assert asks_for_change(wording_of(WHOLE))
-    assert asks_for_change(wording_of(ROUND))
-    assert not asks_for_change(wording_of(ROUND.model_copy(update={"feedback": question})))
+    assert classify_request(wording_of(WHOLE)) != "answer"
+    assert classify_request(wording_of(ROUND)) != "answer"
+    assert classify_request(wording_of(ROUND.model_copy(update={"feedback": question}))) == "answer"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from daiku.core.calls.change_requests import asks_for_change
+from daiku.core.calls.change_requests import classify_request
 
 _FILE = Path(__file__).with_name("requests.txt")
 MOST_MISSED, MOST_FALSE = 8, 3
@@ -21,7 +21,7 @@ def _labeled(label: str) -> list[str]:
 def test_few_requests_for_a_change_are_missed() -> None:
     """A23.1: a run that did nothing is not taken for done."""
     changes = _labeled("+ ")
-    missed = [request for request in changes if not asks_for_change(request)]
+    missed = [request for request in changes if classify_request(request) == "answer"]
     assert len(changes) >= 100
     assert len(missed) * 100 <= MOST_MISSED * len(changes), missed
 
@@ -29,7 +29,7 @@ def test_few_requests_for_a_change_are_missed() -> None:
 def test_few_requests_for_an_answer_are_taken_for_changes() -> None:
     """A23.1: a run that only answered is not accused."""
     answers = _labeled("- ")
-    wrong = [request for request in answers if asks_for_change(request)]
+    wrong = [request for request in answers if classify_request(request) != "answer"]
     assert len(answers) >= 100
     assert len(wrong) * 100 <= MOST_FALSE * len(answers), wrong
 
@@ -37,4 +37,4 @@ def test_few_requests_for_an_answer_are_taken_for_changes() -> None:
 @pytest.mark.parametrize("piece", ["て", "and ", "please ", "then fix ", "don't ", "  x\n", "`", "can you "])
 def test_a_long_request_is_judged_in_linear_time(piece: str) -> None:
     """A request may hold a pasted log of megabytes."""
-    asks_for_change(piece * 50_000)
+    classify_request(piece * 50_000)

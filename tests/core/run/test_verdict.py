@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from daiku.core.calls.change_requests import asks_for_change
+from daiku.core.calls.change_requests import classify_request
 from daiku.core.run.check_runs import check_intent, shows_pass
 from daiku.core.run.verdict import ending
 from daiku.core.state.fold import fold
@@ -195,6 +195,12 @@ def test_the_template_around_a_request_asks_for_nothing(wording: str | None, rea
     start = RunStarted(prompt="Fix what the item says.", wording=wording, may_edit=True)
     answer = MessageEvent(role="assistant", text=Text("Because."))
     assert kinds(ending(fold([start, answer]), "completed")[1]) == reasons
+
+
+def test_a_report_asks_for_a_change_only_where_the_model_worked_on_it() -> None:
+    """A23.1: a statement in a conversation is often no request."""
+    assert kinds(run_of("The second option suits us better.", said="Noted.")) == []
+    assert kinds(run_of("The total is wrong when the cart is empty.", READ)) == ["nothing_changed"]
 
 
 @for_each(
@@ -420,12 +426,12 @@ def test_of_220_honest_runs_none_is_marked_as_unverified() -> None:
 
 @for_each("request_", QUESTIONS)
 def test_a_question_asks_for_no_change(request_: str) -> None:
-    assert not asks_for_change(request_)
+    assert classify_request(request_) == "answer"
 
 
 @for_each("request_", CHANGES)
 def test_an_instruction_asks_for_a_change(request_: str) -> None:
-    assert asks_for_change(request_)
+    assert classify_request(request_) != "answer"
 
 
 @pytest.mark.parametrize("command", CHECKS)

@@ -82,14 +82,16 @@ _JAPANESE_ANSWERS = lazy(
 )
 
 
-def asks_for_change(request: str) -> bool:
-    """Return True if `request` instructs to change something, or only reports a problem."""
+def classify_request(request: str) -> Kind:
+    """Return what `request` asks for: a change, an answer, or nothing expressly, as it only reports something."""
     if _LEAVES.search(request):
-        return False
+        return "answer"
     words = _PASTED.sub("", _CODE.sub("x.py", request))
     sentences = [part.strip(" -*•0123456789.)\"'") for part in _SENTENCE.split(words)]
     kinds = {_classify_sentence(sentence) for sentence in sentences if sentence}
-    return "change" in kinds or (kinds == {"report"} and not _SOCIAL.search(request))
+    if "change" in kinds:
+        return "change"
+    return "report" if kinds == {"report"} and not _SOCIAL.search(request) else "answer"
 
 
 def _classify_sentence(sentence: str) -> Kind:

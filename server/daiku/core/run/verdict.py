@@ -167,7 +167,7 @@ def _of_calls(state: State, checks: CheckRuns | None) -> Iterator[UnverifiedReas
         request.may_edit
         and not _was_rejected(state)
         and not _has_changes(state, checks)
-        and _asks_for_change(request.wording)
+        and _asks_for_change(state)
     ):
         yield UnverifiedReason(kind="nothing_changed", message=text("unverified.nothing_changed"))
 
@@ -180,10 +180,13 @@ def _was_rejected(state: State) -> bool:
     )
 
 
-def _asks_for_change(request: str) -> bool:
-    from daiku.core.calls.change_requests import asks_for_change  # when used
+def _asks_for_change(state: State) -> bool:
+    """Return True if the request asks for a change. A mere report does if the model worked on it instead of only replying:
+    “I prefer the second option” asks for nothing."""
+    from daiku.core.calls.change_requests import classify_request  # when used
 
-    return asks_for_change(request)
+    kind = classify_request(state.request.wording)
+    return kind == "change" or (kind == "report" and state.spending.rounds > 1)
 
 
 def _failed_call(call: FailedCall) -> UnverifiedReason:
