@@ -142,7 +142,8 @@ def test_what_needs_nobody_ends_well(
     text = {"exec": '{"commands": []}', "code": "No change: all is there."}.get(command, "Well.")
     propose = call("plan/propose", goal="g", steps=[{"name": "a"}])
     script(*([{"calls": [propose]}] if command == "plan" else []), *[{"text": text}] * 5)
-    args = (command,) if command == "chat" else (command, "do it")
+    requests = {"chat": (), "plan": ("do it",)}
+    args = (command, *requests.get(command, ("Is it there?",)))
     assert ended(kind, workspace, args, approve) == 0
 
 

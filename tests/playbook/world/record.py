@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from daiku.core.run.verdict import ending
+from daiku.core.state.fold import fold
 from daiku.domain.base import JsonObject
 from daiku.domain.chunks import Chunk, encode_event
 from daiku.domain.events import (
@@ -79,18 +81,27 @@ class _Session:
         for event in events:
             number = len(self.chunks) + 1
             time = f"2026-01-02T03:{number // 60:02}:{number % 60:02}.000Z"
-            run = f"run_{self._name}_{self._runs}"
             self.chunks.append(
-                Chunk(number, time, f"sess_{self._name}", run, AGENT, event, encode_event(event), None)
+                Chunk(
+                    number, time, f"sess_{self._name}", self._run(), AGENT, event, encode_event(event), None
+                )
             )
 
     def start(self, prompt: str, lessons: Sequence[Lesson]) -> None:
         self._runs += 1
-        self._add(RunStarted(prompt=prompt, model="world/actor", lessons=tuple(lessons)), AgentStart())
+        self._add(
+            RunStarted(prompt=prompt, may_edit=True, model="world/actor", lessons=tuple(lessons)),
+            AgentStart(),
+        )
 
     def end(self, text: str, cited: tuple[str, ...]) -> None:
         said = MessageEvent(role="assistant", text=Text(text), agent=AGENT)
-        self._add(said, AgentEnd(), RunFinished(status="completed", text=Text(text), used_bullets=cited))
+        events = [each.event for each in self.chunks if each.run == self._run()]
+        status = ending(fold([*events, said]), "completed")[1].status
+        self._add(said, AgentEnd(), RunFinished(status=status, text=Text(text), used_bullets=cited))
+
+    def _run(self) -> str:
+        return f"run_{self._name}_{self._runs}"
 
     def _asks(self, tool: str, args: JsonObject, says: str) -> str:
         """A reply that wants this done; the call's id."""
