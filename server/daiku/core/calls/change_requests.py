@@ -32,7 +32,7 @@ _WONDERS = r"i (?:don't (?:understand|know|see|get)|(?:was|am) (?:wondering|curi
 _AUXILIARY = r"(?:is|are|was|were|has|have|had|does|do|did|will|would|should|shall|must|can|cannot|can't|could|may|might|needs?)\b"
 _FUNCTION_WORD = (
     "the|an?|this|that|these|those|it|its|it's|it'd|i|i'm|i've|we|you|they|he|she|there|there's|my|our|your|their|some|any|all|every|each|"
-    "both|another|other|no|not|in|on|at|for|from|with|without|within|instead|as|by|of|to|about|after|before|during|if|when|while|because|"
+    "both|another|other|(?:some|any|every|no)(?:thing|one|body)|no|not|in|on|at|for|from|with|without|within|instead|as|by|of|to|about|after|before|during|if|when|while|because|"
     "since|unless|until|although|though|or|nor|again|once|more|me|us|go|now|then|please|who|whose|which|what|where|how|why|whether|"
     "based|according|regarding|thank|mind|question|good|great|sounds|looks|got|thanks"
 )
