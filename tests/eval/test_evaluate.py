@@ -32,7 +32,7 @@ def test_what_a_run_did_is_proved_by_the_checks_and_not_by_its_words(
     assert outcomes(found.attempts) == {"good": "proved", "idle": "not_proved"}
     good, idle = found.attempts
     assert [check.ok for check in good.checks] == [True]
-    assert (good.ended, idle.ended) == ("completed", "completed")
+    assert (good.ended, idle.ended) == ("completed", "completed_unverified")
     assert [check.exit_code for check in idle.checks] == [1]
     assert (len(good.calls), len(idle.calls)) == (2, 1)
     assert good.usage.prompt_tokens == sum(call.prompt_tokens for call in good.calls) > 0
