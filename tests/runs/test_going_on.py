@@ -122,7 +122,7 @@ async def test_what_ended_before_it_was_done_goes_on_in_its_conversation(
     folder: Path, lines: list[dict[str, Any]], limits: RunLimits | None, status: str
 ) -> None:
     app = make_app(folder, *lines, {"text": "Now it is done."}, command="allow")
-    first = await app.runs.run(RunRequest("do it", limits=limits), Watch())
+    first = await app.runs.run(RunRequest("Look at it.", limits=limits), Watch())
     assert first.status == status
     watch = Watch()
     again = await app.runs.resume(first.run_id, watch)
@@ -130,7 +130,7 @@ async def test_what_ended_before_it_was_done_goes_on_in_its_conversation(
     assert again.text == "Now it is done."
     assert again.session_id == first.session_id
     (started,) = [c.event for c in watch.chunks if isinstance(c.event, RunStarted)]
-    assert started.prompt == "do it"
+    assert started.prompt == "Look at it."
     ends = [c for c in app.journal.chunks(first.session_id) if isinstance(c.event, RunFinished)]
     assert len({c.run for c in ends}) == len(ends) == 2
     await app.aclose()

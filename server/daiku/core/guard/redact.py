@@ -125,6 +125,7 @@ class Redactor:
 
     def _redact_terminal(self, text: str) -> str:
         """Return `text` redacted, without control sequences if it has a secret: they may divide it or end in a letter."""
+        text = self._redact(text)  # the letter after a lone escape character may begin a secret
         plain, spaced = _SEQUENCE.sub("", text), _SEQUENCE.sub(_GAP, text)
         clean = self._redact(plain)
         if self._redact(spaced) != spaced:
