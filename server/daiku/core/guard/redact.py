@@ -96,7 +96,7 @@ _ANNOUNCED = WordSearch(
 """Words one of which is in every secret's pattern that has no long run of characters."""
 _ESCAPES = (('\\"', '"'), ("\\n", "\n"), ("\\t", "\t"), ("\\r", "\r"))
 _CONTROLS = frozenset("\x1b\x9b")
-_SEQUENCE = lazy(r"(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,4}[@-~]|\x1b[()*+#%][0-9A-Za-z]|\x1b[0-9=>A-OQ-WZ_a-z]")
+_SEQUENCE = lazy(r"(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,4}[@-~]|\x1b[()*+#%][0-9A-Za-z]")
 """Control sequences of terminals. They divide secrets, and end with letters."""
 _GAP = "\n" * 12
 """Separator between joined strings: more white space than any secret's pattern matches."""
@@ -125,7 +125,6 @@ class Redactor:
 
     def _redact_terminal(self, text: str) -> str:
         """Return `text` redacted, without control sequences if it has a secret: they may divide it or end in a letter."""
-        text = self._redact(text)  # the letter after a lone escape character may begin a secret
         plain, spaced = _SEQUENCE.sub("", text), _SEQUENCE.sub(_GAP, text)
         clean = self._redact(plain)
         if self._redact(spaced) != spaced:
