@@ -254,10 +254,11 @@ async def test_an_unexpected_error_backs_off_like_any_other(bench: Bench) -> Non
     assert (bench.states, len(bench.said)) == (["dead"], 1)
 
 
-async def test_an_error_that_cannot_even_be_noted_leaves_the_item_as_it_is(bench: Bench) -> None:
+async def test_an_error_in_work_that_another_worker_took_over_is_no_failure_of_the_item(bench: Bench) -> None:
+    """B23.4: a worker that stood still and wakes up ends with exit code 0."""
     worked = bench.claim()
     bench.items.claim(ITEM, "worker-2", only=("processing",))
-    assert retry_broken(worked, ValueError("broken")) == "processing"
+    assert retry_broken(worked, ValueError("broken")) is None
     assert bench.record.worker == "worker-2"
 
 

@@ -315,16 +315,16 @@ def _want_end(worked: Worked, state: ItemState, why: Text) -> None:
     worked.want("state", SetState(state=state))
 
 
-def retry_broken(worked: Worked, wrong: Exception) -> ItemState:
+def retry_broken(worked: Worked, wrong: Exception) -> ItemState | None:
     """Have an item tried again whose work broke off by an error. Return its state: `processing` if not even that can be
-    noted, and then the next look takes it up."""
+    noted, and then the next look takes it up; None if another worker has taken the item over."""
     try:
         return _retry_or_give_up(
             worked, wrong.failure.message if isinstance(wrong, DaikuError) else text("work.broke_off")
         )
     except DaikuError as away:
         logger.warning("%s: %s", worked.claim.item, away.failure.message)
-        return "processing"
+        return None if isinstance(away, ClaimLost) else "processing"
 
 
 def _retry_or_give_up(worked: Worked, why: Text) -> ItemState:
