@@ -11,6 +11,7 @@ import { inEditor } from "./lab/lab.mjs";
 import { startModel } from "./lab/model.mjs";
 import { Panel } from "./panel.mjs";
 
+const NOT_CHECKED = "\n> ⚠ Not checked: no test, build, or linter passed after the last edit.\n\n";
 const call = (name, args) => ({ name, args });
 const list = (...statuses) =>
   call("todo__write", {
@@ -52,7 +53,7 @@ test("a chat made by ACP opens in the panel; a todo list is one card, folded by 
         const told = await turnElsewhere(workspace, "値段を10にして", { ...model.env, DAIKU_HOME: home });
         assert.deepEqual(told, {
           ended: "end_turn",
-          said: "First a plan.The price is ten.",
+          said: `First a plan.The price is ten.${NOT_CHECKED}`,
           plan: ["Raise the price"],
           asked: 1,
           wrote: ["price.py"],
