@@ -37,13 +37,13 @@ Start = Callable[[Listener], Awaitable[RunResult]]
 
 @dataclass(slots=True)
 class _StreamEnd:
-    """What matters of the stream for the end."""
+    """State of a run's stream that decides how the command ends."""
 
     run: str = ""
     killed: bool = False
     unread: bool = False
-    unwritten: str = ""
-    asked: set[str] = field(default_factory=set[str])
+    write_error: str = ""
+    approval_kinds: set[str] = field(default_factory=set[str])
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ class RunMode:
 
 
 async def drive(app: App, start: Start, how: RunMode) -> tuple[int, RunResult]:
-    """Run to the end; the exit code and the result. Raises DaikuError where nothing was started."""
+    """Run to the end, and return the exit code and the result. Raises DaikuError if nothing was started."""
     people, end, language = human_stream(), _StreamEnd(), locale_of(os.environ)
     show = Show(people, talking=how.steer, omits_answer=not (people.live or sys.stdout.isatty()))
     began = time.monotonic()
@@ -72,15 +72,15 @@ async def drive(app: App, start: Start, how: RunMode) -> tuple[int, RunResult]:
             end.run = chunk.run
         end.run = end.run or chunk.run
         if isinstance(chunk.event, ApprovalAsked):
-            end.asked.add(chunk.event.kind)
-        told = chunk.in_language(language)
+            end.approval_kinds.add(chunk.event.kind)
+        localized = chunk.in_language(language)
         if not how.as_json:
-            show(told)
-        elif not end.unread and not _written(chunk, end):
+            show(localized)
+        elif not end.unread and not _write_chunk(chunk, end):
             end.unread = True
             stopping.add(asyncio.ensure_future(app.runs.cancel(end.run)))
-        if how.attended and isinstance(told.event, Asked):
-            asking.put_nowait(told.event)
+        if how.attended and isinstance(localized.event, Asked):
+            asking.put_nowait(localized.event)
 
     with keyboard.restore_terminal():
         app.runs.afterwards.holds_looks = True  # the terminal ends with the answer
@@ -93,16 +93,16 @@ async def drive(app: App, start: Start, how: RunMode) -> tuple[int, RunResult]:
             restore()
             answering.cancel()
             show.stop()
-    if end.unwritten:
-        return complain(say("error.output", why=end.unwritten), "", FAILED), result
+    if end.write_error:
+        return complain(say("error.output", why=end.write_error), "", FAILED), result
     code = exit_code(result, how)
     if end.run and not how.as_json:  # what a finished run used is not used again
-        _costs(result, people, time.monotonic() - began)
-    hint = _approval_hint(app, end, how) if code == NO_APPROVAL else ""
+        _print_usage(result, people, time.monotonic() - began)
+    hint = _suggest_approval(app, end, how) if code == NO_APPROVAL else ""
     _conclude(result, code, how, hint)
     await app.runs.afterwards.settle(looks=False)
     if not how.as_json:
-        _tell_learnt(app, result, show, language)
+        _show_lessons(app, result, show, language)
     return code, result
 
 
@@ -120,8 +120,8 @@ async def end_background_commands() -> AsyncGenerator[None]:
                 people.write(people.paint(f"! {safe(line)}", "yellow") + "\n")
 
 
-def _tell_learnt(app: App, result: RunResult, show: Show, language: str) -> None:
-    """Show what rules learned from the run; the person has its answer already."""
+def _show_lessons(app: App, result: RunResult, show: Show, language: str) -> None:
+    """Show the lessons that rules drew from the run, after its answer."""
     for chunk in app.journal.chunks(result.session_id, result.last_seq):
         if isinstance(chunk.event, Bullet | Notice):
             show(chunk.in_language(language))
@@ -155,14 +155,14 @@ def has_open_steps(result: RunResult, how: RunMode) -> bool:
     return plan.done < plan.total
 
 
-def _written(chunk: Chunk, end: _StreamEnd) -> bool:
-    """Write the chunk as a line; False when nobody reads any more, or it cannot be written."""
+def _write_chunk(chunk: Chunk, end: _StreamEnd) -> bool:
+    """Write the chunk as a line of JSON; False if no one reads any more, or if it cannot be written."""
     try:
         sys.stdout.buffer.write(chunk.json().encode("utf-8", "replace") + b"\n")
         sys.stdout.buffer.flush()
     except OSError as wrong:
         if not isinstance(wrong, BrokenPipeError):
-            end.unwritten = wrong.strerror or type(wrong).__name__
+            end.write_error = wrong.strerror or type(wrong).__name__
         silence_broken_pipe()
         return False
     return True
@@ -171,7 +171,7 @@ def _written(chunk: Chunk, end: _StreamEnd) -> bool:
 async def _converse(
     app: App, end: _StreamEnd, asking: asyncio.Queue[Asked], show: Show, people: Terminal, *, steer: bool
 ) -> None:
-    """Put the questions to the person, one after the other; between them hear what they type."""
+    """Ask the user the questions of the run one by one, and read typed lines between them."""
     question = asyncio.create_task(asking.get())
     line: asyncio.Task[str | None] | None = None
     try:
@@ -180,14 +180,14 @@ async def _converse(
                 line = asyncio.create_task(keyboard.read_line())
             await asyncio.wait({t for t in (question, line) if t}, return_when=asyncio.FIRST_COMPLETED)
             if line is not None and line.done():
-                steer = await _steered(app, end, line.result(), show)
+                steer = await _steer(app, end, line.result(), show)
                 line = None
             if question.done():
                 if line is not None:  # it must have let go of the keyboard before a question takes it
                     line.cancel()
                     await asyncio.wait({line})
                     line = None
-                await _asked(app, end, question.result(), show, people)
+                await _ask_user(app, end, question.result(), show, people)
                 question = asyncio.create_task(asking.get())
     finally:
         for task in (question, line):
@@ -195,8 +195,8 @@ async def _converse(
                 task.cancel()
 
 
-async def _steered(app: App, end: _StreamEnd, text: str | None, show: Show) -> bool:
-    """Pass on a line that was typed during a run; False when there will be none any more."""
+async def _steer(app: App, end: _StreamEnd, text: str | None, show: Show) -> bool:
+    """Send a line that was typed during a run to the model; False at the end of input."""
     if text is None:
         return False
     try:
@@ -210,19 +210,18 @@ async def _steered(app: App, end: _StreamEnd, text: str | None, show: Show) -> b
     return True
 
 
-async def _asked(app: App, end: _StreamEnd, asked: Asked, show: Show, people: Terminal) -> None:
-    if isinstance(asked, ApprovalAsked):
-        said = await ask_approval(asked, show, people)
-        await app.runs.approve(end.run, asked.approval_id, said.decision, said.feedback, said.hunks)
+async def _ask_user(app: App, end: _StreamEnd, question: Asked, show: Show, people: Terminal) -> None:
+    if isinstance(question, ApprovalAsked):
+        reply = await ask_approval(question, show, people)
+        await app.runs.approve(end.run, question.approval_id, reply.decision, reply.feedback, reply.hunks)
     else:
-        text = await ask_question(asked, show, people)
-        await app.runs.answer(end.run, asked.input_id, text)
+        await app.runs.answer(end.run, question.input_id, await ask_question(question, show, people))
 
 
 def _cancel_on_interrupt(
     app: App, running: asyncio.Future[RunResult], end: _StreamEnd, show: Show
 ) -> Callable[[], None]:
-    """The first Ctrl-C cancels the run, the second one ends the process. What undoes this."""
+    """Cancel the run at the first Ctrl-C and end the process at the second. Return what undoes this."""
     tasks: set[asyncio.Task[RunResult]] = set()
 
     def interrupted() -> None:
@@ -239,24 +238,24 @@ def _cancel_on_interrupt(
     return on_interrupt(interrupted)
 
 
-def _costs(result: RunResult, people: Terminal, seconds: float) -> None:
+def _print_usage(result: RunResult, people: Terminal, seconds: float) -> None:
     used = result.usage.prompt_tokens or result.usage.completion_tokens
     if used and (text := usage_text(result.usage, seconds)):
         people.write(people.paint(text, "dim") + "\n")
 
 
-def _approval_hint(app: App, end: _StreamEnd, how: RunMode) -> str:
+def _suggest_approval(app: App, end: _StreamEnd, how: RunMode) -> str:
     """Return what would grant the approval that nobody was there to give."""
     if how.approvals != "all":
         return say(f"no_approval.{how.approvals}")
-    if "network" in end.asked:
+    if "network" in end.approval_kinds:
         own = app.runs.services.policy("act", how.approvals, False).own  # nobody is there
         return say("no_approval.all.foreign" if own else "no_approval.all.untrusted")
-    return say("no_approval.all.mcp" if "mcp" in end.asked else "no_approval.all")
+    return say("no_approval.all.mcp" if "mcp" in end.approval_kinds else "no_approval.all")
 
 
 def _conclude(result: RunResult, code: int, how: RunMode, hint: str) -> None:
-    """The answer for a pipe, and one line for whatever did not end well."""
+    """Write the answer for a pipe, and one line for a run that did not end well."""
     if result.text and not how.as_json and not sys.stdout.isatty():
         write_output(result.text.rstrip("\n") + "\n")
     verdict = localize(verdict_note(result.reasons, unchecked=result.unchecked))
@@ -282,5 +281,7 @@ def _conclude(result: RunResult, code: int, how: RunMode, hint: str) -> None:
         complain("failed", "", code)
     elif result.plan is not None and code == FAILED:
         plan = result.plan
-        said = say("plan.left", name=safe(plan.name), done=plan.done, all=plan.total, failed=plan.failed)
-        complain(said, go_on, code)
+        unfinished = say(
+            "plan.left", name=safe(plan.name), done=plan.done, all=plan.total, failed=plan.failed
+        )
+        complain(unfinished, go_on, code)
