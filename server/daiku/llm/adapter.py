@@ -177,7 +177,7 @@ class LLMAdapter:
                 if wait is None:
                     window = self.context if self.entry.needs in ("server", "address") else None
                     raise describe_end(trial.refusal or error, request, attempt, window) from error.__cause__
-                yield Restarted(notice or self.policy.notice(error, attempt), attempt, wait)
+                yield Restarted(notice or self.policy.describe_retry(error, attempt), attempt, wait)
                 attempt += notice is None
             finally:
                 await pieces.aclose()
@@ -186,7 +186,7 @@ class LLMAdapter:
 
     @property
     def _reads_text_calls(self) -> bool:
-        """Whether calls may stand in the text of a reply although tools were offered."""
+        """True if the service may write tool calls into the text of a reply to a request with native tools."""
         return self.entry.writes_calls(self.settings.base_url)
 
     async def _lacks_tools(self, reply: Reply, request: ModelRequest) -> bool:

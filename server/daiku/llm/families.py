@@ -117,7 +117,7 @@ class Model(Protocol):
 
 @dataclass(slots=True)
 class Overrides:
-    """What tests set for every model of the process: one that answers for all, or a ban on model services."""
+    """Overrides that tests set for the process: a model that answers for all others, and a ban on model services."""
 
     model: Model | None = None
     forbidden: bool = False

@@ -150,10 +150,11 @@ def _known_first(model: Model, others: Callable[[str], Model], name: str) -> Mod
 
 def given_first(model: Model | None, resolve: Callable[[str], Model], name: str) -> Model:
     """Return the model that was given, unless another one is named that can be asked, or tests override all."""
-    model = OVERRIDES.model or model
+    if OVERRIDES.model is not None:
+        return OVERRIDES.model
     if model is None:
         return resolve(name)
-    if name in ("", model.name) or OVERRIDES.model is not None:
+    if name in ("", model.name):
         return model
     try:
         return resolve(name)

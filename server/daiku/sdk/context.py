@@ -1,4 +1,4 @@
-"""The `context` of a run of a program: files are found and read, and an item that cannot be used is an error."""
+"""Context of a library run: its files and pictures are read, and an item that cannot be used is an error."""
 
 from __future__ import annotations
 
@@ -12,9 +12,10 @@ from pydantic import ValidationError
 from daiku.core.replies.parse import describe_error
 from daiku.domain.messages import Image
 from daiku.domain.runs import ContextItem
+from daiku.workspace.paths import to_file_path
 
 LARGEST_TEXT = 1_000_000
-"""Bytes of a text file outside the workspace that is given to the model."""
+"""Bytes of a text file outside the workspace, at most."""
 
 
 class Context(NamedTuple):
@@ -30,13 +31,13 @@ def read_context(context: object, workspace: Path | None) -> Context:
     if isinstance(context, str | Mapping | ContextItem) or not isinstance(context, Iterable):
         raise TypeError(f"Runner.run: `context` is a list of ContextItems, not {kind}.")
     try:
-        given = tuple(ContextItem.model_validate(each) for each in cast("Iterable[object]", context))
+        items = tuple(ContextItem.model_validate(each) for each in cast("Iterable[object]", context))
     except ValidationError as wrong:
         raise ValueError(f"Runner.run: `context`: {describe_error(wrong)}.") from None
-    found = [_read_item(item, workspace) for item in given]
+    parts = [_read_item(item, workspace) for item in items]
     return Context(
-        tuple(item for each in found for item in each.items),
-        tuple(image for each in found for image in each.images),
+        tuple(item for part in parts for item in part.items),
+        tuple(image for part in parts for image in part.images),
     )
 
 
@@ -66,9 +67,7 @@ def _locate(address: str, workspace: Path | None) -> Path | None:
     """Return the file that a path or a file URI names; None for another URI."""
     scheme = urlsplit(address).scheme
     if scheme == "file":
-        from urllib.request import url2pathname  # when used
-
-        return Path(url2pathname(urlsplit(address).path))
+        return Path(to_file_path(address))
     return None if len(scheme) > 1 else (workspace or Path.cwd()) / address
 
 

@@ -38,7 +38,7 @@ class RunStream:
         self._pause = pause
         self._closes = closes
         self._questions: dict[str, str] = {}
-        """The run of each question that is open."""
+        """Run of each open question, by the id of the question."""
         self._chunks: asyncio.Queue[Chunk | None] = asyncio.Queue()
         self._task: asyncio.Task[Result] | None = None
 

@@ -67,15 +67,20 @@ def root_name(roots: tuple[Path, ...], root: Path) -> str:
     return root.name if number == 1 else f"{root.name}-{number}"
 
 
+def to_file_path(uri: str) -> str:
+    """Return the path of a file URI."""
+    from urllib.request import url2pathname  # when used
+
+    return url2pathname(urlsplit(uri).path)
+
+
 def _plain(path: str) -> str:
     if not path.strip():
         raise refuse(text("files.empty_path"))
     if len(path) > 4096:
         raise refuse(text("files.long_path"))
     if path.startswith("file:"):
-        from urllib.request import url2pathname  # when used
-
-        path = url2pathname(urlsplit(path).path)
+        path = to_file_path(path)
     elif re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", path):
         raise refuse(text("files.address", path=path))
     if os.sep == "/":

@@ -29,16 +29,16 @@ class RetryPolicy:
     strict: bool = False
     """How often a reply is asked for again that does not hold to its text protocol; `strict`: words alone do not."""
 
-    def most(self, error: LLMError) -> int:
-        """Return the number of retries after `error`."""
+    def count_retries(self, error: LLMError) -> int:
+        """Return the maximum number of retries after `error`."""
         return self.loading_retries if isinstance(error, ModelLoadingError) else self.retries
 
-    def notice(self, error: LLMError, attempt: int) -> Text:
-        """Return what people are told before retry number `attempt`. A failed connection is described at its end only."""
+    def describe_retry(self, error: LLMError, attempt: int) -> Text:
+        """Return the notice of retry number `attempt`. A failed connection is described after the last retry only."""
+        most = self.count_retries(error)
         if error.failure.kind == "connection":
-            return text("llm.connecting_again", attempt=attempt, most=self.most(error))
-        message = error.failure.message
-        return text("llm.trying_again", message=message, attempt=attempt, most=self.most(error))
+            return text("llm.connecting_again", attempt=attempt, most=most)
+        return text("llm.trying_again", message=error.failure.message, attempt=attempt, most=most)
 
 
 def is_transient(error: LLMError) -> bool:
@@ -54,7 +54,7 @@ def retry_delay(attempt: int, error: LLMError, policy: RetryPolicy, chance: floa
     The service's Retry-After is a lower bound. `chance` in [0, 1) spreads the tries of many clients
     over the upper half of the wait.
     """
-    if attempt > policy.most(error) or not is_transient(error):
+    if attempt > policy.count_retries(error) or not is_transient(error):
         return None
     if (asked := error.retry_after or 0.0) > policy.longest_retry_after:
         return None

@@ -16,9 +16,9 @@ PATIENCE = 0.5
 """Seconds: on this machine a server answers in milliseconds or is not there at all."""
 
 LOADED_MODEL = "default"
-"""The name for the only model of a server that has not said its name yet; such servers ignore the name."""
+"""Name for the only model of a server that is still loading it; such servers ignore the name."""
 _LOADING: JsonObject = {}
-"""Stands for the answer of a server that is loading its model."""
+"""Placeholder for the answer of a server that is loading its model."""
 
 
 def first_of_ollama(address: str, headers: Mapping[str, str]) -> str | None:
