@@ -50,12 +50,13 @@ class Forge(Moody):
     """A forge whose repository is a folder of this machine."""
 
     place: Path
-    is_away = False
+    unreadable: ForgeRefusal | None = None
+    """Refusal of each item."""
 
     async def read(  # pyright: ignore[reportIncompatibleMethodOverride]  # it may refuse, as every source may
         self, key: ItemKey
     ) -> ItemText | ForgeRefusal:
-        return AWAY if self.is_away else TEXT.model_copy(update={"base": "main"})
+        return self.unreadable or TEXT.model_copy(update={"base": "main"})
 
     async def access(self, key: ItemKey, clone_url: str) -> CloneAccess:
         return CloneAccess(url=str(self.place), local=True)
@@ -74,7 +75,7 @@ class Bench:
         self.results: Sequence[Result] = (DONE,)
         self.begun = 0
         self.writes = False
-        """Whether each attempt leaves a file in its tree."""
+        """Switch: each attempt writes a file into its tree."""
 
     @property
     def record(self) -> ItemRecord:
@@ -110,7 +111,7 @@ class Bench:
         return await work_item(self.claim())
 
     async def work_to_the_end(self) -> int:
-        """Work it until it is over, with two tries left; the number of attempts."""
+        """Work it until it is over, with two tries left. Return the number of attempts."""
         claim = self.claim().claim
         self.items.note(claim, tries=MOST_TRIES - 2)
         self.items.change(claim, state="queued")
@@ -121,7 +122,7 @@ class Bench:
         raise AssertionError("it is tried for ever")
 
     @property
-    def said(self) -> list[str]:
+    def comments(self) -> list[str]:
         return [each.text for each in self.forge.done if isinstance(each, PostComment)]
 
     @property
@@ -151,7 +152,7 @@ async def test_an_item_that_fails_the_provider_alone_is_given_up(bench: Bench) -
     assert bench.record.shown.state == "dead"
     assert bench.record.shown.error == f"Given up after {MOST_TRIES} tries: no answer"
     assert bench.states == ["processing", "dead"]
-    assert len(bench.said) == 1
+    assert len(bench.comments) == 1
 
 
 async def test_an_outage_of_all_items_is_no_try(bench: Bench) -> None:
@@ -159,7 +160,7 @@ async def test_an_outage_of_all_items_is_no_try(bench: Bench) -> None:
     bench.results = (OUTAGE,)
     for _ in range(3):
         assert await bench.work() == "queued"
-    assert (bench.record.facts.tries, bench.said) == (0, [])
+    assert (bench.record.facts.tries, bench.comments) == (0, [])
 
 
 async def test_a_given_up_item_whose_comment_is_refused_is_told_later_and_not_worked_again(
@@ -177,7 +178,7 @@ async def test_a_given_up_item_whose_comment_is_refused_is_told_later_and_not_wo
     begun, seconds = bench.begun, bench.breaker.seconds
     assert await bench.work() == "dead"
     assert (bench.begun, bench.breaker.seconds <= seconds) == (begun, True)
-    assert len(bench.said) == 1
+    assert len(bench.comments) == 1
 
 
 async def test_only_a_run_that_the_provider_answered_closes_the_breaker(bench: Bench) -> None:
@@ -233,7 +234,7 @@ async def test_an_attempt_that_died_is_tried_again_and_given_up_in_the_end(bench
     assert bench.record.shown.state == "dead"
     await bench.deliver()
     assert bench.states[-1] == "dead"
-    assert [words.startswith("Given up after") for words in bench.said] == [True]
+    assert [words.startswith("Given up after") for words in bench.comments] == [True]
 
 
 async def test_an_attempt_that_died_once_leaves_no_trace_on_the_item(bench: Bench) -> None:
@@ -251,7 +252,7 @@ async def test_an_unexpected_error_backs_off_like_any_other(bench: Bench) -> Non
         assert bench.record.next_at
     assert retry_broken(bench.claim(), ValueError("broken")) == "dead"
     await bench.deliver()
-    assert (bench.states, len(bench.said)) == (["dead"], 1)
+    assert (bench.states, len(bench.comments)) == (["dead"], 1)
 
 
 async def test_an_error_in_work_that_another_worker_took_over_is_no_failure_of_the_item(bench: Bench) -> None:
@@ -264,11 +265,22 @@ async def test_an_error_in_work_that_another_worker_took_over_is_no_failure_of_t
 
 async def test_a_forge_that_stays_away_gives_the_item_up(bench: Bench) -> None:
     """B23.4"""
-    bench.forge.is_away = True
+    bench.forge.unreadable = AWAY
     assert await bench.work_to_the_end() == 3
     assert bench.record.shown.state == "dead"
     bench.items.ask(ITEM, "retry")
     assert bench.record.facts.tries == 0
+
+
+async def test_a_refused_item_whose_label_cannot_be_set_fails_and_gets_it_later(bench: Bench) -> None:
+    """B23.4: a refusal that is final is no longer retried than an outage."""
+    bench.forge.unreadable = ForgeRefusal(kind="forbidden", message=Text("no access"))
+    bench.forge.refusals = {"state": AWAY}
+    assert await bench.work_to_the_end() == 3
+    assert (bench.record.shown.state, bench.record.shown.error) == ("failed", "no access")
+    bench.forge.refusals = {}
+    await bench.deliver()
+    assert (bench.states, bench.comments) == (["failed"], ["no access"])
 
 
 async def test_a_dead_item_that_is_retried_by_hand_is_done_and_labelled_so(bench: Bench) -> None:
@@ -304,7 +316,7 @@ async def test_an_item_that_ended_its_workers_too_often_is_given_up(
     await bench.deliver()
     assert bench.states[-1] == state
     assert bench.begun == int(state == "done")
-    assert (f"after {MOST_TAKEOVERS} tries" in bench.said[-1]) == (state == "dead")
+    assert (f"after {MOST_TAKEOVERS} tries" in bench.comments[-1]) == (state == "dead")
 
 
 async def test_the_result_of_an_item_that_ended_its_workers_is_delivered(bench: Bench) -> None:

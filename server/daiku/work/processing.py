@@ -302,22 +302,23 @@ async def _refused(worked: Worked, why: ForgeRefusal) -> ItemState:
     logger.warning("%s: %s", record.item, why.message)
     if why.kind not in ("gone", "moved"):
         _want_end(worked, "failed", why.message)
-        if (waits := (await apply_open(outside)).waits) is not None:
+        waits = (await apply_open(outside)).waits
+        if waits is not None and not is_given_up(record.facts):
             return later(outside, waits)
     worked.items.change(worked.claim, state="failed", error=why.message)
     return "failed"
 
 
 def _want_end(worked: Worked, state: ItemState, why: Text) -> None:
-    """Want a comment that says why the item is not worked, and its label. A later order of it is answered again."""
+    """Record intents for a comment with the reason and for the label. A later order of the item is answered again."""
     operation = f"refused-{sha256(worked.record.labelled_at.encode()).hexdigest()[:8]}"
     worked.want(operation, PostComment(text=render(why, worked.language)))
     worked.want("state", SetState(state=state))
 
 
 def retry_broken(worked: Worked, wrong: Exception) -> ItemState | None:
-    """Have an item tried again whose work broke off by an error. Return its state: `processing` if not even that can be
-    noted, and then the next look takes it up; None if another worker has taken the item over."""
+    """Queue an item again whose work an error ended, or give it up. Return its state: `processing` if the database
+    fails, and then the next look takes it up; None if another worker has taken the item over."""
     try:
         return _retry_or_give_up(
             worked, wrong.failure.message if isinstance(wrong, DaikuError) else text("work.broke_off")
