@@ -11,7 +11,7 @@ from daiku.domain.items.item import ItemKey, ItemKind
 from daiku.texts.text import text
 from daiku.work.answers import moment
 from daiku.work.github.calls import PAGE, Calls, word
-from daiku.work.github.remembered import LabelCache, Labelled
+from daiku.work.github.label_cache import LabelCache, Labelled
 from daiku.work.github.shapes import Issue
 from daiku.work.github.trust import Believed, last_labelling
 
@@ -138,7 +138,7 @@ def _as_found(calls: Calls, issue: Issue, labelled_at: str) -> FoundItem:
 
 
 def _as_labelled(judged: Mapping[int, _Judged]) -> dict[int, Labelled]:
-    """Return what is worth keeping. Why an item may not be worked is asked again by the next start."""
+    """Return the accepted labels for the cache. Refused ones are judged again by the next start."""
     return {
         number: Labelled(updated=each.updated, labelled_at=each.found.labelled_at)
         for number, each in judged.items()

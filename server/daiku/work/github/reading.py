@@ -202,8 +202,8 @@ def _not_workable(issue: Issue) -> ForgeRefusal | None:
 async def _body_trusted(
     calls: Calls, issue: Issue, label: str, believed: Believed, account: Account
 ) -> bool | ForgeRefusal:
-    """Return True if the text is an instruction: it is its author's who has write access, or stands as it stood when somebody
-    who has set the label. It is a refusal where nobody who is believed set it, unless it is a request of ours."""
+    """Return True if the text is an instruction: its author has write access, or it has not changed since somebody with
+    write access set the label. Return a refusal if nobody trusted set the label, unless it is a request of ours."""
     if issue.user is not None and issue.user.is_called(account.us) and issue.pull_request is not None:
         return True
     labelling = await last_labelling(calls, str(issue.number), label)

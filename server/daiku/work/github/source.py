@@ -17,9 +17,9 @@ from daiku.texts.text import text
 from daiku.work.github.app_auth import tokens_of
 from daiku.work.github.calls import Calls, repository_path
 from daiku.work.github.finding import Finder
+from daiku.work.github.label_cache import LabelCache
 from daiku.work.github.news import news_of
 from daiku.work.github.reading import Account, read_item
-from daiku.work.github.remembered import LabelCache
 from daiku.work.github.wire import SECONDS, Wire
 from daiku.work.github.writing import Writer
 from daiku.work.source import Check, CloneAccess, NewSecret, Strip, unchecked

@@ -12,22 +12,22 @@ from daiku.domain.base import Frozen
 
 
 class Labelled(Frozen):
-    """When the label of an item was set, found out when the item was last changed at `updated`."""
+    """Time of an item's label; valid until the item changes again after `updated`."""
 
     updated: str
     labelled_at: str
 
 
 class _Content(Frozen):
-    """The file: the label that is looked for, and the items of each repository by number."""
+    """Content of the file: the label that is looked for, and the items of each repository by number."""
 
     label: str = ""
     repositories: dict[str, dict[int, Labelled]] = Field(default_factory=dict[str, dict[int, Labelled]])
 
 
 class LabelCache:
-    """The answers for `label`. Whether its author may still push is asked again when an item is claimed. Without a path
-    nothing is kept; a file that cannot be read or written is passed over."""
+    """Cache of the times of `label`. The push access of a label's author is checked again when an item is claimed.
+    Without a path nothing is cached; a file that cannot be read or written is ignored."""
 
     def __init__(self, path: Path | None, label: str) -> None:
         self._path = path
@@ -38,7 +38,7 @@ class LabelCache:
         return self._read().repositories.get(repository, {})
 
     def save(self, repository: str, items: Mapping[int, Labelled]) -> None:
-        """Replace the items of the repository, unless they are as they were."""
+        """Replace the items of the repository if they changed."""
         content = self._read()
         if self._path is None or content.repositories.get(repository, {}) == items:
             return
