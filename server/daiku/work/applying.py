@@ -77,7 +77,7 @@ async def apply_open(outside: Outside) -> Applied:
         if isinstance(found, Outcome):
             outside.intents.end(outside.claim, wanted, found)
             _note(outside, wanted, found)
-            if not record.is_unfinished:  # an earlier outage is over: the next one begins at the first pause
+            if record.facts.tries and not record.is_unfinished:  # the next outage begins at the first pause
                 outside.items.note(outside.claim, tries=0)
             continue
         if found.kind in PASSING:
