@@ -136,6 +136,15 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[NewDatabase]:
         yield new_database
 
 
+@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
+def database_place(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
+    """Return the place of a new, empty database: a file, or the URL of a server."""
+    if request.param == "sqlite":
+        return tmp_path / "daiku.db"
+    new_database: NewDatabase = request.getfixturevalue("postgres")
+    return new_database()
+
+
 @pytest.fixture
 def workspace(tmp_path: Path) -> Path:
     """An empty workspace folder beside the test's home."""

@@ -37,17 +37,13 @@ TIME = "2026-11-20T08:00:00.000Z"
 Open = Callable[[], Database]
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
-def reopen(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]:
-    """Opens a database of the earlier version, each time on a connection of its own."""
-    place: Path | str = tmp_path / "daiku.db"
-    if request.param == "postgresql":
-        new_database: Callable[[], str] = request.getfixturevalue("postgres")
-        place = new_database()
+@pytest.fixture
+def reopen(database_place: Path | str) -> Iterator[Open]:
+    """Open a database of the earlier version, each time on a connection of its own."""
     opened: list[Database] = []
 
     def open_again() -> Database:
-        opened.append(open_tables(opened_place(place), ""))
+        opened.append(open_tables(opened_place(database_place), ""))
         return opened[-1]
 
     old = open_again()

@@ -134,13 +134,10 @@ def no_lines_kept(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level("CRITICAL", "daiku")
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
-    database: str | Path = tmp_path / "daiku.db"
-    if request.param == "postgresql":
-        database = request.getfixturevalue("postgres")()
+@pytest.fixture
+def place(database_place: Path | str, tmp_path: Path) -> Iterator[Place]:
     with ExitStack() as opened:
-        yield Place(tmp_path / "home", database, opened)
+        yield Place(tmp_path / "home", database_place, opened)
 
 
 @pytest.mark.slow  # a thousand items

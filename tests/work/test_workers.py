@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -25,13 +25,9 @@ from daiku.work.workers.alive import (
 )
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgresql", marks=pytest.mark.slow)])
-def database(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
-    place: Path | str = tmp_path / "daiku.db"
-    if request.param == "postgresql":
-        new_database: Callable[[], str] = request.getfixturevalue("postgres")
-        place = new_database()
-    opened = open_tables(opened_place(place), "")
+@pytest.fixture
+def database(database_place: Path | str) -> Iterator[Database]:
+    opened = open_tables(opened_place(database_place), "")
     yield opened
     opened.close()
 
