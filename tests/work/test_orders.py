@@ -19,8 +19,8 @@ from tests.work.test_retrying import Moody, claimed, key, store_of
 ITEM = str(key(0))
 
 
-async def delivered(items: ItemStore) -> list[SetState]:
-    """The labels that the next look of a worker sets."""
+async def deliver_labels(items: ItemStore) -> list[SetState]:
+    """Deliver what is open, and return the labels that were set."""
     forge, intents = Moody(), IntentStore(items.database, items)
     for _ in range(2):
         hearing = Hearing(Config(), items, intents, {"files": forge}, "worker-2", "en", lambda _: None)
@@ -37,26 +37,26 @@ async def test_the_label_of_an_item_that_nobody_works_follows_its_state_once(
     items = store_of(1)
     items.change(claimed(items), state=state)
     assert ask_item(items, ITEM, wanted).state == after
-    assert await delivered(items) == [SetState(state=after)]
+    assert await deliver_labels(items) == [SetState(state=after)]
 
 
 async def test_a_label_that_is_not_wanted_any_more_is_not_set() -> None:
     items = store_of(1)
     ask_item(items, ITEM, "cancel")
     assert ask_item(items, ITEM, "retry").state == "queued"
-    assert await delivered(items) == []
+    assert await deliver_labels(items) == []
 
 
 @pytest.mark.parametrize("wanted", ["cancel", "pause"])
-async def test_whoever_works_an_item_sets_its_label(wanted: Wanted) -> None:
+async def test_the_worker_of_an_item_sets_its_label(wanted: Wanted) -> None:
     items = store_of(1)
     claimed(items)
     assert ask_item(items, ITEM, wanted).wanted == wanted
-    assert await delivered(items) == []
+    assert await deliver_labels(items) == []
 
 
 async def test_an_order_that_is_not_possible_changes_nothing() -> None:
     items = store_of(1)
     with pytest.raises(UsageError):
         ask_item(items, ITEM, "resume")
-    assert await delivered(items) == []
+    assert await deliver_labels(items) == []

@@ -261,7 +261,7 @@ ENDED = RunResult(run_id="r", session_id="s", status="completed")
 
 
 async def pauses_of(forge: Faulty, ended: RunResult | None, tries: int) -> list[int]:
-    """The pauses, in seconds, before each later try of an item that wants five things of the forge."""
+    """Return the pauses, in seconds, before each later try of an item with five intents."""
     items = store_of(1)
     claim, intents = claimed(items), IntentStore(items.database, items)
     items.note(claim, ended=ended)
@@ -286,7 +286,7 @@ async def test_a_pause_grows_only_while_nothing_is_delivered() -> None:
     assert await pauses_of(Faulty("2"), ENDED, 6) == [1, 1, 1, 4, 16, 64]
 
 
-async def test_what_an_unfinished_item_delivers_says_nothing_of_its_tries() -> None:
+async def test_deliveries_of_an_unfinished_item_do_not_reset_its_tries() -> None:
     """B23.4: else one that shows its progress in each try is never given up."""
     assert await pauses_of(Faulty(), None, 9) == [1, 4, 16, 64, 256]
 

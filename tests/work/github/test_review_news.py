@@ -102,7 +102,7 @@ async def test_a_request_of_ours_that_was_closed_is_told(
 
 
 def rows_of(request: httpx2.Request, rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """One page of `rows`, of at most 100."""
+    """Return the requested page of `rows`, of at most 100."""
     number = int(request.url.params.get("page", "1"))
     return rows[100 * (number - 1) : 100 * number]
 

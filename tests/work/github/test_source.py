@@ -123,18 +123,22 @@ def forge() -> Forge:
     return Forge()
 
 
-@pytest.fixture
-async def source(forge: Forge):
-    made = GitHubSource(
+def new_source(forge: Forge, cache: Path | None = None) -> GitHubSource:
+    return GitHubSource(
         GitHubSettings(repositories=("o/r",)),
         WorkLabels(),
         {"GITHUB_TOKEN": "ghp_secret"},
         lambda secret: None,
         lambda words: (words, False),
         httpx2.AsyncClient(transport=httpx2.MockTransport(forge)),
+        cache,
     )
-    yield made
-    await made.aclose()
+
+
+@pytest.fixture
+async def source(forge: Forge):
+    async with aclosing(new_source(forge)) as source:
+        yield source
 
 
 async def test_an_idle_look_is_one_call_and_still_names_what_is_to_be_worked(
@@ -148,22 +152,10 @@ async def test_an_idle_look_is_one_call_and_still_names_what_is_to_be_worked(
     assert forge.calls == ["GET /repos/o/r/issues"]
 
 
-def restarted(forge: Forge, cache: Path) -> GitHubSource:
-    return GitHubSource(
-        GitHubSettings(repositories=("o/r",)),
-        WorkLabels(),
-        {"GITHUB_TOKEN": "ghp_secret"},
-        lambda secret: None,
-        lambda words: (words, False),
-        httpx2.AsyncClient(transport=httpx2.MockTransport(forge)),
-        cache,
-    )
-
-
 async def calls_of_start(forge: Forge, cache: Path) -> list[str]:
-    """The calls of a look of a worker that has just started, after `GET /repos/o/r/`."""
+    """Return the calls of the first look of a worker, without `GET /repos/o/r/`."""
     forge.calls.clear()
-    async with aclosing(restarted(forge, cache)) as source:
+    async with aclosing(new_source(forge, cache)) as source:
         found = await source.find()
     assert not isinstance(found, ForgeRefusal)
     assert [(each.key, each.labelled_at) for each in found] == [(KEY, T1)]
@@ -214,7 +206,7 @@ async def test_a_refused_label_is_judged_again_by_each_start(forge: Forge, tmp_p
     for refused in ("github.untrusted", "github.untrusted", ""):
         if not refused:
             forge.writers.add("stranger")
-        async with aclosing(restarted(forge, tmp_path / "labels.json")) as source:
+        async with aclosing(new_source(forge, tmp_path / "labels.json")) as source:
             found = await source.find()
         assert not isinstance(found, ForgeRefusal)
         assert [each.refused.id if each.refused else "" for each in found] == [refused]
@@ -239,13 +231,13 @@ async def test_a_look_that_breaks_off_keeps_what_it_found_out(
                 return looked(request)
 
     monkeypatch.setattr(forge, "look", look)
-    found: list[int] = []
+    counts: list[int] = []
     for _ in range(3):
         forge.calls.clear()
-        async with aclosing(restarted(forge, tmp_path / "labels.json")) as started:
+        async with aclosing(new_source(forge, tmp_path / "labels.json")) as started:
             items = await started.find()
-        found.append(0 if isinstance(items, ForgeRefusal) else len(items))
-    assert found == [0, 0, count]
+        counts.append(0 if isinstance(items, ForgeRefusal) else len(items))
+    assert counts == [0, 0, count]
 
 
 @pytest.mark.parametrize("actor", ["stranger", "helper[bot]"])

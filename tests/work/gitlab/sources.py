@@ -64,8 +64,8 @@ def given(answer: T | ForgeRefusal) -> T:
     return answer
 
 
-def ordered(answer: tuple[FoundItem, ...] | ForgeRefusal) -> tuple[FoundItem, ...]:
-    """The items that were found and are to be worked."""
+def to_orders(answer: tuple[FoundItem, ...] | ForgeRefusal) -> tuple[FoundItem, ...]:
+    """Return the items that were found and are not refused."""
     return tuple(item for item in given(answer) if not item.refused)
 
 

@@ -6,7 +6,7 @@ import logging
 
 import pytest
 
-from tests.work.gitlab.sources import TODO, Clock, given, kind_of, ordered, source_of
+from tests.work.gitlab.sources import TODO, Clock, given, kind_of, source_of, to_orders
 from tests.work.gitlabfake.fixture import GitLabYard
 from tests.work.gitlabfake.server import Fault
 from tests.work.gitlabfake.state import DEVELOPER, GUEST, Project, Thread
@@ -26,7 +26,7 @@ def issue(
 
 async def names(yard: GitLabYard, *projects: str, bot: str = "") -> list[str]:
     async with source_of(yard, *projects, bot=bot) as source:
-        return [str(item.key) for item in ordered(await source.find())]
+        return [str(item.key) for item in to_orders(await source.find())]
 
 
 async def test_issues_and_merge_requests_with_the_label_are_found_oldest_label_first(
@@ -57,8 +57,8 @@ async def test_a_label_of_somebody_who_may_not_push_or_of_a_bot_orders_nothing(
     issue(gitlab_forge, project, who, author="dev")
     async with source_of(gitlab_forge) as source:
         with caplog.at_level(logging.WARNING, "daiku"):
-            assert ordered(await source.find()) == ()
-            assert ordered(await source.find()) == ()
+            assert to_orders(await source.find()) == ()
+            assert to_orders(await source.find()) == ()
             (refused,) = given(await source.find())
     assert len(caplog.records) == 1
     assert "set by a bot or by someone who may not push" in refused.refused
@@ -79,16 +79,16 @@ async def test_what_counts_is_what_somebody_may_do_now(gitlab_forge: GitLabYard)
     issue(gitlab_forge, project)
     clock = Clock()
     async with source_of(gitlab_forge, clock=clock) as source:
-        assert len(ordered(await source.find())) == 1
+        assert len(to_orders(await source.find())) == 1
         project.members[gitlab_forge.dev] = GUEST
         clock.now += 1_000
-        assert ordered(await source.find()) == ()
+        assert to_orders(await source.find()) == ()
         project.members[gitlab_forge.dev] = DEVELOPER
         clock.now += 1_000
-        assert len(ordered(await source.find())) == 1
+        assert len(to_orders(await source.find())) == 1
         gitlab_forge.forge.state.users[gitlab_forge.dev]["state"] = "blocked"
         clock.now += 1_000
-        assert ordered(await source.find()) == ()
+        assert to_orders(await source.find()) == ()
 
 
 async def test_labels_that_an_issue_has_from_its_beginning_are_its_authors(gitlab_forge: GitLabYard) -> None:
@@ -106,7 +106,7 @@ async def test_a_label_that_our_own_bot_set_again_is_the_order_of_before(gitlab_
         state.label(thread, gitlab_forge.bot, [], (TODO,))
         state.label(thread, gitlab_forge.bot, [TODO])
     async with source_of(gitlab_forge) as source:
-        found = ordered(await source.find())
+        found = to_orders(await source.find())
     assert [(str(each.key), each.labelled_at) for each in found] == [
         ("gitlab:group/name#1", good.events[0]["created_at"])
     ]
@@ -125,9 +125,9 @@ async def test_an_idle_look_is_one_call_a_project(gitlab_forge: GitLabYard) -> N
     for number in range(20):
         gitlab_forge.project(f"group/name{number}").labels.add(TODO)
     async with source_of(gitlab_forge, *(f"group/name{n}" for n in range(20))) as source:
-        assert ordered(await source.find()) == ()
+        assert to_orders(await source.find()) == ()
         assert len(gitlab_forge.forge.heard) == 20
-        assert ordered(await source.find()) == ()
+        assert to_orders(await source.find()) == ()
     assert len(gitlab_forge.forge.heard) == 40
 
 
@@ -135,7 +135,7 @@ async def test_a_project_without_any_label_like_ours_is_looked_through_once(gitl
     gitlab_forge.project("group/name")
     async with source_of(gitlab_forge) as source:
         for calls in (3, 4, 5):
-            assert ordered(await source.find()) == ()
+            assert to_orders(await source.find()) == ()
             assert len(gitlab_forge.forge.heard) == calls
 
 
@@ -151,9 +151,9 @@ async def test_who_set_a_label_is_asked_once_while_the_item_does_not_change(gitl
     for _ in range(120):
         issue(gitlab_forge, project)
     async with source_of(gitlab_forge) as source:
-        assert len(ordered(await source.find())) == 120
+        assert len(to_orders(await source.find())) == 120
         before = len(gitlab_forge.forge.heard)
-        assert len(ordered(await source.find())) == 120
+        assert len(to_orders(await source.find())) == 120
     assert len(gitlab_forge.forge.heard) - before == 3  # the counts, and two pages
 
 
@@ -163,8 +163,8 @@ async def test_a_project_that_is_gone_keeps_no_other_from_being_looked_at(
     issue(gitlab_forge, gitlab_forge.project("group/name"))
     async with source_of(gitlab_forge, "no/such", "group/name", "bad name") as source:
         with caplog.at_level(logging.WARNING, "daiku"):
-            assert len(ordered(await source.find())) == 1
-            assert len(ordered(await source.find())) == 1
+            assert len(to_orders(await source.find())) == 1
+            assert len(to_orders(await source.find())) == 1
     assert len(caplog.records) == 2
     async with source_of(gitlab_forge, "no/such") as source:
         assert kind_of(await source.find()) == "gone"
@@ -172,7 +172,7 @@ async def test_a_project_that_is_gone_keeps_no_other_from_being_looked_at(
 
 async def test_no_project_is_no_call(gitlab_forge: GitLabYard) -> None:
     async with source_of(gitlab_forge, projects=()) as source:
-        assert ordered(await source.find()) == ()
+        assert to_orders(await source.find()) == ()
     assert gitlab_forge.forge.heard == []
 
 
@@ -193,4 +193,4 @@ async def test_nothing_is_sent_while_gitlab_asks_for_a_pause(
         assert getattr(refusal, "retry_after", 0) == pytest.approx(10)
         assert len(gitlab_forge.forge.heard) == 1
         clock.now += 11
-        assert len(ordered(await source.find())) == 1
+        assert len(to_orders(await source.find())) == 1
