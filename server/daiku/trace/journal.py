@@ -189,7 +189,7 @@ class Journal:
         return row[0]
 
     def last_run(self, name: str) -> str:
-        """Return the last run of the session with the id `name`; any other name unchanged, as that of a run."""
+        """Return the id of the last run of the session `name`. Return any other name unchanged: it is the id of a run."""
         last = "SELECT run FROM chunks WHERE session = ? AND type = 'run_started' AND parent IS NULL ORDER BY seq DESC LIMIT 1"
         row = self._db.first(last, (name,))
         return row[0] if row is not None else name

@@ -189,8 +189,9 @@ class Attempt:
                 "max_verifications": work.verifications,
             }
         )
+        prompt = prompt_of(record)
         return RunRequest(
-            text=item_prompt(prompt := prompt_of(record)),
+            text=item_prompt(prompt),
             wording=wording_of(prompt),
             session=record.shown.session_id or None,
             approvals="work",

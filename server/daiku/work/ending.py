@@ -111,8 +111,8 @@ def _judge_end(ended: Ended) -> tuple[ItemState, Outcome]:
 
 
 async def _push(ended: Ended) -> ForgeRefusal | None:
-    """Commit what is not committed, and push the branch and carry out all else that is open. Return what keeps it from
-    going on: a transient refusal of anything, or any of the push."""
+    """Commit the rest, push the branch, and carry out all open intents. Return a transient refusal of any of them, or a
+    permanent one of the push."""
     place, record = ended.place, ended.record
     made = await snapshot(place.tree, commit_message(ended.text.title, record.key), place.identity)
     if isinstance(made, GitRefusal):

@@ -178,7 +178,7 @@ def looks_seconds(record: ItemRecord, now: datetime) -> float:
 
 
 def wait_seconds(record: ItemRecord, now: datetime, poll: float) -> float:
-    """Return the seconds between two looks at the item or its request: the longer nothing came of it the more."""
+    """Return the seconds between two looks at the item or its request. They grow while nothing changes."""
     waits = record.shown.state == "waiting"
     if not poll or (waits and record.key.source == "files"):  # a look at a file costs no call
         return 0.0

@@ -346,5 +346,5 @@ _PART = f"SELECT * FROM ({NEXT_QUEUED}) AS queued"  # noqa: S608  # constants
 
 
 def _is_ordered(state: ItemState, labelled_at: str, found: FoundItem) -> bool:
-    """Whether an item that stands so is to be worked again: it is over, and was labelled anew."""
+    """Return True if an item in this state is to be processed again: it is over, and was labelled again."""
     return state in OVER and labelled_at != found.order

@@ -107,12 +107,12 @@ class ItemRecord(Frozen):
 
     @property
     def is_unfinished(self) -> bool:
-        """Return True while its agent has work to do, not only its result to be delivered."""
+        """Unfinished state: its agent has work to do, not only its result to be delivered."""
         return self.shown.state == "processing" and self.facts.ended is None
 
     @property
     def has_pushed(self) -> bool:
-        """Return True if its branch has more commits than it began with."""
+        """Push state: its branch has more commits than it began with."""
         return self.facts.pushed not in ("", self.facts.base_commit)
 
 

@@ -78,5 +78,5 @@ def give_back_refused(items: ItemStore, claim: Claim, why: ForgeRefusal) -> Item
 
 
 def given_up_text(why: Text, count: int = MOST_TRIES) -> Text:
-    """Return why an item was given up after so many tries."""
+    """Return why an item was given up after `count` tries."""
     return text("work.given_up", count=count, why=why)

@@ -54,7 +54,7 @@ class FoundItem(Frozen):
 
     @property
     def order(self) -> str:
-        """What tells this order from another one: a refused label is none until its author may set it."""
+        """Order key: the time of the label. A refused label has a key of its own, so that accepting it is a new order."""
         return f"refused {self.labelled_at}" if self.refused else self.labelled_at
 
 

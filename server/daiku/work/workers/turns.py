@@ -10,8 +10,8 @@ from daiku.work.retrying import SUSPECT_TAKEOVERS
 
 
 def split_suspects(records: Iterable[ItemRecord]) -> tuple[tuple[ItemRecord, ...], tuple[ItemRecord, ...]]:
-    """Return the items that are taken over at once, and those that may be what ends their workers, the least suspect
-    first. A suspect is begun alone and when nothing else is left, so that it ends no work but its own."""
+    """Return the items to take over now, and the suspects, which may crash their workers, with fewest takeovers first.
+    A suspect is begun alone and when nothing else is left, so that it ends no work but its own."""
     by_takeovers = sorted(records, key=lambda each: each.facts.takeovers)
     calm = tuple(each for each in by_takeovers if each.facts.takeovers < SUSPECT_TAKEOVERS)
     return calm, tuple(by_takeovers[len(calm) :])
@@ -20,8 +20,8 @@ def split_suspects(records: Iterable[ItemRecord]) -> tuple[tuple[ItemRecord, ...
 def in_turn(
     records: tuple[ItemRecord, ...], busy: tuple[str, ...], served: tuple[str, ...] = ()
 ) -> tuple[ItemRecord, ...]:
-    """Order the records so that each repository has its turn: first those of which the fewest are under way, among them those
-    whose turn was longest ago (`served`: the latest is the last), then one of each, oldest first."""
+    """Order the records round-robin by repository. The first repository is the one with the fewest items under way
+    (`busy`), among these the one whose last turn is oldest (`served`: the latest is the last)."""
     rows: dict[str, deque[ItemRecord]] = {}
     for record in records:
         rows.setdefault(repository_of(record.key), deque()).append(record)

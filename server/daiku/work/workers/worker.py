@@ -319,7 +319,7 @@ class Worker:
             parts.tell(after.shown)
 
     def _note_given_back(self, record: ItemRecord) -> None:
-        """Note that the item waits for another try if it does, and tell of a provider that is away."""
+        """Note an item that was given back, and warn of a provider that is away. Ignore any other item."""
         if record.shown.state != "queued":
             return
         self._given_back.add(record.item)
