@@ -189,9 +189,8 @@ class Attempt:
                 "max_verifications": work.verifications,
             }
         )
-        prompt = prompt_of(record)
         return RunRequest(
-            text=item_prompt(prompt),
+            text=item_prompt(prompt := prompt_of(record)),
             wording=wording_of(prompt),
             session=record.shown.session_id or None,
             approvals="work",
