@@ -8,10 +8,10 @@ from typing import Literal
 from daiku.core.text.patterns import lazy
 
 Kind = Literal["change", "answer", "report"]
-"""What a sentence asks for. A `report` states something, such as a problem."""
+"""Purpose of a sentence. A `report` states something, such as a problem."""
 _WRITING = r"(?:lists?|plan|summar(?:y|ies)|table|overview|report|diagram|outline|explanation|description|examples?|ideas?|haiku|poem|story|joke)"
 _ANSWERS = (
-    "explain|describe|tell|show|list|find|search|look(?: at| up| into| for| through)?|read|see|check|verify|confirm|"
+    "explain|describe|tell|show|list|find|search|look|read|see|check|verify|confirm|"
     "review|compare|summari[sz]e|outline|analy[sz]e|investigate|inspect|examine|explore|identify|locate|trace|debug|diagnose|"
     "reproduce|profile|measure|benchmark|count|calculate|compute|print|display|cat|run|rerun|execute|test|open|think|consider|"
     "suggest|propose|recommend|plan|design|sketch|estimate|evaluate|assess|rate|discuss|clarify|elaborate|answer|say|ask|quote|"
@@ -29,9 +29,9 @@ _POLITE = (
     r"(?:you|we) (?:should|must|have to|need to)|go ahead and|try to|help (?:me|us)(?: to)?|your task is to|the task is to)[,:]?\s+)*+"
 )
 _WONDERS = r"i (?:don't (?:understand|know|see|get)|(?:was|am) (?:wondering|curious)|wonder|see)\b"
-_AUXILIARY = r"(?:is|are|was|were|has|have|had|does|do|did|will|would|should|shall|must|can|cannot|can't|could|may|might|needs?)\b"
+_AUXILIARY = r"(?:is|are|was|were|has|have|had|does|do|did|will|would|should|shall|must|can|cannot|could|may|might|needs?)\b"
 _FUNCTION_WORD = (
-    "the|an?|this|that|these|those|it|its|it's|it'd|i|i'm|i've|we|you|they|he|she|there|there's|my|our|your|their|some|any|all|every|each|"
+    "the|an?|this|that|these|those|it|its|i|we|you|they|he|she|there|my|our|your|their|some|any|all|every|each|"
     "both|another|other|(?:some|any|every|no)(?:thing|one|body)|no|not|in|on|at|for|from|with|without|within|instead|as|by|of|to|about|after|before|during|if|when|while|because|"
     "since|unless|until|although|though|or|nor|again|once|more|me|us|go|now|then|please|who|whose|which|what|where|how|why|whether|"
     "based|according|regarding|thank|mind|question|good|great|sounds|looks|got|thanks"
@@ -42,7 +42,7 @@ _INSTRUCTS = lazy(
     re.IGNORECASE | re.DOTALL,
 )
 _QUESTION = lazy(
-    r"(?:what|what's|whats|why|how|where|which|who|whose|when (?=is|was|were|are|do|did)|is|are|was|were|does|do(?= (?:i|you|we|they)\b)|did|has|have|should|may|might|any)"
+    r"(?:what|whats|why|how|where|which|who|whose|when (?=is|was|were|are|do|did)|is|are|was|were|does|do(?= (?:i|you|we|they)\b)|did|has|have|should|may|might|any)"
     r"\b(?! not\b)",
     re.IGNORECASE,
 )
@@ -50,7 +50,7 @@ _POLITE_QUESTION = lazy(r"(?:can|could|would|will) you\b", re.IGNORECASE)
 _SUBORDINATE = lazy(r"\b(?:what|why|how|where|which|who|whose|when|whether|if)\b( to\b)?", re.IGNORECASE)
 _SOCIAL = lazy(
     r"\b(?:thanks|thank you|thx|perfect|well done|never mind|good job|no problem|good morning|got it|my name is|makes sense|sounds good|"
-    r"looks (?:good|great|fine)|works (?:now|well|fine|great))\b|^(?:hi|hello|hey|ok|okay|yes|no|sure|great|good|nice|cool)[.!]*$|"
+    r"looks (?:good|great|fine)|works (?:now|well|fine|great))\b|"
     r"^(?:yes|great|nice|good|cool)\b(?!.*\bbut\b)|^that's (?:right|what|it|all|fine|good)\b|"
     r"^(?:ありがとう|こんにちは|お疲れ|はい|了解|わかりました|わかった|なるほど)",
     re.IGNORECASE,
@@ -75,7 +75,7 @@ _PRONOUN = lazy(r"\s+(?:it|them|this|that)\b", re.IGNORECASE)
 _JAPANESE = lazy(r"[ぁ-ヿ]")
 _JAPANESE_QUESTION = lazy(r"(?:か|の|[?？])[?？。\s]*$|^(?:何|なぜ|どう|どこ|どの|どれ|いつ|誰)")
 _JAPANESE_REQUEST = lazy(
-    r"(\w{1,9}?)(?:[てで](?:くださ|下さ|くれ|ほし|欲し|もらえ|いただけ|頂け)\w*|(?:を)?お願い\w*|[てで])[。！!？?\s]*$"
+    r"(\w{1,9}?)(?:[てで](?:くださ|下さ|くれ|ほし|欲し|もらえ|いただけ|頂け)\w*|を?お願い\w*|[てで])[。！!？?\s]*$"
 )
 _JAPANESE_ANSWERS = lazy(
     r"(?:説明|教え|助か|見せ|示し|要約|調べ|調査|確認|実行|走らせ|列挙|一覧に|一覧を出|挙げ|指摘|比較|レビュー|読ん|読み|探し|検索|考え|提案|表示|分析|計画|評価|待っ)し?$"
