@@ -137,10 +137,11 @@ def _parts(
     open_parts: list[SimpleCommand] = []
     all_read = True
     any_secret = any_closed = False
-    records = all(_records(part) or _reads(part, rules) for part in script.commands)
+    records = True
     for part in script.commands:
-        closed = _names_closed(part, rules)
-        reads = _reads(part, rules) and not closed
+        closed, reads = _names_closed(part, rules), _reads(part, rules)
+        records = records and (reads or _records(part))
+        reads = reads and not closed
         secret = _names_secrets(part) or closed
         any_closed = any_closed or closed
         all_read = all_read and reads

@@ -10,6 +10,7 @@ from daiku.core.commands.inlinecode import writes_or_runs
 from daiku.core.commands.network import CLIENTS, wants_network
 from daiku.core.commands.words import Word
 from daiku.core.commands.wrappers import program_name, runs_others
+from daiku.core.text.patterns import lazy
 
 # Options that run a program or write a file, also where a command is allowed by its first words. Long
 # names count abbreviated, letters inside clusters.
@@ -147,7 +148,7 @@ _GIT_WRITES: dict[str, tuple[str, ...]] = {
 def _git_acts(words: tuple[Word, ...], spared: tuple[str, ...]) -> bool:
     """Return True for a sub-command that is none of git's own (an alias of the repository runs anything), and
     for arguments that write a file or name a program."""
-    sub, rest = _git_subcommand(words)
+    sub, rest = _find_git_subcommand(words)
     if not sub:
         return False
     if sub not in _GIT_OWN:
@@ -160,7 +161,7 @@ def _git_acts(words: tuple[Word, ...], spared: tuple[str, ...]) -> bool:
     )
 
 
-def _git_subcommand(words: tuple[Word, ...]) -> tuple[str, list[str]]:
+def _find_git_subcommand(words: tuple[Word, ...]) -> tuple[str, list[str]]:
     """Return the sub-command of git, empty where there is none, and its arguments."""
     args = [w.text for w in words[1:]]
     at = 0
@@ -169,7 +170,7 @@ def _git_subcommand(words: tuple[Word, ...]) -> tuple[str, list[str]]:
     return (args[at], args[at + 1 :]) if at < len(args) else ("", [])
 
 
-_GIT_PLAIN_SETTINGS = re.compile(
+_GIT_PLAIN_SETTINGS = lazy(
     r"user\.(?:name|email)|(?:color|advice|pull|push|branch)\.[\w.-]+|init\.defaultbranch|core\.(?:autocrlf|quotepath|filemode|ignorecase)",
     re.IGNORECASE,
 )
@@ -179,11 +180,11 @@ def git_runs_settings(words: tuple[Word, ...]) -> bool:
     """Return True if git would run an alias of the repository, or keep a setting that may name a program."""
     if program_name(words) != "git":
         return False
-    sub, rest = _git_subcommand(words)
+    sub, rest = _find_git_subcommand(words)
     if sub != "config":
-        return bool(sub) and sub not in _GIT_OWN and sub not in ("lfs", "--version", "--help")
-    given = [text for text in rest if not text.startswith("-") and text not in ("set", "get", "list")]
-    return len(given) > 1 and not _GIT_PLAIN_SETTINGS.fullmatch(given[0])
+        return bool(sub) and sub not in _GIT_OWN and sub != "lfs"
+    operands = [text for text in rest if not text.startswith("-") and text not in ("set", "get", "list")]
+    return len(operands) > 1 and not _GIT_PLAIN_SETTINGS.fullmatch(operands[0])
 
 
 def _tar_writes(args: list[str]) -> bool:

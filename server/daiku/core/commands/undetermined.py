@@ -17,7 +17,7 @@ from daiku.core.commands.inlinecode import (
 from daiku.core.commands.rules import denied_by, git_runs_settings, has_risky_option
 from daiku.core.commands.words import Word
 from daiku.core.commands.wrappers import SHELLS, inner_commands, program_name, runs_others
-from daiku.core.protected.paths import needs_review, why_protected
+from daiku.core.protected.paths import needs_review
 from daiku.core.text.patterns import lazy
 from daiku.texts.text import NO_TEXT, Text, text
 
@@ -59,9 +59,7 @@ _WITH_NAME = frozenset({"-O", "+O", "-o", "+o"})
 """Options of shells that take the name of an option."""
 _BUILDS = frozenset({"make", "gmake", "just", "task", "ninja"})
 _COPIES = frozenset({"tee", "cp", "mv", "ln", "install", "dd"})
-_STARTS_FOLDER = frozenset({"run-parts"})
-"""Programs that start whatever is in a folder."""
-_READS_FILES = frozenset(["make", "gmake", "ninja", "just", "task", "awk", "gawk", "sed", "docker", "at"])
+_READS_FILES = _BUILDS | {"awk", "gawk", "sed", "docker", "at"}
 _VALUE = re.compile(r"^\w+\+?=(?P<value>.+)$", re.DOTALL)
 _REPLACE = re.compile(r"^(?:-I|-i|--replace=?)(?P<mark>.*)$")
 
@@ -73,8 +71,8 @@ def why_denied(
     rules: tuple[str, ...],
     roots: tuple[str, ...],
 ) -> Text:
-    """Why the person's deny `rules` refuse what `every` command of the line would run; empty where they
-    do not. What cannot be known beforehand is refused as well."""
+    """Return why the user's deny `rules` refuse what `every` command of the line would run; empty if they do not.
+    A command that cannot be determined beforehand is refused as well."""
     if not rules:
         return NO_TEXT
     for simple in every:
@@ -88,7 +86,7 @@ def why_denied(
         return TORN
     if script.broken:
         return UNREADABLE
-    if len(every) > 1 and any(why_protected(name) or needs_review(name) for name in _made_files(script)):
+    if len(every) > 1 and any(map(needs_review, _list_written_files(script))):
         return FED  # a program that follows may run it without naming it
     return next((why for simple in every if (why := _unknown(simple, script, roots))), NO_TEXT)
 
@@ -105,7 +103,7 @@ def _in_disguise(simple: SimpleCommand, rules: tuple[str, ...]) -> str:
     if name in _ONLY_TEXT and not (name in _HAS_PAGER and has_risky_option(simple.words)):
         return ""
     for at, word in enumerate(simple.words[1:MOST_WORDS], 1):
-        for part in _possible_programs(word.text):
+        for part in _list_possible_programs(word.text):
             inside = read_script(part).commands if " " in part else ()
             named = SimpleCommand((Word(part, word.plain), *simple.words[at + 1 :]))
             for command in (named, *inside):
@@ -114,7 +112,7 @@ def _in_disguise(simple: SimpleCommand, rules: tuple[str, ...]) -> str:
     return ""
 
 
-def _possible_programs(word: str) -> Iterator[str]:
+def _list_possible_programs(word: str) -> Iterator[str]:
     """Yield what an option may start: the word, the value of an option, and the parts of a list."""
     yield word
     yield word.partition("=")[2]
@@ -132,18 +130,18 @@ def _unknown(simple: SimpleCommand, script: ParsedCommands, roots: tuple[str, ..
         return NO_TEXT
     if not words[0].plain or words[0].glob or any(word.glob and "bin/" in word.text for word in words):
         return COMPUTED
-    if program_name(words) in _TAKES_EXPRESSIONS or _compares_computed(words):
+    name = program_name(words)
+    if name in _TAKES_EXPRESSIONS or _compares_computed(words):
         return COMPUTED
     if "/" in words[0].text and _is_of_workspace(words[0].text, roots):
         return CODE
-    if starts_unknown(words) or program_name(words) in _STARTS_FOLDER or git_runs_settings(words):
+    if starts_unknown(words) or name == "run-parts" or git_runs_settings(words):
         return CODE
     said = tuple(
         " ".join(s.texts[1:]) for s in script.commands if program_name(s.words) in ("echo", "printf")
     )
     if stdin_may_start_unknown(words, (*script.fed, *said)):
         return CODE
-    name = program_name(words)
     if _runs_made_file(words, script) or _gives_code(simple):
         return FED
     piped = len(script.commands) > 1 or script.fed
@@ -156,10 +154,10 @@ def _unknown(simple: SimpleCommand, script: ParsedCommands, roots: tuple[str, ..
     return FED if name in ("xargs", "parallel") and _takes_program(simple) else NO_TEXT
 
 
-def _made_files(script: ParsedCommands) -> list[str]:
+def _list_written_files(script: ParsedCommands) -> list[str]:
     """Return the files that the line writes itself: by redirection, or by a program that copies."""
     copied = [w.text for s in script.commands if program_name(s.words) in _COPIES for w in s.words[1:]]
-    return [target.text for target in script.writes] + [text.removeprefix("of=") for text in copied]
+    return [target.text for target in script.writes] + [name.removeprefix("of=") for name in copied]
 
 
 def _runs_made_file(words: tuple[Word, ...], script: ParsedCommands) -> bool:
@@ -174,13 +172,13 @@ def _runs_made_file(words: tuple[Word, ...], script: ParsedCommands) -> bool:
     ][:1]
     operands += [after.text for word, after in pairwise(words) if word.text.startswith("-")]
     operands += [
-        part for word in words[1:] if word.text.startswith("-") for part in _possible_programs(word.text)
+        part for word in words[1:] if word.text.startswith("-") for part in _list_possible_programs(word.text)
     ]
-    names = {posixpath.basename(text) for text in _made_files(script)}
+    names = {posixpath.basename(path) for path in _list_written_files(script)}
     names |= {posixpath.splitext(name)[0] for name in names}
     return any(
-        text.startswith("<(") or posixpath.basename(text) in names or (names and text in (".", "./"))
-        for text in operands
+        operand.startswith("<(") or posixpath.basename(operand) in names or (names and operand in (".", "./"))
+        for operand in operands
     )
 
 
@@ -195,18 +193,15 @@ def _changes_search_path(command: str, roots: tuple[str, ...]) -> bool:
 
 def _gives_code(simple: SimpleCommand) -> bool:
     """Return True if a variable that the command sets, also behind `env` and `export`, may hold or name code."""
-    named = [word.text.partition("=") for word in simple.words if "=" in word.text]
-    given = [(name, Word(value, plain=True)) for name, _, value in named] if _sets_others(simple) else []
+    words = simple.words if program_name(simple.words) in ("env", "export") else ()
+    pairs = [word.text.partition("=") for word in words if "=" in word.text]
+    given = [(name, Word(value, plain=True)) for name, _, value in pairs]
     return any(
         name not in HARMLESS_VARIABLES
         and name != "PATH"
         and (_CODE_VARIABLE.search(name) or not value.plain or not _DATA.fullmatch(value.text))
         for name, value in (*(simple.assigned if simple.words else ()), *given)
     )
-
-
-def _sets_others(simple: SimpleCommand) -> bool:
-    return program_name(simple.words) in ("env", "export")
 
 
 def _compares_computed(words: tuple[Word, ...]) -> bool:
@@ -242,7 +237,7 @@ def _reads_unknown(words: tuple[Word, ...], script: ParsedCommands) -> bool:
 def _takes_program(simple: SimpleCommand) -> bool:
     """Return True where the program that xargs starts comes from what it reads."""
     marks = {found["mark"] or "{}" for w in simple.words[1:] if (found := _REPLACE.match(w.text))}
-    marks |= {b.text for a, b in zip(simple.words, simple.words[1:], strict=False) if a.text in ("-I", "-J")}
+    marks |= {b.text for a, b in pairwise(simple.words) if a.text in ("-I", "-J")}
     for command in inner_commands(simple)[0]:
         if any(mark and mark in command.words[0].text for mark in marks):
             return True
