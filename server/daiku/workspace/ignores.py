@@ -142,7 +142,7 @@ class IgnoreFiles:
         parts = path.relative_to(self.root).parts
         at, rules = self.root, self._rules_above()
         for index, part in enumerate(parts):
-            rules = self._with_own(at, rules)
+            rules = self._add_own_rules(at, rules)
             at = at / part
             is_folder = index < len(parts) - 1 or (at.is_dir() if folder is None else folder)
             if hides(rules, at, folder=is_folder):
@@ -151,13 +151,15 @@ class IgnoreFiles:
 
     def rules(self, folder: Path) -> list[Rules]:
         """Return the rules that count for what is in `folder` (the root, or in it), the nearest first."""
-        if self.steady and folder in self._rules:
+        if folder in self._rules:
             return self._rules[folder]
         above = self._rules_above() if folder == self.root else self.rules(folder.parent)
-        self._rules[folder] = self._with_own(folder, above)
-        return self._rules[folder]
+        rules = self._add_own_rules(folder, above)
+        if self.steady:
+            self._rules[folder] = rules
+        return rules
 
-    def _with_own(self, folder: Path, above: list[Rules]) -> list[Rules]:
+    def _add_own_rules(self, folder: Path, above: list[Rules]) -> list[Rules]:
         specs = self._specs(tuple(folder / name for name in self.names))
         return [(folder, specs), *above] if specs else above
 
@@ -233,9 +235,8 @@ def _lines(path: Path, *, links: bool = False) -> Iterator[str]:
         if (path.is_symlink() and not links) or not path.is_file() or path.stat().st_size > _LARGEST:
             return
         data = path.read_bytes()
-        encoding = "utf-16" if data.startswith((BOM_UTF16_LE, BOM_UTF16_BE)) else "utf-8-sig"
-        yield from data.decode(
-            encoding, errors="surrogateescape" if encoding == "utf-8-sig" else "replace"
-        ).splitlines()
+        is_utf16 = data.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
+        encoding, errors = ("utf-16", "replace") if is_utf16 else ("utf-8-sig", "surrogateescape")
+        yield from data.decode(encoding, errors).splitlines()
     except OSError:
         return
