@@ -31,8 +31,8 @@ class Result:
     `output` is the value of the agent's `output` type, None where it has none or the run did not complete; `usage`
     counts tokens, its `cost` is in USD. `unattended`: a call needed a decision, and nobody was there, so that it was
     refused. `plan` is the plan that the run worked, `last_seq` the number of its last chunk. `reasons`
-    says why a run is `completed_unverified`. `unchecked`: no check passed after the last edit. With `run_id` a paused run
-    is gone on with, with `session_id` the conversation.
+    says why a run is `completed_unverified`. `unchecked`: no check passed after the last edit. `run_id` continues a
+    paused run, `session_id` the conversation.
     """
 
     text: Text

@@ -137,7 +137,7 @@ def _grows_beside_blanks(old: Sequence[str], new: Sequence[str]) -> bool:
     Where the file lacks that blank line, a line that the search left out may stand, and the place is in doubt.
     """
     edges = [(old, new), (old[::-1], new[::-1])]
-    return any(old and not old[0].strip() and _grows_at(old, lines) for old, lines in edges)
+    return any(rows and not rows[0].strip() and _grows_at(rows, lines) for rows, lines in edges)
 
 
 def _grows_at(old: Sequence[str], new: Sequence[str]) -> bool:
@@ -164,10 +164,10 @@ def _restore_first_indent(text: str, old: Sequence[str], new: Sequence[str]) -> 
     if len(windows) != 1:
         return ambiguous(text, [span.start for span in windows]) if windows else None
     indent = indent_of(windows[0].lines[0])
-    old, lines = [indent + old[0], *old[1:]], list(new)
+    indented, lines = [indent + old[0], *old[1:]], list(new)
     if lines and lines[0].strip() and lines[0] == lines[0].lstrip():
         lines[0] = indent + lines[0]
-    spans = [span for span in find_lines(text, old) if span.start == windows[0].start]
+    spans = [span for span in find_lines(text, indented) if span.start == windows[0].start]
     return _replace_span(text, old, lines, spans[0]) if spans else None
 
 

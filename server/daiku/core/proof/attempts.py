@@ -46,7 +46,7 @@ class Job(NamedTuple):
 class Attempts(NamedTuple):
     """Edits and calls without effect of a run, in order. `edits`: for each edit, the number of commands that ran before it.
     `acted`: a tool other than edits and commands changed something. `has_todo`: the run wrote its to-do list.
-    `missing`: MCP servers that did not answer the last call of them."""
+    `missing`: MCP servers that did not answer their last call."""
 
     edits: tuple[int, ...] = ()
     failed: tuple[FailedCall, ...] = ()

@@ -157,7 +157,7 @@ class _Status:
         if not words:
             return "passes"
         name, rest = words[0].rpartition("/")[2], words[1:]
-        if inner := _shell_text(words):
+        if inner := _find_inner_command(words):
             return _Status(inner, self._fails).of(tree_of(inner))
         if name == "make" and not {"-i", "--ignore-errors"}.isdisjoint(rest):
             return "open"
@@ -194,7 +194,7 @@ class _Status:
         return self._bytes(node).decode("utf-8", "replace")
 
 
-def _shell_text(words: Sequence[str]) -> str:
+def _find_inner_command(words: Sequence[str]) -> str:
     """Return the command line that a shell in `words` reads, also behind a wrapper: `timeout 9 bash -c 'pytest'`."""
     if words[0] == "eval":
         return " ".join(words[1:])

@@ -24,7 +24,7 @@ _CHECKING = ("test", "lint", "types", "build")
 _SHOWS_ONLY = frozenset(
     ["--version", "-V", "--help", "-h", "--collect-only", "--co", "--list", "--list-tests", "--listTests", "--no-run", "--dry-run"]
 )  # fmt: skip
-"""Options with which a check only says something of itself."""
+"""Options with which a program prints information and checks nothing."""
 _MOST_WORDS = 8
 """Words of a command that say what it is for."""
 _MOST_TESTS = 20

@@ -68,7 +68,7 @@ def ending(state: State, status: TerminalStatus) -> tuple[AgentEnd, RunFinished]
         plan=plan_standing(state),
         used_bullets=used_bullets(state),
         reasons=reasons,
-        unchecked=status == "completed" and not reasons and _is_unchecked(state, checks),
+        unchecked=not reasons and _is_unchecked(state, checks),
     )
     return AgentEnd(usage=spending.own), finished
 

@@ -13,7 +13,7 @@ SourceName = Literal["github", "gitlab", "files"]
 ItemKind = Literal["issue", "request", "file"]
 """`request`: a pull request of GitHub, a merge request of GitLab."""
 ItemState = Literal["queued", "processing", "paused", "waiting", "done", "failed", "dead", "stopped"]
-"""`waiting`: it asked something, and goes on when a person has answered. `dead`: it was tried too often in vain."""
+"""`waiting`: it asked something, and goes on when a person has answered. `dead`: all its retries failed."""
 Signal = Literal["", "pause", "cancel"]
 """What whoever works an item is to do at the next step."""
 OVER: frozenset[ItemState] = frozenset({"done", "failed", "dead", "stopped"})

@@ -202,7 +202,7 @@ def _acting(
         restores = path not in old or known is not None
         name = place.relative_to(root).as_posix()
         if place.is_symlink():
-            yield from _acting_link(root, place, restores, roots)
+            yield from _check_link(root, place, restores, roots)
             continue
         before = None if known is None else _decoded(known)
         with suppress(OSError):
@@ -213,7 +213,7 @@ def _acting(
                     yield ActingFile(root, place, describe_effect(new[0]), runs, restores)
 
 
-def _acting_link(root: Path, place: Path, restores: bool, roots: tuple[Path, ...]) -> Iterator[ActingFile]:
+def _check_link(root: Path, place: Path, restores: bool, roots: tuple[Path, ...]) -> Iterator[ActingFile]:
     """Yield a link that leaves the roots, or whose name makes tools read a text that they did not read before."""
     real = Path(os.path.realpath(place))
     target = os.readlink(place)  # noqa: PTH115  # shown as it is

@@ -170,7 +170,7 @@ def _assemble(
         judged,
         command,
     )
-    history = _history(place) if isinstance(place, GitPlaces) and not judged.records else ()
+    history = _find_history(place) if isinstance(place, GitPlaces) and not judged.records else ()
     return Prepared(
         *(command, folder, argv, env, state, bounds, roots, not judged.protected, context.masked),
         impostors=strange,
@@ -178,7 +178,7 @@ def _assemble(
     )
 
 
-def _history(place: GitPlaces) -> tuple[Path, ...]:
+def _find_history(place: GitPlaces) -> tuple[Path, ...]:
     return tuple(folder for name in ("objects", "modules") if (folder := place.common / name).is_dir())
 
 
