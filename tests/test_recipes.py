@@ -193,6 +193,7 @@ def test_an_event_that_changes_what_is_known_needs_its_fold(scratch: Scratch) ->
     assert "Expected code to be unreachable" in scratch.run("-c", shown("['verse'](text='O')"))
 
 
+# `npm test` brings Node.js and its packages; pytest alone may run without them.
 @pytest.mark.skipif(not shutil.which("node") or not TYPESCRIPT.exists(), reason="needs node and its packages")
 def test_an_event_with_a_look_of_its_own_is_named_where_it_is_not_shown(scratch: Scratch) -> None:
     scratch.edit(BALLAD_CLASS, BALLAD_UNION)

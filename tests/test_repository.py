@@ -28,6 +28,7 @@ def committed() -> list[Path]:
     """The files under version control; the test is skipped where this is no checkout."""
     done = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode != 0:
+        # A source archive has no list of the files that git tracks.
         pytest.skip("not a git checkout")
     return [ROOT / name for name in done.stdout.split("\0") if name]
 
@@ -74,6 +75,7 @@ def test_there_is_one_version() -> None:
 def test_a_python_whose_start_warns_about_the_locale_is_found(tmp_path: Path) -> None:
     node = shutil.which("node")
     if node is None:
+        # `npm test` brings Node.js; pytest alone may run without it.
         pytest.skip("no node here")
     shim = tmp_path / "python3"
     shim.write_text(

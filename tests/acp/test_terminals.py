@@ -68,6 +68,7 @@ async def test_the_terminals_own_variables_are_not_the_commands(
         assert "of-the-editor" not in result(pair.editor)["output"]
 
 
+# The sandbox needs bubblewrap, which `npm test` installs but not every container can run.
 @pytest.mark.skipif(not bubblewrap(), reason="no sandbox works here")
 async def test_in_the_clients_terminal_the_sandbox_holds(
     workspace: Path, tmp_path: Path, script: Script

@@ -18,6 +18,7 @@ from tests.attacks.victim import Victim, snapshot
 
 pytestmark = [
     pytest.mark.slow,  # real sandboxes
+    # The sandbox needs bubblewrap, which `npm test` installs but not every container can run.
     pytest.mark.skipif(not bubblewrap(), reason="no working bubblewrap here"),
 ]
 CANARY = "three plain words of a secret"

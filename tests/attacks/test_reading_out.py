@@ -19,6 +19,7 @@ from tests.cases import for_each
 
 pytestmark = pytest.mark.slow  # real processes in real sandboxes
 
+# The sandbox needs bubblewrap, which `npm test` installs but not every container can run.
 needs_bubblewrap = pytest.mark.skipif(not bubblewrap(), reason="no working bubblewrap here")
 
 

@@ -27,6 +27,7 @@ from tests.tools.shell.test_shell import Bench, data
 
 pytestmark = [
     pytest.mark.slow,  # real processes in real sandboxes
+    # The sandbox needs bubblewrap, which `npm test` installs but not every container can run.
     pytest.mark.skipif(not bubblewrap(), reason="no working bubblewrap here"),
 ]
 
@@ -103,7 +104,8 @@ async def test_files_of_other_users_in_the_workspace_can_be_worked_on_as_root(
     place: Ground, bench: Bench
 ) -> None:
     if os.geteuid() != 0:
-        pytest.skip("only root can make such files")  # chown needs root, which CI has
+        # Only root may give a file to another user; CI runs as root.
+        pytest.skip("only root can make such files")
     os.chown(place.root / "a.txt", 1000, 1000)
     (place.root / "a.txt").chmod(0o600)
     result = await bench.run("echo more >> a.txt && touch b && chown 1000:1000 b && cat a.txt")

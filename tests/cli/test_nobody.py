@@ -24,6 +24,7 @@ from tests.runs.playing import Watch, make_app
 
 pytestmark = [
     pytest.mark.slow,
+    # The tests replace file descriptors of a process, which Windows cannot do.
     pytest.mark.skipif(sys.platform == "win32", reason="descriptors of a process are swapped"),
 ]
 SECONDS = 10

@@ -14,6 +14,7 @@ from tests.conftest import ROOT
 
 pytestmark = [
     pytest.mark.slow,
+    # Only Linux has /dev/full, a device on which every write fails.
     pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no /dev/full"),
 ]
 

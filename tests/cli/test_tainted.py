@@ -16,6 +16,7 @@ from tests.conftest import ROOT
 
 OPEN = ""
 """A pipe to which nobody ever writes, and which nobody closes."""
+# The commands are written for bash, which Windows does not have.
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="needs bash")]
 
 

@@ -21,6 +21,7 @@ import pytest
 
 from tests.conftest import ROOT
 
+# Windows has no pseudoterminals.
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="there are no ptys")]
 LIMIT = 30.0
 CHANGE = {"text": "Now.", "calls": [{"tool": "shell/run", "args": {"command": "touch made"}}]}

@@ -60,7 +60,7 @@ def test_the_checks_fail_before_and_hold_with_the_solution(
     name: str, tmp_path: Path, daiku_home: Path
 ) -> None:
     if missing := missing_programs(TASKS[name]):
-        # Tasks in Go need Go, which `npm test` does not install.
+        # The tasks in Go need Go, which `npm test` does not install.
         pytest.skip(f"needs {', '.join(missing)}")
     idle = setting(script(tmp_path, IDLE, name="idle"))
     able = setting(script(tmp_path, *solution(name), name="able"), "B")

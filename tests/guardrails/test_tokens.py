@@ -29,7 +29,8 @@ def redis_url(tmp_path: Path) -> Iterator[str]:
     """A Redis server of this test's own, on a free port."""
     program = shutil.which("redis-server")
     if program is None:
-        pytest.skip("needs redis-server")  # `npm test` installs it; only a machine without apt lacks it
+        # `npm test` installs Redis; only a machine without apt lacks it.
+        pytest.skip("needs redis-server")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

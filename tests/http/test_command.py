@@ -214,12 +214,14 @@ def test_another_address_than_this_machines_own_wants_a_long_token_and_says_what
         assert b"not encrypted" in s.process.stderr.read()
 
 
+# Some machines have no IPv6.
 @pytest.mark.skipif(not socket.has_ipv6, reason="no IPv6 here")
 def test_it_listens_on_ipv6(workspace: Path, daiku_home: Path) -> None:
     try:
         socket.create_server(("::1", 0), family=socket.AF_INET6).close()
     except OSError:
-        pytest.skip("no IPv6 here")  # a container may have IPv6 sockets without the address ::1
+        # A container may have IPv6 sockets but not the address ::1.
+        pytest.skip("no IPv6 here")
     script(workspace, {"text": "hello"})
     with started(workspace, daiku_home, "--host", "::1") as s:
         assert s.url.startswith("http://[::1]:")

@@ -53,7 +53,7 @@ def types_of(chunks: list[dict[str, Any]]) -> list[str]:
     return [c["type"] for c in chunks if c["type"] not in ("delta", "usage")]
 
 
-# `npm test` installs both; only pytest alone on a fresh machine lacks them.
+# `npm test` installs Node.js and the library; pytest alone may run without them.
 @pytest.mark.skipif(
     not shutil.which("node") or not (ROOT / "node_modules" / "vscode-jsonrpc").is_dir(),
     reason="no Node.js, or the build tools are not installed",
@@ -79,6 +79,7 @@ def test_the_json_rpc_library_of_vs_code_gets_its_run(environ: dict[str, str], w
     assert seen["code"] == 0
 
 
+# `npm test` installs Neovim; pytest alone may run without it.
 @pytest.mark.skipif(not shutil.which("nvim"), reason="no Neovim")
 def test_neovim_gets_its_run_and_approves_by_message_box(
     environ: dict[str, str], workspace: Path, tmp_path: Path

@@ -40,6 +40,7 @@ def runs_of(chunks: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return runs
 
 
+# `npm test` installs Neovim; pytest alone may run without it.
 @pytest.mark.skipif(not shutil.which("nvim"), reason="no Neovim")
 def test_neovim_does_what_any_editor_does(workspace: Path, tmp_path: Path) -> None:
     run = json.loads((SHARED / "run.json").read_text())

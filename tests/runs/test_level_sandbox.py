@@ -19,6 +19,7 @@ from daiku.workspace.disk import DiskWorkspace
 from tests.runs.playing import Watch, make_app, shell
 
 pytestmark = pytest.mark.slow  # real sandboxes
+# The sandbox needs bubblewrap, which `npm test` installs but not every container can run.
 needs_bubblewrap = pytest.mark.skipif(not bubblewrap(), reason="no working bubblewrap here")
 SECRET = "three plain words"
 READ_SECRET = """python3 -c "print(open('.e' + 'nv').read())" """

@@ -117,6 +117,7 @@ def project(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
     """The repository, in the folder `project`."""
     found: Project = request.param
     if shutil.which(found.needs) is None:
+        # A machine without the language's compiler or interpreter cannot run the project.
         pytest.skip(f"{found.needs} is not on this machine")
     monkeypatch.setenv("LC_ALL", "C.UTF-8")
     (tmp_path / "project").mkdir()

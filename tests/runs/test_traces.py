@@ -241,6 +241,7 @@ def ends(folder: Path) -> Iterator[dict[str, str]]:
 
 
 @pytest.mark.slow
+# Some systems, such as Windows, have no processor clock for each thread.
 @pytest.mark.skipif(not hasattr(time, "pthread_getcpuclockid"), reason="no clocks of single threads here")
 async def test_a_dead_or_slow_collector_costs_less_than_one_percent(
     folder: Path, ends: dict[str, str], capsys: pytest.CaptureFixture[str]

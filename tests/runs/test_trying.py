@@ -18,6 +18,7 @@ from tests.runs.test_level_sandbox import SECRET, play, results
 
 pytestmark = [
     pytest.mark.slow,  # real sandboxes
+    # The sandbox needs bubblewrap, which `npm test` installs but not every container can run.
     pytest.mark.skipif(not bubblewrap(), reason="no working bubblewrap here"),
 ]
 

@@ -141,6 +141,7 @@ def test_mypy_finds_nothing_in_the_examples(bare: Path, written: Path) -> None:
 
 
 @pytest.mark.slow
+# `npm test` installs the type checker; pytest alone may run without it.
 @pytest.mark.skipif(not PYRIGHT.exists(), reason="npm's packages are not installed")
 def test_pyright_finds_nothing_in_the_examples(bare: Path, written: Path) -> None:
     (written / "pyrightconfig.json").write_text(json.dumps({"typeCheckingMode": "strict"}))

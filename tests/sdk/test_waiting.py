@@ -86,6 +86,7 @@ def test_a_tool_cannot_close_its_own_runner() -> None:
     runner.close()
 
 
+# Windows cannot fork a process.
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork on Windows")
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_a_runner_of_the_process_before_a_fork_says_so() -> None:

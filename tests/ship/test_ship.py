@@ -224,6 +224,7 @@ def test_the_line_for_cron_starts_one_round_with_the_tokens_of_its_file(tmp_path
     assert done.stdout == "worker --once of-the-file\n"
 
 
+# Only machines with systemd have the program that checks its units.
 @pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="no systemd here")
 def test_systemd_finds_nothing_to_say_about_the_units(tmp_path: Path) -> None:
     for name in ("daiku-worker.service", "daiku-worker.timer"):

@@ -61,6 +61,7 @@ def test_a_language_of_the_server_is_one_file(scratch: Scratch, monkeypatch: pyt
     assert marked(sentences("en")["terminal.help.doctor"]) in scratch.run("-m", "daiku", "--help")
 
 
+# `npm test` brings Node.js and its packages; pytest alone may run without them.
 @pytest.mark.skipif(not shutil.which("node") or not VITEST.exists(), reason="needs node and its packages")
 def test_a_language_of_the_extension_is_one_file(scratch: Scratch) -> None:
     own = {

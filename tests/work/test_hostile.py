@@ -16,6 +16,7 @@ from daiku.tools.sandbox import bubblewrap
 from tests.tools.git.bench import in_the_home
 from tests.work.test_worker import MEND, Lab
 
+# The sandbox needs bubblewrap, which `npm test` installs but not every container can run.
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not bubblewrap(), reason="no working bubblewrap here")]
 
 CANARIES = {

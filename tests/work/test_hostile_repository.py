@@ -28,6 +28,7 @@ from tests.work.test_hostile import (
 from tests.work.test_worker import MEND, Lab
 
 __all__ = ["asked", "lab"]
+# The sandbox needs bubblewrap, which `npm test` installs but not every container can run.
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not bubblewrap(), reason="no working bubblewrap here")]
 TOKEN = "ghs_daiku-app_eyJ" + "hbGci0iJ9" * 12 + ".eyJ" + "pc3MiOiI3" * 12 + "." + "c2lnbmF0" * 8
 """One of the new form, which nobody told us of."""

@@ -13,6 +13,7 @@ from tests.work.test_worker import Lab, lab
 __all__ = ["lab"]
 pytestmark = [
     pytest.mark.slow,
+    # The tests redirect streams in a POSIX shell, which Windows does not have.
     pytest.mark.skipif(sys.platform == "win32", reason="needs a shell's redirections"),
 ]
 

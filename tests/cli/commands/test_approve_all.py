@@ -15,6 +15,7 @@ from tests.cli.conftest import Daiku, Done, call
 
 pytestmark = [
     pytest.mark.slow,  # real sandboxes and MCP servers
+    # The sandbox needs bubblewrap, which `npm test` installs but not every container can run.
     pytest.mark.skipif(not bubblewrap(), reason="no working bubblewrap here"),
 ]
 WILD = Path(__file__).parents[2] / "services" / "mcp_wild.py"

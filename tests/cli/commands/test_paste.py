@@ -12,6 +12,7 @@ import pytest
 from tests.cases import for_each
 from tests.conftest import ROOT
 
+# Windows has no pseudoterminals.
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="there is no pty")
 PROGRAM = "from daiku.cli.commands.chat import _typed; print('got', ascii(_typed('> ')))"
 PASTES = {

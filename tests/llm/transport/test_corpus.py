@@ -13,6 +13,7 @@ from daiku.domain.errors import LLMAuthError, LLMError, StreamCutError
 from daiku.llm.transport.failures import from_status
 from tests.llm.corpus import LLM, PROTOCOLS, SERVICE, Heard, Record, decode, files, records
 
+# Recorded provider traffic is never committed; CI has the folder next to its clone.
 pytestmark = pytest.mark.skipif(not LLM.is_dir(), reason="no recorded cases; DAIKU_CORPORA names the folder")
 
 # Records that we read better than the expectation, which is what the official SDK makes of them.

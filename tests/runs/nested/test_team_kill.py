@@ -32,6 +32,7 @@ from tests.runs.test_kill import World, killed_in_child
 
 pytestmark = [
     pytest.mark.slow,  # processes that are killed
+    # The tests fork processes and kill them, which Windows cannot do.
     pytest.mark.skipif(sys.platform == "win32", reason="needs fork and kill -9"),
 ]
 

@@ -34,6 +34,7 @@ def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> s
     if request.param == "python":
         monkeypatch.setattr(search, "find_ripgrep", lambda roots: "")
     elif shutil.which("rg") is None:
+        # `npm test` installs ripgrep; pytest alone may run without it.
         pytest.skip("no ripgrep on this machine")
     return request.param
 
@@ -166,6 +167,7 @@ PATTERNS = [
 ]  # fmt: skip
 
 
+# `npm test` installs ripgrep; pytest alone may run without it.
 @pytest.mark.skipif(shutil.which("rg") is None, reason="no ripgrep on this machine")
 @pytest.mark.parametrize("folder", ["tests/core", "extension/src", "prompts"])
 async def test_thirty_patterns_find_what_ripgrep_finds(folder: str, engine: str) -> None:

@@ -28,6 +28,7 @@ from tests.tools.shell.test_shell import data
 
 pytestmark = pytest.mark.slow  # real git
 
+# The sandbox needs bubblewrap, which `npm test` installs but not every container can run.
 needs_bubblewrap = pytest.mark.skipif(not bubblewrap(), reason="no working bubblewrap here")
 HOOKS = ("pre-commit", "commit-msg", "post-commit", "post-checkout", "post-index-change", "pre-push", "post-merge",
          "reference-transaction", "pre-auto-gc", "prepare-commit-msg", "fsmonitor-watchman")  # fmt: skip
@@ -199,6 +200,7 @@ async def test_a_name_that_means_the_git_folder_is_never_written(bench: Bench, n
 async def test_a_command_reads_the_repository_and_changes_nothing_of_it(bench: Bench) -> None:
     """What one item's commands could write there, another item's tree would be made of."""
     if str(bench.own).startswith("/tmp/"):  # a name only
+        # The sandbox has a /tmp of its own, and hides every repository below /tmp.
         pytest.skip("there the sandbox has a /tmp of its own")
     tree = await bench.tree()
     other = await bench.tree("daiku/2-y", "two")

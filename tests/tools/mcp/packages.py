@@ -26,11 +26,13 @@ def node() -> str:
         version = re.match(r"v(\d+)\.", done.stdout)
         if version and int(version[1]) >= 22:
             return program
+    # The servers need Node.js 22, which `npm test` brings.
     pytest.skip("there is no Node.js 22 or later")
 
 
 def npm() -> str:
     """The npm on PATH; the test is skipped where there is none."""
+    # The servers are npm packages.
     return shutil.which("npm") or pytest.skip("there is no npm")
 
 
@@ -64,6 +66,8 @@ def _run(argv: list[str], folder: Path) -> None:
             argv, cwd=folder, capture_output=True, text=True, check=False, timeout=INSTALL_SECONDS
         )
     except subprocess.TimeoutExpired:
+        # A registry that is slow or unreachable says nothing about Daiku.
         pytest.skip(f"the registry did not answer within {INSTALL_SECONDS} s: {argv[-1]}")
     if done.returncode:
+        # A registry that is slow or unreachable says nothing about Daiku.
         pytest.skip(f"cannot be installed here: {(done.stderr or done.stdout).strip()[-300:]}")

@@ -349,6 +349,7 @@ async def test_closing_ends_the_whole_tree_of_a_stubborn_server(tmp_path: Path) 
     await until(lambda: not lives(own) and not lives(child))
 
 
+# Only Linux can signal a child process when its parent dies.
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells a child of its parent's death")
 def test_a_killed_daiku_leaves_no_server_behind(tmp_path: Path) -> None:
     pids = tmp_path / "pids"

@@ -19,6 +19,7 @@ from daiku.tools.shell.trial.trying import try_reading
 from tests.tools.shell.test_shell import Bench
 
 CANARY = "SECRET-CANARY"
+# The sandbox needs bubblewrap, which `npm test` installs but not every container can run.
 needs_bubblewrap = pytest.mark.skipif(not bubblewrap(), reason="no working bubblewrap here")
 
 

@@ -32,6 +32,7 @@ def plant(root: Path, name: str) -> Path:
 
 
 @pytest.mark.slow
+# The sandbox needs bubblewrap, which `npm test` installs but not every container can run.
 @pytest.mark.skipif(not bubblewrap(), reason="no working bubblewrap here")
 @pytest.mark.parametrize("name", LINKED)
 async def test_no_write_reaches_a_store_through_a_hard_link(workspace: Path, name: str) -> None:
@@ -49,6 +50,7 @@ async def test_no_write_reaches_a_store_through_a_hard_link(workspace: Path, nam
     ).ok
 
 
+# The sandbox needs bubblewrap, which `npm test` installs but not every container can run.
 @pytest.mark.skipif(not bubblewrap(), reason="no working bubblewrap here")
 @pytest.mark.parametrize(
     ("command", "network", "kept"),

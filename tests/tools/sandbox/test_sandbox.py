@@ -20,6 +20,7 @@ from tests.tools.shell.test_shell import Bench, data
 
 pytestmark = pytest.mark.slow  # real sandboxes
 
+# The sandbox needs bubblewrap, which `npm test` installs but not every container can run.
 needs_bubblewrap = pytest.mark.skipif(not bubblewrap(), reason="no working bubblewrap here")
 
 

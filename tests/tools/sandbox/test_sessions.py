@@ -17,6 +17,7 @@ from daiku.tools.shell import OutputArgs, RunArgs, output, run
 from daiku.workspace import programs
 from tests.tools.shell.test_shell import Bench, data, gone
 
+# The sandbox needs bubblewrap, which `npm test` installs but not every container can run.
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(not bubblewrap(), reason="no working bubblewrap here")]
 
 SERVER = """

@@ -10,6 +10,7 @@ import pytest
 from daiku.tools.shell.environment import child_environment, is_locale
 
 
+# The test calls the C library of Linux.
 @pytest.mark.skipif(sys.platform != "linux", reason="asks the C library of Linux")
 @pytest.mark.parametrize("name", ["LANG", "LC_ALL", "LC_CTYPE", "LC_TIME"])
 def test_a_locale_that_the_machine_lacks_does_not_reach_a_command(name: str) -> None:

@@ -96,6 +96,7 @@ class Bench:
 @pytest.fixture(params=["off", "auto"], ids=["bare", "sandboxed"])
 async def bench(request: pytest.FixtureRequest, workspace: Path) -> AsyncIterator[Bench]:
     if request.param == "auto" and not bubblewrap():
+        # The sandbox needs bubblewrap, which `npm test` installs but not every container can run.
         pytest.skip("no working bubblewrap here")
     bench = Bench(workspace.resolve(), SandboxSettings(mode=request.param))
     yield bench

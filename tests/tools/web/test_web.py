@@ -276,6 +276,7 @@ async def test_a55_a_name_is_looked_up_once_and_pinned(web: LocalWeb) -> None:
     assert web.asked[0].host == f"rebind.example.com:{web.port}"
 
 
+# The program openssl makes the certificate of the test's server.
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl makes the certificate")
 async def test_a55_the_certificate_must_be_of_the_name_not_of_the_address(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -141,6 +141,7 @@ def test_aces_own_code_learns_the_toy_worlds_commands(tmp_path: Path) -> None:
     folder = environments.ace_folder()
     python = environments.python_with(*environments.ACE_PACKAGES, make=False)
     if isinstance(folder, Missing) or isinstance(python, Missing):
+        # ACE's code is no part of this project: the test runs only where it was fetched before.
         pytest.skip("ACE's code is not here")
     child = Child(python, ace.PROGRAM, tmp_path, {"ACE_FOLDER": str(folder)})
     for analyzer in (False, True):
@@ -155,6 +156,7 @@ def test_skillopts_own_nights_learn_the_toy_worlds_commands(tmp_path: Path) -> N
     """Its gate holds back what its held-out tasks do not speak for; a world comes out the same each time."""
     python = environments.python_with(*environments.SLEEP_PACKAGES, make=False)
     if isinstance(python, Missing):
+        # SkillOpt's code is no part of this project: the test runs only where it was installed before.
         pytest.skip(python.why)
     child = Child(python, sleep.PROGRAM, tmp_path, {})
     nights: list[Night] = []
