@@ -36,19 +36,20 @@ from daiku.texts.text import NO_TEXT, Text, text
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """The functions that read, check and continue an agent's fixed-format replies.
-    All depend on the conversation alone, so that a resumed run goes on where it was.
+    """Functions that read, check, and continue an agent's fixed-format replies. All are pure functions of the
+    conversation, so that a resumed run continues at the same point.
 
-    A model with tools of its own answers by them; one without writes the form. Whoever writes the form is understood
-    either way. `read` gives the reply as it counts, with the calls that carry it out, or what is wrong with it;
-    the flag says that the reply was cut off. `after_calls` gives what the role says or does next where no
-    model needs to be asked for it: its last words, the next of its commands, or how it failed. `remind`
-    gives what the model is told once more with this request only; empty for nothing. `accept_plain_text` is the
-    result of a reply that stays in words although the form was asked for; None where words are none.
+    A model with tools answers by calling them; one without writes the form. The form is accepted from both.
+
+    `read` returns the reply with the calls that carry it out, or its problem; the flag says that the reply was cut off.
+    `after_calls` returns the next reply if no model is needed for it: the last words, the next command, or a failure.
+    `remind` returns a note for this request only, empty for none.
+    `accept_plain_text` returns the result of a second reply in words; None if words are no result.
+    `prose` judges a reply in words of a model that answers by tools.
     `schema` is the JSON Schema of the form; a retry asks the model's server to hold the model to it.
-    `failed` says how a reply that ends the run ends it, where that is not well. `unfit` says what in a reply that
-    was read does not fit what the stage was given; empty for nothing. `has_result` says that the role has done something
-    that words may conclude; before that, a second reply in words alone ends the run as failed.
+    `failed` returns the failure of a reply that ends the run without success.
+    `unfit` returns what in a readable reply does not fit the input of the stage, empty for nothing.
+    `has_result` returns True if words may conclude the run; before that, a second reply in words ends it as failed.
     """
 
     read: Callable[[AssistantMessage, tuple[Message, ...], bool], AssistantMessage | Unreadable]
@@ -91,8 +92,8 @@ def merge_role_calls(message: AssistantMessage, form: AssistantMessage | Unreada
     if isinstance(form, Unreadable):
         if form.words_only or not message.text.strip():
             return message
-        told: dict[str, JsonValue] = {**_told(message), "unread": form.problem}
-        return message.model_copy(update={"opaque": {**message.opaque, "daiku": told}})
+        data: dict[str, JsonValue] = {**_find_own_data(message), "unread": form.problem}
+        return message.model_copy(update={"opaque": {**message.opaque, "daiku": data}})
     own = [(call.tool, call.args) for call in message.calls]
     more = tuple(call for call in form.calls if (call.tool, call.args) not in own)
     return message.model_copy(
@@ -104,16 +105,16 @@ def merge_role_calls(message: AssistantMessage, form: AssistantMessage | Unreada
     )
 
 
-def _told(message: AssistantMessage) -> JsonObject:
-    told = message.opaque.get("daiku")
-    return told if isinstance(told, dict) else {}
+def _find_own_data(message: AssistantMessage) -> JsonObject:
+    data = message.opaque.get("daiku")
+    return data if isinstance(data, dict) else {}
 
 
-def _unread(messages: Sequence[Message]) -> str:
+def _note_unread_form(messages: Sequence[Message]) -> str:
     """Return the note on a form next to calls that could not be read; empty if there is none."""
-    here = messages_since_request(messages)
-    spoke = next((m for m in reversed(here) if isinstance(m, AssistantMessage)), None)
-    problem = _told(spoke).get("unread") if spoke is not None else None
+    recent = reversed(messages_since_request(messages))
+    reply = next((message for message in recent if isinstance(message, AssistantMessage)), None)
+    problem = _find_own_data(reply).get("unread") if reply is not None else None
     return (
         f"Only the calls of your last reply were carried out; the rest of it was not: {problem}."
         if problem
@@ -137,29 +138,29 @@ async def stream_role_reply(
     Raises DaikuError if the role failed, LLMRequestError of kind "format" after the last retry."""
     own = role.after_calls(request.messages)
     if own is not None:
-        yield _of_its_own(own)  # what it says stays on record, whatever comes now
+        yield _build_own_reply(own)  # it stays on record, also before an error
         if isinstance(own, Failed):
             raise DaikuError(own.failure)
         return
     usage, problems = Usage(), list[str]()
     may_conclude = nested or role.has_result(request.messages)
-    written = asked = _written(role, request, protocol)
+    first = current = _build_request(role, request, protocol)
     while True:
         if problems:
-            yield _retrying(problems[-1], len(problems))
+            yield _build_restart(problems[-1], len(problems))
         reply: Reply | None = None
-        async with aclosing(cast("AsyncGenerator[ModelEvent]", ask(asked))) as pieces:
+        async with aclosing(cast("AsyncGenerator[ModelEvent]", ask(current))) as pieces:
             async for piece in pieces:
                 if isinstance(piece, Reply):
                     reply, usage = piece, usage.plus(piece.usage)
-                elif not isinstance(piece, TextDelta):  # a form is shown once it is understood
+                elif not isinstance(piece, TextDelta):  # a form is shown once it is readable
                     yield piece
         assert reply is not None, "a stream ends with a Reply or raises"
-        read = _understood(
+        read = _interpret_reply(
             role, reply, request, protocol, brief, again=bool(problems), may_conclude=may_conclude
         )
         if isinstance(read, AssistantMessage):
-            for event in _as_read(read, reply, usage):
+            for event in _build_events(read, reply, usage):
                 yield event
             if not read.calls and (ended := role.failed(request.messages, read)) is not None:
                 raise DaikuError(ended.failure)
@@ -167,24 +168,24 @@ async def stream_role_reply(
         problems.append(read.problem)
         in_vain = read.words_only and len(problems) > 1 and not may_conclude
         if in_vain or should_give_up(problems):
-            if read.words_only:  # it has no form, yet it is said
+            if read.words_only:  # words without the form still go on record
                 yield Reply(AssistantMessage(text=reply.message.text), usage, reply.finish)
-            raise _unusable(problems[-1])
-        asked = _again(role, written, reply, read.problem, by_tools=_by_tools(request, protocol))
+            raise _build_format_error(problems[-1])
+        current = _build_retry(role, first, reply, read.problem, by_tools=_uses_tools(request, protocol))
 
 
-def _of_its_own(said: AssistantMessage | Failed) -> Reply:
+def _build_own_reply(said: AssistantMessage | Failed) -> Reply:
     """Build the reply that the role gives without the model."""
     message = AssistantMessage(text=said.text) if isinstance(said, Failed) else said
     return Reply(mark_own(message), Usage(), "tool_calls" if message.calls else "stop")
 
 
-def _by_tools(request: ModelRequest, protocol: TextProtocol | None) -> bool:
+def _uses_tools(request: ModelRequest, protocol: TextProtocol | None) -> bool:
     """Return True if the model has tools and calls them natively."""
     return protocol is None and bool(request.tools)
 
 
-def _understood(
+def _interpret_reply(
     role: Role,
     reply: Reply,
     request: ModelRequest,
@@ -196,10 +197,10 @@ def _understood(
 ) -> AssistantMessage | Unreadable:
     """Return the reply as the run records it. If the model answers by tools, its role judges a reply in words; else the
     form is requested first. On a retry (`again`), words count as they are if they `may_conclude` the run."""
-    read, said = _read(role, reply, request, protocol, brief), reply.message
-    by_tools = _by_tools(request, protocol)
+    read, said = _read_form(role, reply, request, protocol, brief), reply.message
+    by_tools = _uses_tools(request, protocol)
     if isinstance(read, AssistantMessage):
-        return read if again else _kept(role, read, request.messages)
+        return read if again else _reject_promise(role, read, request.messages)
     if by_tools and not said.text.strip() and not said.calls:
         return said  # the run asks about silence itself
     if not read.words_only:
@@ -214,18 +215,20 @@ def _understood(
     return said if by_tools else read
 
 
-def _kept(role: Role, read: AssistantMessage, messages: tuple[Message, ...]) -> AssistantMessage | Unreadable:
+def _reject_promise(
+    role: Role, read: AssistantMessage, messages: tuple[Message, ...]
+) -> AssistantMessage | Unreadable:
     """Return the reply, unless it only promises a call and so would end the run as failed."""
     gives_up = not read.calls and role.failed(messages, read) is not None
     return Unreadable(text("roles.only_promised")) if gives_up and promises(read.text) else read
 
 
-def _retrying(what: str, count: int) -> Restarted:
+def _build_restart(what: str, count: int) -> Restarted:
     reason = text("roles.asked_again", problem=what, count=count, most=ATTEMPTS - 1)
     return Restarted(reason, count, 0)
 
 
-def _unusable(problem: str) -> LLMRequestError:
+def _build_format_error(problem: str) -> LLMRequestError:
     return LLMRequestError(
         Failure(
             kind="format",
@@ -235,57 +238,61 @@ def _unusable(problem: str) -> LLMRequestError:
     )
 
 
-def _as_read(read: AssistantMessage, reply: Reply, usage: Usage) -> tuple[ModelEvent, ...]:
+def _build_events(read: AssistantMessage, reply: Reply, usage: Usage) -> tuple[ModelEvent, ...]:
     """Return the events of a readable reply."""
-    whole = Reply(_in_place(read, reply), usage, "tool_calls" if read.calls else reply.finish)
+    whole = Reply(_keep_position(read, reply), usage, "tool_calls" if read.calls else reply.finish)
     # Our own sentences are not streamed: a front shows them in the person's language once they are recorded.
     return (TextDelta(read.text), whole) if read.text and not read.text.id else (whole,)
 
 
-def _again(role: Role, written: ModelRequest, reply: Reply, problem: str, *, by_tools: bool) -> ModelRequest:
-    """Build the retry of a request: with the reply and its problem, as the results of its calls if it made some."""
+def _build_retry(
+    role: Role, first: ModelRequest, reply: Reply, problem: str, *, by_tools: bool
+) -> ModelRequest:
+    """Build the retry of the `first` request: with the reply and its problem, as the results of its calls if any."""
     how = "" if by_tools else ", in the form that was asked for"
-    told = f"Your reply could not be used: {problem}. Answer again{how}."
+    note = f"Your reply could not be used: {problem}. Answer again{how}."
     results: tuple[Message, ...] = tuple(
-        ToolMessage(call_id=call.id, tool=call.tool, ok=False, text=told) for call in reply.message.calls
+        ToolMessage(call_id=call.id, tool=call.tool, ok=False, text=note) for call in reply.message.calls
     )
-    asked = results or (UserMessage(text=told, kind="note"),)
+    notes = results or (UserMessage(text=note, kind="note"),)
     schema = None if results else role.schema
-    return replace(written, messages=(*written.messages, reply.message, *asked), schema=schema)
+    return replace(first, messages=(*first.messages, reply.message, *notes), schema=schema)
 
 
-def _in_place(read: AssistantMessage, reply: Reply) -> AssistantMessage:
+def _keep_position(read: AssistantMessage, reply: Reply) -> AssistantMessage:
     """Return the role's reading of a reply, with the reply's position in its script if it has one."""
     place = {key: value for key, value in reply.message.opaque.items() if key == PLACE_KEY}
     return read.model_copy(update={"opaque": {**place, **read.opaque}})
 
 
-def _written(role: Role, request: ModelRequest, protocol: TextProtocol | None) -> ModelRequest:
+def _build_request(role: Role, request: ModelRequest, protocol: TextProtocol | None) -> ModelRequest:
     """Build the request for the model; its reminder is in no later request."""
-    told = role.remind(request.messages, _by_tools(request, protocol))
-    parts = (_unread(request.messages), told)
+    parts = (
+        _note_unread_form(request.messages),
+        role.remind(request.messages, _uses_tools(request, protocol)),
+    )
     if reminder := "\n\n".join(part for part in parts if part):
         request = replace(request, messages=(*request.messages, UserMessage(text=reminder, kind="note")))
     return request if protocol is None else encode(request, protocol)
 
 
-def _read(
+def _read_form(
     role: Role, reply: Reply, request: ModelRequest, protocol: TextProtocol | None, brief: Brief | None
 ) -> AssistantMessage | Unreadable:
     """Read the reply in the role's form, else in the form of the text protocol. A call in the text protocol takes
     precedence over prose that the role accepts."""
     message, messages, cut = reply.message, request.messages, reply.finish == "length"
-    read = _fitting(role, role.read(message, messages, cut), brief)
+    read = _check_fit(role, role.read(message, messages, cut), brief)
     if protocol is None or (isinstance(read, AssistantMessage) and read.calls):
         return read
     decoded = decode(message, protocol, finish=reply.finish, tools=request.tools)
     if isinstance(decoded, FormatProblem) or (decoded.text == message.text and not decoded.calls):
         return read
-    again = _fitting(role, role.read(decoded, messages, cut), brief)
+    again = _check_fit(role, role.read(decoded, messages, cut), brief)
     return again if isinstance(again, AssistantMessage) else read
 
 
-def _fitting(
+def _check_fit(
     role: Role, read: AssistantMessage | Unreadable, brief: Brief | None
 ) -> AssistantMessage | Unreadable:
     problem = role.unfit(read, brief) if isinstance(read, AssistantMessage) else ""
