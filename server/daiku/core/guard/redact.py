@@ -95,7 +95,6 @@ _ANNOUNCED = WordSearch(
 )
 """Words one of which is in every secret's pattern that has no long run of characters."""
 _ESCAPES = (('\\"', '"'), ("\\n", "\n"), ("\\t", "\t"), ("\\r", "\r"))
-_CONTROLS = frozenset("\x1b\x9b")
 _SEQUENCE = lazy(r"(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,4}[@-~]|\x1b[()*+#%][0-9A-Za-z]")
 """Control sequences of terminals. They divide secrets, and end with letters."""
 _GAP = "\n" * 12
@@ -121,7 +120,7 @@ class Redactor:
         self._learnt: dict[str, KnownValues] = {}
 
     def __call__(self, text: str) -> str:
-        return self._redact_terminal(text) if "\x1b" in text or "\x9b" in text else self._redact(text)
+        return self._redact_terminal(text) if _has_controls(text) else self._redact(text)
 
     def _redact_terminal(self, text: str) -> str:
         """Return `text` redacted, without control sequences if it has a secret: they may divide it or end in a letter."""
@@ -137,7 +136,7 @@ class Redactor:
         text = self._redact_known(text)
         if len(text) < _SHORTEST and "=" not in text and ":" not in text:
             return text
-        if is_announced(text):
+        if _is_announced(text):
             return _redact_announced(text)
         return redact_tokens(text, announced=False) if has_long_run(text) else text
 
@@ -150,9 +149,7 @@ class Redactor:
 
     def is_clean(self, text: str) -> bool:
         """Check cheaply whether neither `text` nor any part of it has a secret; True only if so."""
-        return (
-            not may_contain_secret(text) and self._redact_known(text) == text and _CONTROLS.isdisjoint(text)
-        )
+        return not (_has_controls(text) or may_contain_secret(text) or self._redact_known(text) != text)
 
     def _redact_known(self, text: str) -> str:
         for known in self._learnt.values():
@@ -161,6 +158,10 @@ class Redactor:
 
 
 redactor = Redactor
+
+
+def _has_controls(text: str) -> bool:
+    return "\x1b" in text or "\x9b" in text
 
 
 def _redact_announced(text: str) -> str:
@@ -178,13 +179,13 @@ def _redact_announced(text: str) -> str:
 
 def may_contain_secret(text: str) -> bool:
     """Check cheaply whether a secret's shape may be in `text`; False only if none certainly is."""
-    if is_announced(text):
+    if _is_announced(text):
         return True
     rules = rules_for(text, announced=False) if has_long_run(text) else ()
     return any(rule.in_context or rule.pattern.search(text) for rule in rules)
 
 
-def is_announced(text: str) -> bool:
+def _is_announced(text: str) -> bool:
     """Return True if a word or a sign in `text` may say that a secret follows. Cheap, and it misses none."""
     if "=" in text or ":" in text:
         data = text.encode("utf-8", "surrogatepass")
