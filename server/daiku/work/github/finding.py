@@ -89,11 +89,7 @@ class Finder:
                 continue
             old = known.get(issue.number)
             if old is None or old.updated != issue.updated_at:
-                labelled = cached.get(issue.number)
-                if labelled is not None and labelled.updated == issue.updated_at:
-                    verdict: FoundItem | ForgeRefusal = _as_found(calls, issue, labelled.labelled_at)
-                else:
-                    verdict = await self._judge(calls, believed, issue)
+                verdict = await self._judge(calls, believed, issue, cached.get(issue.number))
                 if isinstance(verdict, ForgeRefusal):
                     self._cache.save(repository, {**cached, **_as_labelled(judged)})
                     return verdict  # the rest is asked at the next look
@@ -115,7 +111,12 @@ class Finder:
         assigned = not self._bot or issue.is_assigned_to(self._bot)
         return issue.state == "open" and assigned and issue.has_label(self._label)
 
-    async def _judge(self, calls: Calls, believed: Believed, issue: Issue) -> FoundItem | ForgeRefusal:
+    async def _judge(
+        self, calls: Calls, believed: Believed, issue: Issue, labelled: Labelled | None
+    ) -> FoundItem | ForgeRefusal:
+        """Return the item, with a reason if the author of its label may not order work. `labelled`: its cached label."""
+        if labelled is not None and labelled.updated == issue.updated_at:
+            return _as_found(calls, issue, labelled.labelled_at)
         labelling = await last_labelling(calls, str(issue.number), self._label)
         if isinstance(labelling, ForgeRefusal):
             return labelling
