@@ -103,11 +103,11 @@ class ItemStore:
         """Return the `count` next queued items of each repository: those begun before first (S2R.5), then by the oldest
         change. Items that wait for their next try are left out. The rest of a queue is not read."""
         rows, now = list[Any](), self._now()
-        found = self._db.query("SELECT DISTINCT repository FROM work_items WHERE state = 'queued'")
-        for start in range(0, len(found), _READ_AT_ONCE):
-            repositories = [row[0] for row in found[start : start + _READ_AT_ONCE]]
-            sql = " UNION ALL ".join([_PART] * len(repositories))
-            rows += self._db.query(sql, tuple(value for each in repositories for value in (each, now, count)))
+        names = self._db.query("SELECT DISTINCT repository FROM work_items WHERE state = 'queued'")
+        for start in range(0, len(names), _READ_AT_ONCE):
+            some = names[start : start + _READ_AT_ONCE]
+            sql = " UNION ALL ".join([_PART] * len(some))
+            rows += self._db.query(sql, tuple(value for (name,) in some for value in (name, now, count)))
         return tuple(
             sorted(map(record_of, rows), key=lambda each: (not each.run, each.shown.updated_at, each.item))
         )

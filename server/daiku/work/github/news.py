@@ -112,16 +112,16 @@ async def _read_rows(
     calls: Calls, shape: type[AnyShape], path: str, rows_of: Callable[[AnyShape], Sequence[T]]
 ) -> list[T] | ForgeRefusal:
     """Read all rows of a list whose pages are objects that hold it."""
-    found: list[T] = []
+    all_rows: list[T] = []
     for number in range(1, MAX_PAGES + 1):
         page = await calls.get(shape, f"{path}?per_page={PAGE}&page={number}")
         if isinstance(page, ForgeRefusal):
             return page
         rows = rows_of(page)
-        found += rows
+        all_rows += rows
         if len(rows) < PAGE:
             break
-    return found
+    return all_rows
 
 
 def _judge_checks(statuses: Sequence[Status], runs: Sequence[CheckRun], news: ItemNews) -> ItemNews:
