@@ -188,8 +188,8 @@ class Journal:
             raise unknown("journal.no_run", run)
         return row[0]
 
-    def last_run(self, name: str) -> str:
-        """Return the id of the last run of the session `name`. Return any other name unchanged: it is the id of a run."""
+    def find_run(self, name: str) -> str:
+        """Return the id of the last run if `name` is the id of a session, else `name`: it is the id of a run."""
         last = "SELECT run FROM chunks WHERE session = ? AND type = 'run_started' AND parent IS NULL ORDER BY seq DESC LIMIT 1"
         row = self._db.first(last, (name,))
         return row[0] if row is not None else name

@@ -60,7 +60,7 @@ def resume(run_id: str, **options: Any) -> int:
         async with open_app(folder_of(chosen.folder), chosen.overrides()) as app, end_background_commands():
 
             async def start(listen: Listener) -> RunResult:
-                run = app.journal.last_run(run_id)
+                run = app.journal.find_run(run_id)
                 return await app.runs.resume(
                     run, listen, approvals, attended=chosen.attended, model=chosen.model
                 )
