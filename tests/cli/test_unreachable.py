@@ -1,4 +1,4 @@
-"""What the terminal shows for a model service that is unreachable or has no key."""
+"""Errors in the terminal for a model service that is unreachable or has no key."""
 
 from __future__ import annotations
 

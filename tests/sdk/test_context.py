@@ -1,4 +1,4 @@
-"""What a program points at with `context` reaches the model, or is an error: it is never left out silently."""
+"""The `context` of a program: each item reaches the model or is an error, and none is left out silently."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ CREATE TABLE IF NOT EXISTS work_intents(
   status TEXT NOT NULL, reference TEXT NOT NULL, error TEXT NOT NULL,
   PRIMARY KEY(item, operation))
 """
-"""The tables as they were before a pause between tries, authors of words, and calls without an answer were noted."""
+"""Schema of a version without pauses between tries, authors of words, and calls without an answer."""
 TIME = "2026-11-20T08:00:00.000Z"
 Open = Callable[[], Database]
 

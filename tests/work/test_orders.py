@@ -1,4 +1,4 @@
-"""What a person asks of an item that nobody works reaches the forge's label, and nothing else does."""
+"""Orders of a person: the label on the forge follows them, if no worker processes the item."""
 
 from __future__ import annotations
 

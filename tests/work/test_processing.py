@@ -36,14 +36,14 @@ ITEM = str(key(0))
 Result = RunResult | None
 
 
-def ended(status: RunStatus, kind: FailureKind | None = None, tokens: int = 0) -> RunResult:
+def make_result(status: RunStatus, kind: FailureKind | None = None, tokens: int = 0) -> RunResult:
     error = Failure(kind=kind, message=Text("no answer")) if kind is not None else None
     return RunResult(
         run_id="r", session_id="s", status=status, error=error, usage=Usage(completion_tokens=tokens)
     )
 
 
-OUTAGE, DONE = ended("failed", "overloaded"), ended("completed")
+OUTAGE, DONE = make_result("failed", "overloaded"), make_result("completed")
 
 
 class Forge(Moody):
@@ -185,12 +185,12 @@ async def test_only_a_run_that_the_provider_answered_closes_the_breaker(bench: B
     """B23.4"""
     for result, closes in (
         (DONE, True),
-        (ended("completed_unverified"), True),
-        (ended("failed", "bad_request", tokens=5), True),
-        (ended("paused", tokens=5), True),
-        (ended("paused"), False),
-        (ended("cancelled"), False),
-        (ended("failed", "internal"), False),
+        (make_result("completed_unverified"), True),
+        (make_result("failed", "bad_request", tokens=5), True),
+        (make_result("paused", tokens=5), True),
+        (make_result("paused"), False),
+        (make_result("cancelled"), False),
+        (make_result("failed", "internal"), False),
     ):
         bench.results = (result,)
         bench.breaker.trip("another item")
@@ -239,7 +239,7 @@ async def test_an_attempt_that_died_is_tried_again_and_given_up_in_the_end(bench
 
 async def test_an_attempt_that_died_once_leaves_no_trace_on_the_item(bench: Bench) -> None:
     """B23.4"""
-    bench.results = (None, ended("paused", tokens=5))
+    bench.results = (None, make_result("paused", tokens=5))
     assert [await bench.work(), await bench.work()] == ["queued", "paused"]
     assert (bench.record.facts.tries, bench.record.shown.error) == (0, "")
 
@@ -300,7 +300,7 @@ async def test_work_that_a_limit_ended_is_done_only_with_a_change_on_its_branch(
     bench: Bench, writes: bool, state: ItemState
 ) -> None:
     """B23.13"""
-    bench.results, bench.writes = (ended("limit"),), writes
+    bench.results, bench.writes = (make_result("limit"),), writes
     assert await bench.work() == state
     assert bench.states[-1] == state
 
@@ -331,7 +331,7 @@ async def test_the_result_of_an_item_that_ended_its_workers_is_delivered(bench: 
 
 async def test_a_run_that_came_to_its_end_begins_the_count_of_takeovers_anew(bench: Bench) -> None:
     """B23.5"""
-    bench.results = (ended("paused", tokens=5),)
+    bench.results = (make_result("paused", tokens=5),)
     worked = bench.claim()
     for _ in range(5):
         claim = bench.items.claim(ITEM, "worker-1", only=("processing",))
