@@ -62,7 +62,7 @@ def system_prompt(
     )
     if isinstance(agent.instructions, Prompt):
         return render(agent.instructions.id, variables)
-    form = agent.answers.told(by_tools) if agent.answers is not None else ""
+    form = agent.answers.describe_form(by_tools) if agent.answers is not None else ""
     place = render("parts/place", variables) if variables.rules or mcp_prompt else ""
     return "\n\n".join(part for part in (agent.instructions, form, place.strip()) if part)
 

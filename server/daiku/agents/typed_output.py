@@ -24,22 +24,22 @@ if TYPE_CHECKING:
     from daiku.agents.role import Role
 
 GIVE = "result/give"
-"""The tool by which a typed answer is given."""
+"""Name of the tool by which a model gives a typed answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class TypedOutput:
-    """A type that an agent answers in. `model` describes it; where `wrapped`, the value is its field `result`."""
+    """Type of an agent's answers. `model` describes it; if `wrapped`, the value is its field `result`."""
 
     model: type[BaseModel]
     wrapped: bool
 
     def value(self, text: str) -> Any:
         """Return the value in the last text of a run. Raises ValueError if it holds none."""
-        found = self._checked(json.loads(text))
+        found = self._parse(json.loads(text))
         return getattr(found, "result") if self.wrapped else found  # noqa: B009  # a field of the model made here
 
-    def _checked(self, value: JsonValue) -> BaseModel:
+    def _parse(self, value: JsonValue) -> BaseModel:
         if self.wrapped and not (isinstance(value, dict) and value.keys() == {"result"}):
             value = {"result": value}
         return (
@@ -50,7 +50,7 @@ class TypedOutput:
 
     @property
     def spec(self) -> ToolSpec:
-        """The tool by which the answer is given."""
+        """Tool by which a model gives its answer."""
         return ToolSpec(
             name=GIVE,
             description="Give your final answer. Call this once, when you are done.",
@@ -58,7 +58,7 @@ class TypedOutput:
             effect="none",
         )
 
-    def told(self, by_tools: bool) -> str:
+    def describe_form(self, by_tools: bool) -> str:
         """Return the part of the system prompt on the form of the answer."""
         if by_tools:
             return f"End your work by calling `{wire_name(GIVE)}` once, with your answer."
@@ -70,22 +70,22 @@ class TypedOutput:
         from daiku.agents.role import Role  # when used
 
         spec = self.spec
-        return Role(by_tool(spec, partial(self._read)), _says_nothing, tools=(spec,), schema=spec.parameters)
+        return Role(by_tool(spec, partial(self._read)), _ask_model, tools=(spec,), schema=spec.parameters)
 
     def _read(
         self, message: AssistantMessage, _messages: tuple[Message, ...], cut: bool
     ) -> AssistantMessage | Unreadable:
         if message.calls:
             return message
-        found = read_json(message.text, self._kept, cut=cut)
+        found = read_json(message.text, self._validate, cut=cut)
         if isinstance(found, Unreadable):
             return Unreadable(found.problem)
         text = Text(json.dumps(found, ensure_ascii=False))
         return AssistantMessage(text=text, thinking=message.thinking)
 
-    def _kept(self, value: JsonValue) -> JsonValue:
+    def _validate(self, value: JsonValue) -> JsonValue:
         """Return the value unchanged if it is valid. Raises ValueError."""
-        self._checked(value)
+        self._parse(value)
         return value
 
 
@@ -114,5 +114,5 @@ def typed_output(output: object) -> TypedOutput | None:
     return TypedOutput(model, wrapped=True)
 
 
-def _says_nothing(_messages: tuple[Message, ...]) -> None:
+def _ask_model(_messages: tuple[Message, ...]) -> None:
     return None
