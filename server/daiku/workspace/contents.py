@@ -163,16 +163,16 @@ class Records:
         """Copy checkpoints to another session and return the new ids by the old ones. `restored` ones no longer stand."""
         names = {old: long_id("checkpoint") for old in ids}
         for old in ids:
-            found = self.get(old)
-            if found is not None:
+            checkpoint = self.get(old)
+            if checkpoint is not None:
                 changes = {
                     "id": names[old],
                     "session": session,
                     "number": self.next_number(session),
                     "restored": old in restored,
-                    "undid": tuple(names.get(each, each) for each in found.undid),
+                    "undid": tuple(names.get(each, each) for each in checkpoint.undid),
                 }
-                self.write(found.model_copy(update=changes))
+                self.write(checkpoint.model_copy(update=changes))
         return names
 
     def get(self, checkpoint_id: str) -> Checkpoint | None:

@@ -137,17 +137,16 @@ def _unknown(simple: SimpleCommand, script: ParsedCommands, roots: tuple[str, ..
         return CODE
     if starts_unknown(words) or name == "run-parts" or git_runs_settings(words):
         return CODE
-    said = tuple(
-        " ".join(s.texts[1:]) for s in script.commands if program_name(s.words) in ("echo", "printf")
-    )
-    if stdin_may_start_unknown(words, (*script.fed, *said)):
+    echoes = (s for s in script.commands if program_name(s.words) in ("echo", "printf"))
+    stdin = (*script.fed, *(" ".join(s.texts[1:]) for s in echoes))
+    if stdin_may_start_unknown(words, stdin):
         return CODE
     if _runs_made_file(words, script) or _gives_code(simple):
         return FED
     piped = len(script.commands) > 1 or script.fed
     if piped and any(_STDIN.fullmatch(word.text) for word in words[1:]) and name in _READS_FILES:
         return FED
-    if reads_code_from_stdin(words) and not script.fed and not said and len(script.commands) > 1:
+    if reads_code_from_stdin(words) and not stdin and len(script.commands) > 1:
         return FED
     if name in _READS_TEXT and _reads_unknown(words, script):
         return FED
@@ -195,12 +194,12 @@ def _gives_code(simple: SimpleCommand) -> bool:
     """Return True if a variable that the command sets, also behind `env` and `export`, may hold or name code."""
     words = simple.words if program_name(simple.words) in ("env", "export") else ()
     pairs = [word.text.partition("=") for word in words if "=" in word.text]
-    given = [(name, Word(value, plain=True)) for name, _, value in pairs]
+    arguments = [(name, Word(value, plain=True)) for name, _, value in pairs]
     return any(
         name not in HARMLESS_VARIABLES
         and name != "PATH"
         and (_CODE_VARIABLE.search(name) or not value.plain or not _DATA.fullmatch(value.text))
-        for name, value in (*(simple.assigned if simple.words else ()), *given)
+        for name, value in (*(simple.assigned if simple.words else ()), *arguments)
     )
 
 

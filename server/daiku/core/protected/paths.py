@@ -90,7 +90,7 @@ def _parts(path: str) -> tuple[str, ...]:
 
 
 def why_protected(path: str) -> Text:
-    """What makes changing `path` a matter for a person, or an empty string."""
+    """Return why a change of `path` needs the user's approval; empty if it does not."""
     return next((why for _, why in _protected(path)), NO_TEXT)
 
 
@@ -99,8 +99,8 @@ def is_pipeline(path: str) -> bool:
 
     A hidden file that the table does not know counts too: its name says that it is a tool's.
     """
-    found = {name for name, _ in _protected(path)}
-    return found <= PIPELINE_PATTERNS and bool(found or why_hidden(path))
+    patterns = {name for name, _ in _protected(path)}
+    return patterns <= PIPELINE_PATTERNS and bool(patterns or why_hidden(path))
 
 
 def needs_review(path: str) -> bool:

@@ -90,8 +90,8 @@ async def run(
         aside = await asyncio.shield(look)
     aside = await ask_to_put_back(aside, context)
     printed = await asyncio.to_thread(shown_output, process, args, context)
-    hints = sandboxed and (code != 0 or hides_history(prepared))
-    hint = hint_for(printed.shown, prepared) if hints else ""
+    may_hint = sandboxed and (code != 0 or hides_history(prepared))
+    hint = hint_for(printed.shown, prepared) if may_hint else ""
     return command_result(process, code, note, aside, printed, hint)
 
 
