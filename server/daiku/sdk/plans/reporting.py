@@ -46,7 +46,10 @@ def report_of(journal: Journal, session: str) -> SessionReport:
         session_id=session,
         title=journal.get_session(session).title,
         requests=tuple(
-            RequestReport(prompt=state.request.text, status=state.finished.status if state.finished else None)
+            RequestReport(
+                prompt=state.request.wording or state.request.prompt,
+                status=state.finished.status if state.finished else None,
+            )
             for state in states
         ),
         files=done.files,

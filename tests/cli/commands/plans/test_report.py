@@ -43,6 +43,13 @@ def test_a_report_holds_what_the_record_shows(daiku: Daiku, session: str, worksp
     assert [step["name"] for plan in made["plans"] for step in plan["steps"]] == ["Write it"]
 
 
+def test_a_report_names_the_request_of_a_run_that_another_continues(script: Script, daiku: Daiku) -> None:
+    (session,) = {each["session"] for each in daiku("run", "--model", script(), "--json", "make it").chunks()}
+    daiku("resume", session, "--model", script({"text": "Done."}))
+    made = json.loads(daiku("report", session, "--format", "json").out)
+    assert [each["prompt"] for each in made["requests"]] == ["make it", "make it"]
+
+
 @pytest.mark.parametrize("form", ["text", "markdown"])
 def test_a_report_for_people_says_what_is_open(daiku: Daiku, session: str, form: str) -> None:
     done = daiku("report", "--format", form)
