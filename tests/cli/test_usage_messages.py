@@ -22,6 +22,7 @@ from tests.cli.conftest import Done
         (["run", "--max-rounds", "x", "hi"], "--max-rounds"),
         (["run", "hi", "--max-rounds"], "--max-rounds"),
         (["grants", "list", "more"], ""),
+        (["plan", "import", "missing.md"], "missing.md"),
     ],
 )
 def test_a_wrong_command_line_is_explained_in_japanese(
@@ -32,6 +33,11 @@ def test_a_wrong_command_line_is_explained_in_japanese(
     said = capsys.readouterr().err
     assert re.search(r"[\u3040-\u30ff]", said.partition("参照")[0]), said
     assert names in said
+
+
+def test_a_wrong_value_and_the_help_are_two_sentences(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["plan", "import", "missing.md"]) == 2
+    assert "No such file or directory. See: daiku plan import --help" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", [(), ("plan",), ("playbook", "list"), ("run",)])

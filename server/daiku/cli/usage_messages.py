@@ -16,7 +16,10 @@ from daiku.texts.text import Text, joined, render, text
 def usage_message(wrong: click.ClickException) -> str:
     """Return the message for a usage error, in the person's language."""
     language = locale_of(os.environ)
-    return wrong.format_message() if language == ENGLISH else render(_said(wrong), language)
+    if language != ENGLISH:
+        return render(_said(wrong), language)
+    message = wrong.format_message()
+    return message if message.endswith((".", "?", "!")) else f"{message}."
 
 
 def _said(wrong: click.ClickException) -> Text:
@@ -33,7 +36,7 @@ def _said(wrong: click.ClickException) -> Text:
             listed = ", ".join(str(choice) for choice in choices)
             return text("misuse.not_one_of", name=_name(wrong), listed=listed)
         case exceptions.BadParameter():
-            return text("misuse.bad_value", name=_name(wrong))
+            return text("misuse.bad_value", name=_name(wrong), what=wrong.message)
         case _:
             return text("misuse.other", what=wrong.format_message())
 
