@@ -113,6 +113,17 @@ def test_the_terminal_names_the_check_in_english_and_japanese(
     assert f"未確認: 最後のチェック `{TEST}` は終了コード 1 でした。" in done.err
 
 
+def test_resuming_a_run_that_has_ended_shows_its_result_and_says_so(
+    project: Path, script: Callable[..., str], daiku: Daiku
+) -> None:
+    model = script({"calls": [EDIT]}, {"text": "Done."})
+    first = daiku("run", "--json", "--model", model, ASKED)
+    again = daiku("resume", first.chunks()[0]["session"], "--approve", "edits", "--model", model)
+    assert (first.code, again.code, again.out) == (4, 4, "Done.\n")
+    assert "This run has already ended." in again.err
+    assert ("--approve" in again.err, "daiku run --session" in again.err) == (False, True)
+
+
 async def test_a_front_gets_the_reasons_with_the_result(tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
     app = make_app(tmp_path, {"text": "I fixed it and ran the tests."})

@@ -18,7 +18,7 @@ import pytest
 from daiku.cli.ask import keyboard
 from daiku.cli.main import main
 from daiku.runs import RunRequest
-from tests.cli.conftest import call
+from tests.cli.conftest import Done, call
 from tests.conftest import ROOT
 from tests.runs.playing import Watch, make_app
 
@@ -118,6 +118,16 @@ def ended(kind: str, folder: Path, args: tuple[str, ...], approve: str) -> int:
     options = ("--approve", approve) if approve else ()
     with standard_input(kind, folder), within(SECONDS):
         return main([*args, "--model", "scripted/play.jsonl", *options])
+
+
+def test_work_that_nobody_could_approve_is_not_called_rejected(
+    script: Callable[..., str], daiku: Callable[..., Done], workspace: Path
+) -> None:
+    (workspace / "plan.md").write_text("# Note\n- [ ] Step 1: Write there.txt\n")
+    plan = daiku("plan", "import", "plan.md").out.strip()
+    done = daiku("plan", "work", plan, "--model", script(*CODED, CODED[-1], *planned()[2:]))
+    assert done.code == 4
+    assert done.out.startswith("The work stopped, because approval was required")
 
 
 @pytest.mark.parametrize("kind", STDINS)

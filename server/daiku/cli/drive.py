@@ -96,10 +96,12 @@ async def drive(app: App, start: Start, how: RunMode) -> tuple[int, RunResult]:
     if end.write_error:
         return complain(say("error.output", why=end.write_error), "", FAILED), result
     code = exit_code(result, how)
-    if end.run and not how.as_json:  # what a finished run used is not used again
+    if not end.run:
+        people.write(people.paint(say("already_ended"), "dim") + "\n")
+    elif not how.as_json:
         _print_usage(result, people, time.monotonic() - began)
-    hint = _suggest_approval(app, end, how) if code == NO_APPROVAL else ""
-    _conclude(result, code, how, hint)
+    hint = _suggest_approval(app, end, how) if end.run and code == NO_APPROVAL else ""
+    _conclude(result, code, how, hint, is_shown=bool(end.run) and sys.stdout.isatty())
     await app.runs.afterwards.settle(looks=False)
     if not how.as_json:
         _show_lessons(app, result, show, language)
@@ -254,14 +256,14 @@ def _suggest_approval(app: App, end: _StreamEnd, how: RunMode) -> str:
     return say("no_approval.all.mcp" if "mcp" in end.approval_kinds else "no_approval.all")
 
 
-def _conclude(result: RunResult, code: int, how: RunMode, hint: str) -> None:
-    """Write the answer for a pipe, and one line for a run that did not end well."""
-    if result.text and not how.as_json and not sys.stdout.isatty():
+def _conclude(result: RunResult, code: int, how: RunMode, hint: str, *, is_shown: bool) -> None:
+    """Write the answer unless the terminal shows it, and one line for a run that did not end well."""
+    if result.text and not how.as_json and not is_shown:
         write_output(result.text.rstrip("\n") + "\n")
     verdict = localize(verdict_note(result.reasons, unchecked=result.unchecked))
     go_on = "" if how.steer else f"({say('go_on', session=result.session_id)})"
     if code == NO_APPROVAL:
-        complain(say("no_approval"), hint, code)
+        complain(say("no_approval"), hint or go_on, code)
     elif result.status == "completed_unverified":
         complain(verdict, go_on, code)
     elif result.unchecked and not how.as_json:

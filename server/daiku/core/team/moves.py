@@ -193,7 +193,7 @@ def _why_stopped(state: State, log: tuple[AnsweredCall, ...], plan: Plan | None)
         done, total = plan.progress() if plan is not None else (0, 0)
         return text("team.stopped_here", done=done, total=total)
     if rejected(state, last):
-        return text("team.rejected", what=_named(last.call))
+        return text("team.no_approval") if state.unattended else text("team.rejected", what=_named(last.call))
     return Text("")
 
 
