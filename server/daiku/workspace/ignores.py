@@ -131,7 +131,7 @@ class IgnoreFiles:
         """Return True where `path` (inside the root) or a folder above it is ignored."""
         if self.steady and path != self.root:
             if path.parent not in self._folders:
-                self._folders[path.parent] = self._hides(path.parent, folder=True)
+                self._folders[path.parent] = self.hides(path.parent, folder=True)
             above = self._folders[path.parent]
             return above or hides(
                 self.rules(path.parent), path, folder=path.is_dir() if folder is None else folder
