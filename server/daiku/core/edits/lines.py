@@ -85,7 +85,7 @@ def _edit_with_gaps(text: str, old: Sequence[str], new: Sequence[str]) -> str | 
 
 
 def _indented_matches(text: str, old: Sequence[str]) -> list[BlockMatch]:
-    """Other places of lines without indentation, where they are indented: it may be these that have lost it."""
+    """Return the indented places of unindented lines: the search may have lost its indentation."""
     if all(line != line.lstrip() for line in old if line.strip()):
         return []
     return [s for s in find_windows(text, old) if s.level >= Level.indent and is_evenly_indented(old, s)]
@@ -116,7 +116,7 @@ def _splice_replacement(text: str, place: Replacement) -> str:
 
 
 def _readings(old: list[str], new: list[str]) -> list[tuple[list[str], list[str]]]:
-    """Search and replacement as they read, without copied line numbers, and without blank lines at the edges."""
+    """Return search and replacement unchanged, without copied line numbers, and without blank lines at the edges."""
     found = [(old, new)]
     if (plain := _without_numbers(old)) is not None:
         unnumbered = _without_numbers(new)
@@ -157,7 +157,7 @@ def _without_numbers(lines: Sequence[str]) -> list[str] | None:
 
 
 def _restore_first_indent(text: str, old: Sequence[str], new: Sequence[str]) -> str | Refusal | None:
-    """The edit where the first line alone has lost its indentation, as when the whole text was stripped."""
+    """Return the edit if only the first line lost its indentation, as when the search was stripped."""
     if len(old) < 2 or old[0] != old[0].lstrip():
         return None
     windows = [span for span in find_windows(text, old) if max(span.levels[1:]) <= Level.trailing]

@@ -114,10 +114,11 @@ def read_plan_text(text: str) -> Plan:
 
 
 def from_markdown(text: str, step_ids: Collection[str] = ()) -> Plan:
-    """A plan from a checklist, ours or another's: a heading, text before the items, items with what is
-    indented below them. Steps of another's list wait for one another, one after the other, where it does
-    not say more. A draft where anything is left to do: nobody has approved of it here. `step_ids`: the ids of
-    steps that are kept where they are written; all other steps get new ones."""
+    """Build a plan from a checklist of ours or of another program: a heading, text, and items with indented details.
+
+    In a list of another program, a step without stated dependencies depends on the one before. The plan is a draft if a
+    step is open: nobody has approved it here.
+    `step_ids` are kept where the list states them; all other steps get new ids."""
     lines = text.splitlines()
     name = next((line.lstrip("#").strip() for line in lines if line.startswith("#")), "")
     pattern = _BARE_ITEM if any(_BARE_ITEM.match(line) for line in lines) else _PLAIN_ITEM

@@ -34,7 +34,7 @@ async def commit(args: CommitArgs, context: ToolContext) -> ToolResult:
     for wanted, options in ((names, ()), ([":(top)"] if args.all else [], ("--update",))):
         if wanted and (why := await _stage(repository, wanted, options)):
             return failed(why)
-    if not await _is_there_something(repository):
+    if not await _has_something_to_commit(repository):
         return failed("Nothing is staged, so there is nothing to commit. Name `paths`, or say `all`.")
     told = ["commit", "--no-gpg-sign", "--no-verify", "--cleanup=strip", "--file=-"]
     # The message goes through standard input: it cannot be taken for an option.
@@ -70,8 +70,8 @@ async def _find_hooks(repository: Repository) -> list[str]:
 
 
 async def _stage(repository: Repository, names: list[str], options: tuple[str, ...]) -> str:
-    """Stage the files of these names; why it could not be done, empty where it was. Of a repository within this one
-    only its commit is staged: git would look through its files with the programs that its own settings name."""
+    """Stage the files of these names and return why that failed, empty on success. Of a repository within this one only
+    its commit is staged: git would look through its files with the programs that its own settings name."""
     pathspecs = [name if name == ":(top)" else f":(literal){name}" for name in names]
     code, listed = await repository.names(["ls-files", "-z", "--stage", "--", *pathspecs], literal=False)
     links = [entry.partition("\t")[2] for entry in listed.split("\0") if entry.startswith(_LINK)]
@@ -85,9 +85,9 @@ async def _stage(repository: Repository, names: list[str], options: tuple[str, .
     return f"git add failed with exit code {code}:\n{said}" if code else ""
 
 
-async def _is_there_something(repository: Repository) -> bool:
-    """Whether there is something to commit. Where nothing is, git would tell of all that has changed, and for that look
-    into the repositories within this one."""
+async def _has_something_to_commit(repository: Repository) -> bool:
+    """Return True if there is something to commit. If not, git would list all changes, and for that look into the
+    repositories within this one."""
     staged, _ = await repository.run(
         ["diff", "--cached", "--quiet", "--no-ext-diff", "--ignore-submodules=dirty"]
     )
