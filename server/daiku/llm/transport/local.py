@@ -41,8 +41,8 @@ def first_of_openai(address: str, headers: Mapping[str, str]) -> str | None:
 
 def has_no_tools(address: str, headers: Mapping[str, str]) -> bool:
     """Return True if a llama.cpp server says that the chat template of its model has no tools."""
-    told = _get(strip_version(address), "/props", headers)
-    caps = told.get("chat_template_caps") if isinstance(told, dict) else None
+    properties = _get(strip_version(address), "/props", headers)
+    caps = properties.get("chat_template_caps") if isinstance(properties, dict) else None
     return isinstance(caps, dict) and caps.get("supports_tools") is False
 
 
