@@ -192,3 +192,13 @@ def test_rules_files_above_the_opened_folder_are_read_farthest_first(repository:
 def test_rules_files_above_a_repository_are_not_read(repository: Path) -> None:
     (repository.parent / "AGENTS.md").write_text("not ours")
     assert read_rules((repository,)) == ()
+
+
+@pytest.mark.parametrize("steady", [False, True])
+def test_a_path_of_any_depth_is_judged(tmp_path: Path, steady: bool) -> None:
+    folder = make_folder(tmp_path, {".gitignore": "*.txt\nhidden/\n"})
+    deep = folder.joinpath(*["d"] * 1_500)
+    listed = Ignores.of(folder, steady=steady).listed
+    assert listed.hides(deep / "a.txt")
+    assert listed.hides(folder / "hidden" / "e" / "f.py", folder=False)
+    assert not listed.hides(deep / "a.py", folder=False)

@@ -7,6 +7,7 @@ import re
 import warnings
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import TypeAlias
 from unicodedata import normalize
@@ -130,13 +131,15 @@ class IgnoreFiles:
     def hides(self, path: Path, *, folder: bool | None = None) -> bool:
         """Return True where `path` (inside the root) or a folder above it is ignored."""
         if self.steady and path != self.root:
-            if path.parent not in self._folders:
-                self._folders[path.parent] = self.hides(path.parent, folder=True)
-            above = self._folders[path.parent]
-            return above or hides(
-                self.rules(path.parent), path, folder=path.is_dir() if folder is None else folder
-            )
+            unknown = takewhile(lambda above: above not in self._folders and above != self.root, path.parents)
+            for each in reversed(list(unknown)):  # a loop, as a tree may be deeper than calls may be nested
+                self._folders[each] = self._is_hidden(each, folder=True)
+            return self._is_hidden(path, folder=path.is_dir() if folder is None else folder)
         return self._hides(path, folder=folder)
+
+    def _is_hidden(self, path: Path, *, folder: bool) -> bool:
+        """Return True where `path` or the folder above it, which was judged before, is ignored."""
+        return self._folders.get(path.parent, False) or hides(self.rules(path.parent), path, folder=folder)
 
     def _hides(self, path: Path, *, folder: bool | None) -> bool:
         parts = path.relative_to(self.root).parts
