@@ -62,10 +62,14 @@ def test_the_override_ends_with_its_block() -> None:
     assert agent.run_sync("Hi", settings=SETTINGS).status == "failed"
 
 
-def test_a_forbidden_model_service_fails_the_run_and_is_named() -> None:
-    done = Agent("a", "x", model=NAMED).run_sync("Hi", settings=SETTINGS)
+@pytest.mark.parametrize(
+    ("model", "name"), [(NAMED, NAMED), ("openai/gpt-4o", "openai/gpt-4o"), ("", "llm.model")]
+)
+def test_a_forbidden_model_service_fails_the_run_and_is_named(model: str, name: str) -> None:
+    """Without a key, and before a local server is looked for."""
+    done = Agent("a", "x", model=model).run_sync("Hi", settings=SETTINGS)
     assert (done.status, done.text) == ("failed", "")
     assert done.error is not None
-    assert NAMED in done.error.message
+    assert name in done.error.message
     assert "override_model" in done.error.hint
     assert Agent("a", "x", model=FakeLLM("Hello.")).run_sync("Hi").text == "Hello."

@@ -13,7 +13,7 @@ from daiku.core.run.budget import Quote, worst_quote
 from daiku.core.textcalls.codecs import add_dropped_notes
 from daiku.dataclass import dataclass, field, replace
 from daiku.domain.config import Price, ProviderSettings, ToolProtocol
-from daiku.domain.errors import DaikuError, Failure, LLMError, LLMRequestError
+from daiku.domain.errors import DaikuError, LLMError
 from daiku.domain.messages import (
     AssistantMessage,
     Effort,
@@ -29,7 +29,7 @@ from daiku.domain.messages import (
 from daiku.domain.tools import ToolSpec
 from daiku.llm.catalogue import cost, find_model, normalize_model_name, price_step
 from daiku.llm.cures import Cures
-from daiku.llm.families import OVERRIDES, ModelTraits, traits_of
+from daiku.llm.families import ModelTraits, traits_of
 from daiku.llm.provider import ModelChoice, Provider, ProviderEntry
 from daiku.llm.reply_filter import filter_reply
 from daiku.llm.retries.policy import RetryPolicy, is_transient, retry_delay
@@ -138,9 +138,6 @@ class LLMAdapter:
 
     async def stream_with_retries(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         """Stream the reply of this model, with the retries of the policy."""
-        if OVERRIDES.forbidden and self.entry.needs != "script":
-            message = text("llm.forbidden", name=self.name)
-            raise LLMRequestError(Failure(kind="usage", message=message, hint=text("llm.override")))
         request = replace(request, model=self.choice.model, effort=self._effort(request))
         if any(not isinstance(message, AssistantMessage) and message.images for message in request.messages):
             from daiku.llm.parts import within_limits  # when used

@@ -8,6 +8,7 @@ from typing import assert_never
 from daiku.dataclass import dataclass
 from daiku.domain.config import ProviderSettings
 from daiku.domain.errors import DaikuError, Failure, LLMAuthError, LLMRequestError, UsageError
+from daiku.llm.families import OVERRIDES
 from daiku.llm.provider import ModelChoice
 from daiku.llm.table import PROVIDERS, LLMSettings
 from daiku.texts.text import joined, text
@@ -30,6 +31,9 @@ def resolve_model(llm: LLMSettings, name: str, probe: Probe) -> ModelChoice:
 
     wanted = name.strip() or llm.model.strip()
     provider, model = _split(wanted, llm)
+    if OVERRIDES.forbidden and not (provider and llm.entries[provider].needs == "script"):
+        message = text("llm.forbidden", name=wanted or "llm.model")
+        raise LLMRequestError(Failure(kind="usage", message=message, hint=text("llm.override")))
     if not provider:
         provider = _owner(model, llm) or next((p for p in llm.entries if usable(llm, p, probe)), "")
         if not provider:
