@@ -76,11 +76,11 @@ def resolve_positions(calls: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
 def rename_refs(call: ToolCall, ids: Mapping[str, str]) -> ToolCall:
     """`call` with the names in its references replaced by the ids of the calls that they stand for."""
     inner = set(inner_ids(call.args))
-    names = {key: value for key, value in ids.items() if key not in inner}
 
     def change(target: str) -> JsonValue:
         name, dot, path = target.partition(".")
-        return {"$ref": names.get(name, name) + dot + path}
+        renamed = name if name in inner else ids.get(name, name)
+        return {"$ref": renamed + dot + path}
 
     args = replace_refs(call.args, change)
     assert isinstance(args, dict)

@@ -58,6 +58,7 @@ def json_calls(text: str, at: int, start: int) -> MarkedCalls | None:
     return MarkedCalls(start, found.end, tuple(calls))
 
 
+_REST_BLANK = lazy(r"\s*\Z")
 _EMPTY = lazy(r"\s*(?:\{\s*\}|\[\s*\]|null\b|None\b|\"(?:\s*\{\s*\})?\s*\")")
 
 
@@ -90,7 +91,7 @@ def call_with_arguments(text: str, start: int, at: int, name: str, offered: Offe
     closed = skip_closing_tokens(text, at)
     if closed > at or text.startswith("[TOOL_CALLS]", at) or (fence and text.startswith("```", at)):
         found = Arguments({}, at)
-    elif not text[at:].strip() and offered.takes_nothing(name):
+    elif _REST_BLANK.match(text, at) and offered.takes_nothing(name):
         found = Arguments({}, len(text))
     else:
         found = read_arguments(text, at, name)

@@ -149,7 +149,7 @@ def _value_end(text: str, at: int, ends: _Ahead, opens: _Ahead, closes: _Ahead) 
         return ended.start(), ended.end()
     if following and (not last or following.start() < last.start()):
         end = following.start()
-        return end - text[:end].endswith("\n"), end
+        return end - text.endswith("\n", 0, end), end
     return (last.start(), last.start()) if last else None
 
 
