@@ -188,7 +188,8 @@ def _is_table_sound(db: sqlite3.Connection, name: str) -> bool:
 
 def _has_table(db: sqlite3.Connection, name: str) -> bool:
     try:
-        db.execute(f'SELECT 1 FROM "{name}" LIMIT 1').fetchone()  # noqa: S608  # names of the schema
+        # No row is read: a damaged first page would make the whole table seem lost.
+        db.execute(f'SELECT 1 FROM "{name}" LIMIT 0').fetchone()  # noqa: S608  # names of the schema
     except sqlite3.Error:
         return False
     return True
