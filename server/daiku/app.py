@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from daiku.agents.agent import Agent
 from daiku.agents.known import Agents
 from daiku.agents.prompts import prompts_of
-from daiku.core.guard.redact import redactor
+from daiku.core.guard.redact import Redactor
 from daiku.core.ports import Editor, Guard, LanguageModelBridge, Remembers, Router, Terminals, Workspace
 from daiku.dataclass import dataclass, field, replace
 from daiku.domain.tools import ToolSpec
@@ -151,7 +151,7 @@ def build(
     """Wire everything up; touches the disk, not the network. `own`: the workspace's texts are known to be
     the person's own, not a stranger's. `locale` is the person's, such as `ja`. Raises UsageError, OSError."""
     config, plugged, agents = _plug_in(config, given)
-    redact = redactor(secrets_of(config, given.environ))
+    redact = Redactor(secrets_of(config, given.environ))
     stores = given.stores or open_stores(config.storage.place(home), redact, home / "traces")
     kept = CheckpointStore(home / "checkpoints", workspace, open_sessions=stores.journal.unfinished_sessions)
     documents = _documents(config, workspace, home, redact, seen := SeenTexts(), stores.evaluations)

@@ -10,7 +10,7 @@ from itertools import count
 from pathlib import Path
 from time import time
 
-from daiku.core.guard.redact import redactor
+from daiku.core.guard.redact import Redactor
 from daiku.domain.events import ToolResponse
 from daiku.trace.journal import Journal
 from tests.bench.measure import Row, alternate
@@ -26,7 +26,7 @@ def store(*, quick: bool) -> list[Row]:
 
 
 async def _store(folder: Path, rounds: int) -> list[Row]:
-    journal = Journal(folder / "ours.db", redactor([SECRET]))
+    journal = Journal(folder / "ours.db", Redactor([SECRET]))
     writer = journal.writer(journal.new_session().session_id)
     bare = sqlite3.connect(folder / "bare.db", isolation_level=None)
     bare.execute("PRAGMA journal_mode=WAL")

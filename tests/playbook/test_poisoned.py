@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from daiku.core.guard.redact import redactor
+from daiku.core.guard.redact import Redactor
 from daiku.core.playbook.lessons.proposal import Part, Proposal
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import Event, InputAsked, Notice, RunStarted
@@ -152,7 +152,7 @@ def store(tmp_path: Path) -> Iterator[PlaybookStore]:
 
 
 def learn(store: PlaybookStore, chunks: list[Chunk], *insights: Proposal) -> tuple[Delta, ...]:
-    redact = redactor([KNOWN])
+    redact = Redactor([KNOWN])
     return learn_from(store, chunks, learn="auto", trusted=True, redact=redact, insights=insights)
 
 
@@ -266,7 +266,7 @@ def test_what_is_of_clean_origin_does_become_active(events: tuple[tuple[Event, .
 def test_a_secret_stands_nowhere(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """B3.3: It was in a command, in the person's words, in what tools showed, and in what a model says that it learnt."""
     caplog.set_level(logging.DEBUG)
-    place, redact = opened_place(tmp_path / "daiku.db"), redactor([KNOWN])
+    place, redact = opened_place(tmp_path / "daiku.db"), Redactor([KNOWN])
     journal = Journal(place, redact)
     session = journal.add_session()
     events = told(

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from daiku.core.guard import redact as redact_module
 from daiku.core.guard.known_values import MIN_SECRET, KnownValues
-from daiku.core.guard.redact import MARK, Redactor, may_contain_secret, redact_encoded, redact_json, redactor
+from daiku.core.guard.redact import MARK, Redactor, may_contain_secret, redact_encoded, redact_json
 from daiku.core.text.patterns import WordSearch
 from tests.cases import examples, for_each
 from tests.timing import cpu_seconds
@@ -46,7 +46,7 @@ def test_a_secret_is_gone_in_every_encoding(encoding: str, secret: str, before: 
         encoded = encoded.rstrip("=")
     assume(len(encoded) > MIN_SECRET and encoded[:-1] not in MARK and encoded[:-1] not in before + after)
     text = f"{before}\n{encoded}\n{after}"
-    cleaned = redactor([secret])(text)
+    cleaned = Redactor([secret])(text)
     # The last character of base64 also carries zero bits of padding, and is not the secret's alone.
     assert encoded[:-1] not in cleaned
 
@@ -57,13 +57,13 @@ def test_base64_of_a_text_around_the_secret_hides_it_at_any_alignment(
     secret: str, before: bytes, after: bytes
 ) -> None:
     encoded = base64.b64encode(before + secret.encode() + after).decode()
-    assert MARK in redactor([secret])(encoded)
+    assert MARK in Redactor([secret])(encoded)
 
 
 @given(st.lists(SECRETS, max_size=4), st.text(max_size=200))
 @settings(max_examples=examples(150))
 def test_redacting_twice_is_redacting_once(secrets: list[str], text: str) -> None:
-    redact = redactor(secrets)
+    redact = Redactor(secrets)
     once = redact(text + "".join(secrets) + text)
     assert redact(once) == once
 
@@ -77,7 +77,7 @@ def test_ordinary_text_with_nothing_to_hide_is_unchanged(text: str) -> None:
         and "AIza" not in text
         and "authorization" not in text.lower()
     )
-    assert redactor([])(text) == text
+    assert Redactor([])(text) == text
 
 
 SHAPES = re.compile(redact_module._SHAPES.pattern, re.VERBOSE | re.ASCII)
@@ -118,7 +118,7 @@ def test_the_quick_look_changes_no_result(text: str) -> None:
 ])  # fmt: skip
 def test_every_sign_of_a_secret_is_seen_by_the_quick_look(text: str) -> None:
     """A23.1"""
-    assert MARK in redactor([])(text)
+    assert MARK in Redactor([])(text)
     assert may_contain_secret(text)
 
 
@@ -156,7 +156,7 @@ FAKES = [
 @for_each("key", FAKES)
 @for_each("around", ["{}", 'key = "{}"', "x={};", "https://h/?k={}&b", "X_API_KEY={}", "FOO={}", "Bearer {}"])
 def test_keys_are_known_by_their_shape(key: str, around: str) -> None:
-    assert key not in redactor([])(around.format(key))
+    assert key not in Redactor([])(around.format(key))
 
 
 @for_each(
@@ -174,7 +174,7 @@ def test_keys_are_known_by_their_shape(key: str, around: str) -> None:
     ],
 )
 def test_headers_urls_blocks_and_variables_lose_their_secret(text: str, gone: str) -> None:
-    cleaned = redactor([])(text)
+    cleaned = Redactor([])(text)
     assert gone not in cleaned
     assert MARK in cleaned
 
@@ -196,7 +196,7 @@ def test_headers_urls_blocks_and_variables_lose_their_secret(text: str, gone: st
     ],
 )
 def test_code_and_prose_about_secrets_is_left_alone(text: str) -> None:
-    assert redactor([])(text) == text
+    assert Redactor([])(text) == text
 
 
 @for_each(
@@ -222,7 +222,7 @@ def test_code_and_prose_about_secrets_is_left_alone(text: str) -> None:
     ],
 )
 def test_time_grows_with_the_text_and_no_faster(unit: str) -> None:
-    redact = redactor(["0123456789abcdef", "s3cr3t-value-that-is-long"])
+    redact = Redactor(["0123456789abcdef", "s3cr3t-value-that-is-long"])
     text = unit * (400_000 // len(unit))
     assert cpu_seconds(lambda: redact(text)) < 1.5
 
@@ -276,9 +276,9 @@ def _windows(secret: str, size: int = 12) -> set[str]:
 @given(token=TOKENS, place=st.sampled_from(PLACES))
 @settings(max_examples=examples(400), deadline=None)
 def test_no_piece_of_a_token_of_a_forge_is_left_wherever_it_stands(token: str, place: str) -> None:
-    cleaned = redactor([])(place.format(token))
+    cleaned = Redactor([])(place.format(token))
     assert not _windows(token.split("_", 1)[1] if token.startswith("gh") else token) & _windows(cleaned)
-    assert redactor([])(cleaned) == cleaned
+    assert Redactor([])(cleaned) == cleaned
 
 
 @given(
@@ -289,7 +289,7 @@ def test_no_piece_of_a_token_of_a_forge_is_left_wherever_it_stands(token: str, p
 @settings(max_examples=examples(200), deadline=None)
 def test_the_password_of_an_address_is_gone_however_long_it_is(user: str, password: str, host: str) -> None:
     assume(password[0] not in "${" and MARK not in password)
-    cleaned = redactor([])(f"cloning https://{user}:{password}@{host}/a.git now")
+    cleaned = Redactor([])(f"cloning https://{user}:{password}@{host}/a.git now")
     assert f":{password}@" not in cleaned
     assert f"{user}:{MARK}@{host}" in cleaned
 
@@ -305,7 +305,7 @@ def test_the_password_of_an_address_is_gone_however_long_it_is(user: str, passwo
 def test_a_token_in_an_address_is_gone_and_the_rest_of_the_address_stays(
     name: str, value: str, before: str
 ) -> None:
-    redact = redactor([])
+    redact = Redactor([])
     cleaned = redact(f"GET https://h/api/v4/x{before}{name}={value}&per_page=9 failed")
     assert cleaned == f"GET https://h/api/v4/x{before}{name}={MARK}&per_page=9 failed"
     assert redact(cleaned) == cleaned
@@ -318,4 +318,4 @@ def test_a_password_that_a_template_fills_in_stays() -> None:
         "https://u:{password}@h/",
         "https://u:<password>@h/",
     ):
-        assert redactor([])(text) == text
+        assert Redactor([])(text) == text

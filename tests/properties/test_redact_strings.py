@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daiku.core.guard.redact import MARK, redact_encoded, redact_json, redactor
+from daiku.core.guard.redact import MARK, Redactor, redact_encoded, redact_json
 from tests.cases import examples, for_each
 
 TOKEN = "ghp_" + "aB1" * 12
@@ -63,7 +63,7 @@ JSON = st.recursive(
 @for_each("after", AFTER)
 def test_a_token_is_redacted_whatever_stands_next_to_it(before: str, after: str) -> None:
     """A23.1"""
-    redact = redactor([KNOWN])
+    redact = Redactor([KNOWN])
     for secret in (TOKEN, KNOWN):
         text = f"word{before}{secret}{after}" if before else f"{secret}{after}"
         encoded = json.dumps({"text": text, text: [text]})
@@ -74,7 +74,7 @@ def test_a_token_is_redacted_whatever_stands_next_to_it(before: str, after: str)
 @for_each("sequence", ["\x1b[01;31m\x1b[K", "\x1b[m", "\x9b1m", "\x1b(B", "\x1b[0;38;5;12m"])
 def test_a_token_that_is_highlighted_in_parts_is_redacted(sequence: str) -> None:
     """A23.1: as `grep --color` does."""
-    redact = redactor([KNOWN])
+    redact = Redactor([KNOWN])
     for secret in (TOKEN, KNOWN):
         for at in range(1, len(secret)):
             text = f"a = {secret[:at]}{sequence}{secret[at:]} end"
@@ -91,7 +91,7 @@ def _strings(value: Any) -> list[str]:
 @given(JSON)
 @settings(max_examples=examples(200), deadline=None)
 def test_no_string_of_a_value_keeps_a_secret(value: Any) -> None:
-    redact = redactor([KNOWN])
+    redact = Redactor([KNOWN])
     clean = redact_json(value, redact)
     assert all(redact(each) == each for each in _strings(clean))
     assert redact_json(clean, redact) == clean
@@ -110,12 +110,12 @@ def test_a_value_without_secrets_is_returned_as_it_is(value: Any) -> None:
 @for_each("key", ["Authorization", "authorization", "x-api-key", "private-token"])
 def test_a_value_is_judged_with_its_key(key: str) -> None:
     """A23.1"""
-    assert redact_json({"headers": {key: "0123456789abcdef"}}, redactor([])) == {"headers": {key: MARK}}
+    assert redact_json({"headers": {key: "0123456789abcdef"}}, Redactor([])) == {"headers": {key: MARK}}
 
 
 def test_a_secret_at_the_start_of_a_string_is_found_after_any_other_string() -> None:
     """A match that is no secret and ends one string must not swallow the start of the next."""
-    redact = redactor([])
+    redact = Redactor([])
     for text in ("authorization:", "bearer", "https://a:", "?token=", "eyJhbGciOiJIUzI1NiJ9.", "KEY=", "sk-"):
         assert redact_json([text, TOKEN], redact) == [text, MARK]
 
@@ -124,6 +124,6 @@ def test_a_secret_at_the_start_of_a_string_is_found_after_any_other_string() -> 
 def test_time_grows_with_the_value_and_no_faster() -> None:
     from tests.timing import cpu_seconds
 
-    redact = redactor([KNOWN])
+    redact = Redactor([KNOWN])
     value = [{"k": "x" * 50, "text": "\n\\n" * 20}] * 4000
     assert cpu_seconds(lambda: redact_json(value, redact)) < 1.5

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from daiku.app import Given, build
-from daiku.core.guard.redact import redactor
+from daiku.core.guard.redact import Redactor
 from daiku.domain.chunks import Chunk
 from daiku.logs import start_logging
 from daiku.runs import RunRequest
@@ -48,7 +48,7 @@ async def test_no_sink_of_a_run_has_a_secret_or_a_hidden_character(tmp_path: Pat
     (root / "t.txt").write_text(TEXT, "utf-8", newline="")
     (root / "AGENTS.md").write_text(f"Rules\n{TOKEN}\nhid{HIDDEN}den\n", "utf-8")
     (home / "logs").mkdir(parents=True)
-    log = start_logging(home, redactor(()))
+    log = start_logging(home, Redactor(()))
     llm = FakeLLM(
         _call("files/read", path="t.txt"),
         _call("search/text", pattern="needle"),

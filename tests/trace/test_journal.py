@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from daiku.core.guard.redact import redactor
+from daiku.core.guard.redact import Redactor
 from daiku.domain.errors import DaikuError, UsageError
 from daiku.domain.events import (
     ApprovalGiven,
@@ -144,7 +144,7 @@ def test_a_secret_reaches_neither_the_file_nor_the_view(tmp_path: Path) -> None:
 def test_a_token_after_a_line_end_reaches_neither_the_file_nor_the_view(tmp_path: Path) -> None:
     """JSON writes a line end as two characters: the second one is a letter before the token."""
     token = "ghp_" + "aB1" * 12
-    journal = Journal(tmp_path / "daiku.db", redactor([]))
+    journal = Journal(tmp_path / "daiku.db", Redactor([]))
     writer = journal.writer(journal.new_session().session_id)
     events = [MessageEvent(role="user", text=Text(f"use{sign}{token}")) for sign in "\n\t\r\x1b\0"]
     chunks = writer.write("r", None, "a", [*events, Delta(text=f"see\n{token}")])

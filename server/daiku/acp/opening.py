@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from daiku.core.guard.redact import redactor
+from daiku.core.guard.redact import Redactor
 from daiku.core.ports import Terminals, Workspace
 from daiku.dataclass import dataclass
 from daiku.domain.base import JsonObject
@@ -57,7 +57,7 @@ def open_folder(
     config = loaded.config
     if servers:
         config = config.model_copy(update={"mcp_servers": (*config.mcp_servers, *servers)})
-    start_logging(state, redactor(secrets_of(config, environ)))
+    start_logging(state, Redactor(secrets_of(config, environ)))
     language = locale_of(environ)
     app = build(config, workspace=workspace, home=state, terminals=terminals, own=own, locale=language)
     recovered = app.journal.recovered

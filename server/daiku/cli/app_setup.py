@@ -9,7 +9,7 @@ from pathlib import Path
 
 from daiku.cli.display.term import human_stream, safe
 from daiku.cli.main import usage
-from daiku.core.guard.redact import redactor
+from daiku.core.guard.redact import Redactor
 from daiku.domain.base import JsonObject
 from daiku.logs import start_logging
 from daiku.sdk.fronts import App, build
@@ -38,7 +38,7 @@ def settings_for(folder: Path, overrides: JsonObject | None = None) -> tuple[Loa
     loaded = load(
         workspace=folder, trusted=is_trusted(state, folder), environ=os.environ, overrides=overrides
     )
-    start_logging(state, redactor(secrets_of(loaded.config, os.environ)))
+    start_logging(state, Redactor(secrets_of(loaded.config, os.environ)))
     return loaded, state
 
 

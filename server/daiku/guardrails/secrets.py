@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Iterable
 from typing import Literal
 
-from daiku.core.guard.redact import redactor
+from daiku.core.guard.redact import Redactor
 from daiku.domain.guardrails import GuardrailAction, GuardrailAnswer
 from daiku.guardrails.guardrail import PASS, Guardrail, text_of
 from daiku.texts.text import text
@@ -25,7 +25,7 @@ class SecretsGuard(Guardrail):
         super().__init__()
         if action not in ("warn", "block"):
             raise ValueError(f"action must be 'warn' or 'block', not {action!r}")
-        self._redact = redactor(secrets)
+        self._redact = Redactor(secrets)
         self._action: GuardrailAction = action
 
     @property

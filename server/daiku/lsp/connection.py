@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from daiku.core.guard.redact import redactor
+from daiku.core.guard.redact import Redactor
 from daiku.core.ports import Workspace
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import DaikuError
@@ -121,7 +121,7 @@ class ClientConnection:
             environ=self._environ,
             editor=_json_object(self._settings),
         )
-        start_logging(folder, redactor(secrets_of(loaded.config, self._environ)))
+        start_logging(folder, Redactor(secrets_of(loaded.config, self._environ)))
         # A client with a question of its own about trust asks it there; any other is told the way.
         way = " (daiku config trust)" if loaded.ignored and self.offer.trusted is None else ""
         for notice in loaded.notices:

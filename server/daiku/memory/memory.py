@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from daiku.core.guard.redact import redactor
+from daiku.core.guard.redact import Redactor
 from daiku.core.ports import Recollection
 from daiku.core.retrieval.nearest import Ranked
 from daiku.core.text.visible import strip_invisible
@@ -67,7 +67,7 @@ class Memory:
         self._store = open_store(store) if store is None or isinstance(store, str | Path) else store
         self._scope = Scope(user, workspace)
         self._top_k, self._budget = top_k, token_budget
-        self._redact = redact or redactor(())
+        self._redact = redact or Redactor(())
         self._windows = Windows()
         self._renewal: asyncio.Task[None] | None = None
 

@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from daiku.agents.agent import Agent
 from daiku.agents.given import checked_guardrails, checked_memory, checked_model
 from daiku.app import App, Given, build
-from daiku.core.guard.redact import redactor
+from daiku.core.guard.redact import Redactor
 from daiku.core.ports import Guard, Remembers, Router
 from daiku.core.replies.parse import describe_error
 from daiku.core.text.patterns import lazy
@@ -114,7 +114,7 @@ class Opening:
 
     def _opened(self, config: Config) -> Stores:
         self._secrets |= frozenset(secrets_of(config, os.environ if self.workspace is not None else {}))
-        self._clean = redactor(tuple(self._secrets))
+        self._clean = Redactor(tuple(self._secrets))
         if self._stores is None:
             try:
                 self._stores = open_stores(self.store, self._redacted)

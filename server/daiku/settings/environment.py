@@ -10,7 +10,7 @@ from urllib.parse import unquote
 
 from pydantic import JsonValue, SecretStr
 
-from daiku.core.guard.redact import redactor
+from daiku.core.guard.redact import Redactor
 from daiku.core.text.patterns import lazy
 from daiku.domain.base import JsonObject
 from daiku.domain.config import ProviderSettings
@@ -115,7 +115,7 @@ def secrets_of(config: Config, environ: Mapping[str, str]) -> tuple[str, ...]:
 def _secret_parts(value: str) -> list[str]:
     """What of a variable that commands are given by name is secret by its shape: all of it, and the
     password of an address by itself."""
-    if redactor(())(value) == value:
+    if Redactor(())(value) == value:
         return []
     login = _LOGIN.search(value)
     return [value, unquote(login["password"])] if login else [value]

@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 
 from daiku.core.changes.changemap import apply_map, change_of, patch_between
 from daiku.core.changes.redacted import moves_marks, unredacted
-from daiku.core.guard.redact import MARK, redactor
+from daiku.core.guard.redact import MARK, Redactor
 from daiku.core.matching.refusal import Refusal
 from tests.cases import examples
 
 SECRET = "hunter2hunter2"
 KEY = "-----BEGIN PRIVATE KEY-----\nabc\ndef\n-----END PRIVATE KEY-----"
-redact = redactor([SECRET])
+redact = Redactor([SECRET])
 LINE = st.sampled_from(
     [
         "a\n",

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daiku.core.guard.known_values import KnownValues
-from daiku.core.guard.redact import MARK, redactor
+from daiku.core.guard.redact import MARK, Redactor
 from tests.cases import examples, for_each
 from tests.timing import cpu_seconds
 
@@ -96,10 +96,10 @@ def test_what_tools_print_of_a_secret_is_redacted(tool: str, secret: str, before
     if not secret.isascii() and tool == "od -c":
         return  # its octal bytes are redacted as `od -b`
     printed = PRINTED[tool]((before + FILLED.format(secret)).encode())
-    clean = redactor([secret])(printed)
+    clean = Redactor([secret])(printed)
     assert MARK in clean
     assert not _rest(secret, clean)
-    assert redactor([secret])(clean) == clean
+    assert Redactor([secret])(clean) == clean
 
 
 @pytest.mark.slow
@@ -112,7 +112,7 @@ def test_the_tools_of_this_machine_print_no_secret(tool: tuple[str, ...]) -> Non
     out = subprocess.run(
         tool, input=FILLED.format(SECRETS[1]).encode(), capture_output=True, check=True
     ).stdout.decode()
-    clean = redactor([SECRETS[1]])(out)
+    clean = Redactor([SECRETS[1]])(out)
     assert MARK in clean
     assert not _rest(SECRETS[1], clean)
 
@@ -126,8 +126,8 @@ def test_text_without_the_secret_stays(text: str) -> None:
 @for_each("secret", ["correct-horse", "hunter2", "my secret"])
 def test_a_value_of_plain_words_is_not_looked_for_between_separators(secret: str) -> None:
     text = "the correct horse, hunter 2 and my_secret"
-    assert redactor([secret])(text) == text
-    assert redactor([secret])(f"<{secret}>") == f"<{MARK}>"
+    assert Redactor([secret])(text) == text
+    assert Redactor([secret])(f"<{secret}>") == f"<{MARK}>"
 
 
 @for_each("unit", ["00000000: 7a71 3831  zq", "zq81 ", "z\0", "1\t", "7a ", "\n", "  ", "ab  "])

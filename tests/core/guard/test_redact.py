@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 
-from daiku.core.guard.redact import MOST_LEARNT, Redactor, redactor
+from daiku.core.guard.redact import MOST_LEARNT, Redactor
 
 LEARNT = "zq81-learnt-while-it-runs-0042"
 
@@ -40,7 +40,7 @@ def test_what_is_too_short_for_a_secret_is_not_learnt() -> None:
 
 def test_a_token_of_over_two_hundred_characters_is_taken_out_also_of_an_address() -> None:
     token = "ghs_daiku-app_eyJ" + "hbGci0iJ9" * 12 + ".eyJ" + "pc3MiOiI3" * 12 + "." + "c2lnbmF0" * 8
-    hide = redactor(())
+    hide = Redactor(())
     for told in (
         f"https://x-access-token:{token}@github.com/o/r.git",
         f"see https://h/?token={token}&x=1",

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from daiku.core.guard.redact import MARK, redactor
+from daiku.core.guard.redact import MARK, Redactor
 from daiku.core.guard.token_rules import RULES
 from daiku.core.guard.token_shapes import LONG, OWN, TokenRule, entropy_of, read_rows, rules_for, token_rules
 from tests.cases import examples, for_each
@@ -82,12 +82,12 @@ PLAIN = [
 @for_each("around", NEIGHBORS)
 def test_every_token_is_redacted_next_to_any_character(name: str, around: str) -> None:
     token = TOKENS[name]
-    clean = redactor(())(f"see{around or ' '}{token}{around}")
+    clean = Redactor(())(f"see{around or ' '}{token}{around}")
     assert token[-12:] not in clean
     assert MARK in clean
-    assert redactor(())(token) != token
+    assert Redactor(())(token) != token
     # As in `name_TOKEN`. An underscore behind it makes the token longer than its shape.
-    assert token[-12:] not in redactor(())(f"see_{token}{around}")
+    assert token[-12:] not in Redactor(())(f"see_{token}{around}")
 
 
 @for_each("name", TEXTS)
@@ -96,19 +96,19 @@ def test_a_secret_without_a_shape_is_known_by_its_name(name: str, secret: str) -
     if len(secret) < {"azure storage": 80, "docker config": 40}.get(name, 0):
         return
     text = TEXTS[name].format(secret)
-    clean = redactor(())(text)
+    clean = Redactor(())(text)
     assert secret.rstrip("=") not in clean
-    assert redactor(())(clean) == clean
+    assert Redactor(())(clean) == clean
 
 
 def test_a_rule_with_several_groups_masks_the_secret() -> None:
     """A23.1"""
-    assert redactor(())(f"sonar.login={_of(HEX, 40)}") == f"sonar.login={MARK}"
+    assert Redactor(())(f"sonar.login={_of(HEX, 40)}") == f"sonar.login={MARK}"
 
 
 @for_each("text", PLAIN)
 def test_code_prose_ids_and_sums_stay_readable(text: str) -> None:
-    assert redactor(())(text) == text
+    assert Redactor(())(text) == text
 
 
 @cache

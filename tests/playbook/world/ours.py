@@ -8,7 +8,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property
 from typing import ParamSpec, TypeVar
 
-from daiku.core.guard.redact import redactor
+from daiku.core.guard.redact import Redactor
 from daiku.core.playbook.refused import Refused
 from daiku.core.state.lessons import render_lessons
 from daiku.domain.chunks import Chunk
@@ -129,7 +129,7 @@ class Daiku:
             observe_session((self.store,), sessions, database, attempt.chunks)
             return
         opened = Opened(self.store, self._user)
-        Learning(self.settings.learn, sessions, database, opened, redactor(())).after(attempt.chunks)
+        Learning(self.settings.learn, sessions, database, opened, Redactor(())).after(attempt.chunks)
 
     def put_in(self, texts: tuple[str, ...]) -> None:
         for each in texts:

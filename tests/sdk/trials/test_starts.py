@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daiku.core.guard.redact import redactor
+from daiku.core.guard.redact import Redactor
 from daiku.core.ports import TextFile
 from daiku.domain.trials import ChangedFile, ProjectStart
 from daiku.sdk.trials.copies import copy_project
@@ -53,7 +53,7 @@ class Unsaved(DiskWorkspace):
 
 def start_of(place: Project) -> ProjectStart:
     roots = (place.folder,)
-    return asyncio.run(project_start(roots, DiskWorkspace(roots), None, redactor(())))
+    return asyncio.run(project_start(roots, DiskWorkspace(roots), None, Redactor(())))
 
 
 def copied(place: Project, start: ProjectStart) -> Path:

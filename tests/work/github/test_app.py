@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.asymmetric import rsa
 from httpx2 import AsyncClient
 from pydantic import SecretStr
 
-from daiku.core.guard.redact import Redactor, redactor
+from daiku.core.guard.redact import Redactor
 from daiku.domain.items.forge import ForgeRefusal
 from daiku.settings.config import GitHubSettings
 from daiku.work.github.app_auth import AppTokens
@@ -75,7 +75,7 @@ async def test_it_says_who_it_is_by_a_signature_of_its_key_that_ends_within_ten_
     claims = jwt.decode(shown, key.public_key(), algorithms=["RS256"])
     assert str(claims["iss"]) == str(APP_ID)
     assert claims["exp"] - claims["iat"] <= 600
-    assert shown not in redactor(())(f"Authorization: Bearer {shown}")
+    assert shown not in Redactor(())(f"Authorization: Bearer {shown}")
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from daiku.cli.app_setup import folder_of, settings_for
 from daiku.cli.display.term import human_stream, safe, terminal
 from daiku.cli.main import usage
 from daiku.cli.options import place_options
-from daiku.core.guard.redact import redactor
+from daiku.core.guard.redact import Redactor
 from daiku.memory.memory import Memory
 from daiku.memory.opening import open_memory
 from daiku.settings import secrets_of
@@ -91,7 +91,7 @@ def _with_memory(folder: str | None, work: Callable[[Memory], Awaitable[T]]) -> 
     async def inside() -> T:
         place = folder_of(folder)
         loaded, state = settings_for(place)
-        redact = redactor(secrets_of(loaded.config, os.environ))
+        redact = Redactor(secrets_of(loaded.config, os.environ))
         async with open_memory(loaded.config, str(place), state, redact) as kept:
             return await work(kept)
 

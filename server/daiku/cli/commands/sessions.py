@@ -19,7 +19,7 @@ from daiku.cli.display.show import usage_text
 from daiku.cli.display.term import Colour, Terminal, clip, safe, terminal, to_the_minute
 from daiku.cli.display.toollines import call_text, decided_text
 from daiku.cli.main import FAILED
-from daiku.core.guard.redact import redactor
+from daiku.core.guard.redact import Redactor
 from daiku.core.traces.lines import as_jsonl
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import Failure
@@ -172,7 +172,7 @@ def open_journal() -> Generator[Journal]:
     loaded, state = settings_for(Path.cwd())
     tell_notices(loaded)
     place = opened_place(loaded.config.storage.place(state))
-    journal = Journal(place, redactor(secrets_of(loaded.config, os.environ)))
+    journal = Journal(place, Redactor(secrets_of(loaded.config, os.environ)))
     tell_recovery(journal)
     try:
         yield journal

@@ -157,9 +157,6 @@ class Redactor:
         return self._values.redact(text)
 
 
-redactor = Redactor
-
-
 def _has_controls(text: str) -> bool:
     return "\x1b" in text or "\x9b" in text
 

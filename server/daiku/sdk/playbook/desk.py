@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from daiku import api
-from daiku.core.guard.redact import redactor
+from daiku.core.guard.redact import Redactor
 from daiku.core.playbook.refused import Refused, empty, no_bullet, no_change
 from daiku.core.playbook.sections import SECTIONS, keywords_of, section_words
 from daiku.core.playbook.shown import diff_of, touched_by
@@ -299,7 +299,7 @@ def desk_of(app: App, language: str) -> PlaybookDesk:
 
     trusted = app.runs.services.trusted
     playbooks = open_playbooks(app.journal.database, app.workspace.roots if trusted else ())
-    redact = redactor(secrets_of(app.config, os.environ))
+    redact = Redactor(secrets_of(app.config, os.environ))
     search = searching(app.config)
     return PlaybookDesk(playbooks, app.config.playbook, app.journal, redact, search, trusted, language)
 

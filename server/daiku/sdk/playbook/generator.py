@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from daiku.app import App
-from daiku.core.guard.redact import redactor
+from daiku.core.guard.redact import Redactor
 from daiku.dataclass import dataclass
 from daiku.domain.held import Lesson
 from daiku.domain.playbook import Bullet, BulletHit, Playbook, SearchQuery
@@ -112,7 +112,7 @@ class GeneratorFactory:
         return found.text if found is not None and found.literal else None
 
     def _redact(self, said: str) -> str:
-        return redactor(secrets_of(self.config, os.environ))(said)
+        return Redactor(secrets_of(self.config, os.environ))(said)
 
 
 def kept_playbooks(app: App) -> KeptPlaybooks:

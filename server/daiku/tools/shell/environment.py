@@ -12,7 +12,7 @@ from pathlib import Path
 
 from daiku.core.commands.readonly import PROGRAMS
 from daiku.core.commands.wrappers import SHELLS
-from daiku.core.guard.redact import redactor
+from daiku.core.guard.redact import Redactor
 from daiku.core.text.patterns import lazy
 from daiku.tools.shell.gitsettings import FOR_COMMANDS, git_settings
 from daiku.workspace.programs import safe_path
@@ -78,7 +78,7 @@ def child_environment(
     named: tuple[str, ...] = (),
 ) -> dict[str, str]:
     """What a command is given of `environ`. `venv`: a Python environment that comes first on PATH. `named`: variables that the person's settings pass on, whatever they hold."""
-    looks_secret = redactor(())
+    looks_secret = Redactor(())
     kept: dict[str, str] = {}
     for name, value in environ.items():
         if name in named:

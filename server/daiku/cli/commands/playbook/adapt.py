@@ -17,7 +17,7 @@ from daiku.cli.display.term import Terminal, human_stream, person_present, termi
 from daiku.cli.interrupts import stop_on_interrupt
 from daiku.cli.main import CANCELLED, FAILED, usage, write_output
 from daiku.cli.options import place_options
-from daiku.core.guard.redact import redactor
+from daiku.core.guard.redact import Redactor
 from daiku.core.playbook.gate.budget import bound_of
 from daiku.core.playbook.gate.rule import Rule
 from daiku.dataclass import dataclass, replace
@@ -78,7 +78,7 @@ def adapt(**options: Any) -> int:
         raise usage(why)
     if not chosen.dry_run and chosen.max_cost is None and not person_present():
         raise usage(say("adapt.nobody"))
-    redact = redactor(secrets_of(loaded.config, os.environ))
+    redact = Redactor(secrets_of(loaded.config, os.environ))
     locale = locale_of(os.environ)
     trusted = chosen.dry_run or is_trusted(home, place)  # a dry run only reads
     with open_gate(loaded.config, home, place, redact, trusted=trusted, locale=locale) as gate:

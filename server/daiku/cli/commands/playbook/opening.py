@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from daiku.cli.app_setup import folder_of, settings_for, tell_notices
 from daiku.cli.commands.sessions import write_out
 from daiku.cli.display.term import human_stream
-from daiku.core.guard.redact import redactor
+from daiku.core.guard.redact import Redactor
 from daiku.domain.base import JsonObject
 from daiku.sdk.playbook.desk import PlaybookDesk, open_desk
 from daiku.settings import secrets_of
@@ -37,7 +37,7 @@ def desk_in(folder: str | None) -> Generator[PlaybookDesk]:
     place = folder_of(folder)
     loaded, state = settings_for(place)
     tell_notices(loaded)
-    redact = redactor(secrets_of(loaded.config, os.environ))
+    redact = Redactor(secrets_of(loaded.config, os.environ))
     with open_desk(loaded.config, state, place, redact, locale_of(os.environ)) as desk:
         yield desk
 

@@ -15,7 +15,7 @@ import click
 from daiku.cli.app_setup import folder_of, settings_for, tell_notices
 from daiku.cli.display.term import Colour, Terminal, clip, safe, terminal, to_the_minute
 from daiku.cli.options import place_options
-from daiku.core.guard.redact import redactor
+from daiku.core.guard.redact import Redactor
 from daiku.domain.items.item import ItemState, WorkItem
 from daiku.domain.messages import Usage
 from daiku.sdk.work_items import ItemStore, Wanted, ask_item, open_items
@@ -141,7 +141,7 @@ _add("retry", say("help.work.retry"))
 def _items(folder: str | None) -> Generator[ItemStore]:
     loaded, state = settings_for(folder_of(folder))
     tell_notices(loaded)
-    redact = redactor(secrets_of(loaded.config, os.environ))
+    redact = Redactor(secrets_of(loaded.config, os.environ))
     with open_items(loaded.config, state, redact) as items:
         yield items
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from daiku.core.commands.bash import read_script
 from daiku.core.commands.dangers import dangers
 from daiku.core.commands.judge import LOOKING, judge
-from daiku.core.guard.redact import MARK, redactor
+from daiku.core.guard.redact import MARK, Redactor
 from daiku.core.guardrails.forms import searched_forms, without_hidden
 from daiku.core.playbook.doubts.copied import Shown, copies, copies_command, copies_in_command, copies_program
 from daiku.core.playbook.doubts.known_commands import is_well_known
@@ -34,7 +34,7 @@ _SPACED = lazy(r"(?:(?<!\w)\w[\s._*/|-]{1,3}){5,}\w(?!\w)")
 _ENCODED = lazy(r"&#?\w+;|\\[ux][0-9a-fA-F]{2}|%[0-9a-fA-F]{2}|\\N\{")
 """Characters that are written so that only a program reads them."""
 _WORD = lazy(r"[^\W\d_]{2,}")
-_by_shape = redactor(())
+_by_shape = Redactor(())
 
 
 def doubts_of(
