@@ -49,13 +49,14 @@ ENDS = (
     r"""(?:[^a-zA-Z0-9+/]|\z)""",
     r"(?:[^\w-]|\z)",
 )
-END = r"(?![A-Za-z0-9_])"
+END = "END"
+"""Where a token may end, as in token_shapes.py."""
 BETWEEN = re.compile(
     r"""\(\?:\[ \\t\\w\.-\]\{0,20\}\)\[\\s'"\]\{0,3\}\)?\(\?:=\|>.*?\|,\)\[\\x60'"\\s=\]\{0,5\}"""
 )
 """Pattern that gitleaks puts between a keyword and a secret, `NEAR` in token_shapes.py."""
 UNBOUNDED = re.compile(r"(?:\{\d+,\}|[^\\(][+*])(?:=\{0,\d\})?\)*$")
-BARE = re.compile(r"\(((?!live_)[A-Za-z0-9]{3,}[-_](?:[^()]|\([^()]*\))+)\)" + re.escape(END))
+BARE = re.compile(r"\(((?!live_)[A-Za-z0-9]{3,}[-_](?:[^()]|\([^()]*\))+)\)" + END)
 
 
 def main() -> None:
@@ -107,6 +108,7 @@ def _convert(pattern: str) -> str:
     pattern = pattern.replace(AROUND, "").replace("[:alnum:]", "A-Za-z0-9")
     for end in ENDS:
         pattern = pattern.replace(end, END)
+    pattern = re.sub(r"\\b(?=\)*$)", END, pattern)
     pattern = BETWEEN.sub(
         lambda found: ")NEAR" if found[0].count(")") - found[0].count("(") else "NEAR", pattern
     )
@@ -129,7 +131,7 @@ def _keep_one_group(pattern: str, secret: int) -> str:
 
 
 def _parse(pattern: str) -> Any:
-    return parser.parse(pattern.replace("START", "").replace("NEAR", "."), re.ASCII)
+    return parser.parse(re.sub("START|END", "", pattern).replace("NEAR", "."), re.ASCII)
 
 
 def _find_starts(pattern: str) -> list[str]:

@@ -74,6 +74,9 @@ PLAIN = [
     "secret = self.vault2.read(path)", "api_key: ${{ secrets.API_KEY_2 }}", 'private_key = "/run/secrets/key1.pem"', "api_key=<your-api-key-123>", "cl100k_base tokenizer",
     'tokenizer = "o200k_base"', '"token": "{{token1}}"', "Cookie: the biscuit that a browser keeps", "the password is wrong 3 times", "monkey: banana12345", "hotkey = 'ctrl+shift+p1'",
     "risk-free desk-organising-and-more-of-that-long-thing", "def test_fw_rules_are_applied_in_order(): pass", "0x" + _of(HEX, 64), "linear = 'gradient-of-many-colors-in-a-row'", "data:image/png;base64," + _of(ALNUM + "+/", 200),
+    "key-" + "a1" * 20 + "_x", "API-" + "A1" * 20 + "_X", "shippo_live_" + _of(HEX, 39) + "_x", "notion_ntn_user_settings_of_2024_and_more_of_that_kind", "EZAKTEST_and_a_longer_name_of_a_constant_1",
+    "twitch_clip_view_count = twitch_api.get_clip_views_2024(channel_of_the_stream)", "travis: build_of_the_branch_main_on_linux_22_04_x86", "from linkedin_api import search_people_2_degrees_away",
+    "facebook = load_settings_of_the_page_2(which_one_it_is)", "SK" + _of(HEX, 31) + "_x", "AKIA_IS_A_PREFIX_OF_KEYS_1", "def test_rdme_1_of_many_names_that_are_long_enough_to_look_random_x(): pass",
 ]  # fmt: skip
 """Code, prose, ids and sums that a developer has to read."""
 
@@ -86,8 +89,30 @@ def test_every_token_is_redacted_next_to_any_character(name: str, around: str) -
     assert token[-12:] not in clean
     assert MARK in clean
     assert Redactor(())(token) != token
-    # As in `name_TOKEN`. An underscore behind it makes the token longer than its shape.
-    assert token[-12:] not in Redactor(())(f"see_{token}{around}")
+    assert token[-12:] not in Redactor(())(f"see_{token}{around}")  # as in `name_TOKEN`
+
+
+BEHIND = ["_", "_x", "_2", "__", "_backup.txt", "_é", "-", "-old", ".bak", "é", "日"]
+
+
+@for_each("name", TOKENS)
+@for_each("behind", BEHIND)
+def test_a_token_ends_before_an_underscore_or_a_sign(name: str, behind: str) -> None:
+    """A23.1: as in `TOKEN_old`, where the shape has a fixed length too."""
+    token = TOKENS[name]
+    clean = Redactor(())(f"see {token}{behind} and {token}{behind}/x")
+    assert token[-12:] not in clean
+    assert clean.count(MARK) == 2
+
+
+@for_each("name", ["twitch", "travis", "etsy", "facebook", "linkedin", "kucoin", "mattermost"])
+@for_each("behind", BEHIND)
+def test_a_token_of_a_named_service_ends_before_an_underscore(name: str, behind: str) -> None:
+    """A23.1: where only the name of the service tells."""
+    token = {"twitch": _of("abc123", 30), "travis": _of("abc123", 22), "etsy": _of("abcdefgh12345678", 24), "linkedin": _of("abcdefgh12345678", 16)}.get(
+        name, _of(HEX, {"facebook": 32, "kucoin": 24, "mattermost": 26}.get(name, 0))
+    )  # fmt: skip
+    assert token not in Redactor(())(f"{name}_value: {token}{behind}")
 
 
 @for_each("name", TEXTS)
@@ -108,6 +133,7 @@ def test_a_rule_with_several_groups_masks_the_secret() -> None:
 
 @for_each("text", PLAIN)
 def test_code_prose_ids_and_sums_stay_readable(text: str) -> None:
+    """A23.1"""
     assert Redactor(())(text) == text
 
 

@@ -21,6 +21,8 @@ _ESCAPED = (
 _COLORED = r"(?<=\[[0-9]m)|(?<=\[[0-9]{2}m)|(?<=;[0-9]m)|(?<=;[0-9]{2}m)|(?<=;[0-9]{3}m)|(?<=\[m)|(?<=\[K)|(?<=\[[0-2][KJ])|(?<=\x1b[0-9A-Za-z])"
 START = rf"(?:(?<![A-Za-z0-9])|{_ESCAPED}|{_COLORED})"
 """Where a token may begin: not after a letter or digit, unless it ends an escape sequence or a color code."""
+_END = r"(?![A-Za-z0-9])"
+"""Where a token of a fixed length may end: not before a letter or digit. An underscore belongs to what follows."""
 _NEAR = r"""[ \t\w.-]{0,20}[\s'"\\]{0,4}(?:=|>|:{1,3}=|\|\||:|=>|\?=|,)[\x60'"\s=\\]{0,6}"""
 """Characters between the name of a service and its token."""
 
@@ -42,7 +44,7 @@ pypi	^ pypi-	STARTpypi-[A-Za-z0-9_-]{40,}
 digital-ocean	^ dop_v1_ doo_v1_ dor_v1_	STARTdo[opr]_v1_[a-f0-9]{40,}
 sendgrid	^ sg.	STARTSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}
 age	^ age-secret-key-1	STARTAGE-SECRET-KEY-1[A-Z0-9]{40,}
-brave	^< bsa	STARTBSA[A-Za-z0-9_-]{24,}(?![A-Za-z0-9_-])
+brave	^< bsa	STARTBSA[A-Za-z0-9_-]{24,}
 github	^< gho_ ghp_ ghr_ ghs_ ghu_	STARTgh[oprsu]_(?=[A-Za-z0-9_.-]{30})[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*
 github-fine-grained	^ github_pat_	STARTgithub_pat_[A-Za-z0-9_]{22,}
 gitlab	^< glpat- gldt- glft- glrt- glrtr- glsoat- gloas- glcbt- glptt- glagent- glimt- glffct- glwt-	STARTgl(?:pat|dt|ft|rt|rtr|soat|oas|cbt|ptt|agent|imt|ffct|wt)-[A-Za-z0-9_.-]{18,}
@@ -67,7 +69,7 @@ shopify	^ shpat_ shpca_ shppa_ shpss_	STARTshp(?:at|ca|pa|ss)_[A-Za-z0-9]{32,}
 square	^< sq0atp- sq0csp- sq0idp- eaaa	START(?:sq0(?:atp|csp|idp)-[A-Za-z0-9_-]{22,}|EAAA[A-Za-z0-9_-]{56,})
 tailscale	^< tskey-	STARTtskey-[A-Za-z0-9-]{16,}
 terraform	.atlasv1.	START[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{40,}
-telegram	:aa	START[0-9]{8,10}:AA[A-Za-z0-9_-]{33}(?![A-Za-z0-9_-])
+telegram	:aa	START[0-9]{8,10}:AA[A-Za-z0-9_-]{33,}
 twilio	^ sk	SK[0-9a-f]{32}(?![0-9A-Za-z])
 vault	^< hvs. hvb. hvr.	STARThv[sbr]\.[A-Za-z0-9_-]{24,}
 sourcegraph	^ sgp_	STARTsgp_(?:[A-Za-z0-9]{5,16}_)?[a-fA-F0-9]{40}
@@ -117,7 +119,7 @@ class TokenRule:
         self.keywords = tuple(words)
         self.entropy = entropy
         self.in_context = "NEAR" in pattern
-        self._pattern = pattern.replace("START", START).replace("NEAR", _NEAR)
+        self._pattern = pattern.replace("START", START).replace("NEAR", _NEAR).replace("END", _END)
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
