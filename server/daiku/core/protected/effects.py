@@ -10,6 +10,7 @@ from daiku.core.protected.formats import (
     json_strings,
     markdown_pictures,
     notebook_pictures,
+    preview_addresses,
     toml_schemas,
     xml_addresses,
     yaml_schemas,
@@ -34,7 +35,7 @@ LONGEST_DETAIL = 200
 _MARKDOWN = (".md", ".markdown", ".mdown", ".mkd", ".mkdn", ".mdwn", ".mdx", ".qmd", ".rmd")
 _YAML, _HTML = (".yaml", ".yml"), (".html", ".htm", ".xhtml")
 _XML = (
-    ".xml", ".xsd", ".xsl", ".xslt", ".svg", ".wsdl", ".pom", ".plist", "proj", ".props", ".targets", ".resx", ".xaml", ".fxml",
+    ".xml", ".xsd", ".xsl", ".xslt", ".wsdl", ".pom", ".plist", "proj", ".props", ".targets", ".resx", ".xaml", ".fxml",
     ".rng", ".dtd",
 )  # fmt: skip
 _XML_START = lazy(r"\s*<(?:\?xml|!DOCTYPE\s+(?!html\b))", re.IGNORECASE)
@@ -64,7 +65,7 @@ _PICTURE_HOSTS = (
     "gitlab.com", "codecov.io", "coveralls.io", "readthedocs.org", "circleci.com", "travis-ci.com", "travis-ci.org",
     "npmjs.com", "crates.io", "docs.rs", "pkg.go.dev", "goreportcard.com", "snyk.io", "sonarcloud.io",
     "codeclimate.com", "opencollective.com", "contrib.rocks", "star-history.com", "colab.research.google.com", "mybinder.org",
-    "wikimedia.org", "zenodo.org", "bestpractices.dev", "securityscorecards.dev", "scorecard.dev", "dev.azure.com", "appveyor.com",
+    "wikimedia.org", "www.w3.org", "zenodo.org", "bestpractices.dev", "securityscorecards.dev", "scorecard.dev", "dev.azure.com", "appveyor.com",
     "netlify.com", "vercel.com", "packagist.org", "nuget.org", "maven-badges.herokuapp.com", "deps.rs", "pepy.tech",
 )  # fmt: skip
 """Hosts of badges and of pictures in repositories: nobody else sees what an editor asks them."""
@@ -106,6 +107,9 @@ def _effects(name: str, content: str) -> Iterator[Effect]:
         yield from _remote("schema", yaml_schemas(content), _SCHEMA_HOSTS)
     elif name.endswith(".toml"):
         yield from _remote("schema", toml_schemas(content), _SCHEMA_HOSTS)
+    elif name.endswith(".svg"):
+        yield from _remote("schema", xml_addresses(content), _SCHEMA_HOSTS)
+        yield from _remote("picture", preview_addresses(content, xml=True), _PICTURE_HOSTS)
     elif name.endswith(_XML) or _XML_START.match(content):
         yield from _remote("schema", xml_addresses(content), _SCHEMA_HOSTS)
     elif not name.endswith(_HTML) and _JSON_START.match(content):

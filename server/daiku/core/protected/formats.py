@@ -127,34 +127,43 @@ def _attributes(content: str) -> Iterator[tuple[str, str]]:
         yield found["name"].lower(), unescape(found["a"] or found["b"] or "")
 
 
-_SOURCE = lazy(
-    r"""(?:^|[\s"'/])(?P<name>src|poster|background|data|xlink:href|(?:image)?srcset|style)\s*=\s*"""
-    r"""(?:"(?P<a>[^"]*)"|'(?P<b>[^']*)'|(?P<c>[^\s>"']{1,4000}))""",
+_VALUE = r"""(?:"[^"]*+"|'[^']*+'|[^\s>"'<][^\s><]*+)"""
+_NAME = r"[^\s/><][^\s/>=<]*+"
+_TAG = lazy(
+    rf"<(?P<name>[a-z][^\s/><]*+)(?P<inside>(?:[\s/]++|{_NAME}(?:\s*+=\s*+(?:{_VALUE})?+)?+)*+)",
     re.IGNORECASE,
 )
-_LINK = lazy(r"<(?:link|image|use|base|feimage)\b" + _INSIDE, re.IGNORECASE)
-_HREF = lazy(r"""\bhref\s*=\s*(?:"(?P<a>[^"]*)"|'(?P<b>[^']*)'|(?P<c>[^\s>"']{1,4000}))""", re.IGNORECASE)
-_STYLE = lazy(r"<style", re.IGNORECASE)
+"""Start tags as the HTML standard reads them, except that `<` always begins a new one, as in Markdown."""
+_PAIR = lazy(rf"(?P<name>{_NAME})\s*+=\s*+(?P<value>{_VALUE})")
+_CLICKED = frozenset(["a", "area", "button", "form", "input"])
+"""Elements whose addresses are loaded after a click, except those of _LOADED."""
+_LOADED = lazy(r"src|poster|background|data|(?:image)?srcset|srcdoc|style|ping")
+_INERT = lazy(r"alt|title|cite|item\w+|(?:aria|data)-.*|(?!xlink:href$|xml:base$)[^:]*:.*", re.DOTALL)
+"""Attributes that are text, or the name of something."""
+_STYLE = lazy(r"<(?:\w+:)?style", re.IGNORECASE)
 _CSS_ESCAPE = lazy(r"\\([0-9a-fA-F]{1,6})\s?")
-_CSS_URL = lazy(r"(?:[a-z][a-z0-9+.-]{1,20}:)?[\\/]{2}[^\s\"')]{1,4000}", re.IGNORECASE)
+_CSS_URL = lazy(
+    r"(?:(?:https?|ftps?|wss?):[\\/]{0,2}|(?:[a-z][a-z0-9+.-]{1,20}:|(?<![^\s\"'(,;={|]))[\\/]{2})[^\s\"')<>]{1,4000}",
+    re.IGNORECASE,
+)
+_LINE_BREAKS = lazy(r"[\t\r\n]+")
 
 
-def _html_addresses(content: str) -> Iterator[str]:
-    """Find the addresses that are loaded when `content` is shown as HTML."""
-    for found in _SOURCE.finditer(content):
-        value = unescape(found["a"] or found["b"] or found["c"] or "")
-        if found["name"].lower().endswith("srcset"):
-            yield from (part.split()[0] for part in value.split(",") if part.strip())
-        elif found["name"].lower() != "style":
-            yield value
-        else:
-            yield from _find_css_addresses(value)
-    for tag in _LINK.finditer(content):
-        yield from (
-            unescape(found["a"] or found["b"] or found["c"] or "") for found in _HREF.finditer(tag[1])
-        )
+def preview_addresses(content: str, *, xml: bool = False) -> Iterator[str]:
+    """Find the addresses that are loaded when `content` is shown as HTML, or as a picture in `xml`.
+
+    One rule: every attribute counts whose value is or has an address, in every element that needs no click."""
+    for tag in _TAG.finditer(content):
+        is_clicked = tag["name"].lower().rpartition(":")[2] in _CLICKED
+        for pair in _PAIR.finditer(tag["inside"]):
+            name, value = pair["name"].lower(), unescape(pair["value"].strip("\"'"))
+            loads = _LOADED.fullmatch(name) if is_clicked else not _INERT.fullmatch(name)
+            if loads or "<" in value:
+                yield value
+                yield from _find_css_addresses(unescape(value))
     if style := _STYLE.search(content):
-        yield from _find_css_addresses(content[style.start() :])
+        css = content[style.start() :]
+        yield from _find_css_addresses(unescape(_TAG.sub(" ", css)) if xml else css)
 
 
 def _decode_css_escape(escape: re.Match[str]) -> str:
@@ -162,8 +171,10 @@ def _decode_css_escape(escape: re.Match[str]) -> str:
     return chr(code) if code <= 0x10FFFF else "\ufffd"
 
 
-def _find_css_addresses(style: str) -> list[str]:
-    return _CSS_URL.findall(_CSS_ESCAPE.sub(_decode_css_escape, style))
+def _find_css_addresses(style: str) -> Iterator[str]:
+    # A browser removes line breaks from an address.
+    for text in dict.fromkeys((style, _LINE_BREAKS.sub("", style))):
+        yield from _CSS_URL.findall(_CSS_ESCAPE.sub(_decode_css_escape, text))
 
 
 _DEFINITION = lazy(r"^(?:[ >]|[-*+]\s|\d+[.)]\s)*\[(?P<label>[^\]]+)\]:\s*<?(?P<url>[^\s>]+)", re.MULTILINE)
@@ -196,7 +207,7 @@ def markdown_pictures(content: str) -> Iterator[str]:
     if used:
         yield from (_plain(found["url"]) for found in _DEFINITION.finditer(content))
     if "<" in content:
-        yield from _html_addresses(content)
+        yield from preview_addresses(content)
 
 
 def _plain(target: str) -> str:
