@@ -156,6 +156,7 @@ class _Http(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     git: GitServer
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # else each body waits until its head is acknowledged
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # so the library calls it
         """The tests look at `received`."""

@@ -92,7 +92,7 @@ class Proxy:
                     if asked.path == "/graphql"
                     else problems(asked.method, asked.path, asked.query, asked.body)
                 )
-            return self.fault(asked)
+        return self.fault(asked)  # not under the lock: it may ask this proxy for something itself
 
     def upstream(
         self, method: str, path: str, query: str, login: str, data: Any = None, jwt: str = ""
@@ -143,6 +143,7 @@ class _Http(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     to: Proxy
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # else each body waits until its head is acknowledged
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # so the library calls it
         """The tests look at `received`."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -56,7 +57,11 @@ class GitHubYard:
     def client(self, login: str) -> Github:
         """PyGithub as `login`."""
         return Github(
-            base_url=self.url, auth=Auth.Token(token_of(login)), retry=None, seconds_between_requests=0
+            base_url=self.url,
+            auth=Auth.Token(token_of(login)),
+            retry=None,
+            seconds_between_requests=0,
+            seconds_between_writes=0,
         )
 
     def repository(self, login: str = OWNER, name: str = NAME) -> Repository:
@@ -102,13 +107,15 @@ class GitHubYard:
     def fail_each_change_once(self, fault: Fault) -> None:
         """Every change that the worker asks for meets `fault` when it is asked for the first time; `met` are those."""
         seen: set[tuple[str, str, bytes]] = set()
+        lock = threading.Lock()
 
         def met(asked: Asked) -> Fault | None:
             key = (asked.method, asked.path, asked.body)
-            if not asked.changes or asked.login not in (WORKER, APP) or key in seen:
-                return None
-            seen.add(key)
-            self.met.append(asked)
+            with lock:
+                if not asked.changes or asked.login not in (WORKER, APP) or key in seen:
+                    return None
+                seen.add(key)
+                self.met.append(asked)
             return fault
 
         self.proxy.fault = met
