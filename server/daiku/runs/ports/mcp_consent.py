@@ -76,7 +76,7 @@ class McpConsent:
             self._checked = True
 
     async def _start(self) -> None:
-        await self.servers.ready(self._hear, person=self.attended)
+        await self.servers.ready(self._hear, person=self.attended, seconds=FIRST_WAIT)
 
     def _hear(self, said: Text) -> None:
         self.record(Notice(level="warning", text=said))
