@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from functools import wraps
 from inspect import iscoroutinefunction, signature
 from typing import Any
@@ -13,11 +14,14 @@ from hypothesis import settings
 Test = Callable[..., None]
 
 
-def for_each(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[[Test], Test]:
+def for_each(
+    names: str | tuple[str, ...], cases: Iterable[Any], *, at_once: int = 1
+) -> Callable[[Test], Test]:
     """Runs a test for every case, also after one that failed; a failure has a note with its case.
 
     It is written like `pytest.mark.parametrize`, and several of them multiply alike. A test id of its own costs
-    more than most of these tests: this is for cases that need no fixture each.
+    more than most of these tests: this is for cases that need no fixture each. Cases that mostly wait for processes
+    run side by side, in `at_once` threads.
     """
     several = not isinstance(names, str)
     keys = names if several else (names,)
@@ -31,13 +35,20 @@ def for_each(names: str | tuple[str, ...], cases: Iterable[Any]) -> Callable[[Te
 
         @wraps(test)
         def each(**others: Any) -> None:
-            failed: list[BaseException] = []
-            for case in every:
+            def tried(case: Any) -> BaseException | None:
                 try:
                     test(**others, **dict(zip(keys, case if several else (case,), strict=True)))
                 except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001  # every case is tried; all are raised below
                     error.add_note(f"{', '.join(keys)} = {case!r}")
-                    failed.append(error)
+                    return error
+                return None
+
+            if at_once == 1:
+                results = list(map(tried, every))
+            else:
+                with ThreadPoolExecutor(at_once) as pool:
+                    results = list(pool.map(tried, every))
+            failed = [error for error in results if error is not None]
             if len(failed) == 1:
                 raise failed[0]
             if failed:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from threading import Barrier
+
 import pytest
 from hypothesis import settings
 
@@ -33,6 +35,19 @@ def test_a_single_failure_is_raised_as_it_is_also_one_of_pytests_own() -> None:
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE") as found:
         wrong()
     assert found.value.__notes__[0].startswith("value, kind = ('1', ")
+
+
+def test_cases_run_side_by_side_and_each_that_failed_is_named() -> None:
+    both = Barrier(2, timeout=10)
+
+    @for_each("letter", ["a", "b"], at_once=2)
+    def wrong(letter: str) -> None:
+        both.wait()
+        raise ValueError(letter)
+
+    with pytest.raises(BaseExceptionGroup) as found:
+        wrong()
+    assert [error.__notes__ for error in found.value.exceptions] == [["letter = 'a'"], ["letter = 'b'"]]
 
 
 @for_each("name", ["a", "b"])

@@ -7,15 +7,19 @@ import re
 import shutil
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
+from threading import Lock
 
 import pytest
 
 CACHE = Path(os.environ.get("DAIKU_DEV_CACHE") or Path.home() / ".cache" / "daiku-dev")
 """As .dev/places.mjs has it; read before the tests' own environment is set up."""
 INSTALL_SECONDS = 400
+_installing = Lock()
 
 
+@cache
 def node() -> str:
     """A Node.js of version 22 or later: the cache's, else the one on PATH."""
     found = [str(path) for path in sorted(CACHE.glob("node-*/node_modules/node-*/bin/node"), reverse=True)]
@@ -40,11 +44,12 @@ def from_npm(*packages: str) -> Path:
     """The node_modules with `packages` (name@version); the test is skipped where they cannot be had."""
     folder = CACHE / "mcp" / re.sub(r"[^\w.-]+", "_", "+".join(packages))[:120]
     done = folder / "installed"
-    if not done.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "package.json").write_text('{"private": true}')
-        _run([npm(), "install", "--no-audit", "--no-fund", *packages], folder)
-        done.touch()
+    with _installing:
+        if not done.exists():
+            folder.mkdir(parents=True, exist_ok=True)
+            (folder / "package.json").write_text('{"private": true}')
+            _run([npm(), "install", "--no-audit", "--no-fund", *packages], folder)
+            done.touch()
     return folder / "node_modules"
 
 
