@@ -43,11 +43,19 @@ CLOSED = [
     "git show HEAD:closed/a.txt",
     "cp closed/a.txt b.txt",
     "grep -r x closed/a.txt",
+    "git show origin/main:closed/a.txt",
+    "git show refs/heads/x/y:closed/a.txt",
+    "git show :0:closed/a.txt",
+    "git show :closed/a.txt",
+    "git show 'HEAD@{12:30}:closed/a.txt'",
+    "git diff HEAD:src/a.py origin/main:closed/a.txt",
+    "git log -L1,5:closed/a.txt",
 ]
 
 
 @for_each("command", CLOSED)
 def test_a_command_that_names_a_closed_file_is_asked_about_like_one_of_secrets(command: str) -> None:
+    """A23.6"""
     given = judged(command, closed=lambda path: path.startswith("closed/"), allow=("cat",))
     assert (given.answer, given.secret, given.key, given.read_only) == ("ask", True, "", False), given.why
     assert ".daikuignore" in given.why

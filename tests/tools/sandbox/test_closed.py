@@ -14,8 +14,11 @@ from daiku.domain.tools import ToolResult
 from daiku.tools.sandbox import bubblewrap, closed
 from daiku.tools.sandbox.closed import find_closed
 from daiku.tools.shell import RunArgs
+from daiku.tools.shell.gitsettings import find_hidden_object
 from daiku.tools.shell.preparing import Prepared, prepare, wrap_in_sandbox, wrap_in_trial
 from daiku.tools.shell.trial.trying import try_reading
+from daiku.workspace.disk import DiskWorkspace
+from tests.cases import for_each
 from tests.tools.shell.test_shell import Bench
 
 CANARY = "SECRET-CANARY"
@@ -49,7 +52,10 @@ def bench(workspace: Path) -> Bench:
     git(root, "init", "-q")
     git(root, "add", "-A")
     git(root, "commit", "-qm", "a")
-    return Bench(root, SandboxSettings())
+    git(root, "branch", "feature/x")
+    bench = Bench(root, SandboxSettings())
+    bench.context = replace(bench.context, workspace=DiskWorkspace([root]))
+    return bench
 
 
 DOORS = (
@@ -60,6 +66,8 @@ DOORS = (
     "mv deep/closed deep/open; cat deep/open/x/y.txt", "dd if=keep/b.private 2>/dev/null", "cat closed-link.private keep/target.txt",
     "sort 'odd [1]*.private'", "cat /proc/self/cwd/a.private", "for f in *; do cat \"$f\"; done", "rev keep/own.txt | rev",
     "git diff HEAD", "git stash && git stash show -p", "cd deep && cat closed/x/*",
+    "git show feature/x:a.private", "git show refs/heads/feature/x:deep/closed/x/y.txt", "git show :0:a.private", "git show :keep/own.txt",
+    "cd deep && git show HEAD:keep/own.txt", "git grep SECRET feature/x:deep", "git grep SECRET HEAD:deep/closed",
 )  # fmt: skip
 
 
@@ -137,6 +145,51 @@ def test_too_many_closed_files_stop_the_command_and_a_large_folder_is_hidden_as_
 def test_a_project_without_the_file_is_not_walked(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(closed, "_entries", lambda _folder: pytest.fail("walked"))
     assert find_closed((workspace.resolve(),), ()) == ()
+
+
+IN_REVISIONS = (
+    "git show HEAD:a.private", "git show feature/x:a.private", "git show refs/heads/feature/x:./a.private", "git show :a.private", "git show :0:a.private",
+    "git show 'HEAD@{0}:a.private'", "git show 'HEAD^{tree}:a.private'", "git show HEAD~0:keep/own.txt", "git show HEAD:deep/closed/x/y.txt", "git --no-pager show HEAD:a.private",
+    "git diff feature/x:a.private HEAD:open.txt", "git diff HEAD:open.txt..HEAD:a.private", "git show HEAD:open.txt HEAD:a.private", "git ls-files | head; git show HEAD:a.private",
+    "git show BLOB", "git diff OPEN BLOB", "git diff OPEN..BLOB", "git diff OPEN...BLOB", "git show ^OPEN BLOB", "git log -p BLOB",
+    "git grep SECRET HEAD:deep", "git grep SECRET TREE", "git diff TREE HEAD:keep", "git diff HEAD:keep..TREE", "git grep SECRET 'HEAD:deep/closed'",
+)  # fmt: skip
+IN_OPEN_FILES = (
+    "git show HEAD:open.txt", "git show feature/x:private.py", "git show HEAD:deep", "git show HEAD:keep/", "git ls-tree HEAD:deep", "git ls-tree TREE", "git rev-parse HEAD:deep",
+    "git log -p", "git log -p -- open.txt", "git diff HEAD~0 HEAD", "git diff feature/x..HEAD", "git diff feature/x...HEAD -- keep", "git show HEAD", "git grep open HEAD -- deep",
+    "git grep 'HEAD:open'", "git log --grep=a:b", "git log -L1,1:open.txt", "git show :open.txt", "git log -- ':!a.private'", "git diff -- ':(exclude)a.private'", "git log --format=%h:%s", "ls HEAD:a.private",
+)  # fmt: skip
+
+
+def hidden_object(bench: Bench, command: str, folder: str = ".") -> str:
+    tree, blob, opened = (
+        git(bench.root, "rev-parse", f"HEAD:{name}").strip() for name in ("deep", "a.private", "open.txt")
+    )
+    line = command.replace("TREE", tree).replace("BLOB", blob[:12]).replace("OPEN", opened[:12])
+    return find_hidden_object(
+        line, bench.root / folder, bench.root, os.environ, bench.context.workspace.closed
+    )
+
+
+@for_each("command", IN_REVISIONS)
+def test_a_closed_file_is_found_in_a_revision(bench: Bench, command: str) -> None:
+    """A23.6: however the revision is written, and by an object that has no path."""
+    assert hidden_object(bench, command)
+
+
+@for_each("command", IN_OPEN_FILES)
+def test_an_open_file_in_a_revision_is_shown(bench: Bench, command: str) -> None:
+    """A23.6: also whole revisions, where git takes closed files for binary, and names in a folder."""
+    assert not hidden_object(bench, command)
+
+
+def test_a_path_in_a_revision_counts_from_the_top_of_the_repository(bench: Bench) -> None:
+    """A23.6: unless it begins with a dot."""
+    assert hidden_object(bench, "git show HEAD:deep/closed/x/y.txt", "keep")
+    assert hidden_object(bench, "git show HEAD:./own.txt", "keep")
+    assert hidden_object(bench, "git show HEAD:../deep/closed/x/y.txt", "keep")
+    assert not hidden_object(bench, "git show HEAD:own.txt", "keep")
+    assert not hidden_object(bench, "git show HEAD:./closed/x/y.txt", "keep")
 
 
 HISTORY = (

@@ -142,9 +142,9 @@ def candidates(text: str) -> Iterator[str]:
         yield text[2:]
         if found := _PATH_TAIL.search(text):
             yield found[0]
-    head, colon, tail = text.partition(":")
-    if colon and "/" not in head:
-        yield tail
+    for tail in {text.partition(":")[2], text.rpartition(":")[2]} if ":" in text else ():
+        if not tail.startswith("//"):
+            yield tail
 
 
 # Programs that open nothing of what they are given, and those whose first operand is no path.

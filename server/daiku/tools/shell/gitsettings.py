@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from daiku.core.commands.bash import read_script
 from daiku.core.commands.wrappers import program_name
+from daiku.core.text.patterns import lazy
 from daiku.dataclass import dataclass
 from daiku.workspace.programs import find_program
 
@@ -147,22 +149,45 @@ def effective_settings(
     return found
 
 
-def names_a_blob(command: str, root: Path, environ: Mapping[str, str]) -> str:
-    """The word of a git command that names a file's content by its object and not by its path; empty where
-    there is none. What the content is called, and so whether it is secret, cannot be told from it."""
-    words = [
-        word.text
-        for simple in read_script(command).commands
-        if program_name(simple.words) == "git"
-        for word in simple.words[2:]
-        if not word.text.startswith("-") and ":" not in word.text and word.text.isprintable()
-    ]
-    git = find_program("git", (root,)) if words else ""
+_LISTS_NAMES = frozenset({"ls-tree", "rev-parse", "show"})
+"""Sub-commands of git that print no more of a tree than its names."""
+_REVISION_PATH = lazy(r"(?::(?![!^(/])(?:[0-3]:)?|(?:[^:{]|\{[^}]*\})+:)(?P<path>.+)", re.DOTALL)
+
+
+def find_hidden_object(
+    command: str, folder: Path, top: Path, environ: Mapping[str, str], is_closed: Callable[[Path], bool]
+) -> str:
+    """Return the word of a git command that names a closed file in a revision, or a content without its path.
+
+    Whether such a content is secret or closed cannot be told. Empty if there is none."""
+    pieces: list[tuple[str, str]] = []
+    for simple in read_script(command).commands:
+        if program_name(simple.words) != "git":
+            continue
+        sub = next((word for word in simple.texts[1:] if not word.startswith("-")), "")
+        for word in simple.texts[2:]:
+            for piece in dict.fromkeys((word, *re.split(r"\.{2,3}", word.lstrip("^")))):  # a range has two
+                found = _REVISION_PATH.fullmatch(piece)
+                if found and _is_closed_path(found["path"], folder, top, is_closed):
+                    return piece
+                if piece.isprintable() and not piece.startswith("-"):
+                    pieces.append((sub, piece))
+    git = find_program("git", (folder,)) if pieces else ""
     if not git:
         return ""
-    said = _said([git, "cat-file", "--batch-check=%(objecttype)"], root, environ, "\n".join(words) + "\n")
-    kinds = (said or "").splitlines()
-    return next((word for word, kind in zip(words, kinds, strict=False) if kind == "blob"), "")
+    named = "".join(f"{piece}\n" for _, piece in pieces)
+    kinds = (
+        _said([git, "cat-file", "--batch-check=%(objecttype)"], folder, environ, named) or ""
+    ).splitlines()
+    for (sub, piece), kind in zip(pieces, kinds, strict=False):
+        if (kind == "blob" and ":" not in piece) or (kind == "tree" and sub not in _LISTS_NAMES):
+            return piece
+    return ""
+
+
+def _is_closed_path(path: str, folder: Path, top: Path, is_closed: Callable[[Path], bool]) -> bool:
+    base = folder if path.startswith(("./", "../")) else top
+    return is_closed(Path(os.path.normpath(base / path)))
 
 
 def _said(argv: list[str], root: Path, environ: Mapping[str, str], stdin: str = "") -> str | None:

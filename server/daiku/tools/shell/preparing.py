@@ -36,8 +36,8 @@ from daiku.tools.shell.gitsettings import (
     NO_HOOKS,
     SIZE_AND_TIME,
     effective_settings,
+    find_hidden_object,
     git_settings,
-    names_a_blob,
 )
 from daiku.tools.shell.process import reaper_argv
 from daiku.tools.tool import Args, ToolContext
@@ -150,8 +150,8 @@ def _assemble(
         # The settings of the home are hidden in a sandbox; who commits is passed on by value.
         settings = (*settings, *found.off, *(found.who if state == "on" else ()))
     env |= git_settings(settings)
-    if isinstance(place, GitPlaces) and judged.read_only and (word := names_a_blob(command, folder, env)):
-        return not_run(f"Not run: {word} is the content of a file. Name the file, as in HEAD:src/main.py.")
+    if judged.read_only and (refusal := _refuse_hidden_object(command, folder, place, env, context)):
+        return refusal
     if state != "on":
         env["TMPDIR"] = os.environ.get("TMPDIR", "/tmp")  # noqa: S108  # the system's own
         guards = not (judged.protected or judged.read_only)
@@ -175,6 +175,23 @@ def _assemble(
         *(command, folder, argv, env, state, bounds, roots, not judged.protected, context.masked),
         impostors=strange,
         history=history,
+    )
+
+
+def _refuse_hidden_object(
+    command: str, folder: Path, place: GitPlaces | str | None, env: dict[str, str], context: ToolContext
+) -> ToolResult | None:
+    if not isinstance(place, GitPlaces):
+        return None
+    is_closed = context.workspace.closed
+    word = find_hidden_object(
+        command, folder, place.top, env, lambda path: is_closed(path) and not context.consented
+    )
+    if not word:
+        return None
+    return not_run(
+        f"Not run: {word} is in a file that .daikuignore closes, or names a content without its path. Name a"
+        " commit and the path of an open file, as in `git show HEAD:src/main.py` or `git diff HEAD~1 -- src`."
     )
 
 
