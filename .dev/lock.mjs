@@ -22,6 +22,7 @@ await main(async () => {
   const upgrade = process.argv.includes("--upgrade") ? ["--upgrade"] : [];
   const compile = (out, ...from) => must(out, program, [...COMPILE, ...upgrade, ...from, "-o", out], { cwd: at() });
   await compile(".dev/uv.txt", ".dev/uv.in");
+  await compile(".dev/lab.txt", "--no-deps", ".dev/lab.in");
   await compile("server/requirements.txt", "pyproject.toml");
   await compile("server/requirements-dev.txt", "pyproject.toml", "-c", "server/requirements.txt", "--group", "dev");
   say("Python locks: done");

