@@ -290,12 +290,14 @@ def test_a_machine_that_stood_still_and_wakes_up_late_changes_nothing_more(
     undisturbed: End, tmp_path: Path, postgres: NewDatabase, started: Starts, *, whole: bool
 ) -> None:
     """`whole`: all of its processes stood still; else only the one that reaches the forge."""
-    folder = tmp_path / str(whole)
+    folder, url = tmp_path / str(whole), postgres()
     with yard_of(folder / "gitlab") as yard:
-        one, two = desks_of(folder, yard, postgres())
+        one, two = desks_of(folder, yard, url)
         first = started(one)
         until(lambda: is_at(yard, 2))
         stopped = stop(first, whole=whole)
+        if whole:  # else its agent's process goes on, and time passes for that too
+            let_time_pass(url)
         second = started(two)
         until(lambda: is_over(yard))
         changes = len(yard.forge.calls("changes"))

@@ -11,6 +11,7 @@ from daiku.store.postgres import PostgresDatabase
 from tests.postgres import NewDatabase
 from tests.work.gitlabfake.server import Fault
 from tests.work.gitlabflow import until
+from tests.work.passing import let_time_pass
 from tests.work.test_killed import (
     End,
     Starts,
@@ -59,6 +60,7 @@ def test_a_machine_that_stood_still_before_its_call_does_not_make_it_when_it_wak
         yard.forge.fault = stand_still
         running.append(started(one))
         until(lambda: bool(stopped))
+        let_time_pass(url)
         running.append(started(two))
         until(lambda: is_over(yard))
         changes = len(yard.forge.calls("changes"))
