@@ -156,12 +156,14 @@ class Shop:
 
 
 def in_this_process(monkeypatch: pytest.MonkeyPatch, shop: Shop) -> None:
-    """Attempts are no processes of their own: a test has a hundred of them."""
+    """Attempts are no processes of their own: a test has a hundred of them. A worker does not wait until an item that it
+    gave back is tried again: the next look is there first."""
 
     async def start(_environ: object, _where: Path, claim: Claim, place: Path) -> RunResult | None:
         return await attempt_item(shop.config, shop.desk.home, shop.desk.root, claim, place, "en")
 
     monkeypatch.setattr("daiku.sdk.working._start", start)
+    monkeypatch.setattr("daiku.work.workers.worker.PATIENCE_SECONDS", 0.0)
 
 
 def issue(yard: GitLabYard, text: str = "add subtracts.", label: str = LABEL) -> Thread:
