@@ -285,7 +285,7 @@ def test_what_a_killed_machine_had_under_way_another_one_ends(
         assert end_of(two) == undisturbed
 
 
-@for_each("whole", [True, False])
+@for_each("whole", [True, False], at_once=2)
 def test_a_machine_that_stood_still_and_wakes_up_late_changes_nothing_more(
     undisturbed: End, tmp_path: Path, postgres: NewDatabase, started: Starts, *, whole: bool
 ) -> None:
