@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from daiku.app import build
-from daiku.domain.config import SandboxSettings
+from daiku.domain.config import ApprovalSettings, SandboxSettings
 from daiku.domain.events import ToolResponse
 from daiku.domain.runs import ClientApprovals
 from daiku.llm.table import LLMSettings
@@ -34,7 +35,11 @@ def project(tmp_path: Path) -> Path:
 
 
 async def play(
-    folder: Path, approvals: ClientApprovals, *calls: dict[str, Any], sandbox: bool = True
+    folder: Path,
+    approvals: ClientApprovals,
+    *calls: dict[str, Any],
+    sandbox: bool = True,
+    rules: tuple[str, ...] = (),
 ) -> Watch:
     """Run `calls` at the level `approvals`, with nobody there to answer."""
     made = make_app(folder, {"calls": list(calls)}, {"text": "Done."})
@@ -43,6 +48,7 @@ async def play(
         Config(
             llm=LLMSettings(model=f"scripted/{folder / 'script.jsonl'}"),
             sandbox=SandboxSettings(mode="auto" if sandbox else "off"),
+            approvals=ApprovalSettings(commands_allow=rules),
         ),
         workspace=DiskWorkspace((folder / "project",)),
         home=folder / "home",
@@ -78,6 +84,33 @@ async def test_secrets_are_masked_only_if_nobody_allowed_the_command(
     assert outcome == ("done" if shown else "failed")
     assert (SECRET in text) == shown
     assert ("Files of secrets are hidden" in text) != shown
+
+
+def commit_closed_file(project: Path) -> None:
+    (project / "a.txt").write_text(f"{SECRET}\n")
+    (project / ".daikuignore").write_text("a.txt\n")
+    who = ("-c", "user.name=a", "-c", "user.email=a@b.c")
+    for words in (("init", "-q"), ("add", "-A"), ("commit", "-qm", "One")):
+        subprocess.run(["git", *who, *words], cwd=project, check=True)
+
+
+@needs_bubblewrap
+@pytest.mark.parametrize("level", ["ask", "all", "sandbox"])
+async def test_a_rule_or_a_level_shows_no_closed_file_of_the_history(
+    tmp_path: Path, project: Path, level: ClientApprovals
+) -> None:
+    """A23.6: the committed text of what .daikuignore closes."""
+    commit_closed_file(project)
+    commands = (
+        "git log -p -a",
+        "git log --oneline -a",
+        "git show HEAD --text",
+        "git log --oneline && touch made",
+    )
+    watch = await play(tmp_path, level, *map(shell, commands), rules=("git", "touch"))
+    assert SECRET not in str(results(watch))
+    outcome, shown = results(watch)[-1]
+    assert (outcome, "One" in shown) == ("done", True), shown
 
 
 @needs_bubblewrap

@@ -114,6 +114,8 @@ class ToolContext:
     """Of the edit that was shown, the person wants only this; None: all of it."""
     masked: bool = False
     """True if the approval level alone allowed this command: the sandbox hides files of secrets from it."""
+    unseen: bool = False
+    """True if nobody saw this command: git finds no closed file in the history."""
     ask: Ask | None = None
     """None where nobody is there to be asked."""
     consented: bool = False

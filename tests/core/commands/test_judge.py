@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from daiku.core.commands.dangers import DELETES, DOWNLOADED, INSTALLS
-from daiku.core.commands.judge import CommandRules, Judgement, judge, strip_cd
+from daiku.core.commands.judge import CommandRules, Judgement, judge, prints_history, strip_cd
 from daiku.core.guard.referenced_paths import lexical_path
 from daiku.core.text.visible import show_hidden
 from tests.cases import for_each
@@ -59,6 +59,34 @@ def test_a_command_that_names_a_closed_file_is_asked_about_like_one_of_secrets(c
     given = judged(command, closed=lambda path: path.startswith("closed/"), allow=("cat",))
     assert (given.answer, given.secret, given.key, given.read_only) == ("ask", True, "", False), given.why
     assert ".daikuignore" in given.why
+
+
+PRINTS_HISTORY = [
+    "git log -p", "git log -p -a", "git log -L1,5:a", "git log --oneline --text -p", "git log --stat -u", "git show HEAD", "git diff --text HEAD~1", "git grep -a x HEAD",
+    "git cat-file -p 0123abc", "git archive HEAD | tar xO", "git stash show -p", "git format-patch --stdout HEAD", "git worktree add /tmp/x", "git clone . /tmp/x", "git bundle create /tmp/x HEAD",
+    "git push /tmp/x.git HEAD", "git fetch ../x", "git checkout HEAD:deep -- .", "git checkout HEAD~1 a b", "git restore --source=HEAD:deep a", "git reset HEAD:deep -- .", "git read-tree HEAD",
+    "git commit -vm x", "git add -p", "git status -v", "git merge -s subtree x", "git merge -Xsubtree=deep x", "git cherry-pick --strategy=subtree x", "git -C sub log -p", "git notes show", "git $x", "git own-alias",
+    "make && git show", "sh -c 'git log -p'", "env A=1 git log -p", "timeout 5 git show HEAD", "xargs git show", "eval 'git show HEAD'", "x=$(git show HEAD); echo $x", "git add . && git log -p",
+]  # fmt: skip
+PRINTS_NO_HISTORY = [
+    "git log --oneline -5", "git log --stat -n 3", "git log --format=%h --name-only", "git --no-pager log --oneline", "git status --porcelain", "git status -sb", "git add -A && git commit -am 'show it'",
+    "git commit -m x --no-verify", "git commit --amend --no-edit", "git push -u origin feature/x", "git push --force-with-lease", "git pull --rebase", "git fetch --prune", "git fetch -p origin", "git checkout -b x main",
+    "git checkout main", "git switch x", "git merge --no-ff x", "git cherry-pick 0123abc", "git revert --no-edit HEAD", "git branch -D x", "git tag v1", "git mv a b", "git rm a", "git rev-parse HEAD",
+    "git describe --tags", "git remote", "git --version", "git init", "make", "npm test", "cat a.py", "python3 x.py", "grep -rn 'git show' .", "echo git log -p",
+]  # fmt: skip
+
+
+@for_each("command", PRINTS_HISTORY)
+def test_git_that_may_print_a_file_is_known(command: str) -> None:
+    """A23.6: whatever stands around it."""
+    assert prints_history(command)
+    assert not judged(command, allow=("git",)).records
+
+
+@for_each("command", PRINTS_NO_HISTORY)
+def test_git_that_prints_no_file_is_known(command: str) -> None:
+    """A23.6: what everyday work does most."""
+    assert not prints_history(command)
 
 
 DOUBTFUL = [

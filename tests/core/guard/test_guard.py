@@ -364,6 +364,24 @@ def test_only_commands_that_the_level_sandbox_allows_have_masked_secrets() -> No
     assert not judge("files/write", SANDBOXED, path="a.py", content="").masked
 
 
+def test_a_command_is_unseen_if_a_rule_or_a_level_allowed_it() -> None:
+    """A23.6: an answer of the user allows exactly the command that was shown."""
+    ruled = ApprovalSettings(commands_allow=("git",))
+    for policy in (
+        Policy(approvals=ruled),
+        Policy(approvals=ruled, approval_mode="none"),
+        Policy(approvals=ApprovalSettings(command="allow")),
+        Policy(approval_mode="all"),
+        Policy(approval_mode="work"),
+        SANDBOXED,
+    ):
+        found = judge("shell/run", policy, command="git log -p -a")
+        assert (found.answer, found.unseen) == ("allow", True), policy
+    found = judge("shell/run", Policy(granted=lambda _: "allow"), command="git log -p -a")
+    assert (found.answer, found.unseen) == ("allow", False)
+    assert not judge("shell/run", Policy(), command="git log -p -a").unseen
+
+
 CONFIGURED = ["pip install --no-index x", "pip install -r requirements.txt", "npm ci", "npm install --save-dev vitest", "cargo update", "git fetch origin main",
               "git pull --rebase", "poetry install", "npm install @types/node", "python3 -m pip install -e .", "npm ci && ls"]  # fmt: skip
 NAMED = ["curl https://a.example/", "pip install git+https://a.example/x", "pip install --index-url http://a.example/ x", "pip install -i a.example x",

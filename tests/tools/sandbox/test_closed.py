@@ -215,6 +215,60 @@ async def test_no_command_that_nobody_allowed_finds_a_closed_file_in_the_history
     assert not isinstance(tried, ToolResult) or CANARY not in tried.text
 
 
+ALLOWED = (
+    "git log -p -a", "git show HEAD --text", "git diff --text HEAD~1", "git grep -a SECRET HEAD", "git cat-file -p HEAD:a.private", "git archive HEAD | tar xO",
+    "git stash show -p", "git format-patch --stdout --root HEAD", "git add open.txt && git log -p", "git show $(git rev-parse HEAD:a.private)", "git status; git log -p -a",
+    "sh -c 'git log -p -a'", "git checkout HEAD:deep -- . && cat closed/x/y.txt", "git worktree add /tmp/w && cat /tmp/w/a.private", "git clone . /tmp/c && cat /tmp/c/a.private",
+    "git restore --source=HEAD:deep -- closed; cat closed/x/y.txt", "echo HEAD:a.private | git cat-file --batch", "git commit --allow-empty -vm b", "git notes add -m x -C HEAD:a.private",
+)  # fmt: skip
+
+
+@needs_bubblewrap
+@pytest.mark.slow
+@pytest.mark.parametrize("command", ALLOWED)
+async def test_a_command_that_only_a_rule_allowed_finds_no_closed_file_in_the_history(
+    bench: Bench, command: str
+) -> None:
+    """A23.6: nobody saw it, so git has no history there."""
+    (bench.root / "a.private").write_text(f"{CANARY} changed\n")
+    git(bench.root, "add", "a.private")
+    bench.context = replace(bench.context, unseen=True)
+    assert CANARY not in (await bench.run(command)).text.replace(" ", "")
+
+
+@needs_bubblewrap
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git log --oneline -1 && make -v; git checkout -b new", "git merge feature/x", "git switch feature/x",
+        "git log --stat -1 && git tag t", "git branch other && git status --porcelain", "git add open.txt && git commit -qm new && git log --oneline -1",
+        "python3 -c \"import subprocess as s; s.run(['git', 'describe', '--always'], check=True)\"", "git describe --always && touch x",
+    ],
+)  # fmt: skip
+async def test_a_command_that_a_rule_allowed_works_if_git_prints_no_file(bench: Bench, command: str) -> None:
+    """A23.6: whatever git does elsewhere."""
+    git(bench.root, "config", "user.name", "a")
+    git(bench.root, "config", "user.email", "a@b.c")
+    (bench.root / "open.txt").write_text("new\n")
+    git(bench.root, "commit", "-qam", "b")
+    (bench.root / "open.txt").write_text("newer\n")
+    if "feature/x" in command:
+        git(bench.root, "checkout", "open.txt")
+    bench.context = replace(bench.context, unseen=True)
+    result = await bench.run(command)
+    assert result.ok, result.text
+
+
+@needs_bubblewrap
+@pytest.mark.slow
+async def test_a_command_that_the_user_allowed_finds_the_history(bench: Bench) -> None:
+    """A23.6: the user saw what it names."""
+    assert CANARY in (await bench.run("git log -p -a")).text
+    bench.context = replace(bench.context, consented=True)
+    assert CANARY in (await bench.run("git show HEAD:a.private")).text
+
+
 @needs_bubblewrap
 @pytest.mark.slow
 async def test_changes_are_recorded_where_the_history_is_hidden_and_the_result_says_what_is_not(

@@ -14,7 +14,7 @@ from daiku.core.commands.lookalikes import lookalikes
 from daiku.core.commands.network import goes_where_configured, wants_network
 from daiku.core.commands.ownprogram import changes_daiku
 from daiku.core.commands.readonly import candidates, reads_only, reads_settings
-from daiku.core.commands.rules import allowed_by, has_risky_option
+from daiku.core.commands.rules import allowed_by, git_prints_files, has_risky_option
 from daiku.core.commands.undetermined import TORN, why_denied
 from daiku.core.commands.words import Word
 from daiku.core.commands.wrappers import SHELLS, inner_commands, program_name
@@ -55,7 +55,7 @@ class Judgement:
 
     `key` is what "always" remembers, the whole line; empty = cannot be remembered.
     `secret`: it names a file of secrets, or one that is closed to the agent. `understood`: the whole tree was read. `network`: it wants the network. `protected`: it would change
-    protected files. `read_only`: every part only reads. `records`: every part only reads or has git record changes.
+    protected files. `read_only`: every part only reads. `records`: no part prints the text of a file from git's history.
     `configured`: it reaches nothing but what the user's settings name.
     """
 
@@ -140,7 +140,8 @@ def _parts(
     records = True
     for part in script.commands:
         closed, reads = _names_closed(part, rules), _reads(part, rules)
-        records = records and (reads or _records(part))
+        is_git = program_name(part.words) == "git"
+        records = records and (not git_prints_files(part.words) if is_git else reads)
         reads = reads and not closed
         secret = _names_secrets(part) or closed
         any_closed = any_closed or closed
@@ -170,13 +171,6 @@ def _parts(
         records=records,
         configured=configured,
     )
-
-
-def _records(part: SimpleCommand) -> bool:
-    """Return True if git records changes and prints no text of a file."""
-    name, sub, *options = (*part.texts, "", "")
-    shows = any(_SHOWS_TEXT.match(option) for option in options)
-    return name == "git" and sub in _RECORDS and not shows and not has_risky_option(part.words)
 
 
 def _reads(part: SimpleCommand, rules: CommandRules) -> bool:
@@ -244,9 +238,6 @@ def _never(command: str, script: ParsedCommands, every: list[SimpleCommand], rul
     return why_denied(command, script, every, rules.deny, rules.roots)
 
 
-_RECORDS = frozenset({"add", "commit", "status", "branch", "tag", "rm", "mv"})
-"""Sub-commands of git that print no text of a file, except with the options of _SHOWS_TEXT."""
-_SHOWS_TEXT = lazy(r"-[a-zA-Z]*[vpie]|--[vpie]")
 # What these do with a protected file is to record or show it.
 _KEEPS = {"add", "commit", "diff", "log", "show", "status", "blame", "ls-files", "stash", "check-ignore"}
 # Whatever their options, these do not write to the files that they name.
@@ -331,6 +322,12 @@ def changes_folder(command: str) -> bool:
     or a wrapper. True where it is nested too deeply to tell."""
     every = _every(read_script(command))
     return every is None or any(program_name(simple.words) in _FOLDER_CHANGERS for simple in every)
+
+
+def prints_history(command: str) -> bool:
+    """Return True if git may print the text of a file anywhere in `command`, or if it is nested too deeply to tell."""
+    every = _every(read_script(command))
+    return every is None or any(git_prints_files(simple.words) for simple in every)
 
 
 def grant_line(command: str, script: ParsedCommands, every: list[SimpleCommand]) -> str:

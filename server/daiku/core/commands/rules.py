@@ -170,6 +170,36 @@ def _find_git_subcommand(words: tuple[Word, ...]) -> tuple[str, list[str]]:
     return (args[at], args[at + 1 :]) if at < len(args) else ("", [])
 
 
+_GIT_SILENT = frozenset(
+    ["", "add", "branch", "check-ignore", "checkout", "cherry-pick", "clean", "commit", "config", "describe", "fetch", "for-each-ref", "help",
+     "init", "ls-files", "ls-tree", "merge", "merge-base", "mv", "pull", "push", "remote", "rev-parse", "revert", "rm", "show-ref",
+     "status", "switch", "symbolic-ref", "tag", "version"]
+)  # fmt: skip
+"""Sub-commands of git that print no text of a file, and put none at another path, with some exceptions."""
+_SHOWS_TEXT = lazy(r"-[a-zA-Z]*[vpie].*|--(?:v|e|inter|p(?!orcelain|rune|rogress|oints)).*|.*subtree.*")
+_LOG_WITHOUT_TEXT = lazy(
+    r"--|-n?\d*|--(?:oneline|graph|all|decorate|reverse|no-color|stat|shortstat|numstat|name-only|name-status|(?:max-count|format|pretty)=.*)"
+)
+
+
+def git_prints_files(words: tuple[Word, ...]) -> bool:
+    """Return True if the command is git and may print the text of a file, or copy it to where nothing closes it."""
+    if program_name(words) != "git":
+        return False
+    sub, rest = _find_git_subcommand(words)
+    options = [text for text in rest if text.startswith("-")]
+    operands = [text for text in rest if not text.startswith("-")]
+    match sub:
+        case "log":
+            return not all(map(_LOG_WITHOUT_TEXT.fullmatch, options))
+        case "fetch" | "pull" | "push":
+            return has_risky_option(words) or any(text.startswith(("/", ".", "~")) for text in operands)
+        case "checkout" if "--" in rest or len(operands) > 1 + ("-b" in rest):
+            return True  # a folder of another commit may be put at any path
+        case _:
+            return sub not in _GIT_SILENT or any(map(_SHOWS_TEXT.fullmatch, rest)) or has_risky_option(words)
+
+
 _GIT_PLAIN_SETTINGS = lazy(
     r"user\.(?:name|email)|(?:color|advice|pull|push|branch)\.[\w.-]+|init\.defaultbranch|core\.(?:autocrlf|quotepath|filemode|ignorecase)",
     re.IGNORECASE,

@@ -141,7 +141,7 @@ def _settle(
     covered = policy.covers(kind, contained=sandboxed)
     if covered and not secret and (contained or not outside):
         masked = kind == "network" or (kind == "command" and policy.approval_mode == "sandbox")
-        return Verdict("allow", text("guard.granted_for_run"), kind, key, masked=masked)
+        return Verdict("allow", text("guard.granted_for_run"), kind, key, masked=masked, unseen=True)
     if not policy.trusted:
         return Verdict("ask", joined("clauses", [why, text("guard.untrusted")]), kind)
     if kind == "network" and outside:
@@ -150,7 +150,7 @@ def _settle(
         return Verdict("allow", text("guard.allowed_always"), kind, key)
     # Where nobody is there, the settings are the only word that a person has left.
     if setting == "allow" and not ask and (not outside or policy.is_unattended):
-        return Verdict("allow", text("guard.settings_allow"), kind, key)
+        return Verdict("allow", text("guard.settings_allow"), kind, key, unseen=True)
     told = setting == "allow" or covered
     reasons = joined("clauses", [why, ask if ask != why else NO_TEXT, outside if told else NO_TEXT])
     return Verdict("ask", reasons, kind, key)
@@ -295,7 +295,7 @@ def _settle_command(call: ToolCall, judged: Judgement, kind: ApprovalKind, polic
     told = kind == "command" or (not policy.tainted and call.args.get("network") is not True)
     reads = judged.read_only and policy.own
     if judged.answer == "allow" and told and plain and policy.trusted and (reads or not bare):
-        return Verdict("allow", judged.why, kind)
+        return Verdict("allow", judged.why, kind, unseen=True)
     mark = ("network:" if kind == "network" else "") + ("unsandboxed:" if bare else "") + "command:"
     # The whole line is the key, its folder too: the same words do other things elsewhere.
     key = f"{mark}{str(call.args.get('command')).strip()}" if plain and judged.key else ""

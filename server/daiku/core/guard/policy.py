@@ -40,6 +40,8 @@ class Verdict:
     """Run it first in a sandbox that discards its writes: a command that writes nothing needs no approval."""
     masked: bool = False
     """Allowed by the level `sandbox` alone: nobody saw the command, so the sandbox hides files of secrets."""
+    unseen: bool = False
+    """Allowed by a rule or a level: nobody saw the command, so git finds no closed file in the history."""
 
 
 def _nothing_granted(_key: str) -> Literal["allow", "reject"] | None:

@@ -140,7 +140,7 @@ def _network(call: ToolCall, policy: Policy, found: Verdict) -> Verdict:
 
 
 def _allowed(found: Verdict) -> Verdict:
-    return Verdict("allow", text("guard.work_allows"), found.kind, outside=found.outside)
+    return Verdict("allow", text("guard.work_allows"), found.kind, outside=found.outside, unseen=True)
 
 
 def _denied(why: Text, found: Verdict) -> Verdict:

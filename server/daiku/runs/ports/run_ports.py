@@ -151,6 +151,7 @@ class RunPorts:
         from daiku.core.changes.choose import chosen_hunks_of  # when used
 
         live, services, state = self._live, self._services, record.state
+        covered = self._covers_of(call, state.tainted)
         return ToolContext(
             session=live.log.session,
             run=live.run,
@@ -171,7 +172,8 @@ class RunPorts:
             document=None if state.request.brief is None else state.request.brief.document,
             place=live.place if call.id in self._at_place else None,
             wanted=chosen_hunks_of(state.questions.approvals.get(call.id), state.questions.decisions),
-            masked=self._is_masked(call, state.tainted),
+            masked=covered is not None and covered.masked,
+            unseen=covered is not None and covered.unseen,
             consented=state.questions.is_allowed(call.id),
             ask=partial(self._ask, call) if live.tree.attended and not self._unwatched else None,
             hand_over=partial(live.tree.nested.hand_over, live, call.id),
@@ -180,10 +182,10 @@ class RunPorts:
             personal=not self._unwatched,
         )
 
-    def _is_masked(self, call: ToolCall, tainted: bool) -> bool:
-        if self._policy.approval_mode not in ("sandbox", "all") or call.tool not in self._replies.tools:
-            return False
-        return self._verdict(call, tainted).masked
+    def _covers_of(self, call: ToolCall, tainted: bool) -> Verdict | None:
+        """Return the verdict that says what the sandbox hides from a command; None for other tools."""
+        spec = self._replies.tools.get(call.tool)
+        return self._verdict(call, tainted) if spec is not None and spec.effect == "command" else None
 
     async def call(self, call: ToolCall, record: Recorder) -> ToolResult:
         registry = self._services.registry

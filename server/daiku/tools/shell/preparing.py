@@ -17,6 +17,7 @@ from daiku.core.commands.judge import (
     Judgement,
     changes_folder,
     judge,
+    prints_history,
     strip_cd,
     why_not_visible,
 )
@@ -91,6 +92,8 @@ class Prepared:
     masked: bool = False
     impostors: tuple[str, ...] = ()
     history: tuple[Path, ...] = ()
+    hides_history: bool = False
+    """True if `history` is hidden where files are closed."""
 
 
 def not_run(text: str) -> ToolResult:
@@ -170,11 +173,11 @@ def _assemble(
         judged,
         command,
     )
-    history = _find_history(place) if isinstance(place, GitPlaces) and not judged.records else ()
     return Prepared(
         *(command, folder, argv, env, state, bounds, roots, not judged.protected, context.masked),
         impostors=strange,
-        history=history,
+        history=_find_history(place, judged),
+        hides_history=context.masked or (context.unseen and prints_history(command)),
     )
 
 
@@ -195,7 +198,9 @@ def _refuse_hidden_object(
     )
 
 
-def _find_history(place: GitPlaces) -> tuple[Path, ...]:
+def _find_history(place: GitPlaces | str | None, judged: Judgement) -> tuple[Path, ...]:
+    if not isinstance(place, GitPlaces) or judged.read_only or judged.records:
+        return ()
     return tuple(folder for name in ("objects", "modules") if (folder := place.common / name).is_dir())
 
 
@@ -282,7 +287,9 @@ def wrap_in_sandbox(prepared: Prepared) -> tuple[list[str], Before | None]:
             bounds, linked=() if _only_installs(prepared.command, bounds) else find_linked(roots)
         )
     closed = find_closed(roots, protected)
-    bounds = replace(bounds, closed=(*closed, *(prepared.history if closed and prepared.masked else ())))
+    bounds = replace(
+        bounds, closed=(*closed, *(prepared.history if closed and prepared.hides_history else ()))
+    )
     return sandbox_argv(prepared.argv, bounds, prepared.folder), earlier
 
 

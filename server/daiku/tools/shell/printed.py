@@ -109,7 +109,7 @@ def hint_for(output: str, prepared: Prepared) -> str:
     if prepared.masked and any(sign in low for sign in _NO_PERMISSION):
         return "Files of secrets are hidden from this command. If it needs one, name the file in the command; the person is asked."
     if hides_history(prepared):
-        return "The history of git is hidden from this command because .daikuignore closes files. git add, commit, status, branch and tag work. For another, call again with sandbox: false; the person is asked."
+        return "The history of git is hidden from this command because .daikuignore closes files. What prints no text of a file works, such as git add, commit, log --oneline, merge, and push. For another command, call again with sandbox: false; the person is asked."
     if _closes(prepared) and any(sign in low for sign in _COVERED):
         return "Commands cannot read or change the files that .daikuignore closes. Name the other files, also to git."
     if any(sign in low for sign in _REFUSED):
@@ -127,7 +127,7 @@ def _closes(prepared: Prepared) -> bool:
 
 def hides_history(prepared: Prepared) -> bool:
     """Return True if git finds no history in the sandbox of the command."""
-    hidden = prepared.masked and bool(prepared.history)
+    hidden = prepared.hides_history and bool(prepared.history)
     return hidden and names_git(prepared.command) and _closes(prepared)
 
 
