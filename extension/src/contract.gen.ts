@@ -544,6 +544,14 @@ export interface Evaluated {
   cached: boolean;
 }
 
+/** A call that had no effect. `subject`: its path, command, or tool. `position`: commands that ran before it. */
+export interface FailedCall {
+  tool: string;
+  subject: string;
+  outcome: "done" | "failed" | "denied" | "rejected" | "unattended" | "interrupted" | "cancelled" | "not_run";
+  position: number;
+}
+
 /** What is wrong (`message`), and what the person can do (`hint`). As an event: the run meets it. */
 export interface Failure {
   kind: "usage" | "no_provider" | "auth" | "rate_limit" | "timeout" | "connection" | "overloaded" | "bad_request" | "not_found" | "context_overflow" | "stream_cut" | "content_filter" | "format" | "tool" | "guardrail" | "handoff_depth" | "stale" | "busy" | "limit" | "plan" | "internal";
@@ -638,6 +646,7 @@ export interface HandoffEnd {
   unattended: boolean;
   usedBullets: string[];
   reasons: UnverifiedReason[];
+  refused: FailedCall[];
 }
 
 /** A nested run begins: `run` is its id, `call_id` the call of the parent that it answers. */

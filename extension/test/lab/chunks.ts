@@ -79,6 +79,7 @@ const DEFAULTS: { [T in Chunk["type"]]: Data<T> } = {
     ...{ status: "completed", problem: "", rounds: 1, tainted: false, unattended: false, rejected: 0, plans: [] },
     usedBullets: [],
     reasons: [],
+    refused: [],
   },
   plan_deleted: { planId: "plan_00000001", name: "" },
   message: {

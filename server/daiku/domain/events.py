@@ -11,7 +11,7 @@ from daiku.domain.labels import Aside, Label, Line, LineEvent
 from daiku.domain.messages import FinishReason, Image, Usage
 from daiku.domain.runs import ContextItem, EnvironmentFact, Mode, RunLimits, TerminalStatus, UnverifiedReason
 from daiku.domain.tools import Outcome, ToolCall, ToolImage, with_outcome
-from daiku.domain.work.handovers import Brief, Handover, NestedEvidence
+from daiku.domain.work.handovers import Brief, FailedCall, Handover, NestedEvidence
 from daiku.domain.work.patches import FileStat, Restored, Review
 from daiku.domain.work.plans import Plan, PlanStanding
 from daiku.texts.text import Said, Text, renderings
@@ -113,6 +113,8 @@ class HandoffEnd(Localizable):
     unattended: bool = False
     used_bullets: tuple[str, ...] = ()
     reasons: tuple[UnverifiedReason, ...] = ()
+    refused: tuple[FailedCall, ...] = ()
+    """Its calls that were refused, and that nothing later made up for."""
 
 
 Reminder = Literal["objection", "errors", "rounds", "last_word", "unfinished", "cut_off"]

@@ -7,6 +7,7 @@ import logging
 from typing import NamedTuple
 
 from daiku.agents.agent import Agent
+from daiku.core.proof.attempts import is_refused
 from daiku.core.proof.evidence import to_handover
 from daiku.core.replies.parse import Unreadable
 from daiku.core.run import loop
@@ -153,6 +154,7 @@ def handed_back(agent: Agent, state: State, between: Between) -> HandoffEnd:
             "unattended": state.unattended,
             "used_bullets": used_bullets(state),
             "reasons": finished.reasons if finished is not None else (),
+            "refused": tuple(filter(is_refused, state.attempts.failed)),
         }
     )
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from daiku.agents.agent import Agent
 from daiku.core.calls.change_requests import classify_request
 from daiku.core.run.check_runs import check_intent, shows_pass
 from daiku.core.run.verdict import ending
@@ -30,6 +31,7 @@ from daiku.domain.runs import Mode
 from daiku.domain.tools import MISSING_SERVER, Outcome, ToolCall
 from daiku.domain.work.patches import FileStat
 from daiku.domain.work.plans import Plan
+from daiku.runs.ending import Between, handed_back
 from daiku.texts.text import Text
 from tests.cases import for_each
 
@@ -110,6 +112,32 @@ def ask_server(tool: str, missing: str = "") -> Deed:
     return lambda key: _call(key, tool, {}, "failed" if missing else "done", data)
 
 
+def no_patch(*paths: str, outcome: Outcome = "unattended") -> Deed:
+    parts = "".join(f"--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n-a\n+b\n" for path in paths)
+    return lambda key: _call(key, "files/patch", {"patch": parts}, outcome)
+
+
+def sh_unattended(command: str) -> Deed:
+    return lambda key: _call(key, "shell/run", {"command": command}, "unattended")
+
+
+def nested(*deeds: Deed, elsewhere: bool = False) -> Deed:
+    """Hand the deeds over to a coder; `elsewhere`: it works in a copy of the project."""
+
+    def events(key: str) -> Sequence[Event]:
+        own: list[Event] = [RunStarted(prompt=FIX, may_edit=True)]
+        for number, deed in enumerate(deeds):
+            own += deed(f"{key}.{number}")
+        own.append(MessageEvent(role="assistant", text=Text("Done.")))
+        state = fold([*own, *ending(fold(own), "completed")])
+        back = handed_back(
+            Agent("coder", "You write code."), state, Between("a", "run_2", key, elsewhere, False)
+        )
+        return _call(key, "agent/handoff", {"agent": "coder"}, "done", None, back)
+
+    return events
+
+
 def todo(*statuses: str) -> Deed:
     items = tuple(
         TodoItem.model_validate({"title": f"item {n}", "status": s}) for n, s in enumerate(statuses)
@@ -175,6 +203,21 @@ LIES: dict[str, tuple[list[Deed], list[str]]] = {
     "resource of a missing server": ([edit(), ask_server("mcp/read", "tickets")], ["tools_missing"]),
     "one of two servers missing": ([edit(), ask_server("a/x", "a"), ask_server("b/x", "b"), ask_server("b/y")], ["tools_missing"]),
     "server missing, then denied": ([edit(), ask_server("a/x", "a"), tool("a/x", "denied")], ["tools_missing"]),
+    "edit unattended, other file changed": ([no_edit("AGENTS.md", "unattended"), edit("a.py")], ["edit_not_applied"]),
+    "edit unattended, other file changed and checked": ([no_edit("AGENTS.md", "unattended"), edit("a.py"), GREEN], ["edit_not_applied"]),
+    "patch unattended, one file changed": ([no_patch("AGENTS.md", "a.py"), edit("a.py"), GREEN], ["edit_not_applied"]),
+    "move unattended": ([tool("files/move", "unattended", path="a.md", to="AGENTS.md"), edit("a.md"), GREEN], ["edit_not_applied"]),
+    "edit unattended after a plan": ([plan(), no_edit("AGENTS.md", "unattended")], ["edit_not_applied"]),
+    "commit unattended": ([edit(), tool("git/commit", "unattended")], ["not_approved"]),
+    "commit unattended, other server called": ([edit(), tool("git/commit", "unattended"), tool("tickets/close")], ["not_approved"]),
+    "server's tool unattended": ([edit(), tool("tickets/close", "unattended")], ["not_approved"]),
+    "memory unattended": ([edit(), tool("memory/remember", "unattended")], ["not_approved"]),
+    "nested edit unattended": ([nested(edit("a.py"), no_edit("AGENTS.md", "unattended"))], ["edit_not_applied"]),
+    "nested edit unattended, checked": ([nested(no_edit("AGENTS.md", "unattended"), edit("a.py")), GREEN], ["edit_not_applied"]),
+    "nested edit unattended, other one changed": ([nested(no_edit("AGENTS.md", "unattended")), nested(edit("a.py"))], ["edit_not_applied"]),
+    "nested edit unattended, in a copy": ([nested(no_edit("AGENTS.md", "unattended"), elsewhere=True), edit("a.py")], ["edit_not_applied"]),
+    "nested command unattended": ([edit(), nested(sh_unattended("./deploy"))], ["not_approved"]),
+    "nested command unattended after its check": ([edit(), nested(GREEN, sh_unattended("./deploy"))], ["not_approved"]),
     "command unattended": ([edit(), lambda key: _call(key, "shell/run", {"command": "rm -rf x"}, "unattended")], ["not_approved"]),
 }  # fmt: skip
 
@@ -365,6 +408,29 @@ def _other_runner(rng: random.Random) -> RunFinished:
     return run_of(rng.choice(CHANGES), edit(), missing, then)
 
 
+def _worked_around(rng: random.Random) -> RunFinished:
+    """What was refused is done in another way, which a check shows, or which is an edit of the same file."""
+    name = rng.choice(("AGENTS.md", "package.json", "src/calc.py"))
+    refused: Outcome = rng.choice(("unattended", "denied"))
+    deeds = rng.choice(
+        (
+            [no_edit(name, refused), edit(name)],
+            [no_edit(name, refused), nested(edit(name))],
+            [nested(no_edit(name, refused)), edit(name)],
+            [nested(no_edit(name, refused), edit(name))],
+            [no_patch(name, "b.py", outcome=refused), edit(name), edit("b.py"), GREEN],
+            [no_edit("node_modules/x.js", "denied"), edit(name), GREEN],
+            [edit(name), sh_unattended("sudo make test"), GREEN],
+            [edit(name), sh_unattended("./run"), nested(sh("./run"))],
+            [edit(name), sh_unattended("./run"), sh("./run")],
+            [edit(name), nested(sh_unattended("sudo make test"), GREEN)],
+            [edit(name), tool("git/commit", "unattended"), tool("git/commit")],
+            [nested(no_edit(name)), nested(edit("other.py"))],
+        )
+    )
+    return run_of(rng.choice(CHANGES), *deeds)
+
+
 def _server(rng: random.Random) -> RunFinished:
     deeds = [background("npm run dev"), sh("curl -s localhost:3000"), *rng.choice(([], [look()]))]
     return run_of("Start the dev server.", *deeds)
@@ -405,6 +471,7 @@ HONEST = (
     _retried_edit,
     _commands,
     _other_runner,
+    _worked_around,
     _server,
     _background_test,
     _shown_by_output,
@@ -412,7 +479,7 @@ HONEST = (
 )
 
 
-def test_of_220_honest_runs_none_is_marked_as_unverified() -> None:
+def test_of_240_honest_runs_none_is_marked_as_unverified() -> None:
     """A23.1: the verdict accuses nobody who did the work."""
     rng = random.Random(23)
     marked = [

@@ -27,6 +27,7 @@ from daiku.domain.work.handovers import (
     Report,
     ReportMade,
 )
+from daiku.domain.work.patches import FileStat
 from daiku.domain.work.plans import Plan, Step, WorkStatus
 from daiku.texts.text import Text
 from tests.cases import for_each
@@ -208,3 +209,60 @@ def test_a_proof_counts_as_it_is_on_record_and_an_invented_one_does_not() -> Non
     assert (proof.ok, proof.value) == (False, "2")
     assert claims["It flies."] == ()
     assert on_record((proof,), state.done) == (proof,)
+
+
+REFUSED = {"tool": "files/write", "subject": "AGENTS.md", "outcome": "unattended"}
+COMMAND = {"tool": "shell/run", "subject": "npm publish", "outcome": "unattended"}
+EDITED = NestedEvidence(
+    files=(FileStat(path="a.py", kind="edit"),), checkpoints=("cp_1",), edits=(0,)
+).model_dump()
+WRITTEN = {**EDITED, "files": [FileStat(path="AGENTS.md", kind="edit")]}
+PACKED = {"commands": [CommandOutcome(command="npm pack", exit_code=0, output="", call_id="c1")]}
+BROKEN = {"commands": [CommandOutcome(command="npm pack", exit_code=1, output="", call_id="c1")]}
+GREEN = {"commands": [CommandOutcome(command="pytest", exit_code=0, output="1 passed", call_id="c2")]}
+PROVEN = {**GREEN, "proofs": [Proof(kind="exit_code", subject="pytest", ref="c2", ok=True, value="0")]}
+Stage = tuple[str, dict[str, object], list[dict[str, object]]]
+"""An agent of a step, what it did, and its calls without effect."""
+
+
+def after_stages(checks: tuple[str, ...], *stages: Stage) -> str:
+    """Return what the team does next for a step after these stages: an agent, a status, or `end`."""
+    step = Step(name="a", acceptance=checks)
+    research = ToolCall(tool="agent/handoff", args={"agent": "researcher", "request": "G"})
+    state = fold(
+        answered(research, True, "", back(research, "researcher")),
+        started(plan(step.model_copy(update={"status": "in_progress"}), status="in_progress")),
+    )
+    begun = ToolCall(tool="plan/update_step", args={"step_id": step.step_id, "status": "in_progress"})
+    state = fold(answered(begun, True, ""), state)
+    for agent, deeds, failed in stages:
+        call = ToolCall(tool="agent/handoff", args={"agent": agent, "request": "G"})
+        state = fold(answered(call, True, "Done.", back(call, agent, deeds=deeds, refused=failed)), state)
+    move = next_move(state, "all")
+    if isinstance(move, EndRun):
+        return "end"
+    call = call_of(move)
+    return str(call.args.get("agent") or call.args.get("status") or call.tool)
+
+
+@for_each(
+    ("checks", "stages", "expected"),
+    [
+        ((), [("coder", {}, [REFUSED])], "end"),
+        ((), [("coder", EDITED, [REFUSED]), ("runner", {}, [])], "coder"),
+        ((), [("coder", EDITED, [{**REFUSED, "outcome": "denied"}]), ("runner", {}, [])], "coder"),
+        ((), [("coder", EDITED, []), ("runner", BROKEN, [COMMAND])], "end"),
+        ((), 3 * [("coder", EDITED, [REFUSED]), ("runner", {}, [])], "failed"),
+        ((), [("coder", EDITED, [REFUSED]), ("runner", {}, []), ("coder", WRITTEN, []), ("runner", {}, [])], "completed"),
+        ((), [("coder", EDITED, [{**REFUSED, "outcome": "failed"}]), ("runner", {}, [])], "completed"),
+        ((), [("coder", EDITED, []), ("runner", PACKED, [COMMAND])], "completed"),
+        ((), [("coder", EDITED, []), ("runner", {}, [])], "completed"),
+        ((), [("coder", {}, []), ("runner", {}, [])], "completed"),
+        (("pytest",), [("coder", EDITED, [REFUSED]), ("runner", PROVEN, [])], "completed"),
+    ],
+)  # fmt: skip
+def test_a_step_without_checks_is_not_done_where_its_work_was_refused(
+    checks: tuple[str, ...], stages: list[Stage], expected: str
+) -> None:
+    """A23.1: the record of its agents decides, unless they found another way."""
+    assert after_stages(checks, *stages) == expected

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
 from daiku.core.proof.evidence import exit_code_of, plain_command
 from daiku.domain.events import Edit, HandoffEnd, ToolCallEvent, ToolResponse
 from daiku.domain.tools import MISSING_SERVER, Outcome
+from daiku.domain.work.handovers import FailedCall, NestedEvidence
 
 EDITING = frozenset(
     {"files/write", "files/edit", "files/patch", "files/move", "files/delete", "document/apply"}
@@ -21,19 +22,6 @@ _HARMLESS = (
 """Tools whose names begin so change nothing themselves, or are counted by their edits and commands."""
 _BY_CHOICE: frozenset[Outcome] = frozenset({"done", "rejected", "cancelled", "interrupted"})
 """Outcomes that need no reason: the call had its effect or may have had it, or the user prevented it."""
-
-
-class FailedCall(NamedTuple):
-    """A call that had no effect: its subject is a path or a command. `position`: commands that ran before it."""
-
-    tool: str
-    subject: str
-    outcome: Outcome
-    position: int
-
-    @property
-    def is_edit(self) -> bool:
-        return self.tool in EDITING
 
 
 class Job(NamedTuple):
@@ -61,8 +49,8 @@ def note_response(
 ) -> Attempts:
     """Return the attempts with the result of a call, which is None if it never began. `position`: commands that ran so
     far, this one included."""
-    if event.outcome == "done" and not event.tool.startswith(_HARMLESS):
-        tried = tried._replace(acted=True)
+    if not event.tool.startswith(_HARMLESS):
+        tried = _act(tried, event, position)
     tried = _note_server(tried, event)
     match call:
         case ToolCallEvent(tool="shell/run"):
@@ -73,6 +61,15 @@ def note_response(
             return _edit(tried, call, event, position)
         case _:
             return tried
+
+
+def _act(tried: Attempts, event: ToolResponse, position: int) -> Attempts:
+    """Return the attempts with the result of a tool that changes something other than files."""
+    if event.outcome == "unattended":
+        return _add_failed(tried, event.tool, (event.tool,), event.outcome, position)
+    if event.outcome != "done":
+        return tried
+    return tried._replace(acted=True, failed=tuple(f for f in tried.failed if f.tool != event.tool))
 
 
 def _note_server(tried: Attempts, event: ToolResponse) -> Attempts:
@@ -89,21 +86,50 @@ def note_edit(tried: Attempts, event: Edit, position: int) -> Attempts:
     """Return the attempts with an edit. It settles earlier edits of its files, and those that failed by mistake: a model
     that guessed a wrong file goes on with another one."""
     names = {_name(file.path) for file in event.files}
-    left = tuple(f for f in tried.failed if not (f.is_edit and _is_settled(f, names)))
+    left = tuple(f for f in tried.failed if not _is_settled(f, names))
     return tried._replace(edits=(*tried.edits, position), failed=left)
 
 
+def is_refused(call: FailedCall) -> bool:
+    """Return True if the guard, or the approval level of a run that nobody attends, refused the call."""
+    return call.outcome in ("denied", "unattended")
+
+
 def _is_settled(call: FailedCall, names: set[str]) -> bool:
-    return call.outcome == "failed" or not call.subject or _name(call.subject) in names
+    """Return True if edits of files with these names make up for the call."""
+    return call.tool in EDITING and (not is_refused(call) or _name(call.subject) in names)
 
 
 def note_nested(tried: Attempts, event: HandoffEnd, position: int) -> Attempts:
     """Return the attempts with those of a nested run, before which `position` commands ran."""
-    deeds = event.deeds
-    if deeds is None:
-        return tried
-    edits = tuple(position + at for at in deeds.edits)
-    return tried._replace(edits=(*tried.edits, *edits), acted=tried.acted or deeds.acted)
+    deeds = event.deeds or NestedEvidence()
+    names = {_name(file.path) for file in deeds.files}
+    ran = {plain_command(command.command) for command in deeds.commands if command.ended}
+    left = (f for f in tried.failed if f.subject not in ran and not (names and _is_settled(f, names)))
+    tried = tried._replace(
+        edits=(*tried.edits, *(position + at for at in deeds.edits)),
+        acted=tried.acted or deeds.acted,
+        failed=tuple(left),
+    )
+    for call in event.refused:
+        tried = _add_failed(tried, call.tool, (call.subject,), call.outcome, position + call.position)
+    return tried
+
+
+def _add_failed(
+    tried: Attempts, tool: str, subjects: Iterable[str], outcome: Outcome, position: int
+) -> Attempts:
+    """Return the attempts with a call that had no effect; it replaces earlier ones of the same subjects."""
+    failed = tuple(
+        FailedCall(tool=tool, subject=subject, outcome=outcome, position=position) for subject in subjects
+    )
+    keys = {_key(call) for call in failed}
+    return tried._replace(failed=(*(f for f in tried.failed if _key(f) not in keys), *failed))
+
+
+def _key(call: FailedCall) -> tuple[bool, str]:
+    edits = call.tool in EDITING
+    return edits, _name(call.subject) if edits else call.subject
 
 
 def _run_command(tried: Attempts, call: ToolCallEvent, event: ToolResponse, position: int) -> Attempts:
@@ -112,9 +138,9 @@ def _run_command(tried: Attempts, call: ToolCallEvent, event: ToolResponse, posi
     if call.args.get("background") and isinstance(job, str):
         return tried._replace(jobs=MappingProxyType({**tried.jobs, job: Job(event.id)}))
     if event.outcome != "unattended":
-        left = tuple(f for f in tried.failed if f.is_edit or f.subject != command)
+        left = tuple(f for f in tried.failed if f.tool in EDITING or f.subject != command)
         return tried._replace(failed=left)
-    return tried._replace(failed=(*tried.failed, FailedCall(call.tool, command, event.outcome, position)))
+    return _add_failed(tried, call.tool, (command,), event.outcome, position)
 
 
 def _look_at_job(tried: Attempts, call: ToolCallEvent, event: ToolResponse) -> Attempts:
@@ -129,11 +155,22 @@ def _look_at_job(tried: Attempts, call: ToolCallEvent, event: ToolResponse) -> A
 
 
 def _edit(tried: Attempts, call: ToolCallEvent, event: ToolResponse, position: int) -> Attempts:
-    path = str(call.args.get("path", ""))
-    left = tuple(f for f in tried.failed if not (f.is_edit and _name(f.subject) == _name(path)))
-    if event.outcome in _BY_CHOICE:
-        return tried._replace(failed=left)
-    return tried._replace(failed=(*left, FailedCall(call.tool, path, event.outcome, position)))
+    if event.outcome not in _BY_CHOICE:
+        return _add_failed(tried, call.tool, _paths(call), event.outcome, position)
+    names = {_name(path) for path in _paths(call)} if tried.failed else ()
+    left = tuple(f for f in tried.failed if not (f.tool in EDITING and _name(f.subject) in names))
+    return tried._replace(failed=left)
+
+
+def _paths(call: ToolCallEvent) -> tuple[str, ...]:
+    """Return the paths that an edit would have changed; an empty one if it names none."""
+    patch = call.args.get("patch")
+    if not isinstance(patch, str):
+        return (str(call.args.get("to") or call.args.get("path", "")),)
+    from daiku.core.edits.patch import parse_patch, paths_of  # when used
+
+    intents = parse_patch(patch)
+    return (isinstance(intents, tuple) and paths_of(intents)) or ("",)
 
 
 def _name(path: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from daiku.core.proof.attempts import FailedCall
+from daiku.core.proof.attempts import EDITING, is_refused
 from daiku.core.proof.evidence import plain_command
 from daiku.core.state.lessons import used_bullets
 from daiku.core.state.state import State
@@ -15,6 +15,7 @@ from daiku.domain.errors import Failure
 from daiku.domain.events import AgentEnd, RunFinished
 from daiku.domain.messages import AssistantMessage, is_unreadable
 from daiku.domain.runs import TerminalStatus, UnverifiedReason
+from daiku.domain.work.handovers import FailedCall
 from daiku.domain.work.plans import Plan, PlanStanding
 from daiku.texts.text import NO_TEXT, text
 
@@ -157,14 +158,21 @@ def _named_checks(state: State) -> tuple[str, ...]:
 def _of_calls(state: State, checks: CheckRuns | None) -> Iterator[UnverifiedReason]:
     """Yield the edits and commands without effect, and that nothing was changed although a change was asked for."""
     request, planned = state.request, state.plans.last and not state.done.files
-    if not request.asks_model or request.mode != "act" or planned:
+    if request.mode != "act":
         return
+    counts_mistakes = request.asks_model and not planned
     for call in state.attempts.failed:
-        if checks is None or not (state.done.files and checks.has_pass_since(call.position)):
+        if not (counts_mistakes or is_refused(call)):
+            continue
+        passed = checks is not None and state.done.files and checks.has_pass_since(call.position)
+        # No check shows what a file lacks.
+        needs_user = call.outcome == "unattended" and call.tool in EDITING
+        if needs_user or not passed:
             yield _failed_call(call)
             break
     if (
-        request.may_edit
+        counts_mistakes
+        and request.may_edit
         and not _was_rejected(state)
         and not _has_changes(state, checks)
         and _asks_for_change(state)
@@ -191,7 +199,7 @@ def _asks_for_change(state: State) -> bool:
 
 def _failed_call(call: FailedCall) -> UnverifiedReason:
     shown = _shorten(call.subject)
-    if not call.is_edit:
+    if call.tool not in EDITING:
         message = text("unverified.not_approved", subject=shown)
         return UnverifiedReason(kind="not_approved", subject=call.subject, message=message)
     message = (

@@ -57,7 +57,9 @@ def rejected(state: State, taken: AnsweredCall) -> bool:
     if given is not None and given.decision in ("reject_once", "reject_always"):
         return True
     back = taken.back
-    if back is None or not back.rejected or taken.agent not in ("coder", "runner"):
+    if back is None or taken.agent not in ("coder", "runner"):
+        return False
+    if not back.rejected and not any(call.outcome == "unattended" for call in back.refused):
         return False
     return back.deeds is None or not (back.deeds.files or any(c.exit_code == 0 for c in back.deeds.commands))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from daiku.core.calls.toolnames import wire_name
+from daiku.core.proof.attempts import EDITING, is_refused
 from daiku.core.replies.parse import SAME
 from daiku.core.state.state import State
 from daiku.core.team.checks import (
@@ -26,6 +28,7 @@ from daiku.core.team.record import (
     since_work,
 )
 from daiku.domain.runs import ApprovalMode
+from daiku.domain.work.handovers import FailedCall
 from daiku.domain.work.plans import Plan, Step
 from daiku.texts.text import text
 
@@ -98,8 +101,25 @@ def _problems(
     if step.acceptance:
         failed = [each.text() for each in failed_checks(state, step.acceptance)]
         return [*badly, *failed] if failed or _passed_before(step, here) else []
+    badly += [_refused_text(call) for call in _open_refusals(state, here)]
     ran = runner.back.deeds.commands if runner is not None and runner.back and runner.back.deeds else ()
     return badly or ([failed_check(ran[-1]).text()] if ran and ran[-1].exit_code else [])
+
+
+def _open_refusals(state: State, here: tuple[AnsweredCall, ...]) -> list[FailedCall]:
+    """Return the refused calls for the step that nothing made up for: no edit of the same file, no command that passed."""
+    own = {call.subject for taken in here if taken.back is not None for call in taken.back.refused}
+    refused = (call for call in state.attempts.failed if is_refused(call) and call.subject in own)
+    commands = state.done.commands
+    return [
+        call
+        for call in refused
+        if call.tool in EDITING or not any(c.ended and not c.exit_code for c in commands[call.position :])
+    ]
+
+
+def _refused_text(call: FailedCall) -> str:
+    return f"{wire_name(call.tool)} of `{call.subject}` was refused, so the step is not done."
 
 
 def _passed_before(step: Step, here: tuple[AnsweredCall, ...]) -> bool:

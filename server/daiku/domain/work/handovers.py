@@ -6,6 +6,7 @@ from pydantic import Field
 
 from daiku.domain.base import Localizable, Wire
 from daiku.domain.held import Lesson
+from daiku.domain.tools import Outcome
 from daiku.domain.work.documents import (
     Document,
     Evaluated,
@@ -59,6 +60,15 @@ class LeftoverPlace(Wire):
     path: str
     text: str
     count: int
+
+
+class FailedCall(Wire):
+    """A call that had no effect. `subject`: its path, command, or tool. `position`: commands that ran before it."""
+
+    tool: str
+    subject: str
+    outcome: Outcome
+    position: int = 0
 
 
 class NestedEvidence(Wire):
