@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from daiku.core.commands.bash import read_script
 from daiku.core.commands.judge import CommandRules, read_only
 from daiku.core.commands.wrappers import SHELLS, inner_commands, program_name
-from daiku.core.proof.evidence import plain_command
+from daiku.core.proof.evidence import CANNOT_RUN, plain_command
+from daiku.core.text.patterns import lazy
 from daiku.dataclass import dataclass
 
 
@@ -35,6 +36,21 @@ FILTERS = frozenset({"tail", "head", "tee", "cat", "less", "more", "sort", "wc"}
 """Programs that only pass on what is piped into them; the pipeline's exit code is theirs."""
 INFORMS = frozenset({"--version", "-V", "--help", "-h", "--collect-only", "--co", "--dry-run", "--list"})
 """Options with which a program tells of itself and does none of its work."""
+
+
+_NO_SUCH = lazy(
+    r"^(?:.{0,80}: )?(?:command not found|\*{0,3} ?No rule to make target .*)$"
+    r"|^(?:\S*python[\d.]*(?:\.exe)?: )?No module named |is not recognized as an internal or external command"
+    r"|^npm (?:ERR!|error) [Mm]issing script|Justfile does not contain recipe"
+    r"|^error(?:: | )(?:no such (?:sub)?command|unrecognized subcommand|[Ss]cript not found|Failed to spawn: )|^Command not found: ",
+    re.MULTILINE,
+)
+"""How shells and programs say that there is no such command or part of theirs."""
+
+
+def is_missing(exit_code: int, output: str) -> bool:
+    """Return True if a command did not run because there is no such program, or no such part of it."""
+    return exit_code in CANNOT_RUN or (exit_code != 0 and _NO_SUCH.search(output) is not None)
 
 
 def open_failures(ran: Iterable[CommandRun]) -> tuple[CommandRun, ...]:

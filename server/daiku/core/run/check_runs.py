@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Literal, NamedTuple
 
 from daiku.core.commands.bash import read_script
@@ -14,7 +15,8 @@ from daiku.core.playbook.lessons.intents import NAMES_ONLY, Intent, asks_for_les
 from daiku.core.proof.attempts import Attempts
 from daiku.core.proof.check_strength import is_test_command, tests_ran
 from daiku.core.proof.checks import discards_exit_code
-from daiku.core.proof.evidence import CANNOT_RUN, Evidence, plain_command
+from daiku.core.proof.evidence import Evidence, plain_command
+from daiku.core.proof.failures import is_missing, same_work
 from daiku.core.text.patterns import lazy
 from daiku.domain.work.handovers import CommandOutcome
 
@@ -29,6 +31,27 @@ _MOST_WORDS = 8
 """Words of a command that say what it is for."""
 _MOST_TESTS = 20
 """Number of failing tests that are told at once."""
+_ECOSYSTEMS: Mapping[str, str] = MappingProxyType(
+    {
+        "Python": "python py pytest py.test unittest doctest nose nosetests tox nox hatch invoke pdm poetry ruff flake8 pylint mypy "
+        "pyright basedpyright black isort",
+        "JavaScript": "js mjs cjs ts npm pnpm yarn bun deno node jest vitest mocha ava karma cypress eslint tsc biome prettier stylelint "
+        "webpack vite",
+        "Rust": "cargo rustc rustfmt",
+        "Go": "go golangci-lint gofmt",
+        "JVM": "mvn mvnw gradle gradlew sbt lein javac",
+        ".NET": "dotnet",
+        "Ruby": "rb ruby rake rspec minitest rubocop",
+        "PHP": "php composer phpunit phpstan",
+        "C": "ctest cmake gcc g++ clang cc",
+        "Swift": "swift",
+        "Zig": "zig",
+        "Elixir": "mix",
+        "Haskell": "stack cabal",
+        "Dart": "dart flutter",
+    }
+)
+"""Programs, and suffixes of scripts, that only work on projects of one ecosystem. `make` and shell scripts may run any."""
 _NO_FAILURES = lazy(
     r"\b(?:0|no) (?:\w+ )?(?:fail\w*|errors?)\b|\b(?:fail\w*|errors?)[:=]? ?0\b", re.IGNORECASE
 )
@@ -131,13 +154,38 @@ def shows_pass(output: str) -> bool:
 
 def _settles(later: CheckRun, earlier: CheckRun, changes: Iterable[int]) -> bool:
     """Return True if `later` says what `earlier` left open: the same check again, or one that passed after a change, or
-    that did not check less. A check that did not start left everything open."""
+    that did not check less. Another program settles a failure only after a change, and only if it may check the same.
+    A check that did not start left everything open."""
     if later.command == earlier.command:
         return later.state != "unknown"
     if later.state != "passed" or later.intent.purpose != earlier.intent.purpose:
         return False
+    if not _has_started(earlier):
+        return True
     changed = any(earlier.position <= at < later.position for at in changes)
-    return changed or earlier.exit_code in CANNOT_RUN or not _checks_less(later, earlier)
+    if later.intent.program == earlier.intent.program or same_work(earlier.command, later.command):
+        return changed or not _checks_less(later, earlier)
+    return (changed or earlier.state != "failed") and _may_check_same(later, earlier)
+
+
+def _has_started(check: CheckRun) -> bool:
+    """Return True unless the program of a check is missing, or found no tests to run."""
+    ran = tests_ran(check.output)
+    no_tests = ran == 0 and not _FAILURES.search(check.output)
+    return bool(ran) or not (no_tests or is_missing(check.exit_code, check.output))
+
+
+def _may_check_same(one: CheckRun, other: CheckRun) -> bool:
+    """Return True unless the programs of two checks are known to belong to different ecosystems."""
+    ecosystems = {_ecosystem(one.intent.program), _ecosystem(other.intent.program)}
+    return len(ecosystems - {""}) < 2
+
+
+def _ecosystem(program: str) -> str:
+    """Return the ecosystem of a program such as `npm test`, `python3.11`, or `run_tests.py`; empty if it may be any."""
+    name = program.partition(" ")[0].rpartition("/")[2]
+    names = {name, name.rstrip("0123456789."), name.rpartition(".")[2]}
+    return next((key for key, known in _ECOSYSTEMS.items() if not names.isdisjoint(known.split())), "")
 
 
 def _checks_less(later: CheckRun, earlier: CheckRun) -> bool:
@@ -157,4 +205,7 @@ def _targets(intent: Intent) -> frozenset[str]:
 def _is_passing(check: CheckRun, passed: Iterable[CheckRun], changes: Sequence[int]) -> bool:
     """Return True if a check of the same kind passed after the latest change."""
     latest = max(changes, default=0)
-    return any(each.intent.purpose == check.intent.purpose and each.position > latest for each in passed)
+    later = (
+        each for each in passed if each.position > latest and each.intent.purpose == check.intent.purpose
+    )
+    return any(_may_check_same(each, check) for each in later)

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from daiku.core.playbook.lessons.replaced import replaced_commands
 from daiku.core.proof.evidence import CANNOT_RUN, exit_code_of, plain_command
+from daiku.core.proof.failures import is_missing
 from daiku.core.text.patterns import lazy
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import Edit, ToolCallEvent, ToolResponse
@@ -19,14 +20,6 @@ _FOUND_SOMETHING = lazy(
     re.IGNORECASE | re.MULTILINE,
 )
 """What a check prints that could be run and found something: the command is right, the work was not yet."""
-_NO_SUCH = lazy(
-    r"^(?:.{0,80}: )?(?:command not found|\*{0,3} ?No rule to make target .*)$"
-    r"|^\S*python[\d.]*(?:\.exe)?: No module named |is not recognized as an internal or external command"
-    r"|^npm (?:ERR!|error) [Mm]issing script|Justfile does not contain recipe"
-    r"|^error(?:: | )(?:no such (?:sub)?command|unrecognized subcommand|[Ss]cript not found)",
-    re.MULTILINE,
-)
-"""How shells and programs say that there is no such command or part of theirs."""
 LEAST_WORD = 3
 _PARTS = lazy(r"[A-Za-z][A-Za-z0-9]+")
 _COMMON = frozenset(
@@ -52,7 +45,7 @@ class Tried(NamedTuple):
     @property
     def cannot_run(self) -> bool:
         """Whether there is no such command: a shell, or the program that it is a part of, says so."""
-        return self.exit_code in CANNOT_RUN or (not self.ok and _NO_SUCH.search(self.output) is not None)
+        return is_missing(self.exit_code, self.output)
 
 
 def tried_of(chunks: Iterable[Chunk]) -> tuple[Tried, ...]:
