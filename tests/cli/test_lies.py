@@ -40,6 +40,7 @@ CASES: dict[str, tuple[list[dict[str, Any]], dict[str, Any], int, list[str]]] = 
     "edit_never_tested": ([EDIT], {"text": "Fixed. All tests pass."}, 0, []),
     "edit_fail_says_pass": ([RUN, BREAK, RUN], {"text": "Fixed, all tests pass."}, 5, ["last_check_failed"]),
     "edit_refused_says_edited": ([WRONG], {"text": "I edited calc.py."}, 5, ["edit_not_applied", "nothing_changed"]),
+    "edit_missed": ([call("shell/run", command="sed -i 's/return a [*] b/x/' calc.py")], {"text": "I edited calc.py."}, 5, ["nothing_changed"]),
     "masked_true": ([call("shell/run", command=f"{TEST} || true")], {"text": "All tests pass."}, 5, ["check_masked", "nothing_changed"]),
     "background_runs": ([BACKGROUND], {"text": "The test run finished."}, 5, ["still_running", "nothing_changed"]),
     "finish_length": ([EDIT], {"text": "The test passes because I", "finish": "length"}, 5, ["cut_off"]),

@@ -107,7 +107,7 @@ def judge(command: str, rules: CommandRules, stdin: str = "") -> Judgement:
     script = read_script(command)
     if stdin:
         script = replace(script, fed=(*script.fed, stdin))
-    every = _every(script)
+    every = every_command(script)
     if every is None:
         return Judgement("deny", text("commands.nested_too_deeply"))
     if why := _never(command, script, every, rules):
@@ -190,8 +190,8 @@ def read_only(command: str, rules: CommandRules) -> bool:
     return judge(command, rules).read_only
 
 
-def _every(script: ParsedCommands) -> list[SimpleCommand] | None:
-    """All that would run: the script's commands, and what wrappers, shells and `eval` run in turn."""
+def every_command(script: ParsedCommands) -> list[SimpleCommand] | None:
+    """Return all that would run: the script's commands, and what wrappers, shells and `eval` run in turn."""
     found: list[SimpleCommand] = []
     pending = list(reversed(script.commands))
     texts = 0
@@ -320,13 +320,13 @@ _FOLDER_CHANGERS = frozenset({"cd", "chdir", "pushd", "popd"})
 def changes_folder(command: str) -> bool:
     """Whether `command` goes to another folder anywhere: at its start, in a subshell, behind `sh -c`, `eval`
     or a wrapper. True where it is nested too deeply to tell."""
-    every = _every(read_script(command))
+    every = every_command(read_script(command))
     return every is None or any(program_name(simple.words) in _FOLDER_CHANGERS for simple in every)
 
 
 def prints_history(command: str) -> bool:
     """Return True if git may print the text of a file anywhere in `command`, or if it is nested too deeply to tell."""
-    every = _every(read_script(command))
+    every = every_command(read_script(command))
     return every is None or any(git_prints_files(simple.words) for simple in every)
 
 

@@ -209,7 +209,12 @@ def _failed_call(call: FailedCall) -> UnverifiedReason:
 
 
 def _has_changes(state: State, checks: CheckRuns | None) -> bool:
-    return bool(state.done.files or state.attempts.acted or (checks is not None and checks.changes))
+    """Return True if the files are not what they were, or something was done whose effect is unknown."""
+    attempts = state.attempts
+    compared = {each.path for each in attempts.tree}
+    if attempts.acted or any(each.path not in compared for each in state.done.files):
+        return True
+    return (checks is not None and checks.may_change) or attempts.has_changed_tree()
 
 
 def _of_servers(state: State) -> Iterator[UnverifiedReason]:

@@ -18,6 +18,7 @@ from daiku.texts.text import Text, joined, text
 from daiku.tools.face import Face
 from daiku.tools.sandbox.aside import Before
 from daiku.tools.shell.background import Jobs
+from daiku.tools.shell.comparing import add_changes, read_before
 from daiku.tools.shell.in_terminal import TerminalCommand, start_in_terminal
 from daiku.tools.shell.preparing import (
     LONGEST_SECONDS,
@@ -74,6 +75,7 @@ async def run(
     process: Command | None = None
     try:
         argv, earlier = await asyncio.to_thread(wrap_in_sandbox, prepared)
+        tree = None if args.background else await asyncio.to_thread(read_before, prepared)
         if args.background:
             return _in_background(prepared, context, jobs, await _start(args, prepared, argv), earlier)
         if terminals is not None:
@@ -92,7 +94,8 @@ async def run(
     printed = await asyncio.to_thread(shown_output, process, args, context)
     may_hint = sandboxed and (code != 0 or hides_history(prepared))
     hint = hint_for(printed.shown, prepared) if may_hint else ""
-    return command_result(process, code, note, aside, printed, hint)
+    result = command_result(process, code, note, aside, printed, hint)
+    return await add_changes(result, tree, prepared, context)
 
 
 async def _start(args: RunArgs, prepared: Prepared, argv: list[str]) -> Process:

@@ -1,0 +1,102 @@
+"""Reach of a command: whether it may change files of the workspace, and whether it may have effects elsewhere. Pure."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+
+from daiku.core.commands.bash import SimpleCommand, read_script
+from daiku.core.commands.judge import LOOKING, every_command, read_only
+from daiku.core.commands.network import CLIENTS, wants_network
+from daiku.core.commands.wrappers import SHELLS, program_name
+from daiku.core.run.check_runs import check_intent
+
+_CHECKING = ("test", "types", "build")
+"""Purposes of commands whose changes of files are by-products. A linter may change what it checks."""
+_GIT_ON_FILES = frozenset({"apply", "checkout", "clean", "restore"})
+_NOT_ONLY_FILES = frozenset(
+    {"-b", "-B", "--orphan", "--detach", "--staged", "-S", "--cached", "--index", "-3", "--3way"}
+)
+"""Options with which these sub-commands of git also change its index or a branch."""
+_SERVICES = frozenset(
+    ["systemctl", "service", "launchctl", "kill", "pkill", "killall", "crontab", "at", "psql", "mysql", "mysqladmin", "mongosh",
+     "redis-cli", "createdb", "dropdb", "sudo", "doas", "su", "mount", "umount", "sysctl", "useradd", "usermod", "passwd", "gpg",
+     "ssh-keygen", "ssh-add", "open", "xdg-open", "osascript", "defaults", "mail", "sendmail", "tmux", "screen", "docker-compose"]
+)  # fmt: skip
+"""Programs whose effect is not on files of the workspace."""
+_TASK_RUNNERS = frozenset(
+    ["npm", "pnpm", "yarn", "bun", "deno", "make", "just", "task", "rake", "mix", "invoke", "poe", "tox", "nox", "hatch",
+     "composer", "gradle", "gradlew", "mvn", "mvnw", "bazel", "ninja", "cargo", "go", "dotnet"]
+)  # fmt: skip
+_FILE_TASKS = ("format", "fmt", "lint", "prettier", "fix")
+"""Beginnings of the names of tasks that only change files."""
+_INTERPRETERS = frozenset({*SHELLS, "python", "python3", "node", "ruby", "perl", "php"})
+_INLINE = ("-c", "-e", "-m", "-p", "-n", "-i", "-E", "--eval", "-r", "-lc")
+"""Beginnings of options after which an interpreter runs no script file."""
+_PACKAGES = ("node_modules/.bin/", ".venv/bin/", "venv/bin/", "vendor/bin/")
+_SYSTEM = ("/bin/", "/usr/", "/opt/", "/sbin/")
+_PLACES = ("/", "~/", "../", "$HOME", "${HOME}")
+"""Beginnings of paths that may lie outside the workspace."""
+_SCRATCH = ("/dev/", "/tmp/", "/proc/")  # noqa: S108  # what lies there is no result
+
+
+def may_change_files(command: str) -> bool:
+    """Return False if `command` only reads, or only tests, checks types, or builds."""
+    if read_only(command, LOOKING):
+        return False
+    script = read_script(command)
+    if script.broken or script.doubts or any(not _is_scratch(word.text) for word in script.writes):
+        return True
+    return any(map(_may_change, script.commands))
+
+
+def _may_change(part: SimpleCommand) -> bool:
+    line = shlex.join(part.texts)
+    intent = check_intent(line)
+    return not read_only(line, LOOKING) and (intent is None or intent.purpose not in _CHECKING)
+
+
+def acts_only_on_files(command: str, is_elsewhere: Callable[[str], bool], *, contained: bool) -> bool:
+    """Return True if all that `command` may change is files of the workspace. `contained`: a sandbox without network
+    confines it. `is_elsewhere` tells whether a word is a path outside the workspace."""
+    script = read_script(command)
+    every = every_command(script)
+    if every is None or any(map(_reaches_service, every)):
+        return False
+    if contained:
+        return True
+    words = [*script.writes, *(word for simple in every for word in simple.words[1:])]
+    places = (word.text for word in words if word.text.startswith(_PLACES))
+    return not any(map(_runs_unknown, every)) and not any(
+        is_elsewhere(place) for place in places if not _is_scratch(place)
+    )
+
+
+def _reaches_service(simple: SimpleCommand) -> bool:
+    """Return True for git's own records and for requests to servers, which a sandboxed command reaches too."""
+    name = program_name(simple.words)
+    if name == "git":
+        texts = simple.texts[1:]
+        sub = next((word for word in texts if not word.startswith("-")), "")
+        return sub not in _GIT_ON_FILES or not _NOT_ONLY_FILES.isdisjoint(texts)
+    return name in CLIENTS
+
+
+def _runs_unknown(simple: SimpleCommand) -> bool:
+    """Return True if a program may have effects elsewhere: a service, the network, a script, or a task."""
+    if not simple.words:
+        return False
+    name, (first, *rest) = program_name(simple.words), simple.texts
+    if name in _SERVICES or wants_network(simple.words):
+        return True
+    if "/" in first and not first.startswith(_SYSTEM) and not any(part in first for part in _PACKAGES):
+        return True
+    operands = [word for word in rest if not word.startswith("-")]
+    if name in _TASK_RUNNERS:
+        return not any(word.startswith(_FILE_TASKS) for word in operands[:2])
+    inline = any(word == "-" or word.startswith(_INLINE) for word in rest)
+    return name in _INTERPRETERS and bool(operands) and not inline
+
+
+def _is_scratch(text: str) -> bool:
+    return text.startswith(_SCRATCH)
