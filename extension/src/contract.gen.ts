@@ -555,7 +555,7 @@ export interface FailedCall {
 
 /** What is wrong (`message`), and what the person can do (`hint`). As an event: the run meets it. */
 export interface Failure {
-  kind: "usage" | "no_provider" | "auth" | "rate_limit" | "timeout" | "connection" | "overloaded" | "bad_request" | "not_found" | "context_overflow" | "stream_cut" | "content_filter" | "format" | "tool" | "guardrail" | "handoff_depth" | "stale" | "busy" | "limit" | "plan" | "internal";
+  kind: "usage" | "no_provider" | "auth" | "rate_limit" | "timeout" | "connection" | "overloaded" | "bad_request" | "not_found" | "context_overflow" | "stream_cut" | "content_filter" | "format" | "tool" | "guardrail" | "handoff_depth" | "stale" | "busy" | "limit" | "plan" | "cancelled" | "internal";
   message: string;
   hint: string;
   retryable: boolean;

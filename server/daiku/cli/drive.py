@@ -10,6 +10,8 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import TypeAlias
 
+import click
+
 from daiku.cli.ask import keyboard
 from daiku.cli.ask.approvals import ask_approval, ask_question
 from daiku.cli.display.show import Show, usage_text
@@ -20,7 +22,7 @@ from daiku.core.text.truncate import truncate_middle
 from daiku.dataclass import dataclass, field
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError
-from daiku.domain.events import ApprovalAsked, InputAsked, Notice, RunStarted
+from daiku.domain.events import ApprovalAsked, InputAsked, Notice, RunFinished, RunStarted
 from daiku.domain.held import Bullet
 from daiku.domain.runs import ClientApprovals, RunResult, verdict_note
 from daiku.sdk.fronts import App, Listener
@@ -88,11 +90,13 @@ async def drive(app: App, start: Start, how: RunMode) -> tuple[int, RunResult]:
         answering = asyncio.create_task(_converse(app, end, asking, show, people, steer=how.steer))
         restore = _cancel_on_interrupt(app, running, end, show)
         try:
-            result = (await running).in_language(language)
+            result = (await _wait_for_result(running, end)).in_language(language)
         finally:
             restore()
             answering.cancel()
             show.stop()
+    if not end.run and how.as_json:
+        _write_recorded_end(app, result, end)
     if end.write_error:
         return complain(say("error.output", why=end.write_error), "", FAILED), result
     code = exit_code(result, how)
@@ -168,6 +172,23 @@ def _write_chunk(chunk: Chunk, end: _StreamEnd) -> bool:
         silence_broken_pipe()
         return False
     return True
+
+
+async def _wait_for_result(running: asyncio.Future[RunResult], end: _StreamEnd) -> RunResult:
+    try:
+        return await running
+    except asyncio.CancelledError:
+        if end.killed:  # before the run began, so that nothing records it
+            raise click.Abort from None
+        raise
+
+
+def _write_recorded_end(app: App, result: RunResult, end: _StreamEnd) -> None:
+    """Write the last chunk of a run that has already ended, as its own command wrote it."""
+    for chunk in reversed(app.journal.chunks(result.session_id)):
+        if chunk.run == result.run_id and isinstance(chunk.event, RunFinished):
+            _write_chunk(chunk, end)
+            return
 
 
 async def _converse(

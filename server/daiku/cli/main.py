@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
+from itertools import takewhile
 from pathlib import Path
 
 import click
@@ -134,6 +135,8 @@ def cli(ctx: click.Context) -> None:
 
 def main(args: Sequence[str] | None = None) -> int:
     """Run the command line; the exit code (PROTOCOL 1). Never raises for what we expect."""
+    words = sys.argv[1:] if args is None else list(args)
+    as_json = wants_json(words)
     _all_open()
     logging.getLogger("daiku").addHandler(
         logging.NullHandler()
@@ -142,20 +145,21 @@ def main(args: Sequence[str] | None = None) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        code = cli.main(
-            args=list(args) if args is not None else None, prog_name="daiku", standalone_mode=False
-        )
+        code = cli.main(args=words, prog_name="daiku", standalone_mode=False)
         write_output("")
     except click.exceptions.Exit as ended:
         return ended.exit_code
     except click.ClickException as wrong:
         from daiku.cli.usage_messages import usage_message  # only a mistake needs it
 
-        return complain(_one_line(usage_message(wrong)), _see(wrong), USAGE)
+        said = Text(_one_line(usage_message(wrong)))
+        return fail(UsageError(Failure(kind="usage", message=said, hint=Text(_see(wrong)))), as_json=as_json)
     except (click.Abort, KeyboardInterrupt):
+        if as_json:
+            write_failure(Failure(kind="cancelled", message=Text(say("cancelled"))))
         return CANCELLED
     except DaikuError as wrong:
-        return fail(wrong)
+        return fail(wrong, as_json=as_json)
     except BrokenPipeError:
         silence_broken_pipe()
         return 0
@@ -164,17 +168,34 @@ def main(args: Sequence[str] | None = None) -> int:
         return complain(say("error.output", why=wrong), "", FAILED)
     except OSError as wrong:
         if wrong.errno not in NO_ROOM or wrong.filename is not None:
-            return _unexpected(wrong)
+            return _unexpected(wrong, as_json=as_json)
         silence_broken_pipe()
         return complain(say("error.output", why=wrong.strerror), "", FAILED)
     except Exception as wrong:  # noqa: BLE001  # the wire: one of the three places that catch all
-        return _unexpected(wrong)
+        return _unexpected(wrong, as_json=as_json)
     return code if isinstance(code, int) else 0
 
 
-def _unexpected(wrong: Exception) -> int:
+def _unexpected(wrong: Exception, *, as_json: bool) -> int:
     logging.getLogger(__name__).error("the command failed", exc_info=wrong)
-    return complain(say("error.internal", what=type(wrong).__name__, log=_log_file()), "", FAILED)
+    said = Text(say("error.internal", what=type(wrong).__name__, log=_log_file()))
+    return fail(DaikuError(Failure(kind="internal", message=said)), as_json=as_json)
+
+
+def wants_json(words: Sequence[str]) -> bool:
+    """Return True if the command line asks for JSON, also where it is wrong otherwise."""
+    return "--json" in takewhile(lambda word: word != "--", words)
+
+
+def write_failure(failure: Failure) -> None:
+    """Write an error that ends a command as a line of JSON, in the form of a chunk that belongs to no run."""
+    from daiku.domain.chunks import Chunk, encode_event, iso_now  # only a mistake needs it
+
+    chunk = Chunk(0, iso_now(), "", "", "", failure, encode_event(failure))
+    try:
+        write_output(chunk.json() + "\n")
+    except (OSError, WriteFailed):
+        silence_broken_pipe()
 
 
 def _all_open() -> None:
@@ -207,8 +228,10 @@ def silence_broken_pipe() -> None:
     os.close(nowhere)
 
 
-def fail(wrong: DaikuError) -> int:
-    """Say what is wrong in one line; the exit code."""
+def fail(wrong: DaikuError, *, as_json: bool) -> int:
+    """Say what is wrong in one line, and as JSON if it was asked for; the exit code."""
+    if as_json:
+        write_failure(wrong.failure)
     return complain(localize(wrong.failure.message), localize(wrong.failure.hint), exit_code_of(wrong))
 
 

@@ -42,6 +42,7 @@ FailureKind = Literal[
     "busy",
     "limit",
     "plan",
+    "cancelled",
     "internal",
 ]
 

@@ -90,7 +90,7 @@ def _talk(runner: asyncio.Runner, app: App, talk: ChatState, *, as_json: bool) -
             elif text.strip():
                 talk = _turn(runner, app, talk, text, as_json=as_json)
         except DaikuError as wrong:
-            code = fail(wrong)
+            code = fail(wrong, as_json=as_json)
             talk = talk if talk.attended else replace(talk, code=code)
     people.write(say("chat.bye") + "\n")
     runner.run(app.runs.afterwards.settle(looks=False))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import sys
 import tomllib
@@ -80,7 +81,10 @@ def eval_(**options: Any) -> int:
     earlier = _earlier(chosen.baseline)
     tasks = choose(read_tasks(folder), chosen.only)
     if chosen.listed:
-        write_output("".join(line + "\n" for line in task_lines(tasks)))
+        shown = {"language", "summary", "needs"}
+        rows = [{"name": task.name, **task.file.model_dump(mode="json", include=shown)} for task in tasks]
+        lines = [json.dumps(rows, ensure_ascii=False)] if chosen.as_json else task_lines(tasks)
+        write_output("".join(line + "\n" for line in lines))
         return 0
     if not _are_trusted(chosen, folder):
         chosen = _ask_for_consent(chosen, tasks)

@@ -1,0 +1,216 @@
+"""Every end of every command with `--json` is told on stdout: a script never reads nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from daiku.cli.main import cli, main, wants_json
+from tests.cases import for_each
+from tests.cli.conftest import Daiku, Done, call
+
+
+def json_commands(command: click.Command = cli, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """Yield the words of each command that takes `--json`, with a word for each argument that it needs."""
+    inner = command.list_commands(click.Context(command)) if isinstance(command, click.Group) else ()
+    for name in inner:
+        found = (
+            command.get_command(click.Context(command), name) if isinstance(command, click.Group) else None
+        )
+        assert found is not None, name
+        yield from json_commands(found, (*words, name))
+    if any("--json" in parameter.opts for parameter in command.params):
+        needed = [p for p in command.params if isinstance(p, click.Argument) and p.required]
+        yield (*words, *("nothing" for _ in needed))
+
+
+COMMANDS = tuple(json_commands())
+RUNS = ("run", "chat", "plan", "research", "code", "document", "reflect", "exec", "resume")
+
+
+def error_of(done: Done) -> dict[str, Any]:
+    """Return the error on the last line of stdout, which has the form of a chunk."""
+    last = json.loads(done.out.splitlines()[-1])
+    assert (last["type"], last["seq"], last["run"], last["session"]) == ("error", 0, "", ""), last
+    assert last["data"]["message"], last
+    return last["data"]
+
+
+def test_the_table_has_every_command() -> None:
+    """A23.5"""
+    assert {words[0] for words in COMMANDS} >= {
+        *RUNS,
+        "sessions",
+        "models",
+        "tools",
+        "config",
+        "work",
+        "worker",
+        "eval",
+    }
+    assert len(COMMANDS) > 40
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_a_wrong_option_is_an_error_in_json(words: tuple[str, ...], daiku: Daiku) -> None:
+    """A23.5"""
+    done = daiku(*words, "--json", "--nope")
+    assert done.code == 2
+    assert error_of(done)["kind"] == "usage"
+    assert done.err.count("\n") == 1
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_wrong_settings_are_an_error_in_json(
+    words: tuple[str, ...], daiku: Daiku, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A23.5: where a command reads no settings, it prints its document."""
+    monkeypatch.chdir(workspace)
+    monkeypatch.setenv("DAIKU_LLM__NOPE", "1")
+    done = daiku(*words, "--json", *(["--once"] if words == ("worker",) else []))
+    assert done.out, done.err
+    assert done.code == 2 or words[0] not in RUNS
+    if done.code:
+        assert error_of(done)["message"] in done.err
+    else:
+        json.loads(done.out)
+
+
+UNKNOWN: dict[str, tuple[str, ...]] = {
+    "run in no folder": ("run", "-C", "none", "hello"),
+    "unknown model": ("run", "--model", "nope/x", "hello"),
+    "unknown session": ("run", "--session", "ses_00000000", "hello"),
+    "no session to continue": ("run", "--continue", "hello"),
+    "two sessions": ("run", "--continue", "--session", "x", "hello"),
+    "nobody to ask": ("run", "--approve", "ask", "hello"),
+    "empty prompt": ("run", " "),
+    "no prompt": ("run",),
+    "unknown run": ("resume", "run_00000000"),
+    "no run": ("resume",),
+    "unknown plan": ("plan", "show", "plan_00000000"),
+    "unknown plan to work": ("plan", "work", "plan_00000000"),
+    "unknown plan to approve": ("plan", "approve", "plan_00000000"),
+    "unknown work item": ("work", "show", "files:none"),
+    "unknown work item to pause": ("work", "pause", "files:none"),
+    "no work item": ("work", "show", "none"),
+    "unknown state of items": ("work", "list", "--state", "none"),
+    "unknown session to replay": ("sessions", "replay", "ses_00000000"),
+    "unknown session to show changes of": ("sessions", "changes", "ses_00000000"),
+    "unknown lesson": ("playbook", "show", "bat-00000"),
+    "folder of tasks": ("eval", "none"),
+    "unknown command": ("nope",),
+    "unknown sub-command": ("work", "nope"),
+    "no worker": ("worker", "--health"),
+}
+
+
+@pytest.mark.parametrize("case", UNKNOWN)
+def test_what_does_not_exist_is_an_error_in_json(
+    case: str, daiku: Daiku, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A23.5"""
+    monkeypatch.chdir(workspace)
+    done = daiku(*UNKNOWN[case], "--json")
+    assert done.code in (1, 2), done
+    assert len(done.out.splitlines()) == 1
+    assert error_of(done)["kind"] in ("usage", "not_found", "no_provider")
+
+
+def test_without_json_an_error_prints_nothing_on_stdout(daiku: Daiku, workspace: Path) -> None:
+    """A23.5"""
+    assert daiku("resume", "run_00000000").out == ""
+    assert daiku("run", "-C", "none", "--", "--json").out == ""
+
+
+ENDS: dict[str, tuple[list[dict[str, Any]], int, str]] = {
+    "completed": ([{"text": "Done."}], 0, "completed"),
+    "unverified": ([{"text": "I changed a.txt."}], 5, "completed_unverified"),
+    "needs approval": (
+        [{"calls": [call("files/write", path="a.txt", content="a")]}, {"text": "Done."}],
+        4,
+        "completed_unverified",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", ENDS)
+@pytest.mark.parametrize("name", ["run", "session"])
+def test_a_run_that_has_ended_repeats_its_last_line(
+    case: str, name: str, daiku: Daiku, script: Callable[..., str]
+) -> None:
+    """A23.5"""
+    lines, code, status = ENDS[case]
+    asked = "Say hello." if case == "completed" else "Change a.txt."
+    first = daiku("run", "--json", "--model", script(*lines), asked)
+    last = next(c for c in reversed(first.chunks()) if c["type"] == "run_finished")
+    again = daiku("resume", last[name], "--json")
+    assert (first.code, again.code, last["data"]["status"]) == (code, code, status)
+    assert again.chunks() == [last]
+
+
+def test_an_interrupt_before_the_run_is_told_in_json(
+    daiku: Daiku, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A23.5"""
+
+    def interrupt(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("daiku.cli.commands.run.open_app", interrupt)
+    done = daiku("run", "hello", "--json")
+    assert (done.code, error_of(done)["kind"]) == (130, "cancelled")
+
+
+def test_an_unexpected_error_is_told_in_json(
+    daiku: Daiku, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A23.5"""
+
+    def fail(*_: object, **__: object) -> None:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("daiku.cli.commands.run.open_app", fail)
+    done = daiku("run", "hello", "--json")
+    assert (done.code, error_of(done)["kind"]) == (1, "internal")
+
+
+def test_each_line_of_a_conversation_that_fails_is_told_in_json(
+    daiku: Daiku, script: Callable[..., str]
+) -> None:
+    """A23.5"""
+    done = daiku("chat", "--json", "--model", "nope/x", stdin=b"hello\nhello again\n")
+    assert [json.loads(line)["type"] for line in done.out.splitlines()] == ["error", "error"]
+
+
+def test_the_tasks_of_an_evaluation_are_listed_in_json(daiku: Daiku) -> None:
+    """A23.5"""
+    listed = json.loads(daiku("eval", "--list", "--json").out)
+    assert {"name", "language", "summary", "needs"} <= listed[0].keys()
+
+
+@for_each(
+    ("words", "expected"),
+    [
+        (["run", "--json", "x"], True),
+        (["run", "x", "--json"], True),
+        (["run", "--", "--json"], False),
+        (["run"], False),
+    ],
+)
+def test_json_is_asked_for_by_an_option(words: list[str], expected: bool) -> None:
+    """A23.5"""
+    assert wants_json(words) is expected
+
+
+def test_an_error_is_in_the_language_of_the_user(
+    daiku: Daiku, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A23.5: what the command line is told wrongly."""
+    monkeypatch.setenv("LC_ALL", "ja_JP.UTF-8")
+    assert "オプション" in error_of(daiku("run", "--json", "--nope", "x"))["message"]
+    assert main(["run"]) == 2
