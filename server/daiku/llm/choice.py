@@ -11,7 +11,7 @@ from daiku.domain.errors import DaikuError, Failure, LLMAuthError, LLMRequestErr
 from daiku.llm.families import OVERRIDES
 from daiku.llm.provider import ModelChoice
 from daiku.llm.table import PROVIDERS, LLMSettings
-from daiku.texts.text import joined, text
+from daiku.texts.text import Text, joined, text
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +37,9 @@ def resolve_model(llm: LLMSettings, name: str, probe: Probe) -> ModelChoice:
     if not provider:
         provider = _owner(model, llm) or next((p for p in llm.entries if usable(llm, p, probe)), "")
         if not provider:
-            raise _no_provider()
+            raise _no_provider(wanted, llm)
     if (problem := missing_requirement(llm, provider, probe)) is not None:
-        raise problem
+        raise _name_model(problem, model and wanted)
     if (
         llm.entries[provider].needs == "key"
     ):  # a file, a local tag or another vendor's name stays as it is written
@@ -51,20 +51,35 @@ def _split(wanted: str, llm: LLMSettings) -> tuple[str, str]:
     if wanted in llm.entries:
         return wanted, ""
     head, slash, rest = wanted.partition("/")
-    if slash and head in llm.entries:
+    if slash and head in llm.entries and rest.strip():
         return head, rest
-    if slash and not llm.provider:
-        import difflib  # when used
-
-        near = difflib.get_close_matches(head, llm.entries, 1)
-        message = (
-            text("llm.no_provider_near", name=head, near=near[0])
-            if near
-            else text("llm.no_provider", name=head)
-        )
-        hint = text("llm.providers", names=joined("list", llm.entries))
-        raise UsageError(Failure(kind="usage", message=message, hint=hint))
+    if slash and (head in llm.entries or not llm.provider):
+        raise UsageError(Failure(kind="usage", message=_why_unknown(wanted, head, llm), hint=_form(llm)))
     return llm.provider, wanted
+
+
+def _why_unknown(wanted: str, provider: str, llm: LLMSettings) -> Text:
+    import difflib  # when used
+
+    if provider in llm.entries:
+        return text("llm.no_model_part", name=wanted, provider=provider)
+    near = difflib.get_close_matches(provider, llm.entries, 1)
+    if near:
+        return text("llm.no_provider_near", name=provider, model=wanted, near=near[0])
+    return text("llm.no_provider", name=provider, model=wanted)
+
+
+def _form(llm: LLMSettings) -> Text:
+    """Return the form of a model's name, with the providers that there are."""
+    return text("llm.providers", names=joined("list", llm.entries))
+
+
+def _name_model(problem: DaikuError, wanted: str) -> DaikuError:
+    """Return the error with the model for whose sake the provider is needed, if one is named."""
+    if not wanted:
+        return problem
+    message = text("llm.cannot_use", name=wanted, why=problem.failure.message)
+    return type(problem)(problem.failure.model_copy(update={"message": message}))
 
 
 def _owner(model: str, llm: LLMSettings) -> str:
@@ -131,9 +146,15 @@ def _default(llm: LLMSettings, provider: str, probe: Probe) -> str:
     raise LLMRequestError(Failure(kind="no_provider", message=message, hint=entry.how))
 
 
-def _no_provider() -> LLMRequestError:
-    """Nothing can be used: how to get something."""
+def _no_provider(wanted: str, llm: LLMSettings) -> LLMRequestError:
+    """Return the error for a machine without a usable provider, with how to get one."""
     keys = (entry.key_env[0] for entry in PROVIDERS.values() if entry.needs == "key")
     servers = (entry.label for entry in PROVIDERS.values() if entry.needs == "server")
     hint = text("llm.key_or_server", keys=joined("list", keys), servers=joined("list", servers))
-    return LLMRequestError(Failure(kind="no_provider", message=text("llm.no_model"), hint=hint))
+    message = text("llm.no_model")
+    if wanted:
+        message, hint = (
+            text("llm.cannot_use", name=wanted, why=message),
+            joined("sentences", [_form(llm), hint]),
+        )
+    return LLMRequestError(Failure(kind="no_provider", message=message, hint=hint))

@@ -145,7 +145,7 @@ def test_nothing_is_decided_where_one_of_the_changes_is_unknown_or_named_twice(
     known = proposed(playbooks, "one").id
     for wrong in (("r99",), (known,), ("nonsense",)):
         done = daiku("playbook", "review", "--accept", known, "--reject", *wrong, "--json")
-        assert (done.code, done.out) == (2, "")
+        assert (done.code, [chunk["type"] for chunk in done.chunks()]) == (2, ["error"])
         assert done.err.count("\n") == 1
     assert len(json.loads(daiku("playbook", "deltas", "--json").out)) == 1
 

@@ -398,7 +398,7 @@ def test_a_file_that_is_no_playbook_is_refused_in_one_line(
 ) -> None:
     (tmp_path / "file").write_bytes(said)
     done = daiku("playbook", "import", str(tmp_path / "file"), "--json")
-    assert (done.code, done.out) == (2, "")
+    assert (done.code, [chunk["type"] for chunk in done.chunks()]) == (2, ["error"])
     assert told in done.err
     assert done.err.count("\n") == 1
 

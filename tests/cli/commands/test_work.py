@@ -198,7 +198,7 @@ def test_what_names_no_item_is_one_line_that_says_what_does(
     daiku: Daiku, items: ItemStore, command: str, item: str, told: str
 ) -> None:
     done = daiku("work", command, item, "--json")
-    assert (done.code, done.out) == (2, "")
+    assert (done.code, [chunk["type"] for chunk in done.chunks()]) == (2, ["error"])
     assert told in done.err
     assert done.err.count("\n") == 1
 

@@ -11,7 +11,7 @@ from daiku.llm.cures import Cures, may_be_path
 from daiku.llm.parts import Part, notice_of, parts_to_try
 from daiku.llm.retries.policy import is_transient
 from daiku.llm.tokens import estimate_request
-from daiku.texts.text import Text, text
+from daiku.texts.text import Text, joined, text
 
 ROOM = 2_048
 """Tokens of a window that are left for a reply and the next turns, at least."""
@@ -34,6 +34,9 @@ def describe_end(error: LLMError, request: ModelRequest, tries: int, window: int
         failure = Failure(
             kind="context_overflow", message=message, hint=text("llm.larger_window", window=larger)
         )
+    elif failure.kind == "not_found":
+        hint = joined("sentences", [text("llm.asked_for", model=request.model), failure.hint])
+        failure = failure.model_copy(update={"hint": hint})
     elif tries > 1:
         message = text("llm.tries", message=failure.message, count=tries)
         failure = failure.model_copy(update={"message": message})
