@@ -70,7 +70,16 @@ WRITTEN_BY_OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
         "core.calls.change_requests": (
             *("_READS", "_INSTRUCTS", "_SOCIAL", "_LEAVES", "_POLITE_QUESTION"),
             *("_JAPANESE_QUESTION", "_JAPANESE_REQUEST", "_JAPANESE_ANSWERS"),
-        )
+        ),
+        "core.run.verdict": ("_RUN_WORDS",),
+        "core.calls.command_requests": (
+            "_REPORTS",
+            "_NEGATIONS",
+            "_CONDITIONS",
+            "_CAN_YOU",
+            "_INSTRUCTS",
+            "_JAPANESE",
+        ),
     },
     "git, in a diff or on stderr": {
         "core.changes.choose": ("'rename from '",),

@@ -114,6 +114,42 @@ def test_the_terminal_names_the_check_in_english_and_japanese(
     assert f"未確認: 最後のチェック `{TEST}` は終了コード 1 でした。" in done.err
 
 
+def test_the_terminal_says_that_no_command_was_run_in_english_and_japanese(
+    project: Path, script: Callable[..., str], daiku: Daiku, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A23.1"""
+    model = script({"text": "All tests pass."})
+    done = daiku("run", "--approve", "all", "--model", model, "Run the tests")
+    assert (done.code, done.out) == (5, "All tests pass.\n")
+    assert "Not verified: no command was run, although a run was asked for." in done.err
+    monkeypatch.setenv("LC_ALL", "ja_JP.UTF-8")
+    done = daiku("run", "--approve", "all", "--model", script({"text": "成功しました。"}), "テストを実行して")
+    assert done.code == 5
+    assert "未確認: 実行の依頼でしたが、コマンドは何も実行されていません。" in done.err
+    done = daiku("run", "--model", script({"text": "`pytest`"}), "テストはどうやって実行しますか？")
+    assert (done.code, "未確認" in done.err) == (0, False)
+
+
+def test_a_step_whose_edit_nobody_could_approve_is_not_done(
+    project: Path, script: Callable[..., str], daiku: Daiku
+) -> None:
+    """A23.1: though its coder changed another file, and the step has no checks."""
+    (project / "plan.md").write_text("# Note\n- [ ] Step 1: Write the rules\n")
+    plan = daiku("plan", "import", "plan.md").out.strip()
+    rules = call("files/write", path="AGENTS.md", content="Obey.\n")
+    coder = [
+        {"agent": "now you write code", **each}
+        for each in ({"calls": [rules, EDIT]}, {"text": "Wrote both."})
+    ]
+    rest = [
+        {"agent": "now you research", "text": '{"queries": []}'},
+        {"agent": "now you run", "text": '{"commands": []}'},
+    ]
+    done = daiku("plan", "work", plan, "--json", "--approve", "all", "--model", script(*coder, *rest, *coder))
+    finished = [chunk["data"] for chunk in done.chunks() if chunk["type"] == "run_finished"][-1]
+    assert (done.code, finished["status"], finished["plan"]["done"]) == (4, "failed", 0)
+
+
 def test_resuming_a_run_that_has_ended_shows_its_result_and_says_so(
     project: Path, script: Callable[..., str], daiku: Daiku
 ) -> None:

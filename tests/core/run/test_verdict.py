@@ -307,6 +307,59 @@ def test_a_check_that_the_request_names_has_to_pass_after_the_last_edit() -> Non
     assert run_of(asked, edit(), GREEN).status == "completed"
 
 
+ASKED_TO_RUN = (
+    "Run the tests",
+    "Can you run the test suite?",
+    "Run `npm test`.",
+    "テストを実行して",
+    "Verify that the tests pass.",
+)
+
+
+@for_each("asked", ASKED_TO_RUN)
+def test_a_run_that_was_asked_for_needs_a_command(asked: str) -> None:
+    """A23.1"""
+    denied = lambda key: _call(key, "shell/run", {"command": "pytest"}, "denied")  # noqa: E731  # a deed
+    for deeds in ([], [READ], [denied], [tool("search/text"), READ], [nested(READ)]):
+        finished = run_of(asked, *deeds)
+        assert (finished.status, kinds(finished)) == ("completed_unverified", ["check_not_run"])
+    (reason,) = run_of(asked).reasons
+    assert (reason.subject, reason.message) == ("", "no command was run, although a run was asked for")
+
+
+@for_each("asked", ASKED_TO_RUN)
+def test_a_run_that_was_asked_for_and_made_is_completed(asked: str) -> None:
+    """A23.1: whatever ran it."""
+    ran: tuple[Deed, ...] = (GREEN, sh("./all"), nested(GREEN), background("./all"), tool("ci/start"))
+    assert [kinds(run_of(asked, deed)) for deed in ran] == [[], [], [], [], []]
+    assert kinds(run_of(asked, mode="ask")) == []
+    assert kinds(run_of(asked, RED)) == ["last_check_failed"]
+    assert kinds(run_of(asked, sh_unattended("pytest"))) == ["not_approved"]
+
+
+@for_each(
+    "asked",
+    [
+        "How do I run the tests?",
+        "Why do the tests fail?",
+        "Do the tests pass?",
+        "Explain how to run the tests.",
+        "テストはどうやって実行しますか？",
+        "テストを実行する方法を教えて",
+    ],
+)
+def test_a_question_about_tests_needs_no_command(asked: str) -> None:
+    """A23.1"""
+    assert kinds(run_of(asked)) == kinds(run_of(asked, READ)) == []
+
+
+def test_an_edit_after_which_tests_were_asked_for_is_not_verified_without_them() -> None:
+    """A23.1"""
+    assert kinds(run_of("Fix add() and run the tests.", edit())) == ["check_not_run"]
+    assert kinds(run_of("Fix add() and run the tests.", edit(), GREEN)) == []
+    assert kinds(run_of("Fix add().", edit())) == []
+
+
 def test_a_run_that_did_not_complete_needs_no_reasons() -> None:
     state = fold([RunStarted(prompt=FIX), *RED("c"), MessageEvent(role="assistant", text=Text("x"))])
     assert [ending(state, status)[1].reasons for status in ("failed", "limit", "cancelled")] == [(), (), ()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 SHOWN_SUBJECT = 120
 """Characters of a command or path in a reason."""
 _QUOTED = lazy(r"`([^`\n]{2,200})`")
+_RUN_WORDS = lazy(r"run|execut|test|実行|走らせ|回し|流し", re.IGNORECASE)
+"""Words of which a request to run something has one."""
 
 
 def unfinished(state: State) -> Failure | None:
@@ -84,7 +87,8 @@ def unverified_reasons(state: State, checks: CheckRuns | None) -> tuple[Unverifi
     """Return the reasons why the record does not support that the run is completed; empty if there are none. What the
     model says is never read."""
     of_checks = _of_checks(state, checks) if checks is not None else ()
-    return (*_of_reply(state), *of_checks, *_of_calls(state, checks), *_of_servers(state), *_of_lists(state))
+    of_calls = (*_of_calls(state, checks), *_of_run_request(state))
+    return (*_of_reply(state), *of_checks, *of_calls, *_of_servers(state), *_of_lists(state))
 
 
 def _checks(state: State) -> CheckRuns | None:
@@ -178,6 +182,21 @@ def _of_calls(state: State, checks: CheckRuns | None) -> Iterator[UnverifiedReas
         and _asks_for_change(state)
     ):
         yield UnverifiedReason(kind="nothing_changed", message=text("unverified.nothing_changed"))
+
+
+def _of_run_request(state: State) -> Iterator[UnverifiedReason]:
+    """Yield that no command ran although the request asks for one. Other tools may have run something too."""
+    request, attempts = state.request, state.attempts
+    ran = attempts.acted or attempts.jobs or any(command.ended for command in state.done.commands)
+    known = ran or any(call.tool not in EDITING for call in attempts.failed) or _named_checks(state)
+    if known or not request.asks_model or request.mode != "act" or request.brief is not None:
+        return
+    if not _RUN_WORDS.search(request.wording):
+        return
+    from daiku.core.calls.command_requests import asks_for_run  # when used
+
+    if asks_for_run(request.wording) and not _was_rejected(state):
+        yield UnverifiedReason(kind="check_not_run", message=text("unverified.nothing_run"))
 
 
 def _was_rejected(state: State) -> bool:
