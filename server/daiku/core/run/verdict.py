@@ -165,8 +165,9 @@ def _of_calls(state: State, checks: CheckRuns | None) -> Iterator[UnverifiedReas
     if request.mode != "act":
         return
     counts_mistakes = request.asks_model and not planned
+    counts_refusals = request.may_edit or not planned  # an agent that only plans needs no edits
     for call in state.attempts.failed:
-        if not (counts_mistakes or is_refused(call)):
+        if not (counts_mistakes or (counts_refusals and is_refused(call))):
             continue
         passed = checks is not None and state.done.files and checks.has_pass_since(call.position)
         # No check shows what a file lacks.
