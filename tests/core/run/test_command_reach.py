@@ -20,15 +20,16 @@ MAY = (
     "python3 fix.py", "$(cat x)", "git checkout x", "prettier --write .",
 )  # fmt: skip
 ON_FILES = (
-    "sed -i s/a/b/ x", "sed -i '/x/d' a", "perl -pi -e s/a/b/ x", "python3 -c 'open(1)'", "python3 - <<X\n1\nX", "ruff format",
-    ".venv/bin/ruff format .", "npx prettier --write .", "npm run format", "make fmt", "git checkout x", "git restore x", "git apply p",
+    "sed -i s/a/b/ x", "sed -i '/x/d' a", "perl -pi -e s/a/b/ x", "ruff format", "prettier --write .",
+    "git checkout x", "git restore x", "git apply p",
     "touch x", "cp a b", "bash -c 'sed -i s/a/b/ x'", "cat > x <<'E'\n1\nE", "echo x > /dev/null", "/usr/bin/sed -i s/a/b/ x",
     "sort x > /tmp/y && mv /tmp/y x", "patch -p1 < x.diff",
 )  # fmt: skip
 ELSEWHERE_UNCONFINED = (
     "./deploy.sh", "bash deploy.sh", "python3 deploy.py", "make deploy", "npm run release", "npm install", "pip install x",
     "docker build .", "systemctl restart x", "kubectl apply -f x", "cp a /etc/x", "echo x > ~/.bashrc", "cp a ../b", "rm -r $HOME/x",
-    "psql -c 'insert'", "sudo touch x", "timeout 5 make deploy",
+    "psql -c 'insert'", "sudo touch x", "timeout 5 make deploy", "frob all", "python3 -c 'open(1)'", "python3 - <<X\n1\nX",
+    ".venv/bin/ruff format .", "./sed -i s/a/b/ x", "npx prettier --write .", "npm run format", "make fmt", "bash -s < x",
 )  # fmt: skip
 ELSEWHERE = (
     "git commit -m x", "git add x", "git push", "git checkout -b x", "git branch x", "git restore --staged x", "git apply --cached p",

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from daiku.core.commands.bash import SimpleCommand, read_script
 from daiku.core.commands.judge import LOOKING, every_command, read_only
-from daiku.core.commands.network import CLIENTS, wants_network
+from daiku.core.commands.network import CLIENTS
 from daiku.core.commands.wrappers import SHELLS, program_name
 from daiku.core.run.check_runs import check_intent
 
@@ -18,22 +18,11 @@ _NOT_ONLY_FILES = frozenset(
     {"-b", "-B", "--orphan", "--detach", "--staged", "-S", "--cached", "--index", "-3", "--3way"}
 )
 """Options with which these sub-commands of git also change its index or a branch."""
-_SERVICES = frozenset(
-    ["systemctl", "service", "launchctl", "kill", "pkill", "killall", "crontab", "at", "psql", "mysql", "mysqladmin", "mongosh",
-     "redis-cli", "createdb", "dropdb", "sudo", "doas", "su", "mount", "umount", "sysctl", "useradd", "usermod", "passwd", "gpg",
-     "ssh-keygen", "ssh-add", "open", "xdg-open", "osascript", "defaults", "mail", "sendmail", "tmux", "screen", "docker-compose"]
+_FILE_PROGRAMS = frozenset(
+    ["sed", "gsed", "perl", "awk", "gawk", "tee", "patch", "truncate", "cp", "mv", "rm", "mkdir", "rmdir", "ln", "touch", "chmod",
+     "black", "isort", "ruff", "prettier", "biome", "eslint", "gofmt", "rustfmt", "clang-format", "dos2unix"]
 )  # fmt: skip
-"""Programs whose effect is not on files of the workspace."""
-_TASK_RUNNERS = frozenset(
-    ["npm", "pnpm", "yarn", "bun", "deno", "make", "just", "task", "rake", "mix", "invoke", "poe", "tox", "nox", "hatch",
-     "composer", "gradle", "gradlew", "mvn", "mvnw", "bazel", "ninja", "cargo", "go", "dotnet"]
-)  # fmt: skip
-_FILE_TASKS = ("format", "fmt", "lint", "prettier", "fix")
-"""Beginnings of the names of tasks that only change files."""
-_INTERPRETERS = frozenset({*SHELLS, "python", "python3", "node", "ruby", "perl", "php"})
-_INLINE = ("-c", "-e", "-m", "-p", "-n", "-i", "-E", "--eval", "-r", "-lc")
-"""Beginnings of options after which an interpreter runs no script file."""
-_PACKAGES = ("node_modules/.bin/", ".venv/bin/", "venv/bin/", "vendor/bin/")
+"""Programs that change files and nothing else. Any other program may have an effect elsewhere."""
 _SYSTEM = ("/bin/", "/usr/", "/opt/", "/sbin/")
 _PLACES = ("/", "~/", "../", "$HOME", "${HOME}")
 """Beginnings of paths that may lie outside the workspace."""
@@ -83,19 +72,15 @@ def _reaches_service(simple: SimpleCommand) -> bool:
 
 
 def _runs_unknown(simple: SimpleCommand) -> bool:
-    """Return True if a program may have effects elsewhere: a service, the network, a script, or a task."""
+    """Return True unless the program is known to change files only. What a shell runs in turn is judged for itself."""
     if not simple.words:
         return False
-    name, (first, *rest) = program_name(simple.words), simple.texts
-    if name in _SERVICES or wants_network(simple.words):
+    name, first = program_name(simple.words), simple.texts[0]
+    if "/" in first and not first.startswith(_SYSTEM):
         return True
-    if "/" in first and not first.startswith(_SYSTEM) and not any(part in first for part in _PACKAGES):
-        return True
-    operands = [word for word in rest if not word.startswith("-")]
-    if name in _TASK_RUNNERS:
-        return not any(word.startswith(_FILE_TASKS) for word in operands[:2])
-    inline = any(word == "-" or word.startswith(_INLINE) for word in rest)
-    return name in _INTERPRETERS and bool(operands) and not inline
+    if name in SHELLS:
+        return not any(word.startswith("-") and word.endswith("c") for word in simple.texts[1:])
+    return name not in _FILE_PROGRAMS and name != "git" and not read_only(shlex.join(simple.texts), LOOKING)
 
 
 def _is_scratch(text: str) -> bool:
