@@ -195,7 +195,8 @@ async def test_where_nobody_approves_what_needs_it_is_refused() -> None:
 
     agent = Agent("ops", "Deploy.", tools=[deploy], model=FakeLLM(call("deploy"), "I could not."))
     result = await agent.run("Go.")
-    assert (result.text, result.status) == ("I could not.", "completed")
+    assert (result.text, result.status) == ("I could not.", "completed_unverified")
+    assert [reason.kind for reason in result.reasons] == ["not_approved"]
 
 
 async def test_a_run_that_nobody_watches_waits_for_nobody() -> None:
@@ -209,7 +210,8 @@ async def test_a_run_that_nobody_watches_waits_for_nobody() -> None:
     agent = Agent("ops", "Deploy.", tools=[deploy, "user/ask"])
     llm = FakeLLM(call("deploy"), call("user__ask", question="Which?"), "I could not.")
     result = await agent.run("Go.", model=llm, approvals="ask")
-    assert (result.text, result.status) == ("I could not.", "completed")
+    assert (result.text, result.status) == ("I could not.", "completed_unverified")
+    assert [reason.kind for reason in result.reasons] == ["not_approved"]
     llm = FakeLLM(call("user__ask", question="Which?"), "I could not.")
     result = await agent.run("Go.", model=llm, approvals=FakePerson())
     assert "nobody" in llm.requests[1].messages[-1].text.lower()
