@@ -204,7 +204,7 @@ def test_files_are_worked_in_a_repository_and_elsewhere_none_is_taken(lab: Lab) 
     path = lab.item("mend")
     before = path.read_text("utf-8")
     code, out, err = lab.daiku(*lab.once, "-C", str(lab.root / "home"))
-    assert (code, out) == (2, "")
+    assert (code, [json.loads(line)["type"] for line in out.splitlines()]) == (2, ["error"])
     assert "lies in no git repository" in err
     assert path.read_text("utf-8") == before
 
