@@ -162,9 +162,8 @@ IN_OPEN_FILES = (
 
 
 def hidden_object(bench: Bench, command: str, folder: str = ".") -> str:
-    tree, blob, opened = (
-        git(bench.root, "rev-parse", f"HEAD:{name}").strip() for name in ("deep", "a.private", "open.txt")
-    )
+    objects = git(bench.root, "rev-parse", "HEAD:deep", "HEAD:a.private", "HEAD:open.txt")
+    tree, blob, opened = objects.split()
     line = command.replace("TREE", tree).replace("BLOB", blob[:12]).replace("OPEN", opened[:12])
     return find_hidden_object(
         line, bench.root / folder, bench.root, os.environ, bench.context.workspace.closed

@@ -148,7 +148,7 @@ _GIT_WRITES: dict[str, tuple[str, ...]] = {
 def _git_acts(words: tuple[Word, ...], spared: tuple[str, ...]) -> bool:
     """Return True for a sub-command that is none of git's own (an alias of the repository runs anything), and
     for arguments that write a file or name a program."""
-    sub, rest = _find_git_subcommand(words)
+    sub, rest = find_git_subcommand(words)
     if not sub:
         return False
     if sub not in _GIT_OWN:
@@ -161,7 +161,7 @@ def _git_acts(words: tuple[Word, ...], spared: tuple[str, ...]) -> bool:
     )
 
 
-def _find_git_subcommand(words: tuple[Word, ...]) -> tuple[str, list[str]]:
+def find_git_subcommand(words: tuple[Word, ...]) -> tuple[str, list[str]]:
     """Return the sub-command of git, empty where there is none, and its arguments."""
     args = [w.text for w in words[1:]]
     at = 0
@@ -186,7 +186,7 @@ def git_prints_files(words: tuple[Word, ...]) -> bool:
     """Return True if the command is git and may print the text of a file, or copy it to where nothing closes it."""
     if program_name(words) != "git":
         return False
-    sub, rest = _find_git_subcommand(words)
+    sub, rest = find_git_subcommand(words)
     options = [text for text in rest if text.startswith("-")]
     operands = [text for text in rest if not text.startswith("-")]
     match sub:
@@ -210,7 +210,7 @@ def git_runs_settings(words: tuple[Word, ...]) -> bool:
     """Return True if git would run an alias of the repository, or keep a setting that may name a program."""
     if program_name(words) != "git":
         return False
-    sub, rest = _find_git_subcommand(words)
+    sub, rest = find_git_subcommand(words)
     if sub != "config":
         return bool(sub) and sub not in _GIT_OWN and sub != "lfs"
     operands = [text for text in rest if not text.startswith("-") and text not in ("set", "get", "list")]

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from daiku.core.commands.bash import read_script
+from daiku.core.commands.rules import find_git_subcommand
 from daiku.core.commands.wrappers import program_name
 from daiku.core.text.patterns import lazy
 from daiku.dataclass import dataclass
@@ -164,8 +165,8 @@ def find_hidden_object(
     for simple in read_script(command).commands:
         if program_name(simple.words) != "git":
             continue
-        sub = next((word for word in simple.texts[1:] if not word.startswith("-")), "")
-        for word in simple.texts[2:]:
+        sub, rest = find_git_subcommand(simple.words)
+        for word in rest:
             for piece in dict.fromkeys((word, *re.split(r"\.{2,3}", word.lstrip("^")))):  # a range has two
                 found = _REVISION_PATH.fullmatch(piece)
                 if found and _is_closed_path(found["path"], folder, top, is_closed):
@@ -176,10 +177,8 @@ def find_hidden_object(
     if not git:
         return ""
     named = "".join(f"{piece}\n" for _, piece in pieces)
-    kinds = (
-        _said([git, "cat-file", "--batch-check=%(objecttype)"], folder, environ, named) or ""
-    ).splitlines()
-    for (sub, piece), kind in zip(pieces, kinds, strict=False):
+    kinds = _said([git, "cat-file", "--batch-check=%(objecttype)"], folder, environ, named) or ""
+    for (sub, piece), kind in zip(pieces, kinds.splitlines(), strict=False):
         if (kind == "blob" and ":" not in piece) or (kind == "tree" and sub not in _LISTS_NAMES):
             return piece
     return ""

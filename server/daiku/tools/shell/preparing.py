@@ -186,14 +186,15 @@ def _refuse_hidden_object(
 ) -> ToolResult | None:
     if not isinstance(place, GitPlaces):
         return None
-    is_closed = context.workspace.closed
-    word = find_hidden_object(
-        command, folder, place.top, env, lambda path: is_closed(path) and not context.consented
-    )
+
+    def is_closed(path: Path) -> bool:
+        return not context.consented and context.workspace.closed(path)
+
+    word = find_hidden_object(command, folder, place.top, env, is_closed)
     if not word:
         return None
     return not_run(
-        f"Not run: {word} is in a file that .daikuignore closes, or names a content without its path. Name a"
+        f"Not run: {word} names a file that .daikuignore closes, or the content of files without their path. Name a"
         " commit and the path of an open file, as in `git show HEAD:src/main.py` or `git diff HEAD~1 -- src`."
     )
 
