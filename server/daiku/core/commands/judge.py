@@ -191,7 +191,7 @@ def read_only(command: str, rules: CommandRules) -> bool:
 
 
 def every_command(script: ParsedCommands) -> list[SimpleCommand] | None:
-    """Return all that would run: the script's commands, and what wrappers, shells and `eval` run in turn."""
+    """Return the script's commands, and those that wrappers, shells, and `eval` run in turn; None if too many."""
     found: list[SimpleCommand] = []
     pending = list(reversed(script.commands))
     texts = 0

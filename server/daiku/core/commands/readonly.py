@@ -134,7 +134,7 @@ _PATH_TAIL = lazy(r"(?:\.\.|~|(?<!\.)/).*", re.DOTALL)
 
 
 def candidates(text: str) -> Iterator[str]:
-    """The parts of a word that may be a path: itself, what follows `=`, an attached value, `REV:path`."""
+    """Yield the parts of a word that may be a path: itself, an attached value, what follows `=` or a colon."""
     yield text
     if "=" in text:
         yield text.partition("=")[2]

@@ -175,7 +175,7 @@ _GIT_SILENT = frozenset(
      "init", "ls-files", "ls-tree", "merge", "merge-base", "mv", "pull", "push", "remote", "rev-parse", "revert", "rm", "show-ref",
      "status", "switch", "symbolic-ref", "tag", "version"]
 )  # fmt: skip
-"""Sub-commands of git that print no text of a file, and put none at another path, with some exceptions."""
+"""Sub-commands of git that print no text of a file, and put none at another path, unless an argument says so."""
 _SHOWS_TEXT = lazy(r"-[a-zA-Z]*[vpie].*|--(?:v|e|inter|p(?!orcelain|rune|rogress|oints)).*|.*subtree.*")
 _LOG_WITHOUT_TEXT = lazy(
     r"--|-n?\d*|--(?:oneline|graph|all|decorate|reverse|no-color|stat|shortstat|numstat|name-only|name-status|(?:max-count|format|pretty)=.*)"

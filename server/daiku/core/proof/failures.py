@@ -45,7 +45,7 @@ _NO_SUCH = lazy(
     r"|^error(?:: | )(?:no such (?:sub)?command|unrecognized subcommand|[Ss]cript not found|Failed to spawn: )|^Command not found: ",
     re.MULTILINE,
 )
-"""How shells and programs say that there is no such command or part of theirs."""
+"""Messages of shells and programs about a missing command, target, or script."""
 
 
 def is_missing(exit_code: int, output: str) -> bool:

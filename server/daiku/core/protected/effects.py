@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import Literal
 
 from daiku.core.protected.formats import (
+    find_preview_addresses,
     json_strings,
     markdown_pictures,
     notebook_pictures,
-    preview_addresses,
     toml_schemas,
     xml_addresses,
     yaml_schemas,
@@ -109,7 +109,7 @@ def _effects(name: str, content: str) -> Iterator[Effect]:
         yield from _remote("schema", toml_schemas(content), _SCHEMA_HOSTS)
     elif name.endswith(".svg"):
         yield from _remote("schema", xml_addresses(content), _SCHEMA_HOSTS)
-        yield from _remote("picture", preview_addresses(content, xml=True), _PICTURE_HOSTS)
+        yield from _remote("picture", find_preview_addresses(content, xml=True), _PICTURE_HOSTS)
     elif name.endswith(_XML) or _XML_START.match(content):
         yield from _remote("schema", xml_addresses(content), _SCHEMA_HOSTS)
     elif not name.endswith(_HTML) and _JSON_START.match(content):

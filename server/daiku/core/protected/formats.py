@@ -149,10 +149,10 @@ _CSS_URL = lazy(
 _LINE_BREAKS = lazy(r"[\t\r\n]+")
 
 
-def preview_addresses(content: str, *, xml: bool = False) -> Iterator[str]:
+def find_preview_addresses(content: str, *, xml: bool = False) -> Iterator[str]:
     """Find the addresses that are loaded when `content` is shown as HTML, or as a picture in `xml`.
 
-    One rule: every attribute counts whose value is or has an address, in every element that needs no click."""
+    Every attribute with an address counts, in every element that needs no click."""
     for tag in _TAG.finditer(content):
         is_clicked = tag["name"].lower().rpartition(":")[2] in _CLICKED
         for pair in _PAIR.finditer(tag["inside"]):
@@ -207,7 +207,7 @@ def markdown_pictures(content: str) -> Iterator[str]:
     if used:
         yield from (_plain(found["url"]) for found in _DEFINITION.finditer(content))
     if "<" in content:
-        yield from preview_addresses(content)
+        yield from find_preview_addresses(content)
 
 
 def _plain(target: str) -> str:

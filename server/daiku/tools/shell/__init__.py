@@ -31,8 +31,8 @@ from daiku.tools.shell.preparing import (
 )
 from daiku.tools.shell.printed import (
     command_result,
-    hides_history,
     hint_for,
+    lacks_history,
     reach_note,
     shown_news,
     shown_output,
@@ -92,7 +92,7 @@ async def run(
         aside = await asyncio.shield(look)
     aside = await ask_to_put_back(aside, context)
     printed = await asyncio.to_thread(shown_output, process, args, context)
-    may_hint = sandboxed and (code != 0 or hides_history(prepared))
+    may_hint = sandboxed and (code != 0 or lacks_history(prepared))
     hint = hint_for(printed.shown, prepared) if may_hint else ""
     result = command_result(process, code, note, aside, printed, hint)
     return await add_changes(result, tree, prepared, context)

@@ -108,8 +108,8 @@ def hint_for(output: str, prepared: Prepared) -> str:
     network = prepared.bounds is not None and prepared.bounds.network
     if prepared.masked and any(sign in low for sign in _NO_PERMISSION):
         return "Files of secrets are hidden from this command. If it needs one, name the file in the command; the person is asked."
-    if hides_history(prepared):
-        return "The history of git is hidden from this command because .daikuignore closes files. What prints no text of a file works, such as git add, commit, log --oneline, merge, and push. For another command, call again with sandbox: false; the person is asked."
+    if lacks_history(prepared):
+        return "The history of git is hidden from this command because .daikuignore closes files. Git commands that print no text of files work, such as add, commit, log --oneline, merge, and push. For another command, call again with sandbox: false; the person is asked."
     if _closes(prepared) and any(sign in low for sign in _COVERED):
         return "Commands cannot read or change the files that .daikuignore closes. Name the other files, also to git."
     if any(sign in low for sign in _REFUSED):
@@ -125,7 +125,7 @@ def _closes(prepared: Prepared) -> bool:
     return any((root / CLOSING).is_file() for root in prepared.roots)
 
 
-def hides_history(prepared: Prepared) -> bool:
+def lacks_history(prepared: Prepared) -> bool:
     """Return True if git finds no history in the sandbox of the command."""
     hidden = prepared.hides_history and bool(prepared.history)
     return hidden and names_git(prepared.command) and _closes(prepared)
