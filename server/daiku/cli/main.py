@@ -152,8 +152,8 @@ def main(args: Sequence[str] | None = None) -> int:
     except click.ClickException as wrong:
         from daiku.cli.usage_messages import usage_message  # only a mistake needs it
 
-        said = Text(_one_line(usage_message(wrong)))
-        return fail(UsageError(Failure(kind="usage", message=said, hint=Text(_see(wrong)))), as_json=as_json)
+        failure = Failure(kind="usage", message=Text(_one_line(usage_message(wrong))), hint=Text(_see(wrong)))
+        return fail(UsageError(failure), as_json=as_json)
     except (click.Abort, KeyboardInterrupt):
         if as_json:
             write_failure(Failure(kind="cancelled", message=Text(say("cancelled"))))
@@ -178,12 +178,12 @@ def main(args: Sequence[str] | None = None) -> int:
 
 def _unexpected(wrong: Exception, *, as_json: bool) -> int:
     logging.getLogger(__name__).error("the command failed", exc_info=wrong)
-    said = Text(say("error.internal", what=type(wrong).__name__, log=_log_file()))
-    return fail(DaikuError(Failure(kind="internal", message=said)), as_json=as_json)
+    message = Text(say("error.internal", what=type(wrong).__name__, log=_log_file()))
+    return fail(DaikuError(Failure(kind="internal", message=message)), as_json=as_json)
 
 
 def wants_json(words: Sequence[str]) -> bool:
-    """Return True if the command line asks for JSON, also where it is wrong otherwise."""
+    """Return True if the command line asks for JSON, even if it has mistakes."""
     return "--json" in takewhile(lambda word: word != "--", words)
 
 
@@ -229,7 +229,7 @@ def silence_broken_pipe() -> None:
 
 
 def fail(wrong: DaikuError, *, as_json: bool) -> int:
-    """Say what is wrong in one line, and as JSON if it was asked for; the exit code."""
+    """Print an error in one line, and as JSON if `as_json`. Return the exit code."""
     if as_json:
         write_failure(wrong.failure)
     return complain(localize(wrong.failure.message), localize(wrong.failure.hint), exit_code_of(wrong))

@@ -54,11 +54,12 @@ def _split(wanted: str, llm: LLMSettings) -> tuple[str, str]:
     if slash and head in llm.entries and rest.strip():
         return head, rest
     if slash and (head in llm.entries or not llm.provider):
-        raise UsageError(Failure(kind="usage", message=_why_unknown(wanted, head, llm), hint=_form(llm)))
+        message = _describe_mistake(wanted, head, llm)
+        raise UsageError(Failure(kind="usage", message=message, hint=_describe_form(llm)))
     return llm.provider, wanted
 
 
-def _why_unknown(wanted: str, provider: str, llm: LLMSettings) -> Text:
+def _describe_mistake(wanted: str, provider: str, llm: LLMSettings) -> Text:
     import difflib  # when used
 
     if provider in llm.entries:
@@ -69,13 +70,13 @@ def _why_unknown(wanted: str, provider: str, llm: LLMSettings) -> Text:
     return text("llm.no_provider", name=provider, model=wanted)
 
 
-def _form(llm: LLMSettings) -> Text:
-    """Return the form of a model's name, with the providers that there are."""
+def _describe_form(llm: LLMSettings) -> Text:
+    """Return the form of a model's name, and the providers."""
     return text("llm.providers", names=joined("list", llm.entries))
 
 
 def _name_model(problem: DaikuError, wanted: str) -> DaikuError:
-    """Return the error with the model for whose sake the provider is needed, if one is named."""
+    """Return the error with the name of the model that cannot be used, if there is a name."""
     if not wanted:
         return problem
     message = text("llm.cannot_use", name=wanted, why=problem.failure.message)
@@ -146,15 +147,12 @@ def _default(llm: LLMSettings, provider: str, probe: Probe) -> str:
     raise LLMRequestError(Failure(kind="no_provider", message=message, hint=entry.how))
 
 
-def _no_provider(wanted: str, llm: LLMSettings) -> LLMRequestError:
+def _no_provider(wanted: str, llm: LLMSettings) -> DaikuError:
     """Return the error for a machine without a usable provider, with how to get one."""
     keys = (entry.key_env[0] for entry in PROVIDERS.values() if entry.needs == "key")
     servers = (entry.label for entry in PROVIDERS.values() if entry.needs == "server")
     hint = text("llm.key_or_server", keys=joined("list", keys), servers=joined("list", servers))
-    message = text("llm.no_model")
     if wanted:
-        message, hint = (
-            text("llm.cannot_use", name=wanted, why=message),
-            joined("sentences", [_form(llm), hint]),
-        )
-    return LLMRequestError(Failure(kind="no_provider", message=message, hint=hint))
+        hint = joined("sentences", [_describe_form(llm), hint])
+    problem = LLMRequestError(Failure(kind="no_provider", message=text("llm.no_model"), hint=hint))
+    return _name_model(problem, wanted)

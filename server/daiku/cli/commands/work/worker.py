@@ -15,17 +15,9 @@ import click
 from daiku.cli.app_setup import folder_of, settings_for, tell_notices
 from daiku.cli.display.term import human_stream, safe
 from daiku.cli.interrupts import on_interrupt
-from daiku.cli.main import (
-    CANCELLED,
-    FAILED,
-    WriteFailed,
-    complain,
-    silence_broken_pipe,
-    write_failure,
-    write_output,
-)
+from daiku.cli.main import CANCELLED, FAILED, WriteFailed, complain, fail, silence_broken_pipe, write_output
 from daiku.core.guard.redact import Redactor
-from daiku.domain.errors import Failure
+from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.items.item import SourceName, WorkItem
 from daiku.logs import start_logging
 from daiku.sdk.work_items import Health, healths
@@ -124,6 +116,8 @@ async def _attempt(where: Path, claim: Claim, place: Path) -> int:
 def _tell_health(home: Path, *, as_json: bool) -> int:
     """Tell how the workers of this home are. All is well where there is one, and each is."""
     found, now = healths(home), time()
+    if not found:
+        return fail(DaikuError(Failure(kind="not_found", message=Text(say("worker.none")))), as_json=as_json)
     for health in found:
         if as_json:
             write_output(_as_line(health))
@@ -133,11 +127,7 @@ def _tell_health(home: Path, *, as_json: bool) -> int:
         facts = {"worker": health.worker, "looked": shown, "count": len(health.under_way)}
         told = say("worker.well", **facts) if health.is_well(now) else say("worker.unwell", **facts)
         write_output(safe(told + (f" {localize(health.error)}" if health.error else "")) + "\n")
-    if not found:
-        if as_json:
-            write_failure(Failure(kind="not_found", message=Text(say("worker.none"))))
-        human_stream().write(say("worker.none") + "\n")
-    return 0 if found and all(each.is_well(now) for each in found) else FAILED
+    return 0 if all(each.is_well(now) for each in found) else FAILED
 
 
 def _as_line(value: WorkItem | Health) -> str:
