@@ -35,7 +35,7 @@ def for_each(
 
         @wraps(test)
         def each(**others: Any) -> None:
-            def tried(case: Any) -> BaseException | None:
+            def run(case: Any) -> BaseException | None:
                 try:
                     test(**others, **dict(zip(keys, case if several else (case,), strict=True)))
                 except (Exception, pytest.fail.Exception) as error:  # noqa: BLE001  # every case is tried; all are raised below
@@ -44,10 +44,10 @@ def for_each(
                 return None
 
             if at_once == 1:
-                results = list(map(tried, every))
+                results = list(map(run, every))
             else:
                 with ThreadPoolExecutor(at_once) as pool:
-                    results = list(pool.map(tried, every))
+                    results = list(pool.map(run, every))
             failed = [error for error in results if error is not None]
             if len(failed) == 1:
                 raise failed[0]

@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import click
 import pytest
@@ -17,13 +18,12 @@ from tests.cli.conftest import Daiku, Done, call
 
 def json_commands(command: click.Command = cli, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
     """Yield the words of each command that takes `--json`, with a word for each argument that it needs."""
-    inner = command.list_commands(click.Context(command)) if isinstance(command, click.Group) else ()
-    for name in inner:
-        found = (
-            command.get_command(click.Context(command), name) if isinstance(command, click.Group) else None
-        )
-        assert found is not None, name
-        yield from json_commands(found, (*words, name))
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for name in command.list_commands(context):
+            inner = command.get_command(context, name)
+            assert inner is not None, name
+            yield from json_commands(inner, (*words, name))
     if any("--json" in parameter.opts for parameter in command.params):
         needed = [p for p in command.params if isinstance(p, click.Argument) and p.required]
         yield (*words, *("nothing" for _ in needed))
@@ -43,16 +43,8 @@ def error_of(done: Done) -> dict[str, Any]:
 
 def test_the_table_has_every_command() -> None:
     """A23.5"""
-    assert {words[0] for words in COMMANDS} >= {
-        *RUNS,
-        "sessions",
-        "models",
-        "tools",
-        "config",
-        "work",
-        "worker",
-        "eval",
-    }
+    others = {"sessions", "models", "tools", "config", "work", "worker", "eval"}
+    assert {words[0] for words in COMMANDS} >= {*RUNS, *others}
     assert len(COMMANDS) > 40
 
 
@@ -153,30 +145,21 @@ def test_a_run_that_has_ended_repeats_its_last_line(
     assert again.chunks() == [last]
 
 
-def test_an_interrupt_before_the_run_is_told_in_json(
-    daiku: Daiku, workspace: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("error", "code", "kind"), [(KeyboardInterrupt, 130, "cancelled"), (ZeroDivisionError, 1, "internal")]
+)
+def test_what_ends_a_command_before_its_run_is_an_error_in_json(
+    error: type[BaseException],
+    code: int,
+    kind: str,
+    daiku: Daiku,
+    workspace: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A23.5"""
-
-    def interrupt(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr("daiku.cli.commands.run.open_app", interrupt)
+    """A23.5: an interrupt, and an unexpected error."""
+    monkeypatch.setattr("daiku.cli.commands.run.open_app", Mock(side_effect=error))
     done = daiku("run", "hello", "--json")
-    assert (done.code, error_of(done)["kind"]) == (130, "cancelled")
-
-
-def test_an_unexpected_error_is_told_in_json(
-    daiku: Daiku, workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A23.5"""
-
-    def fail(*_: object, **__: object) -> None:
-        raise ZeroDivisionError
-
-    monkeypatch.setattr("daiku.cli.commands.run.open_app", fail)
-    done = daiku("run", "hello", "--json")
-    assert (done.code, error_of(done)["kind"]) == (1, "internal")
+    assert (done.code, error_of(done)["kind"]) == (code, kind)
 
 
 def test_each_line_of_a_conversation_that_fails_is_told_in_json(
