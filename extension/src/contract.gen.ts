@@ -254,7 +254,7 @@ export interface CommandOutcome {
   output: string;
   callId: string;
   ended: boolean;
-  changed?: boolean;
+  unchanged?: boolean;
 }
 
 /** `commands` to run as they are, or an `instruction`, the plan or one of its steps that the runner turns into commands. */
@@ -570,13 +570,6 @@ export interface FileStat {
   removed: number;
 }
 
-/** Fingerprints of a file before and after a call; empty where there is no file. */
-export interface FileTransition {
-  path: string;
-  before: string;
-  after: string;
-}
-
 /** A page that a web tool really returned for `query`; `text` is what stands there, as far as it was read. */
 export interface Finding {
   query: string;
@@ -828,7 +821,6 @@ export interface NestedEvidence {
   leftovers: LeftoverPlace[];
   edits: number[];
   acted: boolean;
-  tree: FileTransition[];
 }
 
 /** A cell as it should stand: `at` is the number (from 0) of the cell that it was; absent: a new one. */

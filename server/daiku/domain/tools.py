@@ -17,8 +17,8 @@ EditForm = Literal["search_replace", "apply_patch"]
 Outcome = Literal["done", "failed", "denied", "rejected", "unattended", "interrupted", "cancelled", "not_run"]
 """What came of a call: carried out; tried without success; refused by the guard; refused by a person; nobody
 could be asked; begun and cut off by a restart; cancelled by a person; never begun."""
-CHANGED_FILES = "changedFiles"
-"""Key of a result's data: the files that the call changed. Absent where files were not compared."""
+UNCHANGED = "unchanged"
+"""Key of a result's data: True if a command that edits files in place left all of them as they were."""
 MISSING_SERVER = "missingServer"
 """Key of a result's data: the MCP server that did not answer the call."""
 

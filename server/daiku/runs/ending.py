@@ -141,16 +141,10 @@ def handed_back(agent: Agent, state: State, between: Between) -> HandoffEnd:
             "handover": handover,
             "problem": problem,
             "error": state.failure,
-            "deeds": NestedEvidence(
-                commands=tuple(each.model_copy(update={"changed": None}) for each in state.done.commands)
-            )
+            "deeds": NestedEvidence(commands=state.done.commands)
             if between.elsewhere
             else to_handover(state.done).model_copy(
-                update={
-                    "edits": state.attempts.edits,
-                    "acted": state.attempts.acted,
-                    "tree": state.attempts.tree,
-                }
+                update={"edits": state.attempts.edits, "acted": state.attempts.acted}
             ),
             "plans": state.plans.all if state.plans.last and not between.followed else (),
             "usage": state.spending.usage,

@@ -309,9 +309,11 @@ def test_a_check_that_the_request_names_has_to_pass_after_the_last_edit() -> Non
 
 ASKED_TO_RUN = (
     "Run the tests",
+    "Please run all the unit tests again and tell me which ones fail.",
     "Can you run the test suite?",
     "Run `npm test`.",
     "テストを実行して",
+    "全テストを再実行してください。",
     "Verify that the tests pass.",
 )
 
@@ -324,7 +326,10 @@ def test_a_run_that_was_asked_for_needs_a_command(asked: str) -> None:
         finished = run_of(asked, *deeds)
         assert (finished.status, kinds(finished)) == ("completed_unverified", ["check_not_run"])
     (reason,) = run_of(asked).reasons
-    assert (reason.subject, reason.message) == ("", "no command was run, although a run was asked for")
+    assert (reason.subject, reason.message) == (
+        "",
+        "no command was run, although the request was to run the tests",
+    )
 
 
 @for_each("asked", ASKED_TO_RUN)
@@ -344,6 +349,12 @@ def test_a_run_that_was_asked_for_and_made_is_completed(asked: str) -> None:
         "Why do the tests fail?",
         "Do the tests pass?",
         "Explain how to run the tests.",
+        "Can you run tests in parallel with pytest?",
+        "Run the tests only if you change something.",
+        "Run the tests before each commit.",
+        "From now on, run the tests after each change.",
+        "Run `git status`",
+        "Run it by me first.",
         "テストはどうやって実行しますか？",
         "テストを実行する方法を教えて",
     ],
@@ -353,11 +364,21 @@ def test_a_question_about_tests_needs_no_command(asked: str) -> None:
     assert kinds(run_of(asked)) == kinds(run_of(asked, READ)) == []
 
 
-def test_an_edit_after_which_tests_were_asked_for_is_not_verified_without_them() -> None:
+@for_each(
+    "asked",
+    [
+        "Don't run the tests.",
+        "I ran the tests and they fail.",
+        "Steps to reproduce:\n1. Run the tests\n2. See the error",
+        "Write a script that can build and run the tests.",
+        "テストを実行するスクリプトを書いて",
+        "テストを実行しないでください",
+        "テストを実行すると失敗します",
+    ],
+)
+def test_only_the_bare_instruction_asks_for_a_run(asked: str) -> None:
     """A23.1"""
-    assert kinds(run_of("Fix add() and run the tests.", edit())) == ["check_not_run"]
-    assert kinds(run_of("Fix add() and run the tests.", edit(), GREEN)) == []
-    assert kinds(run_of("Fix add().", edit())) == []
+    assert "check_not_run" not in kinds(run_of(asked))
 
 
 def test_a_run_that_did_not_complete_needs_no_reasons() -> None:

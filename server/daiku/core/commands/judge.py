@@ -107,7 +107,7 @@ def judge(command: str, rules: CommandRules, stdin: str = "") -> Judgement:
     script = read_script(command)
     if stdin:
         script = replace(script, fed=(*script.fed, stdin))
-    every = every_command(script)
+    every = _every(script)
     if every is None:
         return Judgement("deny", text("commands.nested_too_deeply"))
     if why := _never(command, script, every, rules):
@@ -190,7 +190,7 @@ def read_only(command: str, rules: CommandRules) -> bool:
     return judge(command, rules).read_only
 
 
-def every_command(script: ParsedCommands) -> list[SimpleCommand] | None:
+def _every(script: ParsedCommands) -> list[SimpleCommand] | None:
     """Return the script's commands, and those that wrappers, shells, and `eval` run in turn; None if too many."""
     found: list[SimpleCommand] = []
     pending = list(reversed(script.commands))
@@ -320,13 +320,13 @@ _FOLDER_CHANGERS = frozenset({"cd", "chdir", "pushd", "popd"})
 def changes_folder(command: str) -> bool:
     """Whether `command` goes to another folder anywhere: at its start, in a subshell, behind `sh -c`, `eval`
     or a wrapper. True where it is nested too deeply to tell."""
-    every = every_command(read_script(command))
+    every = _every(read_script(command))
     return every is None or any(program_name(simple.words) in _FOLDER_CHANGERS for simple in every)
 
 
 def prints_history(command: str) -> bool:
     """Return True if git may print the text of a file anywhere in `command`, or if it is nested too deeply to tell."""
-    every = every_command(read_script(command))
+    every = _every(read_script(command))
     return every is None or any(git_prints_files(simple.words) for simple in every)
 
 

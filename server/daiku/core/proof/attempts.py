@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from daiku.core.proof.evidence import exit_code_of, plain_command
 from daiku.domain.events import Edit, HandoffEnd, ToolCallEvent, ToolResponse
-from daiku.domain.tools import CHANGED_FILES, MISSING_SERVER, Outcome
-from daiku.domain.work.handovers import FailedCall, FileTransition, NestedEvidence
+from daiku.domain.tools import MISSING_SERVER, Outcome
+from daiku.domain.work.handovers import FailedCall, NestedEvidence
 
 EDITING = frozenset(
     {"files/write", "files/edit", "files/patch", "files/move", "files/delete", "document/apply"}
@@ -34,7 +34,7 @@ class Job(NamedTuple):
 class Attempts(NamedTuple):
     """Edits and calls without effect of a run, in order. `edits`: for each edit, the number of commands that ran before it.
     `acted`: a tool other than edits and commands changed something. `has_todo`: the run wrote its to-do list.
-    `missing`: MCP servers that did not answer their last call. `tree`: the files that calls changed, from first to last."""
+    `missing`: MCP servers that did not answer their last call."""
 
     edits: tuple[int, ...] = ()
     failed: tuple[FailedCall, ...] = ()
@@ -42,15 +42,6 @@ class Attempts(NamedTuple):
     acted: bool = False
     has_todo: bool = False
     missing: tuple[str, ...] = ()
-    tree: tuple[FileTransition, ...] = ()
-
-    def has_changed_tree(self) -> bool:
-        """Return True if a compared file is not what it was at first."""
-        if not self.tree:
-            return False
-        from daiku.core.proof.transitions import is_change  # when used
-
-        return any(map(is_change, self.tree))
 
 
 def note_response(
@@ -61,8 +52,6 @@ def note_response(
     if not event.tool.startswith(_HARMLESS):
         tried = _act(tried, event, position)
     tried = _note_server(tried, event)
-    if call is not None and (call.tool == "shell/run" or call.tool in EDITING):
-        tried = _note_files(tried, event)
     match call:
         case ToolCallEvent(tool="shell/run"):
             return _run_command(tried, call, event, position)
@@ -81,22 +70,6 @@ def _act(tried: Attempts, event: ToolResponse, position: int) -> Attempts:
     if event.outcome != "done":
         return tried
     return tried._replace(acted=True, failed=tuple(f for f in tried.failed if f.tool != event.tool))
-
-
-def _note_files(tried: Attempts, event: ToolResponse) -> Attempts:
-    if not (event.data or {}).get(CHANGED_FILES):
-        return tried
-    from daiku.core.proof.transitions import transitions_of  # when used
-
-    return _add_transitions(tried, transitions_of(event.data) or ())
-
-
-def _add_transitions(tried: Attempts, transitions: tuple[FileTransition, ...]) -> Attempts:
-    if not transitions:
-        return tried
-    from daiku.core.proof.transitions import merge_transitions  # when used
-
-    return tried._replace(tree=merge_transitions(tried.tree, transitions))
 
 
 def _note_server(tried: Attempts, event: ToolResponse) -> Attempts:
@@ -138,7 +111,6 @@ def note_nested(tried: Attempts, event: HandoffEnd, position: int) -> Attempts:
         acted=tried.acted or deeds.acted,
         failed=tuple(left),
     )
-    tried = _add_transitions(tried, deeds.tree)
     for call in event.refused:
         tried = _add_failed(tried, call.tool, (call.subject,), call.outcome, position + call.position)
     return tried

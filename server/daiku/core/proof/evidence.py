@@ -12,7 +12,7 @@ from daiku.core.text.patterns import lazy
 from daiku.core.text.truncate import truncate_middle
 from daiku.domain.base import JsonObject
 from daiku.domain.events import CheckpointEvent, Edit, HandoffEnd, ToolCallEvent, ToolResponse
-from daiku.domain.tools import CHANGED_FILES
+from daiku.domain.tools import UNCHANGED
 from daiku.domain.work.handovers import CommandOutcome, NestedEvidence, Proof, Remark
 from daiku.domain.work.patches import FileStat
 
@@ -256,7 +256,7 @@ def _ran(done: Evidence, call: ToolCallEvent, event: ToolResponse) -> Evidence:
         output=output if isinstance(output, str) else event.result,
         call_id=event.id,
         ended=code is not None and event.outcome not in ("denied", "unattended", "not_run"),
-        changed=_has_changed_files(event.data),
+        unchanged=UNCHANGED in (event.data or {}) or None,
     )
     done = _add_fresh(done, (outcome,))._replace(commands=(*done.commands, outcome))
     if code is None or call.args.get("background"):
@@ -272,14 +272,6 @@ def _ran(done: Evidence, call: ToolCallEvent, event: ToolResponse) -> Evidence:
         remarks=_worth(command, outcome.output, done) if code == 0 else (),
     )
     return done._replace(proofs=_latest((*done.proofs, proof)))
-
-
-def _has_changed_files(data: JsonObject | None) -> bool | None:
-    if data is None or CHANGED_FILES not in data:
-        return None
-    from daiku.core.proof.transitions import is_change, transitions_of  # when used
-
-    return any(map(is_change, transitions_of(data) or ()))
 
 
 def _worth(command: str, output: str, done: Evidence) -> tuple[Remark, ...]:

@@ -71,13 +71,11 @@ class CheckRun(NamedTuple):
 
 class CheckRuns(NamedTuple):
     """Checks at the end of a run: `open` ones did not end well and no later one makes up for them; `passed` did, and
-    `changes` are the positions of edits and commands that may have changed files. `may_change`: a command whose effect
-    was not compared is one of them."""
+    `changes` are the positions of edits and commands that may have changed files."""
 
     open: tuple[CheckRun, ...]
     passed: tuple[CheckRun, ...]
     changes: tuple[int, ...]
-    may_change: bool
 
     def has_pass_since(self, position: int) -> bool:
         """Return True if a check passed after so many commands."""
@@ -111,16 +109,13 @@ def check_runs(commands: Sequence[CommandOutcome], tried: Attempts) -> CheckRuns
     changes = [*tried.edits]
     still: list[CheckRun] = []
     passed: list[CheckRun] = []
-    may_change = False
     for position, command in enumerate(commands, 1):
         job = jobs.get(command.call_id)
         if job is None and not command.ended:
             continue
         intent = check_intent(command.command)
         if intent is None:
-            unknown = command.changed is None and _may_change(command)
-            may_change = may_change or unknown
-            if command.changed or unknown:
+            if not (command.exit_code or command.unchanged or read_only(command.command, LOOKING)):
                 changes.append(position)
             continue
         code = command.exit_code if job is None else job.exit_code
@@ -130,11 +125,7 @@ def check_runs(commands: Sequence[CommandOutcome], tried: Attempts) -> CheckRuns
             passed.append(check)
         elif check.state != "unknown" or not _is_passing(check, passed, changes):
             still.append(check)
-    return CheckRuns(tuple(still), tuple(passed), tuple(changes), may_change)
-
-
-def _may_change(command: CommandOutcome) -> bool:
-    return not command.exit_code and not read_only(command.command, LOOKING)
+    return CheckRuns(tuple(still), tuple(passed), tuple(changes))
 
 
 def failing_tests(done: Evidence) -> tuple[str, ...]:

@@ -26,8 +26,16 @@ if TYPE_CHECKING:
 SHOWN_SUBJECT = 120
 """Characters of a command or path in a reason."""
 _QUOTED = lazy(r"`([^`\n]{2,200})`")
-_RUN_WORDS = lazy(r"run|execut|test|実行|走らせ|回し|流し", re.IGNORECASE)
-"""Words of which a request to run something has one."""
+_TEST_REQUEST = lazy(
+    r"(?:(?:please|now|can you|could you|would you|let's|i want you to),?\s+)*+(?:(?:(?:re-?)?run|execute)\s+(?:`(?P<command>[^`\n]+)`"
+    r"|(?:(?:all|of|the|our|my|full|whole|entire|unit|integration|existing|failing)\s+)*+tests?(?:\s+(?:suite|cases?))?)"
+    r"(?:,?\s+(?:again|now|once|twice|please))*(?:,?\s+and\s+(?:tell|show|report|list|summari[sz]e|give)\b[^.\n]*)?"
+    r"|(?:make sure|ensure|verify|check|confirm)\s+(?:that\s+)?(?:all\s+)?(?:the\s+)?tests\s+(?:still\s+)?pass)[\s.!?]*"
+    r"|(?:全|全ての|すべての|単体|ユニット)?テスト(?:スイート)?を(?:もう一度)?(?:再?実行し|走らせ|回し)て"
+    r"(?:みて)?(?:ください|下さい|くれますか|もらえますか)?[。！!？?\s]*",
+    re.IGNORECASE,
+)
+"""A request that is nothing but the instruction to run the tests, or a command."""
 
 
 def unfinished(state: State) -> Failure | None:
@@ -87,7 +95,7 @@ def unverified_reasons(state: State, checks: CheckRuns | None) -> tuple[Unverifi
     """Return the reasons why the record does not support that the run is completed; empty if there are none. What the
     model says is never read."""
     of_checks = _of_checks(state, checks) if checks is not None else ()
-    of_calls = (*_of_calls(state, checks), *_of_run_request(state))
+    of_calls = (*_of_calls(state, checks), *_of_test_request(state))
     return (*_of_reply(state), *of_checks, *of_calls, *_of_servers(state), *_of_lists(state))
 
 
@@ -154,9 +162,7 @@ def _named_checks(state: State) -> tuple[str, ...]:
     named = tuple(plain_command(found) for found in _QUOTED.findall(state.request.wording))
     if not named or not state.attempts.edits:
         return ()
-    from daiku.core.run.check_runs import check_intent  # when used
-
-    return tuple(command for command in named if " " in command and check_intent(command) is not None)
+    return tuple(command for command in named if " " in command and _is_check(command))
 
 
 def _of_calls(state: State, checks: CheckRuns | None) -> Iterator[UnverifiedReason]:
@@ -185,19 +191,23 @@ def _of_calls(state: State, checks: CheckRuns | None) -> Iterator[UnverifiedReas
         yield UnverifiedReason(kind="nothing_changed", message=text("unverified.nothing_changed"))
 
 
-def _of_run_request(state: State) -> Iterator[UnverifiedReason]:
-    """Yield that no command ran although the request asks for one. Other tools may have run something too."""
+def _of_test_request(state: State) -> Iterator[UnverifiedReason]:
+    """Yield that nothing ran although the request is to run the tests. Tools of MCP servers may run them too."""
     request, attempts = state.request, state.attempts
-    ran = attempts.acted or attempts.jobs or any(command.ended for command in state.done.commands)
-    known = ran or any(call.tool not in EDITING for call in attempts.failed) or _named_checks(state)
-    if known or not request.asks_model or request.mode != "act" or request.brief is not None:
+    if attempts.acted or attempts.jobs or any(command.ended for command in state.done.commands):
         return
-    if not _RUN_WORDS.search(request.wording):
+    refused = any(call.tool not in EDITING for call in attempts.failed) or _was_rejected(state)
+    if refused or not request.asks_model or request.mode != "act" or request.brief is not None:
         return
-    from daiku.core.calls.command_requests import asks_for_run  # when used
-
-    if asks_for_run(request.wording) and not _was_rejected(state):
+    asked = _TEST_REQUEST.fullmatch(request.wording)
+    if asked is not None and (asked["command"] is None or _is_check(asked["command"])):
         yield UnverifiedReason(kind="check_not_run", message=text("unverified.nothing_run"))
+
+
+def _is_check(command: str) -> bool:
+    from daiku.core.run.check_runs import check_intent  # when used
+
+    return check_intent(command) is not None
 
 
 def _was_rejected(state: State) -> bool:
@@ -229,12 +239,7 @@ def _failed_call(call: FailedCall) -> UnverifiedReason:
 
 
 def _has_changes(state: State, checks: CheckRuns | None) -> bool:
-    """Return True if the files are not what they were, or something was done whose effect is unknown."""
-    attempts = state.attempts
-    compared = {each.path for each in attempts.tree}
-    if attempts.acted or any(each.path not in compared for each in state.done.files):
-        return True
-    return (checks is not None and checks.may_change) or attempts.has_changed_tree()
+    return bool(state.done.files or state.attempts.acted or (checks is not None and checks.changes))
 
 
 def _of_servers(state: State) -> Iterator[UnverifiedReason]:

@@ -21,14 +21,6 @@ from daiku.domain.work.research import Research
 from daiku.texts.text import Text
 
 
-class FileTransition(Wire):
-    """Fingerprints of a file before and after a call; empty where there is no file."""
-
-    path: str
-    before: str
-    after: str
-
-
 class CommandOutcome(Wire):
     """A command that was run. One that was refused or never started has exit code 1."""
 
@@ -38,8 +30,8 @@ class CommandOutcome(Wire):
     call_id: str = ""
     ended: bool = True
     """False for a command that did not run, or that runs in the background."""
-    changed: bool | None = None
-    """Whether the files of the workspace differ after it; None if they were not compared."""
+    unchanged: bool | None = None
+    """True if it edits files in place, and all of them are as they were; else None."""
 
 
 Remark = Literal["passed_before", "no_tests", "check_changed"]
@@ -93,8 +85,6 @@ class NestedEvidence(Wire):
     """For each edit, the number of commands that ran before it."""
     acted: bool = False
     """Something outside the files and commands was changed, by an MCP server for instance."""
-    tree: tuple[FileTransition, ...] = ()
-    """The files that it changed, also those that it changed back."""
 
 
 class Claim(Localizable):

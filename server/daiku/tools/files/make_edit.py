@@ -39,14 +39,13 @@ async def make_edit(label: str, patch: Patch, context: ToolContext, seen: SeenTe
     text = "\n".join(
         part for part in (_summary(made.stats, made.diff), edit_note(made.further, change)) if part
     )
-    return ToolResult(ok=True, text=text, data=_data(made.stats, made.checkpoint, change, made.saved))
+    return ToolResult(ok=True, text=text, data=_data(made.stats, made.checkpoint, change))
 
 
 class _Made(NamedTuple):
     """An edit that was made: as a person and a model see it, and what the editor changed beyond it."""
 
     seen: Patch
-    saved: Patch
     diff: str
     stats: tuple[FileStat, ...]
     further: Patch
@@ -74,7 +73,7 @@ async def _change(label: str, patch: Patch, context: ToolContext) -> _Made:
             diff=truncate_middle(diff, STORED_DIFF),
         )
     )
-    return _Made(seen, stands.patch, diff, stats, stands.further, checkpoint)
+    return _Made(seen, diff, stats, stands.further, checkpoint)
 
 
 def _summary(stats: tuple[FileStat, ...], diff: str) -> str:
@@ -87,17 +86,8 @@ def _summary(stats: tuple[FileStat, ...], diff: str) -> str:
     return "\n".join([*lines, shown]).rstrip()
 
 
-def _data(
-    stats: tuple[FileStat, ...], checkpoint: str, change: ProblemDelta | None, saved: Patch
-) -> dict[str, Any]:
-    from daiku.core.proof.transitions import to_data  # when used
-    from daiku.domain.work.handovers import FileTransition  # when used
-    from daiku.workspace.fingerprints import changes_of_patch  # when used
-
+def _data(stats: tuple[FileStat, ...], checkpoint: str, change: ProblemDelta | None) -> dict[str, Any]:
     data: dict[str, Any] = {"files": [s.model_dump(by_alias=True) for s in stats], "checkpointId": checkpoint}
-    data |= to_data(
-        FileTransition(path=path, before=old, after=new) for path, old, new in changes_of_patch(saved)
-    )
     if change is not None:
         counts = Counter(found.severity for found in change.new)
         data["problems"] = {"new": dict(counts), "fixed": change.fixed}

@@ -13,12 +13,12 @@ from daiku.core.ports import Terminals
 from daiku.core.text.visible import show_hidden
 from daiku.domain.events import Notice, ToolOutput
 from daiku.domain.labels import Label
-from daiku.domain.tools import ToolResult
+from daiku.domain.tools import UNCHANGED, ToolResult
 from daiku.texts.text import Text, joined, text
 from daiku.tools.face import Face
 from daiku.tools.sandbox.aside import Before
 from daiku.tools.shell.background import Jobs
-from daiku.tools.shell.comparing import add_changes, read_before
+from daiku.tools.shell.edited_files import read_edited_files
 from daiku.tools.shell.in_terminal import TerminalCommand, start_in_terminal
 from daiku.tools.shell.preparing import (
     LONGEST_SECONDS,
@@ -75,9 +75,9 @@ async def run(
     process: Command | None = None
     try:
         argv, earlier = await asyncio.to_thread(wrap_in_sandbox, prepared)
-        tree = None if args.background else await asyncio.to_thread(read_before, prepared)
         if args.background:
             return _in_background(prepared, context, jobs, await _start(args, prepared, argv), earlier)
+        edited = await asyncio.to_thread(read_edited_files, prepared.command, prepared.folder)
         if terminals is not None:
             process = await _start_shown(args, prepared, argv, context, terminals)
         process = process or await _start(args, prepared, argv)
@@ -95,7 +95,9 @@ async def run(
     may_hint = sandboxed and (code != 0 or lacks_history(prepared))
     hint = hint_for(printed.shown, prepared) if may_hint else ""
     result = command_result(process, code, note, aside, printed, hint)
-    return await add_changes(result, tree, prepared, context)
+    if edited and edited == await asyncio.to_thread(read_edited_files, prepared.command, prepared.folder):
+        return result.model_copy(update={"data": {**(result.data or {}), UNCHANGED: True}})
+    return result
 
 
 async def _start(args: RunArgs, prepared: Prepared, argv: list[str]) -> Process:

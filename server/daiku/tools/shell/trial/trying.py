@@ -15,7 +15,6 @@ from daiku.core.text.visible import show_hidden
 from daiku.domain.tools import ToolResult
 from daiku.texts.text import NO_TEXT, Text, text
 from daiku.tools.sandbox.overlay import NOT_MOUNTED, Layer, open_layers, written_paths
-from daiku.tools.shell.comparing import add_no_changes
 from daiku.tools.shell.preparing import Prepared, RunArgs, names_git, prepare, wrap_in_trial
 from daiku.tools.shell.printed import command_result, hint_for, shown_output
 from daiku.tools.shell.process import start
@@ -76,7 +75,7 @@ async def _try_in(
         return text("shell.trial_failed", code=code)
     printed = await asyncio.to_thread(shown_output, process, args, context)
     hint = "" if code == 0 else hint_for(printed.shown, prepared)
-    return add_no_changes(command_result(process, code, "", (), printed, hint), prepared, context)
+    return command_result(process, code, "", (), printed, hint)
 
 
 def _names(written: tuple[str, ...], roots: tuple[Path, ...]) -> str:
