@@ -31,6 +31,7 @@ StartServer = Callable[..., RealServer]
 def start_server() -> Iterator[StartServer]:
     """Start a server with a window of `context` tokens whose replies have at most `reply` tokens."""
     if not (PACKAGES / "xllamacpp").is_dir():
+        # 130 MB that `npm test` does not download; `npm run lab` does.
         pytest.skip("the small model is not in the cache; npm run lab fetches it")
     with ExitStack() as running:
 
