@@ -1,5 +1,7 @@
-"""What a person meets with a real small model on a real server. SmolLM2 135M can do no task: it is judged whether the
-ends of its runs are told truly, never how good its replies are."""
+"""Ends of runs with a real small model on a real server.
+
+SmolLM2 135M can do no task, so only what is told about a run is judged, never the reply.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,7 @@ def start_command(server: RealServer, folder: Path, prompt: str) -> subprocess.P
 
 
 def read_end(command: subprocess.Popen[str]) -> tuple[dict[str, Any], str]:
-    """Wait for the command; the last chunk's data, and what it wrote for a person."""
+    """Wait for the command, and return the data of its last chunk and what it wrote for a person."""
     out, err = command.communicate(timeout=280)
     return json.loads(out.splitlines()[-1])["data"], err
 
