@@ -106,6 +106,17 @@ def test_a_damaged_page_costs_only_what_was_on_it(tmp_path: Path) -> None:
         assert list(path.parent.glob("daiku.db.damaged-*")), "the damaged file is kept"
 
 
+def test_a_record_whose_text_is_damaged_comes_from_the_backup(path: Path) -> None:
+    """SQLite reads such a record without an error; only what is no UTF-8 shows that it is damaged."""
+    before = read_all(path)
+    assert back_up(path)
+    content = bytearray(path.read_bytes())
+    at = content.index(b"words words words")
+    content[at : at + 8] = b"\xff\x01" * 4
+    path.write_bytes(content)
+    assert read_repaired(path) == before
+
+
 @pytest.mark.parametrize(
     "damage",
     [

@@ -126,7 +126,6 @@ def _fill(new: sqlite3.Connection, copy: Path, backup: Path | None, aside: Path)
     """Copy the schema and the rows into `new`: first those of the damaged copy, then lost ones from the backup."""
     count, complete, used = 0, True, False
     with closing(sqlite3.connect(copy)) as old, closing(sqlite3.connect(backup or ":memory:")) as saved:
-        old.text_factory = saved.text_factory = _decode
         schema = _read_schema(old)
         if not schema:
             complete, schema = False, _read_schema(saved)
@@ -147,10 +146,6 @@ def _fill(new: sqlite3.Connection, copy: Path, backup: Path | None, aside: Path)
                     count, used = count + inserted, used or inserted > 0
         new.execute("COMMIT")
     return Recovery(aside, count, used, complete)
-
-
-def _decode(raw: bytes) -> str:
-    return raw.decode("utf-8", "replace")
 
 
 def _read_schema(db: sqlite3.Connection) -> list[str]:
