@@ -64,15 +64,18 @@ def test_a_command_that_names_a_closed_file_is_asked_about_like_one_of_secrets(c
 PRINTS_HISTORY = [
     "git log -p", "git log -p -a", "git log -L1,5:a", "git log --oneline --text -p", "git log --stat -u", "git show HEAD", "git diff --text HEAD~1", "git grep -a x HEAD",
     "git cat-file -p 0123abc", "git archive HEAD | tar xO", "git stash show -p", "git format-patch --stdout HEAD", "git worktree add /tmp/x", "git clone . /tmp/x", "git bundle create /tmp/x HEAD",
-    "git push /tmp/x.git HEAD", "git fetch ../x", "git checkout HEAD:deep -- .", "git checkout HEAD~1 a b", "git restore --source=HEAD:deep a", "git reset HEAD:deep -- .", "git read-tree HEAD",
+    "git push /tmp/x.git HEAD", "git fetch ../x", "git checkout HEAD:deep -- .", "git checkout x a b", "git restore --source=HEAD:deep a", "git reset HEAD:deep -- .", "git read-tree HEAD",
     "git commit -vm x", "git add -p", "git status -v", "git merge -s subtree x", "git merge -Xsubtree=deep x", "git cherry-pick --strategy=subtree x", "git -C sub log -p", "git notes show", "git $x", "git own-alias",
+    "git restore -s x a", "git restore -Ws HEAD:deep a", "git restore --sou=HEAD:deep a", "git checkout x -- a", "git reset x a", "git reset x -- a", "git rebase -x 'git show' y", "git stash -p",
+    "git config core.workTree /tmp", "export GIT_WORK_TREE=/tmp; git reset --hard", "env GIT_WORK_TREE=/tmp git restore .", "A=1; export $A; git status", "git --work-tree=/tmp restore .",
     "make && git show", "sh -c 'git log -p'", "env A=1 git log -p", "timeout 5 git show HEAD", "xargs git show", "eval 'git show HEAD'", "x=$(git show HEAD); echo $x", "git add . && git log -p",
 ]  # fmt: skip
 PRINTS_NO_HISTORY = [
     "git log --oneline -5", "git log --stat -n 3", "git log --format=%h --name-only", "git --no-pager log --oneline", "git status --porcelain", "git status -sb", "git add -A && git commit -am 'show it'",
     "git commit -m x --no-verify", "git commit --amend --no-edit", "git push -u origin feature/x", "git push --force-with-lease", "git pull --rebase", "git fetch --prune", "git fetch -p origin", "git checkout -b x main",
     "git checkout main", "git switch x", "git merge --no-ff x", "git cherry-pick 0123abc", "git revert --no-edit HEAD", "git branch -D x", "git tag v1", "git mv a b", "git rm a", "git rev-parse HEAD",
-    "git describe --tags", "git remote", "git --version", "git init", "make", "npm test", "cat a.py", "python3 x.py", "grep -rn 'git show' .", "echo git log -p",
+    "git checkout -- a b", "git checkout HEAD~1 -- a", "git checkout @ -- a", "git checkout HEAD~1 a b", "git restore a", "git restore --staged a", "git restore --source=HEAD~2 a", "git reset", "git reset --hard x", "git reset HEAD a",
+    "git stash", "git stash pop", "git stash push -m x a", "git switch -c x", "git rebase main", "git log --oneline | head -3", "git describe --tags", "git remote", "git --version", "git init", "make", "npm test", "cat a.py", "python3 x.py", "grep -rn 'git show' .", "echo git log -p",
 ]  # fmt: skip
 
 

@@ -50,7 +50,7 @@ def test_an_allowed_name_does_not_allow_what_runs_another_program_or_writes(
 PLAIN = [
     "sed -n 5p a", "sed s/a/b/ a", "sed 's/a/b/g;s/c/d/' a", "sed '/x/d' a", "sed -E 's/(a)/\\1/' a", "sed '1,3d;$p' a", "awk '{print $1}' a", "awk -F, 'NR == 1 {print $2}' a", "awk '/x/{n++} END{print n}' a",
     "tar tf a.tar", "tar -tvf a.tar", "tar --list -f a", "git log -5", "git fetch origin", "git commit -m m", "git archive HEAD", "git push origin HEAD", "git clone a b", "git format-patch --stdout HEAD~1",
-    "git add -u .", "git push -u origin x",
+    "git add -u .", "git push -u origin x", "git switch -c x",
 ]  # fmt: skip
 
 

@@ -108,7 +108,9 @@ async def test_a_commit_of_everything_deletes_no_closed_file(bench: Bench) -> No
 def closed_of(bench: Bench, command: str) -> tuple[Path, ...]:
     prepared = prepare(RunArgs(command=command), bench.context)
     assert isinstance(prepared, Prepared)
-    return tuple(map(Path, wrap_in_sandbox(prepared)[0]))
+    wrapped = wrap_in_sandbox(prepared)
+    assert isinstance(wrapped, tuple)
+    return tuple(map(Path, wrapped[0]))
 
 
 @needs_bubblewrap
@@ -219,6 +221,11 @@ ALLOWED = (
     "git stash show -p", "git format-patch --stdout --root HEAD", "git add open.txt && git log -p", "git show $(git rev-parse HEAD:a.private)", "git status; git log -p -a",
     "sh -c 'git log -p -a'", "git checkout HEAD:deep -- . && cat closed/x/y.txt", "git worktree add /tmp/w && cat /tmp/w/a.private", "git clone . /tmp/c && cat /tmp/c/a.private",
     "git restore --source=HEAD:deep -- closed; cat closed/x/y.txt", "echo HEAD:a.private | git cat-file --batch", "git commit --allow-empty -vm b", "git notes add -m x -C HEAD:a.private",
+    "git --work-tree=/tmp checkout HEAD -- .; cat /tmp/a.private", "git --work-tree /tmp restore .; cat /tmp/a.private", "GIT_WORK_TREE=/tmp git restore .; cat /tmp/a.private",
+    "env GIT_WORK_TREE=/tmp git checkout -- .; cat /tmp/a.private", "export GIT_WORK_TREE=/tmp; git reset --hard; cat /tmp/a.private", "git -c core.worktree=/tmp checkout -- .; cat /tmp/a.private",
+    "git config core.worktree /tmp; git checkout -- .; cat /tmp/a.private", "export G''IT_WORK_TREE=/tmp; git reset --hard; cat /tmp/a.private",
+    "git config --local core.workTree /tmp && git restore .; cat /tmp/a.private", "git rebase -x 'git log -p' --root", "git rebase --exec='git log -p' HEAD", "git stash -p", "git stash show -p --text stash@{0}",
+    "git restore -Ws HEAD:deep -- closed; cat closed/x/y.txt", "git checkout -f feature/x~0:deep -- .; cat closed/x/y.txt", "git reset HEAD:deep -- closed && git checkout -- closed; cat closed/x/y.txt",
 )  # fmt: skip
 
 
@@ -243,6 +250,8 @@ async def test_a_command_that_only_a_rule_allowed_finds_no_closed_file_in_the_hi
         "git log --oneline -1 && make -v; git checkout -b new", "git merge feature/x", "git switch feature/x",
         "git log --stat -1 && git tag t", "git branch other && git status --porcelain", "git add open.txt && git commit -qm new && git log --oneline -1",
         "python3 -c \"import subprocess as s; s.run(['git', 'describe', '--always'], check=True)\"", "git describe --always && touch x",
+        "git checkout -- open.txt", "git restore open.txt", "git restore --source=HEAD~1 open.txt", "git checkout HEAD~1 -- open.txt", "git add open.txt && git restore --staged open.txt",
+        "git stash push open.txt && git stash pop", "git reset", "git reset --soft HEAD~1", "git reset HEAD -- open.txt", "git switch -c new", "git log --oneline | head -1",
     ],
 )  # fmt: skip
 async def test_a_command_that_a_rule_allowed_works_if_git_prints_no_file(bench: Bench, command: str) -> None:
@@ -257,6 +266,29 @@ async def test_a_command_that_a_rule_allowed_works_if_git_prints_no_file(bench: 
     bench.context = replace(bench.context, unseen=True)
     result = await bench.run(command)
     assert result.ok, result.text
+
+
+@needs_bubblewrap
+@pytest.mark.slow
+@pytest.mark.parametrize("level", ["masked", "unseen"])
+@pytest.mark.parametrize(
+    "command",
+    [
+        "git checkout -- open.txt", "git restore .", "git checkout-index -f open.txt", "git restore --source=HEAD:deep -- closed", "git reset --hard",
+        "git checkout HEAD~0 -- .", "sh go.sh", "make -f go.mk", "git stash", "git apply x.diff",
+    ],
+)  # fmt: skip
+async def test_no_open_file_is_lost_where_the_history_is_hidden(
+    bench: Bench, command: str, level: str
+) -> None:
+    """A23.6: git deletes a file before it reads what to put there."""
+    (bench.root / "go.sh").write_text("git checkout -- open.txt\n")
+    (bench.root / "go.mk").write_text("all:\n\tgit restore open.txt\n")
+    (bench.root / "open.txt").write_text("newer\n")
+    bench.context = replace(bench.context, **{level: True})
+    await bench.run(command)
+    assert (bench.root / "open.txt").exists()
+    assert (bench.root / "a.private").exists()
 
 
 @needs_bubblewrap
@@ -280,7 +312,8 @@ async def test_changes_are_recorded_where_the_history_is_hidden_and_the_result_s
     assert (await bench.run("echo new > open.txt")).ok
     assert (await bench.run("git add open.txt && git commit -qm new")).ok
     assert git(bench.root, "show", "HEAD:open.txt") == "new\n"
-    assert "history of git is hidden" in (await bench.run("git log -p | awk 1")).text
+    assert "may print files that .daikuignore closes" in (await bench.run("git log -p | awk 1")).text
+    assert "Call git in a command of its own" in (await bench.run("touch x; git status | awk 1")).text
 
 
 @needs_bubblewrap

@@ -326,8 +326,13 @@ def changes_folder(command: str) -> bool:
 
 def prints_history(command: str) -> bool:
     """Return True if git may print the text of a file anywhere in `command`, or if it is nested too deeply to tell."""
-    every = _every(read_script(command))
-    return every is None or any(git_prints_files(simple.words) for simple in every)
+    script = read_script(command)
+    every = _every(script)
+    if every is None or any(git_prints_files(simple.words) for simple in every):
+        return True
+    # Variables and settings may name another work tree, into which git would write closed files.
+    plain = not script.doubts and not any("GIT_" in text for simple in every for text in simple.texts)
+    return not plain and any(program_name(simple.words) == "git" for simple in every)
 
 
 def grant_line(command: str, script: ParsedCommands, every: list[SimpleCommand]) -> str:

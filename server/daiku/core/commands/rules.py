@@ -114,7 +114,7 @@ def has_risky_option(words: tuple[Word, ...], spared: tuple[str, ...] = ()) -> b
             if (option and any(risk.startswith(option) for risk in names)) or value.startswith(_TRANSPORTS):
                 return True
         elif (
-            (arg.startswith("-") and (any(c in letters for c in arg[1:]) or (name == "git" and arg == "-c")))
+            (arg.startswith("-") and any(c in letters for c in arg[1:]))
             or arg.startswith(_TRANSPORTS)
             or "::" in arg.partition("/")[0]
         ):
@@ -153,6 +153,8 @@ def _git_acts(words: tuple[Word, ...], spared: tuple[str, ...]) -> bool:
         return False
     if sub not in _GIT_OWN:
         return sub not in spared
+    if "-c" not in spared and any(word.text == "-c" for word in words[1 : -1 - len(rest)]):
+        return True
     marks = _GIT_WRITES.get(sub, ())
     return any(
         given not in spared and (given == mark or (mark[0] == "-" and given.startswith(mark)))
@@ -172,14 +174,18 @@ def find_git_subcommand(words: tuple[Word, ...]) -> tuple[str, list[str]]:
 
 _GIT_SILENT = frozenset(
     ["", "add", "branch", "check-ignore", "checkout", "cherry-pick", "clean", "commit", "config", "describe", "fetch", "for-each-ref", "help",
-     "init", "ls-files", "ls-tree", "merge", "merge-base", "mv", "pull", "push", "remote", "rev-parse", "revert", "rm", "show-ref",
-     "status", "switch", "symbolic-ref", "tag", "version"]
+     "init", "ls-files", "ls-tree", "merge", "merge-base", "mv", "pull", "push", "rebase", "remote", "reset", "restore", "rev-parse", "revert",
+     "rm", "show-ref", "stash", "status", "switch", "symbolic-ref", "tag", "version"]
 )  # fmt: skip
 """Sub-commands of git that print no text of a file, and put none at another path, unless an argument says so."""
 _SHOWS_TEXT = lazy(r"-[a-zA-Z]*[vpie].*|--(?:v|e|inter|p(?!orcelain|rune|rogress|oints)).*|.*subtree.*")
 _LOG_WITHOUT_TEXT = lazy(
     r"--|-n?\d*|--(?:oneline|graph|all|decorate|reverse|no-color|stat|shortstat|numstat|name-only|name-status|(?:max-count|format|pretty)=.*)"
 )
+
+
+_OWN_COMMIT = lazy(r"(?:HEAD|@)(?:[~^]\d*)*")
+_OTHER_SOURCE = lazy(r"-[a-zA-Z]*s.*|--so(?!urce=(?:HEAD|@)(?:[~^]\d*)*$).*")
 
 
 def git_prints_files(words: tuple[Word, ...]) -> bool:
@@ -194,10 +200,26 @@ def git_prints_files(words: tuple[Word, ...]) -> bool:
             return not all(map(_LOG_WITHOUT_TEXT.fullmatch, options))
         case "fetch" | "pull" | "push":
             return has_risky_option(words) or any(text.startswith(("/", ".", "~")) for text in operands)
-        case "checkout" if "--" in rest or len(operands) > 1 + ("-b" in rest):
-            return True  # a folder of another commit may be put at any path
+        case "checkout" | "reset" | "restore" if not _restores_in_place(sub, rest):
+            return True
+        case "stash" if operands[:1] == ["show"]:
+            return True
+        case "config" if any("worktree" in text.lower() for text in rest):
+            return True
         case _:
-            return sub not in _GIT_SILENT or any(map(_SHOWS_TEXT.fullmatch, rest)) or has_risky_option(words)
+            shows = any(map(_SHOWS_TEXT.fullmatch, rest))
+            return sub not in _GIT_SILENT or shows or runs_others(words) or has_risky_option(words)
+
+
+def _restores_in_place(sub: str, rest: list[str]) -> bool:
+    """Return True unless the arguments may name a folder of a commit, whose files git would put at other paths."""
+    if sub == "restore":
+        return not any(map(_OTHER_SOURCE.fullmatch, rest))
+    paths = "--" in rest
+    operands = [text for text in rest[: rest.index("--") if paths else None] if not text.startswith("-")]
+    if not paths and len(operands) <= 1 + ("-b" in rest):
+        return True
+    return all(map(_OWN_COMMIT.fullmatch, operands if paths else operands[:1]))
 
 
 _GIT_PLAIN_SETTINGS = lazy(

@@ -145,6 +145,8 @@ def _option_texts(name: str, words: tuple[Word, ...]) -> list[str]:
         value = found["value"] or (words[at + 1].text if at + 1 < len(words) else "")
         if name == "git" and word.text == "-c":
             value = value.partition("=")[2]
+            if not value:
+                continue  # no setting: `git switch -c branch`
         value = value.removeprefix("exec=").lstrip("!")
         if name == "env":
             value = " ".join([value, *(w.text for w in words[at + 2 :])])

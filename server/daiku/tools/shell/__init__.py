@@ -74,7 +74,10 @@ async def run(
         context.emit(Notice(level="warning", text=said))
     process: Command | None = None
     try:
-        argv, earlier = await asyncio.to_thread(wrap_in_sandbox, prepared)
+        wrapped = await asyncio.to_thread(wrap_in_sandbox, prepared)
+        if isinstance(wrapped, ToolResult):
+            return wrapped
+        argv, earlier = wrapped
         if args.background:
             return _in_background(prepared, context, jobs, await _start(args, prepared, argv), earlier)
         edited = await asyncio.to_thread(read_edited_files, prepared.command, prepared.folder)

@@ -199,10 +199,18 @@ def _refuse_hidden_object(
     )
 
 
+_HIDDEN_HISTORY = (
+    "Not run: this command of git may print files that .daikuignore closes. Commands that print no text of files work, such as"
+    " add, commit, log --oneline, restore, stash, and push. For another, call again with sandbox: false; the person is asked."
+)
+
+
 def _find_history(place: GitPlaces | str | None, judged: Judgement) -> tuple[Path, ...]:
     if not isinstance(place, GitPlaces) or judged.read_only or judged.records:
         return ()
-    return tuple(folder for name in ("objects", "modules") if (folder := place.common / name).is_dir())
+    # Without its HEAD git stops at once, instead of deleting a file before it finds no content for it.
+    parts = (place.folder / "HEAD", place.common / "objects", place.common / "modules")
+    return tuple(part for part in parts if part.exists())
 
 
 def _with_repository(bounds: Bounds, place: GitPlaces | None, judged: Judgement, command: str) -> Bounds:
@@ -261,9 +269,9 @@ def wrap_in_trial(prepared: Prepared, layers: tuple[Layer, ...]) -> tuple[list[s
     return trial_argv(prepared.argv, bounds, prepared.folder, layers), masked
 
 
-def wrap_in_sandbox(prepared: Prepared) -> tuple[list[str], Before | None]:
+def wrap_in_sandbox(prepared: Prepared) -> tuple[list[str], Before | None] | ToolResult:
     """Return the argv, wrapped in the sandbox if there is one, and the state of protected files before the
-    run (None if they are not compared afterwards). Blocks briefly. Raises OSError."""
+    run (None if they are not compared afterwards); or why the command cannot run. Blocks briefly. Raises OSError."""
     bounds = prepared.bounds
     if bounds is None:
         return prepared.argv, before(prepared.roots) if prepared.guards else None
@@ -288,9 +296,11 @@ def wrap_in_sandbox(prepared: Prepared) -> tuple[list[str], Before | None]:
             bounds, linked=() if _only_installs(prepared.command, bounds) else find_linked(roots)
         )
     closed = find_closed(roots, protected)
-    bounds = replace(
-        bounds, closed=(*closed, *(prepared.history if closed and prepared.hides_history else ()))
-    )
+    if closed and prepared.hides_history:
+        if prepared.history and prints_history(prepared.command):
+            return not_run(_HIDDEN_HISTORY)
+        closed = (*closed, *prepared.history)
+    bounds = replace(bounds, closed=closed)
     return sandbox_argv(prepared.argv, bounds, prepared.folder), earlier
 
 

@@ -109,7 +109,7 @@ def hint_for(output: str, prepared: Prepared) -> str:
     if prepared.masked and any(sign in low for sign in _NO_PERMISSION):
         return "Files of secrets are hidden from this command. If it needs one, name the file in the command; the person is asked."
     if lacks_history(prepared):
-        return "The history of git is hidden from this command because .daikuignore closes files. Git commands that print no text of files work, such as add, commit, log --oneline, merge, and push. For another command, call again with sandbox: false; the person is asked."
+        return "The repository is hidden from this command because .daikuignore closes files. Call git in a command of its own."
     if _closes(prepared) and any(sign in low for sign in _COVERED):
         return "Commands cannot read or change the files that .daikuignore closes. Name the other files, also to git."
     if any(sign in low for sign in _REFUSED):
