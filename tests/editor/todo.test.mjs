@@ -11,7 +11,7 @@ import { inEditor } from "./lab/lab.mjs";
 import { startModel } from "./lab/model.mjs";
 import { Panel } from "./panel.mjs";
 
-const NOT_CHECKED = "\n> ⚠ Not checked: no test, build, or linter passed after the last edit.\n\n";
+const NOT_CHECKED = "\n> ⚠ Not checked: no test, build, or linter passed after the last change.\n\n";
 const call = (name, args) => ({ name, args });
 const list = (...statuses) =>
   call("todo__write", {

@@ -31,7 +31,7 @@ class Result:
     `output` is the value of the agent's `output` type, None where it has none or the run did not complete; `usage`
     counts tokens, its `cost` is in USD. `unattended`: a call needed a decision, and nobody was there, so that it was
     refused. `plan` is the plan that the run worked, `last_seq` the number of its last chunk. `reasons`
-    says why a run is `completed_unverified`. `unchecked`: no check passed after the last edit. `run_id` continues a
+    says why a run is `completed_unverified`. `unchecked`: no check passed after the last change. `run_id` continues a
     paused run, `session_id` the conversation.
     """
 

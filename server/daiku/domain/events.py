@@ -59,7 +59,7 @@ class RunFinished(Localizable):
     reasons: tuple[UnverifiedReason, ...] = ()
     """Why the run is `completed_unverified`; empty with any other status."""
     unchecked: bool = False
-    """Files were edited, and no test, build, or linter passed after the last edit."""
+    """Files were changed, and no test, build, or linter passed after the last change."""
 
 
 class AgentStart(LineEvent):

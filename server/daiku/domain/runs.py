@@ -153,7 +153,7 @@ class RunResult(Localizable):
     reasons: tuple[UnverifiedReason, ...] = ()
     """Why the run is `completed_unverified`; empty with any other status."""
     unchecked: bool = False
-    """Files were edited, and no test, build, or linter passed after the last edit."""
+    """Files were changed, and no test, build, or linter passed after the last change."""
 
 
 def verdict_note(reasons: tuple[UnverifiedReason, ...], *, unchecked: bool) -> Text:

@@ -18,7 +18,7 @@ Outcome = Literal["done", "failed", "denied", "rejected", "unattended", "interru
 """What came of a call: carried out; tried without success; refused by the guard; refused by a person; nobody
 could be asked; begun and cut off by a restart; cancelled by a person; never begun."""
 UNCHANGED = "unchanged"
-"""Key of a result's data: True if a command that edits files in place left all of them as they were."""
+"""Key of a result's data: True if a command changed none of the files that it edits, False if it changed a file."""
 MISSING_SERVER = "missingServer"
 """Key of a result's data: the MCP server that did not answer the call."""
 

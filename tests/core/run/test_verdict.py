@@ -83,6 +83,12 @@ def sh(command: str, code: int = 0, output: str = "", **more: Any) -> Deed:
     )
 
 
+def sh_changed(command: str, code: int = 0) -> Deed:
+    """Run a command that changed a file that it names."""
+    data: JsonObject = {"exitCode": code, "output": "", "unchanged": False}
+    return lambda key: _call(key, "shell/run", {"command": command}, "failed" if code else "done", data)
+
+
 def background(command: str, job: str = "job") -> Deed:
     return lambda key: _call(key, "shell/run", {"command": command, "background": True}, "done", {"id": job})
 
@@ -395,10 +401,17 @@ def test_a_run_that_did_not_complete_needs_no_reasons() -> None:
         ([edit(), GREEN], False),
         ([edit("a.py"), sh("npm run build"), READ], False),
         ([sh("python3 tools/migrate.py")], False),
+        ([edit(), GREEN, sh_changed("sed -i s/a/b/ calc.py")], True),
+        ([edit(), GREEN, sh_changed("echo x >> calc.py; false", 1)], True),
+        ([edit(), nested(GREEN, sh_changed("git checkout calc.py"))], True),
+        ([sh_changed("sed -i s/a/b/ calc.py")], True),
+        ([edit(), sh_changed("sed -i s/a/b/ calc.py"), GREEN], False),
+        ([edit(), GREEN, sh("git commit -am done"), sh("python3 calc.py")], False),
+        ([edit(), sh_changed("sed -i s/a/b/ calc.py && pytest -q")], False),
     ],
 )
-def test_an_edit_that_no_check_followed_is_told(deeds: list[Deed], unchecked: bool) -> None:
-    """A23.5: it may be right, and nothing shows it."""
+def test_a_change_that_no_check_followed_is_told(deeds: list[Deed], unchecked: bool) -> None:
+    """A23.1: it may be right, and nothing shows it."""
     finished = run_of("Rename add to plus.", *deeds)
     assert (finished.status, finished.unchecked) == ("completed", unchecked)
 

@@ -167,7 +167,7 @@ export interface EndItem extends Common {
   status: RunFinished["status"];
   /** Why the run's record does not support that its work is done, each as a clause. */
   reasons: readonly string[];
-  /** Files were edited, and no test, build, or linter passed after the last edit. */
+  /** Files were changed, and no test, build, or linter passed after the last change. */
   unchecked: boolean;
   usage: Usage;
   seconds: number;

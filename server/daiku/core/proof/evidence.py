@@ -248,7 +248,8 @@ def exit_code_of(data: JsonObject | None) -> int | None:
 
 def _ran(done: Evidence, call: ToolCallEvent, event: ToolResponse) -> Evidence:
     code = exit_code_of(event.data)
-    output = (event.data or {}).get("output")
+    data = event.data or {}
+    output, unchanged = data.get("output"), data.get(UNCHANGED)
     command = str(call.args.get("command", ""))
     outcome = CommandOutcome(
         command=command,
@@ -256,7 +257,7 @@ def _ran(done: Evidence, call: ToolCallEvent, event: ToolResponse) -> Evidence:
         output=output if isinstance(output, str) else event.result,
         call_id=event.id,
         ended=code is not None and event.outcome not in ("denied", "unattended", "not_run"),
-        unchanged=UNCHANGED in (event.data or {}) or None,
+        unchanged=unchanged if isinstance(unchanged, bool) else None,
     )
     done = _add_fresh(done, (outcome,))._replace(commands=(*done.commands, outcome))
     if code is None or call.args.get("background"):

@@ -71,11 +71,12 @@ class CheckRun(NamedTuple):
 
 class CheckRuns(NamedTuple):
     """Checks at the end of a run: `open` ones did not end well and no later one makes up for them; `passed` did, and
-    `changes` are the positions of edits and commands that may have changed files."""
+    `changes` are the positions of edits and commands that may have changed files; `known_changes`: commands that did."""
 
     open: tuple[CheckRun, ...]
     passed: tuple[CheckRun, ...]
     changes: tuple[int, ...]
+    known_changes: tuple[int, ...]
 
     def has_pass_since(self, position: int) -> bool:
         """Return True if a check passed after so many commands."""
@@ -106,7 +107,7 @@ def _intent(words: Sequence[str]) -> Intent | None:
 def check_runs(commands: Sequence[CommandOutcome], tried: Attempts) -> CheckRuns:
     """Return what the record shows of the checks that ran."""
     jobs = {job.call_id: job for job in tried.jobs.values()}
-    changes = [*tried.edits]
+    changes, known_changes = [*tried.edits], list[int]()
     still: list[CheckRun] = []
     passed: list[CheckRun] = []
     for position, command in enumerate(commands, 1):
@@ -115,7 +116,11 @@ def check_runs(commands: Sequence[CommandOutcome], tried: Attempts) -> CheckRuns
             continue
         intent = check_intent(command.command)
         if intent is None:
-            if not (command.exit_code or command.unchanged or read_only(command.command, LOOKING)):
+            if command.unchanged is False:
+                known_changes.append(position)
+            if command.unchanged is False or not (
+                command.exit_code or command.unchanged or read_only(command.command, LOOKING)
+            ):
                 changes.append(position)
             continue
         code = command.exit_code if job is None else job.exit_code
@@ -125,7 +130,7 @@ def check_runs(commands: Sequence[CommandOutcome], tried: Attempts) -> CheckRuns
             passed.append(check)
         elif check.state != "unknown" or not _is_passing(check, passed, changes):
             still.append(check)
-    return CheckRuns(tuple(still), tuple(passed), tuple(changes))
+    return CheckRuns(tuple(still), tuple(passed), tuple(changes), tuple(known_changes))
 
 
 def failing_tests(done: Evidence) -> tuple[str, ...]:

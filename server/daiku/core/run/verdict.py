@@ -86,9 +86,11 @@ def ending(state: State, status: TerminalStatus) -> tuple[AgentEnd, RunFinished]
 
 
 def _is_unchecked(state: State, checks: CheckRuns | None) -> bool:
-    """Return True if no check passed after the last edit."""
-    edits = state.attempts.edits
-    return bool(edits) and checks is not None and not checks.has_pass_since(max(edits))
+    """Return True if no check passed after the last change, made by an edit or seen in a command."""
+    if checks is None:
+        return False
+    at = max((*state.attempts.edits, *checks.known_changes), default=None)
+    return at is not None and not checks.has_pass_since(at)
 
 
 def unverified_reasons(state: State, checks: CheckRuns | None) -> tuple[UnverifiedReason, ...]:

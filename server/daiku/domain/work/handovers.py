@@ -31,7 +31,7 @@ class CommandOutcome(Wire):
     ended: bool = True
     """False for a command that did not run, or that runs in the background."""
     unchanged: bool | None = None
-    """True if it edits files in place, and all of them are as they were; else None."""
+    """True if it edits files in place and changed none of them, False if it changed a file that it names; None if unknown."""
 
 
 Remark = Literal["passed_before", "no_tests", "check_changed"]

@@ -18,7 +18,7 @@ from daiku.texts.text import Text, joined, text
 from daiku.tools.face import Face
 from daiku.tools.sandbox.aside import Before
 from daiku.tools.shell.background import Jobs
-from daiku.tools.shell.edited_files import read_edited_files
+from daiku.tools.shell.edited_files import is_unchanged, read_files
 from daiku.tools.shell.in_terminal import TerminalCommand, start_in_terminal
 from daiku.tools.shell.preparing import (
     LONGEST_SECONDS,
@@ -80,7 +80,7 @@ async def run(
         argv, earlier = wrapped
         if args.background:
             return _in_background(prepared, context, jobs, await _start(args, prepared, argv), earlier)
-        edited = await asyncio.to_thread(read_edited_files, prepared.command, prepared.folder)
+        before = await asyncio.to_thread(read_files, prepared.command, prepared.folder)
         if terminals is not None:
             process = await _start_shown(args, prepared, argv, context, terminals)
         process = process or await _start(args, prepared, argv)
@@ -98,9 +98,10 @@ async def run(
     may_hint = sandboxed and (code != 0 or lacks_history(prepared))
     hint = hint_for(printed.shown, prepared) if may_hint else ""
     result = command_result(process, code, note, aside, printed, hint)
-    if edited and edited == await asyncio.to_thread(read_edited_files, prepared.command, prepared.folder):
-        return result.model_copy(update={"data": {**(result.data or {}), UNCHANGED: True}})
-    return result
+    unchanged = is_unchanged(before, await asyncio.to_thread(read_files, prepared.command, prepared.folder))
+    if unchanged is None:
+        return result
+    return result.model_copy(update={"data": {**(result.data or {}), UNCHANGED: unchanged}})
 
 
 async def _start(args: RunArgs, prepared: Prepared, argv: list[str]) -> Process:

@@ -1,4 +1,4 @@
-"""Files that a command edits in place, before and after it."""
+"""Files that a command edits in place or names, before and after it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,31 @@ import stat
 from collections.abc import Mapping
 from glob import glob
 from hashlib import blake2b
+from itertools import islice, product
+from os.path import normpath
 from pathlib import Path
+from typing import NamedTuple
 
 from daiku.core.commands.inplace import find_edited_words
+from daiku.core.text.patterns import lazy
 
 LARGEST = 5_000_000
 """Bytes of a file that is compared."""
+MOST_NAMED = 100
+"""Paths in a command that are looked up."""
+_PATH = lazy(r"[^\s'\"`=<>|;&(){},:]+")
+
+
+class CommandFiles(NamedTuple):
+    """Digests of the files that a command edits in place, and of those that it names."""
+
+    edited: Mapping[str, str]
+    named: Mapping[Path, str]
+
+
+def read_files(command: str, folder: Path) -> CommandFiles:
+    """Return the digests of the files of `command`, which runs in `folder`. Blocks."""
+    return CommandFiles(read_edited_files(command, folder), read_named_files(command, folder))
 
 
 def read_edited_files(command: str, folder: Path) -> Mapping[str, str]:
@@ -22,11 +41,34 @@ def read_edited_files(command: str, folder: Path) -> Mapping[str, str]:
     digests: dict[str, str] = {}
     for word in find_edited_words(command):
         for path in glob(word, root_dir=folder, include_hidden=True):  # noqa: PTH207  # a word may be an absolute path
-            try:
-                found = (folder / path).stat()
-                if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST:
-                    return {}
-                digests[path] = blake2b((folder / path).read_bytes()).hexdigest()
-            except OSError:
+            if not (digest := _digest(folder / path)):
                 return {}
+            digests[path] = digest
     return digests
+
+
+def read_named_files(command: str, folder: Path) -> Mapping[Path, str]:
+    """Return the digests of the files below `folder` that the text of `command` names. Blocks."""
+    words = [*islice(dict.fromkeys(_PATH.findall(command)), MOST_NAMED)]
+    folders = [folder, *(folder / word for word in words if (folder / word).is_dir())]  # after `cd`
+    paths = (Path(normpath(start / word)) for start, word in product(folders, words))
+    below = (path for path in islice(paths, MOST_NAMED) if path.is_relative_to(folder))
+    return {path: digest for path in below if (digest := _digest(path))}
+
+
+def is_unchanged(before: CommandFiles, after: CommandFiles) -> bool | None:
+    """Return True if a command changed none of the files that it edits, False if it changed a file; None if unknown."""
+    if before != after:
+        return False
+    return True if before.edited else None
+
+
+def _digest(path: Path) -> str:
+    """Return the digest of a file; empty if it is missing, too large, or no regular file."""
+    try:
+        found = path.stat()
+        if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST:
+            return ""
+        return blake2b(path.read_bytes()).hexdigest()
+    except (OSError, ValueError):
+        return ""
