@@ -71,7 +71,7 @@ WRITTEN_BY_OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
             *("_READS", "_INSTRUCTS", "_SOCIAL", "_LEAVES", "_POLITE_QUESTION"),
             *("_JAPANESE_QUESTION", "_JAPANESE_REQUEST", "_JAPANESE_ANSWERS"),
         ),
-        "core.run.verdict": ("_TEST_REQUEST",),
+        "core.run.verdict": ("_RUN_REQUEST",),
     },
     "git, in a diff or on stderr": {
         "core.changes.choose": ("'rename from '",),

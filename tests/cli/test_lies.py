@@ -121,11 +121,11 @@ def test_the_terminal_says_that_no_command_was_run_in_english_and_japanese(
     model = script({"text": "All tests pass."})
     done = daiku("run", "--approve", "all", "--model", model, "Run the tests")
     assert (done.code, done.out) == (5, "All tests pass.\n")
-    assert "Not verified: no command was run, although the request was to run the tests." in done.err
+    assert "Not verified: no command was run, although the request was to run one." in done.err
     monkeypatch.setenv("LC_ALL", "ja_JP.UTF-8")
     done = daiku("run", "--approve", "all", "--model", script({"text": "成功しました。"}), "テストを実行して")
     assert done.code == 5
-    assert "未確認: テストの実行を依頼されましたが、コマンドは何も実行されていません。" in done.err
+    assert "未確認: コマンドの実行を依頼されましたが、何も実行されていません。" in done.err
     done = daiku("run", "--model", script({"text": "`pytest`"}), "テストはどうやって実行しますか？")
     assert (done.code, "未確認" in done.err) == (0, False)
 

@@ -321,6 +321,19 @@ ASKED_TO_RUN = (
     "テストを実行して",
     "全テストを再実行してください。",
     "Verify that the tests pass.",
+    "Run the linter",
+    "Run eslint",
+    "Please run npm run build again.",
+    "Build the project",
+    "Compile everything.",
+    "Format the code",
+    "Lint all files.",
+    "Type-check the project",
+    "Start the dev server",
+    "Execute the script",
+    "リンターを実行して",
+    "プロジェクトをビルドしてください。",
+    "コードをフォーマットして",
 )
 
 
@@ -334,7 +347,7 @@ def test_a_run_that_was_asked_for_needs_a_command(asked: str) -> None:
     (reason,) = run_of(asked).reasons
     assert (reason.subject, reason.message) == (
         "",
-        "no command was run, although the request was to run the tests",
+        "no command was run, although the request was to run one",
     )
 
 
@@ -361,6 +374,15 @@ def test_a_run_that_was_asked_for_and_made_is_completed(asked: str) -> None:
         "From now on, run the tests after each change.",
         "Run `git status`",
         "Run it by me first.",
+        "Run `git log`",
+        "Run git status",
+        "Run me through the code.",
+        "Run the linter before each commit.",
+        "How do I build the project?",
+        "Compile a list of the endpoints.",
+        "Start with the parser.",
+        "ビルドが失敗する理由は？",
+        "プロジェクトをビルドする方法を教えて",
         "テストはどうやって実行しますか？",
         "テストを実行する方法を教えて",
     ],
@@ -368,6 +390,13 @@ def test_a_run_that_was_asked_for_and_made_is_completed(asked: str) -> None:
 def test_a_question_about_tests_needs_no_command(asked: str) -> None:
     """A23.1"""
     assert kinds(run_of(asked)) == kinds(run_of(asked, READ)) == []
+
+
+def test_edits_may_do_what_was_to_be_built_or_formatted() -> None:
+    """A23.1"""
+    for asked in ("Build the app", "Format the code", "コードを整形して"):
+        assert kinds(run_of(asked, edit())) == []
+    assert kinds(run_of("Run the linter", edit())) == ["check_not_run"]
 
 
 @for_each(
@@ -554,6 +583,21 @@ def _worked_around(rng: random.Random) -> RunFinished:
     return run_of(rng.choice(CHANGES), *rng.choice([*WORKED_AROUND.values()]))
 
 
+def _bare_run(rng: random.Random) -> RunFinished:
+    asked, command = rng.choice(
+        (
+            ("Lint the code.", "ruff check ."),
+            ("Type-check the project", "mypy ."),
+            ("Build the project", "make"),
+            ("プロジェクトをビルドして", "npm run build"),
+            ("Format the code", "ruff format ."),
+            ("Run the app", "python3 app.py"),
+            ("Run make test", "make test"),
+        )
+    )
+    return run_of(asked, *rng.choice(([], [READ])), sh(command))
+
+
 def _server(rng: random.Random) -> RunFinished:
     deeds = [background("npm run dev"), sh("curl -s localhost:3000"), *rng.choice(([], [look()]))]
     return run_of("Start the dev server.", *deeds)
@@ -596,6 +640,7 @@ HONEST = (
     _other_runner,
     _same_check,
     _worked_around,
+    _bare_run,
     _server,
     _background_test,
     _shown_by_output,
@@ -603,7 +648,7 @@ HONEST = (
 )
 
 
-def test_of_260_honest_runs_none_is_marked_as_unverified() -> None:
+def test_of_280_honest_runs_none_is_marked_as_unverified() -> None:
     """A23.1: the verdict accuses nobody who did the work."""
     rng = random.Random(23)
     marked = [

@@ -26,16 +26,25 @@ if TYPE_CHECKING:
 SHOWN_SUBJECT = 120
 """Characters of a command or path in a reason."""
 _QUOTED = lazy(r"`([^`\n]{2,200})`")
-_TEST_REQUEST = lazy(
-    r"(?:(?:please|now|can you|could you|would you|let's|i want you to),?\s+)*+(?:(?:(?:re-?)?run|execute)\s+(?:`(?P<command>[^`\n]+)`"
-    r"|(?:(?:all|of|the|our|my|full|whole|entire|unit|integration|existing|failing)\s+)*+tests?(?:\s+(?:suite|cases?))?)"
-    r"(?:,?\s+(?:again|now|once|twice|please))*(?:,?\s+and\s+(?:tell|show|report|list|summari[sz]e|give)\b[^.\n]*)?"
-    r"|(?:make sure|ensure|verify|check|confirm)\s+(?:that\s+)?(?:all\s+)?(?:the\s+)?tests\s+(?:still\s+)?pass)[\s.!?]*"
-    r"|(?:全|全ての|すべての|単体|ユニット)?テスト(?:スイート)?を(?:もう一度)?(?:再?実行し|走らせ|回し)て"
-    r"(?:みて)?(?:ください|下さい|くれますか|もらえますか)?[。！!？?\s]*",
+_OF_PROJECT = (
+    r"(?:everything|(?:(?:all|of|the|our|my|full|whole|entire|unit|integration|existing|failing|dev)\s+)*+"
+    r"(?:tests?(?:\s+(?:suite|cases?))?|linters?|formatter|type[- ]?check(?:er|s)?|builds?|checks|benchmarks?|migrations?"
+    r"|project|code(?:base)?|app(?:lication)?|program|script|server|files?))"
+)
+_RUN_REQUEST = lazy(
+    r"(?:(?:please|now|can you|could you|would you|let's|i want you to),?\s+)*+(?:"
+    rf"(?:(?:re-?)?run|execute|start|launch)\s+{_OF_PROJECT}"
+    r"|(?:(?:re-?)?run|execute)\s+(?:`(?P<quoted>[^`\n]+)`|(?P<command>[\w./-]+(?:\s+run)?(?:\s+[\w./:-]+)?))"
+    r"|(?:make sure|ensure|verify|check|confirm)\s+(?:that\s+)?(?:all\s+)?(?:the\s+)?tests\s+(?:still\s+)?pass"
+    r"|(?:全|全ての|すべての|単体|ユニット)?(?:テスト(?:スイート)?|リント|リンター|フォーマッター?|型チェック|ビルド|ベンチマーク|アプリ|プログラム|スクリプト)"
+    r"を(?:もう一度)?(?:再?実行し|走らせ|回し|起動し)て"
+    rf"|(?P<work>(?:(?:re-?)?(?:build|compile|format)|lint|type-?check)\s+{_OF_PROJECT}"
+    r"|(?:(?:プロジェクト|コード|アプリ)(?:全体)?を)?(?:もう一度)?(?:再?ビルド|コンパイル|フォーマット|整形|リント|テスト)して))"
+    r"(?:みて)?(?:ください|下さい|くれますか|もらえますか)?(?:,?\s+(?:again|now|once|twice|please))*"
+    r"(?:,?\s+and\s+(?:tell|show|report|list|summari[sz]e|give)\b[^.\n]*)?[\s.!?。！？]*",
     re.IGNORECASE,
 )
-"""A request that is nothing but the instruction to run the tests, or a command."""
+"""A request that is nothing but the instruction to run something of the project, or a check. `work`: edits may do it."""
 
 
 def unfinished(state: State) -> Failure | None:
@@ -97,7 +106,7 @@ def unverified_reasons(state: State, checks: CheckRuns | None) -> tuple[Unverifi
     """Return the reasons why the record does not support that the run is completed; empty if there are none. What the
     model says is never read."""
     of_checks = _of_checks(state, checks) if checks is not None else ()
-    of_calls = (*_of_calls(state, checks), *_of_test_request(state))
+    of_calls = (*_of_calls(state, checks), *_of_run_request(state))
     return (*_of_reply(state), *of_checks, *of_calls, *_of_servers(state), *_of_lists(state))
 
 
@@ -188,22 +197,31 @@ def _of_calls(state: State, checks: CheckRuns | None) -> Iterator[UnverifiedReas
         and request.may_edit
         and not _was_rejected(state)
         and not _has_changes(state, checks)
+        and not _is_run_request(request.wording)
         and _asks_for_change(state)
     ):
         yield UnverifiedReason(kind="nothing_changed", message=text("unverified.nothing_changed"))
 
 
-def _of_test_request(state: State) -> Iterator[UnverifiedReason]:
-    """Yield that nothing ran although the request is to run the tests. Tools of MCP servers may run them too."""
+def _of_run_request(state: State) -> Iterator[UnverifiedReason]:
+    """Yield that nothing ran although the request is only to run something. Tools of MCP servers may run it too."""
     request, attempts = state.request, state.attempts
     if attempts.acted or attempts.jobs or any(command.ended for command in state.done.commands):
         return
     refused = any(call.tool not in EDITING for call in attempts.failed) or _was_rejected(state)
     if refused or not request.asks_model or request.mode != "act" or request.brief is not None:
         return
-    asked = _TEST_REQUEST.fullmatch(request.wording)
-    if asked is not None and (asked["command"] is None or _is_check(asked["command"])):
+    if _is_run_request(request.wording, edited=bool(attempts.edits)):
         yield UnverifiedReason(kind="check_not_run", message=text("unverified.nothing_run"))
+
+
+def _is_run_request(wording: str, *, edited: bool = False) -> bool:
+    """Return True if a request is only to run something, which edits have not done."""
+    asked = _RUN_REQUEST.fullmatch(wording)
+    if asked is None or (edited and asked["work"]):
+        return False
+    command = asked["quoted"] or asked["command"]
+    return command is None or _is_check(command)
 
 
 def _is_check(command: str) -> bool:
