@@ -345,10 +345,7 @@ def test_a_run_that_was_asked_for_needs_a_command(asked: str) -> None:
         finished = run_of(asked, *deeds)
         assert (finished.status, kinds(finished)) == ("completed_unverified", ["check_not_run"])
     (reason,) = run_of(asked).reasons
-    assert (reason.subject, reason.message) == (
-        "",
-        "no command was run, although the request was to run one",
-    )
+    assert (reason.subject, reason.message) == ("", "no command was run, although the request was to run one")
 
 
 @for_each("asked", ASKED_TO_RUN)
