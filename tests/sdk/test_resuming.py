@@ -89,6 +89,35 @@ async def test_a_session_of_an_unknown_agent_is_read_and_its_run_says_what_is_mi
     assert goes_on.status == "completed"
 
 
+async def test_the_id_of_a_session_resumes_its_last_run(tmp_path: Path) -> None:
+    """R1.10."""
+    run = await paused_run(tmp_path / "runs.db")
+    journal = Journal(tmp_path / "runs.db")
+    session = journal.session_of_run(run)
+    journal.close()
+    async with Runner(model=FakeLLM("Done."), store=tmp_path / "runs.db") as runner:
+        result = await runner.resume(session, agent=Agent("ops", "Deploy."))
+        assert (result.status, result.run_id, result.session_id) == ("completed", run, session)
+        with pytest.raises(ValueError, match="no run 'ses_0'"):
+            await runner.resume("ses_0")
+
+
+async def test_a_runner_knows_the_agent_of_a_session_that_it_paused(tmp_path: Path) -> None:
+    """R1.10."""
+    bought, asked = list[str](), ""
+    agent = Agent("shop", "Buy.", tools=[tool(effect="network")(buy(bought))])
+    llm = FakeLLM({"tool": "buy", "args": {}}, "Done.")
+    async with Runner(model=llm, store=tmp_path / "runs.db", approvals="ask") as runner:
+        stream = runner.stream(agent, "Go.")
+        async for chunk in stream:
+            if isinstance(chunk.event, ApprovalAsked):
+                asked = chunk.event.approval_id
+                runner.pause(chunk.run)
+        runner.approve(asked, "allow_once", run_id=stream.result.run_id)
+        result = await runner.resume(stream.result.session_id)
+    assert (result.status, result.run_id, bought) == ("completed", stream.result.run_id, ["it"])
+
+
 async def test_a_conversation_with_an_unknown_agents_open_run_is_gone_on_with_by_another_agent(
     tmp_path: Path,
 ) -> None:

@@ -80,7 +80,7 @@ class Runner:
         self._asked: dict[str, str] = {}
         """The run of each question that is open."""
         self._unfinished: dict[str, Agent] = {}
-        """The agents of runs that may be gone on with."""
+        """The agents of runs that may be gone on with, by the ids of the run and of its session."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -179,14 +179,14 @@ class Runner:
 
     async def resume(self, run_id: str, *, agent: Agent | None = None) -> Result:
         """Go on with a paused or interrupted run, also with one of another process where the store is the same.
-        `agent` is the run's, where this Runner has not run it itself. Raises ValueError: there is no such run, it
-        cannot be gone on with, or its agent is missing."""
+        The id of a session means its last run. `agent` is the run's, where this Runner has not run it itself. Raises
+        ValueError: there is no such run, it cannot be gone on with, or its agent is missing."""
         known = agent or self._unfinished.get(run_id)
         app = self._apps.app(known)
         wrong: list[object] = []
         try:
             ended = await app.runs.resume(
-                run_id,
+                app.journal.find_run(run_id),
                 self._heard(app, ignore_chunk, wrong),
                 self._mode,
                 attended=self._attended,
@@ -290,7 +290,7 @@ class Runner:
         """Keep the latest open questions and unfinished runs."""
         for key in tuple(self._asked)[:-MOST_KEPT]:
             del self._asked[key]
-        for run in tuple(self._unfinished)[:-MOST_KEPT]:
+        for run in tuple(self._unfinished)[: -2 * MOST_KEPT]:
             del self._unfinished[run]
 
     async def _decide(
@@ -326,9 +326,10 @@ class Runner:
     def _result(self, ended: RunResult, agent: Agent | None) -> Result:
         """The result as a program gets it, its typed answer checked once more."""
         if has_answer(ended.status) or agent is None:
-            self._unfinished.pop(ended.run_id, None)
+            for name in (ended.run_id, ended.session_id):
+                self._unfinished.pop(name, None)
         else:
-            self._unfinished[ended.run_id] = agent
+            self._unfinished[ended.run_id] = self._unfinished[ended.session_id] = agent
         result = Result(output=None, **{name: getattr(ended, name) for name in RunResult.model_fields})
         if ended.error is not None and ended.error.kind == "internal":  # a program has no log of ours
             result = replace(result, error=ended.error.model_copy(update={"hint": Text("")}))
