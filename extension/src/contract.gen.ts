@@ -1030,7 +1030,7 @@ export interface PlaybookChange {
   redacted: boolean;
 }
 
-/** A change of a playbook: proposed, or applied with how everything it touched stood `before` and `after`. `bullet_id` is what is changed (the new id of an `add` once it is applied), `bullet_ids` what a `merge` takes in; an `update` without keywords leaves them, with `no_keywords` it takes them away; `doubts` say why it waits for a person; `again` is where it was learnt once more after a person had rejected it; `tried` what trials showed, each time that it was tried. */
+/** A change of a playbook: proposed, or applied with how everything it touched stood `before` and `after`. `bullet_id` is what is changed (the new id of an `add` once it is applied), `bullet_ids` what a `merge` takes in; an `update` without keywords leaves them, with `no_keywords` it takes them away; `doubts` say why it waits for a person; `again` is where it was learnt once more after a person had rejected it. */
 export interface PlaybookDelta {
   id: string;
   type: "add" | "update" | "tag" | "merge" | "remove" | "restore";
@@ -1052,7 +1052,6 @@ export interface PlaybookDelta {
   after: PlaybookBullet[];
   createdAt: string;
   decidedAt: string;
-  tried: Tried[];
 }
 
 /** Without a scope those of both playbooks. `newest`: only so many, those that were decided on last. */
@@ -1529,7 +1528,6 @@ export interface ShownDelta {
   after: PlaybookBullet[];
   createdAt: string;
   decidedAt: string;
-  tried: Tried[];
   bullets: PlaybookBullet[];
   diff: string;
   places: PlaybookPlace[];
@@ -1730,21 +1728,6 @@ export interface TraceSpan {
   error: string;
   usage?: Usage;
   retries: number;
-}
-
-/** What trials showed of a change that waited: how many runs on record came out better with it than without it, worse, the same, or could not be tried. `chance`: how often chance alone makes such a difference; at most `bound` was asked for. `runs` are those that it was tried on; `cost` is in USD. */
-export interface Tried {
-  verdict: "kept" | "refused" | "undecided";
-  better: number;
-  worse: number;
-  same: number;
-  untried: number;
-  chance: number;
-  bound: number;
-  runs: string[];
-  trials: number;
-  cost: number;
-  at: string;
 }
 
 /** An issue that was not turned into a change, and why. */

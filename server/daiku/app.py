@@ -14,7 +14,7 @@ from daiku.agents.known import Agents
 from daiku.agents.prompts import prompts_of
 from daiku.core.guard.redact import Redactor
 from daiku.core.ports import Editor, Guard, LanguageModelBridge, Remembers, Router, Terminals, Workspace
-from daiku.dataclass import dataclass, field, replace
+from daiku.dataclass import dataclass, field
 from daiku.domain.tools import ToolSpec
 from daiku.guardrails.configured import configured_guardrails
 from daiku.llm.families import Model
@@ -23,7 +23,6 @@ from daiku.plugins.plugged import Plugged
 from daiku.prompts import prompts_folder
 from daiku.routing.configured import configured_router
 from daiku.runs import Runs, RunServices
-from daiku.runs.environment import starts_in
 from daiku.runs.ports.policy import run_policy
 from daiku.runs.recorded.afterwards import with_learning
 from daiku.runs.services import given_first
@@ -243,14 +242,11 @@ def _app(
     given: Given,
     documents: DocumentDesk,
 ) -> App:
-    if (home / "worktrees").is_dir() or (home / "trials").is_dir():
+    if any((home / name).is_dir() for name in ("worktrees", "trials", "starts")):
         from daiku.runs.nested.worktrees import sweep_copies  # when used
 
         sweep_copies(home)
-    redact, lasting = documents.redact, stores.lasting and services.trusted
-    starts = starts_in(home, services.config, redact, lasting=lasting)
-    learning = with_learning(services, stores, redact, outside=lambda: servers.any_allowed)
-    runs = Runs(replace(learning, starts=starts))
+    runs = Runs(with_learning(services, stores, documents.redact, outside=lambda: servers.any_allowed))
 
     @cache
     def reviews() -> Reviews:

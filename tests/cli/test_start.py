@@ -14,14 +14,13 @@ from daiku.cli.commands.playbook.looks import TAUGHT
 from daiku.cli.display.evaluations import HEADS
 from daiku.cli.main import COMMANDS
 from daiku.domain.events import ApprovalKind
-from daiku.domain.playbook import DeltaStatus, DeltaType, Doubt, GateVerdict, Origin, Verdict, Why
+from daiku.domain.playbook import DeltaStatus, DeltaType, Doubt, Origin, Verdict, Why
 from daiku.domain.runs import ClientApprovals, RunStatus
 from daiku.domain.servers import ServerStatus
 from daiku.domain.work.patches import FileKind
 from daiku.eval.compare import Used
 from daiku.eval.results import Outcome
 from daiku.runs.recorded.normalised import Kept
-from daiku.sdk.adapting.report import Ending, Result, WhyNotTried
 from daiku.texts.catalogue import sentences
 from tests.conftest import ROOT
 
@@ -91,10 +90,6 @@ def test_every_text_that_is_said_is_there_and_every_text_is_said() -> None:
     made |= {f"playbook.doubt.{doubt}" for doubt in get_args(Doubt)}
     made |= {f"playbook.import.{notice}" for notice in ("of_anybody", "of_repository", "doubtful")}
     made |= {f"replay.{kept}" for kept in get_args(Kept)}
-    made |= {f"adapt.why_not.{why}" for why in get_args(WhyNotTried) if why != "not_reached"}
-    made |= {f"adapt.ended.{ending}" for ending in get_args(Ending) if ending != "done"}
-    made |= {f"adapt.result.{result}" for result in get_args(Result)}
-    made |= {f"adapt.verdict.{verdict}" for verdict in get_args(GateVerdict)}
     assert said | made == {
         key.removeprefix("terminal.") for key in sentences("en") if key.startswith("terminal.")
     }

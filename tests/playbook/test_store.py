@@ -291,3 +291,38 @@ def test_the_index_of_what_holds_whatever_is_asked_has_its_sections() -> None:
     listed = ", ".join(f"'{section}'" for section in FOR_ALL_WORK)
     assert tables.SCHEMA.count(f"WHERE section IN ({listed})") == 1
     assert f"section IN ({listed})" in tables.GENERAL
+
+
+def test_all_that_is_known_of_a_change_is_in_the_log_once_it_is_applied(store: PlaybookStore) -> None:
+    """C3.5, X.12: whatever a change says of itself stays with it, but for what carrying it out decides."""
+    place = LearntFrom(session_id="s", run_id="r", seq=3)
+    said = {
+        "keywords": ("a",),
+        "why": "duplicates",
+        "evidence": (place,),
+        "doubts": ("long",),
+        "again": (place,),
+    }
+    lesson = {"id": "", "type": "add", "section": "environment", "content": "A lesson.", "origin": "rule"}
+    change = store.propose(Delta.model_validate(lesson | said))
+    done = applied(store.accept(change.id))
+    decided = {"section", "bullet_id", "bullet_ids", "status", "before", "after", "decided_at"}
+    for name in set(Delta.model_fields) - decided:
+        assert getattr(done, name) == getattr(change, name), name
+    assert store.history(done.bullet_id) == (done,)
+
+
+def test_a_change_that_an_earlier_version_tried_can_still_be_decided(store: PlaybookStore) -> None:
+    """X.12, PROTOCOL 10c: stored forms stay readable, also those with the results of trials."""
+    waiting = store.propose(Delta(id="", type="add", section="environment", content="A lesson."))
+    tried = '"tried":[{"verdict":"kept","better":7,"chance":0.015625,"bound":0.05,"runs":["r1"],"cost":0.25}]'
+    database = store.database
+    with database.transaction():
+        database.write("UPDATE playbook_deltas SET data = '{' || ? || ',' || SUBSTR(data, 2)", (tried,))
+        database.write("CREATE TABLE playbook_adaptations(id TEXT PRIMARY KEY, spent INTEGER) STRICT")
+    assert tried in database.query("SELECT data FROM playbook_deltas")[0][0]
+    assert store.deltas("proposed") == (waiting,)
+    done = applied(store.accept(waiting.id))
+    assert store.history(done.bullet_id) == (done,)
+    applied(store.undo(done.id))
+    assert store.load().bullets == ()

@@ -7,7 +7,6 @@ import type {
   PlaybookDelta as Delta,
   PlaybookPlace,
   ShownDelta,
-  Tried,
 } from "../contract.gen";
 import { t } from "../l10n";
 import { changedLines } from "../pure/diff/lesson";
@@ -20,7 +19,6 @@ import {
   sectionKey,
   sectionWords,
   statusWords,
-  triedWords,
   verdictWords,
 } from "./playbookWords";
 
@@ -58,11 +56,6 @@ const VERDICTS: Record<BulletObservation["verdict"], Icon> = {
   helpful: ["thumbsup", "testing.iconPassed"],
   harmful: ["thumbsdown", "testing.iconFailed"],
   neutral: ["circle-outline"],
-};
-const TRIED: Record<Tried["verdict"], Icon> = {
-  kept: ["beaker", "testing.iconPassed"],
-  refused: ["beaker", "testing.iconFailed"],
-  undecided: ["beaker"],
 };
 const LINES: Record<"add" | "del", Icon> = {
   add: ["add", "gitDecoration.addedResourceForeground"],
@@ -309,9 +302,9 @@ export const failedRow = (parent: PlaybookNode, text: string): PlaybookNode => (
 
 const sentence = (words: string): string => words.slice(0, 1).toLocaleUpperCase() + words.slice(1);
 
-/** What a person needs to judge a change: its difference, why, what speaks against it, what trials showed, where it was learnt. */
+/** What a person needs to judge a change: its difference, why, what speaks against it, where it was learnt. */
 export function factsOf(node: NodeOf<"change">): PlaybookNode[] {
-  const { status, type, diff, why, doubts, places, tried } = node.shown;
+  const { status, type, diff, why, doubts, places } = node.shown;
   const changed = changedLines(diff).filter(({ kind, text }) => kind !== "same" && text.trim());
   // The row of a new lesson says its first line.
   const lines = status === "proposed" && type === "add" ? changed.slice(1) : changed;
@@ -324,7 +317,6 @@ export function factsOf(node: NodeOf<"change">): PlaybookNode[] {
     ),
     ...(why ? [fact("why", sentence(reasonWords(why)), ["info"], t("Why"))] : []),
     ...doubts.map((doubt) => fact(doubt, doubtWords()[doubt], ["warning", "list.warningForeground"], t("Doubt"))),
-    ...tried.map((seen, n) => fact(`tried${n}`, triedWords(seen), TRIED[seen.verdict], t("Tried"))),
     ...places.map((place): PlaybookNode => ({ kind: "place", parent: node, place })),
   ];
 }

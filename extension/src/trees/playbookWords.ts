@@ -1,6 +1,6 @@
 // What the tree "Playbook" calls things: sections, changes, doubts, verdicts.
 
-import type { BulletObservation, PlaybookDelta as Delta, PlaybookBullet, Tried } from "../contract.gen";
+import type { BulletObservation, PlaybookDelta as Delta, PlaybookBullet } from "../contract.gen";
 import { t } from "../l10n";
 
 /** The sections that the server knows; a person may have named others, which stand as they were written. */
@@ -62,19 +62,6 @@ export const doubtWords = (): Record<Delta["doubts"][number], string> => ({
   rejected: t("It was rejected before; more runs taught it since."),
   hidden: t("It holds characters that nobody sees."),
 });
-
-/** What trials showed of a change, in one line. */
-export function triedWords({ verdict, better, worse, same, untried }: Tried): string {
-  const counts = t("{0} better, {1} worse, {2} the same, {3} not possible", better, worse, same, untried);
-  switch (verdict) {
-    case "kept":
-      return t("Trials went better with it: {0}", counts);
-    case "refused":
-      return t("Trials went worse with it: {0}", counts);
-    case "undecided":
-      return t("Trials did not decide: {0}", counts);
-  }
-}
 
 export const countWords = ({ helpful, harmful }: PlaybookBullet): string =>
   t("Runs that it helped: {0}, that it harmed: {1}", helpful, harmful);

@@ -14,7 +14,7 @@ export const bulletOf = (id: string, over: Partial<PlaybookBullet> = {}): Playbo
 const deltaOf = (id: string, over: Partial<PlaybookDelta> = {}): PlaybookDelta => ({
   ...{ id, type: "add", scope: "repository", section: "common_mistakes", content: `What ${id} proposes.` },
   ...{ keywords: [], bulletId: "", bulletIds: [], status: "proposed", origin: "rule", why: "", evidence: [] },
-  ...{ noKeywords: false, again: [], doubts: [], before: [], after: [], tried: [] },
+  ...{ noKeywords: false, again: [], doubts: [], before: [], after: [] },
   ...{ createdAt: TIME, decidedAt: "" },
   ...over,
 });

@@ -220,37 +220,6 @@ describe("what waits for the person", () => {
   });
 });
 
-describe("trials", () => {
-  it("say what they showed of a change that waits, each time that it was tried", async () => {
-    const seen = {
-      better: 2,
-      worse: 0,
-      same: 3,
-      untried: 1,
-      chance: 0.5,
-      bound: 0.05,
-      runs: [],
-      trials: 24,
-      cost: 0.1,
-    };
-    const tried = [
-      { ...seen, verdict: "undecided" as const, at: "" },
-      { ...seen, better: 6, verdict: "kept" as const, at: "" },
-      { ...seen, worse: 7, verdict: "refused" as const, at: "" },
-    ];
-    const { below, rows } = await looking({ deltas: [shownOf("d1", { tried })] });
-    const [waiting] = await below();
-    const [change] = await below(waiting);
-    const made = await rows(change);
-    expect(made.map(({ label }) => label)).toEqual([
-      "Trials did not decide: 2 better, 0 worse, 3 the same, 1 not possible",
-      "Trials went better with it: 6 better, 0 worse, 3 the same, 1 not possible",
-      "Trials went worse with it: 2 better, 7 worse, 3 the same, 1 not possible",
-    ]);
-    expect(made[0]?.accessibilityInformation?.label).toMatch(/^Tried: Trials did not decide/);
-  });
-});
-
 describe("a search", () => {
   it("shows what the server found, in its order, until all is shown again", async () => {
     const { tree, words } = await looking({

@@ -15,8 +15,6 @@ Verdict: TypeAlias = Literal["helpful", "harmful", "neutral"]
 DeltaType: TypeAlias = Literal["add", "update", "tag", "merge", "remove", "restore"]
 """`remove` makes a bullet inactive, `restore` active again; nothing is deleted."""
 DeltaStatus: TypeAlias = Literal["proposed", "applied", "rejected", "undone"]
-GateVerdict: TypeAlias = Literal["kept", "refused", "undecided"]
-"""What trials say of a change: runs do better with it, worse, or nothing is shown yet."""
 Why: TypeAlias = Literal[
     "not_cited",
     "nothing_shown",
@@ -102,31 +100,12 @@ class LearntFrom(Wire):
     seq: int = 0
 
 
-class Tried(Wire):
-    """What trials showed of a change that waited: how many runs on record came out better with it than without it, worse,
-    the same, or could not be tried. `chance`: how often chance alone makes such a difference; at most `bound` was
-    asked for. `runs` are those that it was tried on; `cost` is in USD."""
-
-    verdict: GateVerdict
-    better: int = 0
-    worse: int = 0
-    same: int = 0
-    untried: int = 0
-    chance: float = 1.0
-    bound: float = 0.0
-    runs: tuple[str, ...] = ()
-    trials: int = 0
-    cost: float = 0.0
-    at: str = ""
-
-
 class Delta(Wire):
     """A change of a playbook: proposed, or applied with how everything it touched stood `before` and `after`.
 
     `bullet_id` is what is changed (the new id of an `add` once it is applied), `bullet_ids` what a `merge` takes in; an
     `update` without keywords leaves them, with `no_keywords` it takes them away; `doubts` say why it waits for a person;
-    `again` is where it was learnt once more after a person had rejected it; `tried` what trials showed, each time that it
-    was tried."""
+    `again` is where it was learnt once more after a person had rejected it."""
 
     id: str
     type: DeltaType
@@ -148,7 +127,6 @@ class Delta(Wire):
     after: tuple[Bullet, ...] = ()
     created_at: str = ""
     decided_at: str = ""
-    tried: tuple[Tried, ...] = ()
 
 
 class Observation(Frozen):

@@ -11,6 +11,7 @@ from pathlib import Path
 from daiku.dataclass import dataclass, field
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError, Failure
+from daiku.domain.held import Lesson
 from daiku.domain.messages import Usage
 from daiku.domain.runs import RunLimits, RunResult, has_answer, unverified_note
 from daiku.eval.copies import ANSWER, Snapshot, changed_since, make_copy, restore, snapshot, write_answer
@@ -35,12 +36,14 @@ NOT_ASKED = frozenset({"auth", "no_provider", "rate_limit", "overloaded", "conne
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One side of an evaluation: its mark, the model as named, and all settings."""
+    """One side of an evaluation: its mark, the model as named, and all settings. `lessons` are those that its runs
+    receive; None: the ones that the playbook recalls."""
 
     label: str
     model: str
     config: Config
     overrides: tuple[str, ...] = ()
+    lessons: tuple[Lesson, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +164,7 @@ def _request(job: Job, app: App) -> RunRequest:
         limits=_limits(job),
         approvals="all",
         attended=False,
+        lessons=job.setting.lessons,
     )
 
 

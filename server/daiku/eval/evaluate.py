@@ -168,7 +168,13 @@ def _summed_up(round_: _Round, jobs: Sequence[tuple[Task, Setting, int]]) -> Eva
     labels = [setting.label for setting in wanted.settings]
     return Evaluation(
         settings=tuple(
-            SettingInfo(label=s.label, model=s.model, overrides=s.overrides) for s in wanted.settings
+            SettingInfo(
+                label=s.label,
+                model=s.model,
+                overrides=s.overrides,
+                lessons=tuple(each.id for each in s.lessons or ()),
+            )
+            for s in wanted.settings
         ),
         attempts=tuple(attempts),
         totals=tuple(totals_of(label, attempts) for label in labels),

@@ -18,11 +18,13 @@ COUNTED: tuple[Outcome, ...] = ("proved", "not_proved")
 
 
 class SettingInfo(Wire):
-    """One side: its mark in the table, the model, and the settings that differ from the person's."""
+    """One side: its mark in the table, the model, the settings that differ from the person's, and the ids of the lessons
+    that only its runs receive."""
 
     label: str
     model: str
     overrides: tuple[str, ...] = ()
+    lessons: tuple[str, ...] = ()
 
 
 class CheckResult(Wire):

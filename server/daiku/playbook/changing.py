@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple
 
 from daiku.core.playbook.changes import (
     Standing,
@@ -19,16 +19,7 @@ from daiku.core.playbook.changes import (
 from daiku.core.playbook.refused import Refused, decided, no_change, not_applied
 from daiku.core.playbook.sections import HIGHEST_BROUGHT, bullet_id, id_parts, section_of, slug_of
 from daiku.dataclass import dataclass
-from daiku.domain.playbook import (
-    Bullet,
-    Delta,
-    DeltaStatus,
-    LearntFrom,
-    Observation,
-    PlaybookScope,
-    Tried,
-    Verdict,
-)
+from daiku.domain.playbook import Bullet, Delta, DeltaStatus, LearntFrom, Observation, PlaybookScope, Verdict
 from daiku.playbook import counting, tables
 from daiku.playbook.rows import (
     Earlier,
@@ -44,8 +35,6 @@ from daiku.playbook.rows import (
 )
 from daiku.store.database import Database
 
-AfterTrials: TypeAlias = Literal["accept", "reject", "wait"]
-"""What becomes of a change that was tried."""
 _SAID: Mapping[Verdict, Literal["praised", "objected", ""]] = MappingProxyType(
     {"helpful": "praised", "harmful": "objected", "neutral": ""}
 )
@@ -114,23 +103,6 @@ class Changing:
         done = delta.model_copy(update={"status": "rejected", "decided_at": self.now})
         self._log_again(number, done, "", 0)
         return done
-
-    def tried(self, delta_id: str, seen: Tried, then: AfterTrials) -> Delta | Refused:
-        """Log what trials showed of a change that waits, and decide on it by that, or let it wait."""
-        waiting = self._waiting(delta_id, "proposed")
-        if isinstance(waiting, Refused):
-            return waiting
-        number, delta = waiting
-        seen = seen.model_copy(update={"at": self.now})
-        delta = delta.model_copy(update={"tried": (*delta.tried, seen)})
-        self._log_again(number, delta, "", 0)
-        match then:
-            case "accept":
-                return self.accept(delta_id, None)
-            case "reject":
-                return self.reject(delta_id)
-            case "wait":
-                return delta
 
     def undo(self, delta_id: str) -> Delta | Refused:
         """Take back what an applied change did, and log that; one that was rejected waits again."""

@@ -99,8 +99,10 @@ def changed_row(playbook: int, stands: Standing, revision: int) -> Values:
 
 
 def delta_of(data: str) -> Delta:
-    """The change that a row holds."""
-    return Delta.model_validate_json(data)
+    """Return the change that a row holds, without the trials that earlier versions stored with it."""
+    stored = from_json(data)
+    stored.pop("tried", None)
+    return Delta.model_validate(stored)
 
 
 def observation_of(row: Row) -> Observation:

@@ -9,18 +9,9 @@ from daiku.core.playbook.changes import Standings
 from daiku.core.playbook.refused import Refused
 from daiku.core.playbook.sections import id_parts
 from daiku.domain.chunks import iso_now
-from daiku.domain.playbook import (
-    Bullet,
-    Delta,
-    DeltaStatus,
-    LearntFrom,
-    Observation,
-    Playbook,
-    PlaybookScope,
-    Tried,
-)
+from daiku.domain.playbook import Bullet, Delta, DeltaStatus, LearntFrom, Observation, Playbook, PlaybookScope
 from daiku.playbook import counting, tables
-from daiku.playbook.changing import AfterTrials, Changing
+from daiku.playbook.changing import Changing
 from daiku.playbook.rows import delta_of, standing_of
 from daiku.store.database import MOST_MARKS, Database
 
@@ -96,10 +87,6 @@ class PlaybookStore:
     def reject(self, delta_id: str) -> Delta | Refused:
         """A change that waits is not wanted."""
         return self._change(lambda playbook: playbook.reject(delta_id))
-
-    def tried(self, delta_id: str, seen: Tried, then: AfterTrials) -> Delta | Refused:
-        """Log what trials showed of a change that waits, and accept or reject it by that, or let it wait: all or nothing."""
-        return self._change(lambda playbook: playbook.tried(delta_id, seen, then))
 
     def undo(self, delta_id: str) -> Delta | Refused:
         """Take any applied change back: what it changed is as before, whatever came later stays. Refused where a later

@@ -16,7 +16,6 @@ from daiku.domain.events import ApprovalGiven, InputGiven
 from daiku.domain.runs import ApprovalMode
 from daiku.domain.tools import ToolResult
 from daiku.runs.answers import record_answer
-from daiku.runs.environment import Beginning
 from daiku.runs.run_budget import RunBudget
 from daiku.runs.run_log import RunLog, open_log
 from daiku.runs.services import RunServices
@@ -46,8 +45,6 @@ class RunTree:
     attended: bool
     under_way: dict[str, LiveRun]
     nested: NestedWork
-    beginning: Beginning = field(default_factory=Beginning)
-    """The look at how the project stands as they begin."""
 
 
 class ModelTold(NamedTuple):

@@ -55,7 +55,7 @@ class RunRequest:
     cursor: Cursor | None = None
     """Where the person works in the editor."""
     lessons: tuple[Lesson, ...] | None = None
-    """The lessons of the playbook that `told` holds; None: those that fit `text` are looked for."""
+    """The lessons that the run receives; None: the playbook is searched for those that fit `text`."""
     tainted: bool = False
     """`text` holds words of strangers: nothing counts as asked for by a person, from the first call on."""
     title: str = ""

@@ -25,7 +25,6 @@ from daiku.domain.runs import ApprovalMode, RunResult, has_answer
 from daiku.domain.work.plans import Plan
 from daiku.runs.answers import asks, check_answer, record_answer
 from daiku.runs.ending import run_to_end
-from daiku.runs.environment import Beginning, begin_with
 from daiku.runs.live import LiveRun, ModelTold, RunTree
 from daiku.runs.nested.by_calls import NESTED
 from daiku.runs.ports.guards import let_in
@@ -78,7 +77,7 @@ class Runs:
         if request.session is not None:
             services.journal.get_session(request.session)
         session = request.session or services.journal.add_session(services.workspace_key)
-        lock, beginning = services.journal.lock(session), Beginning()
+        lock = services.journal.lock(session)
         try:
             state = self._close_open_run(session, listen) if request.session else State()
             log = open_log(services, agent, long_id("run"), session, state, listen)
@@ -86,17 +85,15 @@ class Runs:
             services.journal.note_status(session, "running", model.name if model else "", title)
             first = await opening_events(services, agent, begin, state, session, model)
             limits = request.limits or services.config.limits
-            beginning = begin_with(services, request, session, log.run, first=not state.request.begun)
-            tree = self._tree(Budget(limits), request.approvals, request.attended, beginning)
+            tree = self._tree(Budget(limits), request.approvals, request.attended)
             live = LiveRun(log, tree, place=await locate_grant(request.grant, services.workspace))
             return await self._drive(live, (*first, *others_here(services, session)))
         finally:
-            await beginning.end()
             lock.release()
 
-    def _tree(self, budget: Budget, approvals: ApprovalMode, attended: bool, beginning: Beginning) -> RunTree:
+    def _tree(self, budget: Budget, approvals: ApprovalMode, attended: bool) -> RunTree:
         attended = attended and approvals != "none"
-        return RunTree(RunBudget(budget), approvals, attended, self._live, NESTED, beginning)
+        return RunTree(RunBudget(budget), approvals, attended, self._live, NESTED)
 
     async def resume(
         self,
@@ -144,7 +141,7 @@ class Runs:
         try:
             services.journal.note_status(session, "running")
             news = await news_of_resumed(services, agent, state, approvals, attended=attended)
-            tree = self._tree(left_budget(state), approvals, attended, Beginning())
+            tree = self._tree(left_budget(state), approvals, attended)
             return await self._drive(LiveRun(log, tree), (*lost, *news), again=True)
         finally:
             lock.release()

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from daiku.core.guard.policy import Policy
     from daiku.core.ports import Advises, Checkpoints, Editor, Grants, Guard, Remembers, Router, Workspace
     from daiku.tools.mcp import McpServers
-    from daiku.trace.starts import Starts
     from daiku.trace.telemetry.logger import TraceLogger
 
 
@@ -91,8 +90,6 @@ class RunServices:
     """The runs that a model has not looked at yet, where there is learning."""
     redact: Callable[[str], str] = str
     """Takes secrets out of what a model says of a run; what is journaled goes without them anyway."""
-    starts: Starts | None = None
-    """Where it is kept how the project stood when a run began; None: it is not."""
     looks: Looks = field(default_factory=Looks)
     """Looks at the folder that runs share."""
     prompts: Prompts = field(default_factory=Prompts)

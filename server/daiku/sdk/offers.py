@@ -67,8 +67,6 @@ async def delete_session(app: App, session: str) -> None:
     services = app.runs.services
     if services.outputs is not None:
         await asyncio.to_thread(services.outputs.forget, session)
-    if services.starts is not None:
-        await asyncio.to_thread(services.starts.forget, session)
     if services.trace is not None:
         services.trace.forget(session)
         await asyncio.to_thread(services.trace.flush)

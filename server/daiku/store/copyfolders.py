@@ -13,7 +13,7 @@ from daiku.store.lock import SessionLock
 
 @dataclass(frozen=True, slots=True)
 class CopyFolder:
-    """The folder of the copies of one evaluation, or one trial, held by a lock while it goes on."""
+    """The folder of the copies of one evaluation, locked while the evaluation runs."""
 
     path: Path
     lock: SessionLock
@@ -39,6 +39,15 @@ def sweep_copy_folders(above: Path) -> None:
                 take_away(left.with_suffix(""))
                 lock.release()
                 left.unlink(missing_ok=True)
+
+
+def remove_trial_data(home: Path) -> None:
+    """Remove what earlier versions kept below Daiku's home for trials of lessons, unless a process still uses it."""
+    sweep_copy_folders(home / "trials")
+    with suppress(OSError):
+        take_away(home / "starts")
+    with suppress(OSError):
+        (home / "trials").rmdir()
 
 
 def take_away(folder: Path) -> None:

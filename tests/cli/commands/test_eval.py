@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import asyncio
+import io
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from daiku.cli.ask import keyboard
 from daiku.cli.commands import eval as command
+from daiku.cli.display.evaluations import result_lines
+from daiku.cli.display.term import terminal
+from daiku.domain.events import RunStarted
+from daiku.domain.playbook import Delta
 from daiku.eval.results import Evaluation
+from daiku.playbook.repository import open_playbooks
 from daiku.settings.trust import set_trusted
+from daiku.trace.stores import open_stores
 from tests.cli.conftest import Daiku
 from tests.eval.playing import make_task, write
+from tests.services.models import Said, serving
 
 DONE = {"text": "Done."}
 Script = Callable[..., str]
@@ -80,6 +90,70 @@ def test_an_earlier_result_is_the_other_side(
     assert "is no result of daiku eval" in daiku("eval", tasks, "--baseline", str(before)).err
 
 
+@pytest.fixture
+def told(workspace: Path, daiku_home: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[str, str]:
+    """The ids of a lesson that is active and of a change that waits, in the playbook of the current folder; and a
+    lesson of the user's own, which holds everywhere."""
+    monkeypatch.chdir(workspace)
+    stores = open_stores(daiku_home / "daiku.db", str)
+    playbooks = open_playbooks(stores.database, (workspace,))
+    assert playbooks.repository is not None
+    lesson = Delta(id="", type="add", section="project_conventions", content="Numbers are TWO here.")
+    active = playbooks.repository.apply(lesson)
+    waiting = playbooks.repository.propose(lesson.model_copy(update={"content": "A number is TWO here."}))
+    playbooks.user.apply(lesson.model_copy(update={"content": "Numbers are TWO everywhere."}))
+    stores.close()
+    assert isinstance(active, Delta)
+    return active.bullet_id, waiting.id
+
+
+def follows_lessons(messages: list[dict[str, Any]]) -> Said:
+    """The model writes a 2 if it received a lesson that says so."""
+    received = any("TWO" in json.dumps(m["content"]) for m in messages if m["role"] == "user")
+    if not received or any(m["role"] == "assistant" for m in messages):
+        return Said(pieces=("Done.",))
+    return Said(calls=(("shell__run", {"command": "echo 2 > number.txt"}),))
+
+
+@pytest.mark.parametrize("which", [0, 1])
+async def test_a_lesson_is_compared_with_no_lesson(
+    daiku: Daiku,
+    tasks: str,
+    told: tuple[str, str],
+    which: int,
+    daiku_home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """X.12, PROTOCOL 10c: only side B receives the lesson, neither side another one; nothing is learned from either. The
+    table names the lesson."""
+    async with serving(follows_lessons) as service:
+        for name, value in service.environment("openai-chat").items():
+            monkeypatch.setenv(name, value)
+        done = await asyncio.to_thread(daiku, "eval", tasks, "--with-lesson", told[which], "--json")
+    found = Evaluation.model_validate_json(done.out)
+    first, second = found.settings
+    assert (first.lessons, second.lessons) == ((), (told[which],))
+    outcomes = {a.setting: a.outcome for a in found.attempts if a.task == "good"}
+    assert outcomes == {"A": "not_proved", "B": "proved"}
+    assert found.comparison is not None
+    assert (found.comparison.better, found.comparison.worse) == (1, 0)
+    stores = open_stores(daiku_home / "daiku.db", str)
+    lessons = {
+        a.setting: [
+            each.text
+            for chunk in stores.journal.chunks(a.session)
+            if isinstance(chunk.event, RunStarted)
+            for each in chunk.event.lessons
+        ]
+        for a in found.attempts
+        if a.session
+    }
+    assert stores.database.query("SELECT 1 FROM playbook_observations") == []
+    stores.close()
+    assert lessons == {"A": [], "B": [("Numbers are TWO here.", "A number is TWO here.")[which]]}
+    assert f"(with lesson {told[which]})" in "\n".join(result_lines(found, terminal(io.StringIO())))
+
+
 def test_it_speaks_japanese(
     daiku: Daiku, script: Script, tasks: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -102,6 +176,13 @@ def test_what_is_wrong_is_told_in_one_line(daiku: Daiku, tasks: str, tmp_path: P
         ((tasks, "--baseline", "x", "--compare", "y"), "goes with neither --compare nor --set"),
         ((tasks, "--only", "nothing"), "No task fits nothing"),
         ((str(tmp_path / "none"),), "There are no tasks in"),
+        ((tasks, "--with-lesson", "batc-00007"), "There is no lesson 'batc-00007'"),
+        (
+            (tasks, "--with-lesson", "x", "--compare", "y"),
+            "cannot be combined with --baseline, --compare, or",
+        ),
+        ((tasks, "--with-lesson", "x", "--set", "limits.max_rounds=3"), "cannot be combined with --baseline"),
+        ((tasks, "--with-lesson", "x", "--baseline", "y"), "cannot be combined with --baseline"),
     ):
         done = daiku("eval", *words)
         assert (done.code, done.err.count("\n")) == (2, 1), done.err

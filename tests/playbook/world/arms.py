@@ -8,17 +8,12 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from tests.playbook.world.attempts import Advises, MakesArm
-from tests.playbook.world.gated import Gated
 from tests.playbook.world.knowing import Knowing
 from tests.playbook.world.ours import Daiku, Nothing, Uncounted, Unmerged
 
 
 def _ours(seed: int, **how: object) -> Advises:
     return Daiku(**how)  # type: ignore[arg-type]  # each row names what it takes out
-
-
-def _gated(seed: int, *, name: str, learn: str) -> Advises:
-    return Gated(seed, name, learn=learn)
 
 
 def _nothing(seed: int) -> Advises:
@@ -33,8 +28,6 @@ ARMS: Mapping[str, MakesArm] = MappingProxyType(
         "without counters": partial(_ours, name="without counters", store=Uncounted),
         "without merging": partial(_ours, name="without merging", store=Unmerged),
         "without reflector": partial(_ours, name="without reflector", reflects=False),
-        "gate alone": partial(_gated, name="gate alone", learn="review"),
-        "on and gate": partial(_gated, name="on and gate", learn="auto"),
         "all that could be known": Knowing,
     }
 )
@@ -68,6 +61,4 @@ ROWS = (
     Row("without counters", "changed"),
     Row("without merging", "wrong"),
     Row("without merging", "changed"),
-    Row("gate alone"),
-    Row("on and gate", "wrong"),
 )

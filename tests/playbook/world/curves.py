@@ -8,8 +8,8 @@ from html import escape
 from tests.playbook.world.report import WINDOW, Results, Share, curve
 
 PANELS: tuple[tuple[str, tuple[str, ...]], ...] = (
-    ("With the playbook and without it", ("off", "on", "on, 200 tokens", "on, flipped", "gate alone", "all that could be known")),
-    ("What happens at task 100", ("on", "on, wrong", "on and gate, wrong", "on, changed", "off, changed")),
+    ("With the playbook and without it", ("off", "on", "on, 200 tokens", "on, flipped", "all that could be known")),
+    ("What happens at task 100", ("on", "on, wrong", "on, changed", "off, changed")),
     ("What each piece is worth", ("on", "without counters", "without merging", "without reflector")),
     ("Wrong bullets at task 100, without a piece", ("on, wrong", "without counters, wrong", "without merging, wrong")),
     ("Changed conventions at task 100, without a piece", ("on, changed", "without counters, changed", "without merging, changed")),

@@ -15,7 +15,6 @@ from tests.playbook.world.attempts import Attempt, Task
 from tests.playbook.world.course import COURSES, Course, passed_in, wrong_texts
 from tests.playbook.world.curves import drawing
 from tests.playbook.world.drawn import HALF_WAY, TRIES, drawn
-from tests.playbook.world.gated import Gated
 from tests.playbook.world.reading import read
 from tests.playbook.world.report import Results, bounds, share
 from tests.playbook.world.repository import Repository
@@ -127,20 +126,6 @@ def test_wrong_bullets_are_put_to_rest_by_the_counters(tmp_path: Path) -> None:
         passed = passed_in(world, arm, COURSES["wrong"], tmp_path / name, half_way=84)
         shares.append(share((passed,), 96, 132).middle)
     assert shares[0] >= shares[1] + 10
-
-
-@pytest.mark.slow
-def test_wrong_texts_that_wait_for_the_gate_do_no_harm(tmp_path: Path) -> None:
-    """Half way twenty wrong texts come, to be tried by the product's gate: it tries them, keeps none, and nothing is lost."""
-    world, shares = drawn(SEED, 132), list[float]()
-    for name in ("on", "on and gate"):
-        arm = ARMS[name](SEED)
-        passed = passed_in(world, arm, COURSES["wrong"], tmp_path / name, half_way=84)
-        shares.append(share((passed,), 84, 132).middle)
-        if isinstance(arm, Gated):
-            assert arm.verdicts["undecided"] + arm.verdicts["refused"] >= 10
-            assert not arm.verdicts["kept"]
-    assert shares[1] >= shares[0] + 10
 
 
 def test_a_missed_bound_is_told_and_fails_the_command(

@@ -7,9 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from daiku.app import build
 from daiku.runs.nested import worktrees
 from daiku.runs.nested.worktrees import sweep
+from daiku.settings.config import Config
+from daiku.store.copyfolders import close_copy_folder, open_copy_folder
 from daiku.tools.git import worktrees as git_worktrees
+from daiku.workspace.disk import DiskWorkspace
 from tests.cases import for_each
 
 
@@ -47,3 +51,21 @@ def test_a_copy_is_discarded_while_git_takes_the_list_of_copies_away(tmp_path: P
         patched.setattr(os, "listdir", look_late)
         assert git_worktrees.discard(tmp_path / "copy", tmp_path)
     assert not listed.exists()
+
+
+async def test_a_start_removes_what_earlier_versions_kept_for_trials(tmp_path: Path) -> None:
+    """X.12, PROTOCOL 10c: the files of projects as runs began, and copies of killed trials; not those of a trial under way."""
+    home = tmp_path / "home"
+    (home / "starts" / "ses_1").mkdir(parents=True)
+    (home / "starts" / "ses_1" / "run_1.start").write_bytes(b"uncommitted files")
+    (home / "trials" / "tr_1").mkdir(parents=True)
+    (home / "trials" / "tr_1.lock").touch()
+    going_on = open_copy_folder(home / "trials", "tr_2")
+    for left in ([going_on.path], []):
+        app = build(Config(), workspace=DiskWorkspace(()), home=home)
+        await app.aclose()
+        assert not (home / "starts").exists()
+        assert [each for each in home.glob("trials/*") if each.is_dir()] == left
+        if left:
+            close_copy_folder(going_on, keep=False)
+    assert not (home / "trials").exists()

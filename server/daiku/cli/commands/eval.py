@@ -19,15 +19,19 @@ from daiku.cli.display.evaluations import call_lines, command_lines, progress_li
 from daiku.cli.display.term import human_stream, person_present, terminal
 from daiku.cli.interrupts import stop_on_interrupt
 from daiku.cli.main import CANCELLED, usage, write_output
+from daiku.core.guard.redact import Redactor
 from daiku.dataclass import dataclass, replace
 from daiku.domain.base import JsonObject
+from daiku.domain.held import Lesson
 from daiku.eval.attempt import Setting
 from daiku.eval.compare import beside
 from daiku.eval.evaluate import Wanted, evaluate
 from daiku.eval.results import Attempt, Evaluation
 from daiku.eval.task import Task
 from daiku.eval.tasksets import BUILTIN, builtin_folder, choose, is_builtin, read_tasks
-from daiku.settings import home
+from daiku.sdk.playbook.desk import open_desk
+from daiku.settings import home, secrets_of
+from daiku.settings.config import Config
 from daiku.settings.trust import is_trusted
 from daiku.texts.terminal import locale_of, say
 
@@ -42,6 +46,7 @@ class EvalOptions:
     model: str
     compare: str
     overrides: tuple[str, ...]
+    with_lesson: str
     baseline: str
     only: tuple[str, ...]
     repeat: int
@@ -60,6 +65,7 @@ class EvalOptions:
 @click.option("--model", default="", metavar="M", help=say("help.opt.model"))
 @click.option("--compare", default="", metavar="M2", help=say("help.eval.compare"))
 @click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help=say("help.eval.set"))
+@click.option("--with-lesson", default="", metavar="ID", help=say("help.eval.with_lesson"))
 @click.option("--baseline", default="", metavar="FILE", help=say("help.eval.baseline"))
 @click.option("--only", multiple=True, metavar="PATTERN", help=say("help.eval.only"))
 @click.option("--repeat", type=click.IntRange(1, 100), default=1, metavar="N", help=say("help.eval.repeat"))
@@ -78,6 +84,8 @@ def eval_(**options: Any) -> int:
     folder = builtin_folder() if chosen.folder == BUILTIN else Path(chosen.folder)
     if chosen.baseline and (chosen.compare or chosen.overrides):
         raise usage(say("error.eval_two_sides"))
+    if chosen.with_lesson and (chosen.baseline or chosen.compare or chosen.overrides):
+        raise usage(say("error.eval_with_lesson"))
     earlier = _earlier(chosen.baseline)
     tasks = choose(read_tasks(folder), chosen.only)
     if chosen.listed:
@@ -157,6 +165,10 @@ def _settings(chosen: EvalOptions, folder: Path) -> tuple[tuple[Setting, ...], P
     loaded, state = settings_for(Path.cwd())
     tell_notices(loaded)
     first = Setting("A", _model(chosen.model or loaded.config.llm.model, folder), loaded.config)
+    if chosen.with_lesson:
+        lesson = _find_lesson(chosen.with_lesson, first.config, state)
+        alone = replace(first, config=_without_playbook(first.config), lessons=())
+        return (alone, replace(alone, label="B", lessons=(lesson,))), state
     if not (chosen.compare or chosen.overrides):
         return (first,), state
     second, _ = settings_for(Path.cwd(), _overrides(chosen.overrides))
@@ -166,6 +178,21 @@ def _settings(chosen: EvalOptions, folder: Path) -> tuple[tuple[Setting, ...], P
         else _model(second.config.llm.model, folder)
     )
     return (first, Setting("B", model, second.config, chosen.overrides)), state
+
+
+def _find_lesson(name: str, config: Config, state: Path) -> Lesson:
+    """Return the lesson with this id, or the one that the pending change with this id proposes. Raises UsageError."""
+    redact = Redactor(secrets_of(config, os.environ))
+    with open_desk(config, state, Path.cwd(), redact, locale_of(os.environ)) as desk:
+        pending = {each.id: each.content for each in desk.deltas(None, ("proposed",)) if each.content}
+        content = pending.get(name) or desk.show(name).bullet.content
+    return Lesson(id=name, version=1, text=content)
+
+
+def _without_playbook(config: Config) -> Config:
+    """Return the settings of runs that receive no other lessons, and that nothing is learned from."""
+    playbook = config.playbook.model_copy(update={"enabled": False, "learn": "off"})
+    return config.model_copy(update={"playbook": playbook})
 
 
 def _model(name: str, folder: Path) -> str:

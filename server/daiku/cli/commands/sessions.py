@@ -38,11 +38,11 @@ from daiku.domain.sessions import Session
 from daiku.sdk.replaying import Replayed
 from daiku.sdk.replaying import replay as replayed
 from daiku.settings import home, secrets_of
+from daiku.store.copyfolders import remove_trial_data
 from daiku.store.opening import opened_place
 from daiku.texts.terminal import locale_of, say
 from daiku.texts.text import render
 from daiku.trace.journal import Journal
-from daiku.trace.starts import Starts
 from daiku.trace.telemetry.files import TraceFiles
 from daiku.trace.transcript import export
 from daiku.workspace.checkpoints import CheckpointStore
@@ -116,7 +116,7 @@ def delete(session: str) -> None:
     CheckpointStore(home(os.environ) / "checkpoints", DiskWorkspace(())).forget(session)
     TraceFiles(home(os.environ) / "traces").forget(session)
     Outputs(home(os.environ) / "outputs").forget(session)
-    Starts(home(os.environ) / "starts").forget(session)
+    remove_trial_data(home(os.environ))
     click.echo(say("deleted", session=session))
 
 

@@ -58,7 +58,9 @@ def progress_line(attempt: Attempt, number: int, count: int, out: Terminal) -> s
 def result_lines(found: Evaluation, out: Terminal) -> Iterator[str]:
     """The whole table: attempts, totals, the comparison, and how to look at a run."""
     for side in found.settings:
-        changed = f" ({', '.join(map(safe, side.overrides))})" if side.overrides else ""
+        lessons = [say("eval.with_lesson", id=safe(each)) for each in side.lessons]
+        differs = ", ".join([*map(safe, side.overrides), *lessons])
+        changed = f" ({differs})" if differs else ""
         yield f"{side.label} = {safe(side.model) or say('eval.own_model')}{changed}"
     head = tuple(say(f"eval.head.{name}") for name in HEADS)
     rows = [_row(a) for a in found.attempts]

@@ -76,11 +76,6 @@ class Asked:
         said = weights_of(text)
         return any(_shared(part, said) >= _asked_for(part) for part in self._parts)
 
-    def shared_weight(self, text: str) -> float:
-        """How much the words weigh that `text` shares with one sentence of the question, the one with most of them."""
-        said = weights_of(text)
-        return max((_shared(part, said) for part in self._parts), default=0.0)
-
 
 def _asked_words(part: str) -> Mapping[str, float]:
     """The words of a sentence; a single one is what is looked for, whatever it is."""

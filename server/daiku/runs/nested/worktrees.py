@@ -21,7 +21,7 @@ from daiku.runs.live import LiveRun
 from daiku.runs.nested.handoff import Nested, give_up, nest, returned
 from daiku.runs.nested.together import together
 from daiku.runs.services import RunServices
-from daiku.store.copyfolders import sweep_copy_folders
+from daiku.store.copyfolders import remove_trial_data
 from daiku.store.lock import SessionLock
 from daiku.texts.text import NO_TEXT, Text, text
 from daiku.tools.git.worktrees import (
@@ -263,9 +263,9 @@ def sweep(folder: Path) -> None:
 
 
 def sweep_copies(home: Path) -> None:
-    """Take away all copies of projects below Daiku's home whose process is gone: those of work side by side, and of trials."""
+    """Remove the copies of projects below Daiku's home whose process is gone, and what earlier versions kept for trials."""
     sweep(home / "worktrees")
-    sweep_copy_folders(home / "trials")
+    remove_trial_data(home)
 
 
 def _taken(lock: SessionLock) -> bool:

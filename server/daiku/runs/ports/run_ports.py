@@ -197,9 +197,6 @@ class RunPorts:
             return blocked
         if (over := await self._meter.tool(call)) is not None:
             return over
-        called = registry.spec(call.tool)
-        if called is None or called.effect not in ("none", "read"):
-            await self._live.tree.beginning.known()
         result = await registry.call(call, self._context(call, record))
         self._patches.pop(call.id, None)
         if (shown := show_invisible(result.text)) != result.text:

@@ -7,7 +7,6 @@ from typing import get_args
 
 from daiku.api import BulletObservation, ShownDelta
 from daiku.api import PlaybookPlace as Place
-from daiku.cli.display.adaptations import tried_text
 from daiku.cli.display.diffs import coloured_diff
 from daiku.cli.display.term import Colour, Terminal, clip, columns, safe, to_the_minute
 from daiku.core.playbook.lessons.proposal import Taught
@@ -55,9 +54,6 @@ def delta_lines(shown: ShownDelta, out: Terminal) -> Iterator[str]:
         yield f"  {out.paint(say('playbook.fact.doubts'), 'dim')}: {out.paint(doubts, 'yellow')}"
     if shown.diff:
         yield from ("  " + line for line in coloured_diff(shown.diff, out))
-    for seen in shown.tried:
-        when = to_the_minute(seen.at)
-        yield f"  {out.paint(say('adapt.tried'), 'dim')} {when}: {tried_text(seen)}"
     for place in shown.places:
         yield f"  {out.paint(say('playbook.fact.learnt'), 'dim')}: {place_text(place)}"
 
