@@ -272,7 +272,8 @@ def test_secrets_are_taken_out_of_what_is_added_and_that_is_said(daiku: Daiku, p
 
 def test_the_help_tells_of_each_command_in_whole_sentences(daiku: Daiku, playbooks: Playbooks) -> None:
     told = " ".join(daiku("playbook").out.split())
-    assert "with it and without, and keep or refuse it by a rule." in told
+    assert "Take an applied change back; one that was rejected waits again." in told
+    assert "Learn offline from the stored sessions of this folder." in told
 
 
 def test_where_nothing_comes_by_standard_input_it_is_a_text_that_is_missing(
