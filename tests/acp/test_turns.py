@@ -22,9 +22,11 @@ from acp import (
 from daiku.domain.events import ApprovalGiven
 from daiku.trace.journal import Journal
 from tests.acp.pair import Editor, connected
+from tests.llm.pictures import encoded, picture
 from tests.lsp import conftest as lsp
 
 Script = Callable[..., None]
+PIXEL = encoded(picture(1, 1))
 EDIT = {"tool": "files/edit", "args": {"path": "a.py", "edits": [{"search": "old", "replace": "new"}]}}
 
 
@@ -289,7 +291,7 @@ async def test_files_selections_and_pictures_of_a_prompt_reach_the_run(
                 text_block("look at "),
                 resource_link_block(name="a.py", uri=uri),
                 resource_block(embedded_text_resource(uri=f"{uri}#L2:3", text="y")),
-                image_block(data="aGk=", mime_type="image/png"),
+                image_block(data=PIXEL, mime_type="image/png"),
             ],
         )
     async with lsp.connected(workspace) as whole:
@@ -298,7 +300,7 @@ async def test_files_selections_and_pictures_of_a_prompt_reach_the_run(
     assert start["prompt"] == "look at @a.py@a.py#L2:3"
     assert [(c["kind"], c["path"]) for c in start["context"]] == [("file", "a.py"), ("selection", "a.py")]
     assert start["context"][1]["range"]["start"]["line"] == 1
-    assert start["images"] == [{"mediaType": "image/png", "data": "aGk="}]
+    assert start["images"] == [{"mediaType": "image/png", "data": PIXEL}]
 
 
 async def test_a_session_with_a_turn_under_way_is_not_loaded_over_it(workspace: Path, script: Script) -> None:

@@ -13,6 +13,7 @@ from daiku import Agent, Runner
 from daiku.domain.messages import UserMessage
 from daiku.testing import FakeLLM
 from tests.cases import for_each
+from tests.llm.pictures import picture, size_of
 
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
@@ -54,6 +55,12 @@ def test_a_picture_is_sent_to_the_model(
     assert "pixel.png" in message.text
 
 
+def test_a_picture_that_is_too_wide_is_scaled(folder: Path) -> None:
+    (folder / "wide.png").write_bytes(picture(9000, 20))
+    (image,) = ask({"kind": "file", "uri": str(folder / "wide.png")}).images
+    assert size_of(image.data) == (8000, 17)
+
+
 def test_a_text_file_is_given_where_no_tool_can_read_it(folder: Path) -> None:
     place = str(folder / "notes.txt")
     assert "seven dwarfs" in ask({"kind": "file", "path": place}).text
@@ -67,8 +74,8 @@ def test_a_text_file_is_given_where_no_tool_can_read_it(folder: Path) -> None:
     {
         "missing": ("nosuch.png", "does not exist"),
         "missing text": ("nosuch.txt", "does not exist"),
-        "too wide": ("wide.png", "9,000 x"),
-        "no picture": ("false.png", "is not a png picture"),
+        "damaged": ("wide.png", r"wide\.png cannot be sent: it is not a complete PNG"),
+        "no picture": ("false.png", r"false\.png cannot be sent: it is not a complete PNG"),
         "binary": ("data.bin", "neither text nor a picture"),
         "large": ("large.txt", "more than 1,000,000 bytes"),
         "folder": (".", "a folder outside"),

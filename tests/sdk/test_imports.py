@@ -20,6 +20,7 @@ FOR_OTHERS = frozenset(
             "aiohttp",
             "mcp",
             "acp",
+            "PIL",
         ),  # a provider, a server or an editor
         *("pygls", "lsprotocol", "starlette", "uvicorn", "click"),  # other fronts
         *(

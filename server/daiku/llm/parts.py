@@ -7,7 +7,6 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Literal, TypeAlias, assert_never
 
-from daiku.core.text.pictures import DROPPED_AT_ONCE, MOST_PICTURES, picture_problem
 from daiku.domain.errors import ContextOverflowError, LLMError, LLMRequestError
 from daiku.domain.messages import (
     OWN_KEY,
@@ -73,21 +72,6 @@ def notice_of(part: Part) -> Text:
             assert_never(part)
 
 
-def within_limits(messages: tuple[Message, ...]) -> tuple[Message, ...]:
-    """Return the messages without pictures that every service refuses: too large ones, and the oldest of too many."""
-    images = [
-        image for message in messages if not isinstance(message, AssistantMessage) for image in message.images
-    ]
-    if not images:
-        return messages
-    bad = {_key(image) for image in images if picture_problem(image.data)}
-    excess = max(0, len(images) - MOST_PICTURES)
-    bad |= {_key(image) for image in images[: -(-excess // DROPPED_AT_ONCE) * DROPPED_AT_ONCE]}
-    if not bad:
-        return messages
-    return tuple(without_part(message, "images", bad.__contains__) for message in messages)
-
-
 def without_part(message: Message, part: Part, drop: Callable[[int], bool] = lambda _: True) -> Message:
     """Return the message without `part`, and with a sentence in its place."""
     keys = keys_of(message, part)
@@ -95,7 +79,7 @@ def without_part(message: Message, part: Part, drop: Callable[[int], bool] = lam
         return message
     match part, message:
         case "images", UserMessage() | ToolMessage():
-            images = tuple(image for image in message.images if not drop(_key(image)))
+            images = tuple(image for image in message.images if not drop(key_of(image)))
             note = "\n\n".join(filter(None, (message.text, NO_IMAGE)))
             return message.model_copy(update={"images": images, "text": note})
         case "results", ToolMessage():
@@ -113,7 +97,8 @@ def without_known(message: Message, keys: set[int]) -> Message:
     return message
 
 
-def _key(image: Image) -> int:
+def key_of(image: Image) -> int:
+    """Return what identifies the picture."""
     return hash(image.data)
 
 
@@ -121,7 +106,7 @@ def keys_of(message: Message, part: Part) -> list[int]:
     """Return what identifies the occurrences of `part` in the message."""
     match part, message:
         case "images", UserMessage() | ToolMessage():
-            return [_key(image) for image in message.images]
+            return [key_of(image) for image in message.images]
         case "results", ToolMessage() if len(message.text) > LONG_RESULT:
             return [hash(message.text)]
         case "provider_data", AssistantMessage() if message.thinking or set(message.opaque) - {OWN_KEY}:

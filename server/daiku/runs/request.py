@@ -9,14 +9,15 @@ from daiku.agents.agent import Agent
 from daiku.core.ports import Workspace
 from daiku.core.run.verdict import touched_plan
 from daiku.core.state.state import State
-from daiku.dataclass import dataclass
+from daiku.dataclass import dataclass, replace
 from daiku.domain.base import long_id
 from daiku.domain.chunks import Chunk
-from daiku.domain.errors import DaikuError
+from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.domain.events import RunStarted
 from daiku.domain.messages import Image, ToolMessage
 from daiku.domain.runs import ApprovalMode, ContextItem, Cursor, EditGrant, Mode, RunLimits
 from daiku.domain.tools import ToolCall
+from daiku.texts.text import text
 
 if TYPE_CHECKING:
     from daiku.core.changes.scope import EditPlace
@@ -62,6 +63,19 @@ class RunRequest:
     """What a new session is called; empty: the first line of `text`."""
     wording: str | None = None
     """The users' own words in `text`, where a template surrounds them."""
+
+
+async def fit_images(request: RunRequest) -> RunRequest:
+    """Return the request with its pictures as model services accept them. Raises UsageError if one is unusable."""
+    if not request.images:
+        return request
+    from daiku.llm.pictures import fit_pictures  # when used
+
+    fitted = await fit_pictures(request.images)
+    if why := next((each.problem for each in fitted if each.problem), None):
+        raise UsageError(Failure(kind="usage", message=text("picture.cannot_send", why=why)))
+    images = tuple(Image(media_type=each.media_type, data=each.data) for each in fitted)
+    return replace(request, images=images)
 
 
 async def locate_grant(grant: EditGrant | None, workspace: Workspace) -> EditPlace | None:

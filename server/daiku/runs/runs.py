@@ -33,7 +33,7 @@ from daiku.runs.recalling import remembering
 from daiku.runs.recorded.afterwards import Afterwards
 from daiku.runs.recorded.history import events_of, last_start, state_of
 from daiku.runs.recorded.stored_run import end_on_record, from_record, reopen
-from daiku.runs.request import RunRequest, continue_request, locate_grant
+from daiku.runs.request import RunRequest, continue_request, fit_images, locate_grant
 from daiku.runs.run_budget import RunBudget
 from daiku.runs.run_log import Listener, RunLog, open_log
 from daiku.runs.services import RunServices
@@ -70,7 +70,7 @@ class Runs:
     async def run(self, request: RunRequest, listen: Listener) -> RunResult:
         """Do what `request` asks to its end, showing every chunk. Cancelling the caller cancels
         the run; `cancel` ends it with a result. Raises UsageError before anything is journaled."""
-        begin = await prepared(self.services, request)
+        begin = await prepared(self.services, await fit_images(request))
         request, agent = begin.request, remembering(self.services, begin.request.agent)
         services = self.services.of(agent)
         model = None if request.calls else services.model_of(agent, request.model)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import NamedTuple, cast
@@ -45,7 +46,7 @@ def _read_item(item: ContextItem, workspace: Path | None) -> Context:
     address = item.uri or item.path
     if item.kind != "file" or item.text is not None or not address:
         return Context((item,))
-    from daiku.core.text.pictures import PICTURES, encode_picture  # when used
+    from daiku.core.text.pictures import PICTURES  # when used
 
     place = _locate(address, workspace)
     if place is None:  # a document of an editor, or an address
@@ -54,10 +55,12 @@ def _read_item(item: ContextItem, workspace: Path | None) -> Context:
         raise ValueError(f"Runner.run: `context` names a file that does not exist: {place}.")
     item = item.model_copy(update={"uri": place.as_uri()})
     if place.suffix.lower() in PICTURES and place.is_file():
-        picture = encode_picture(place.suffix, _read_bytes(place))
-        if picture.problem:
-            raise ValueError(f"Runner.run: `context`: {place} cannot be sent: {picture.problem}.")
-        return Context((item,), (Image(media_type=picture.media_type, data=picture.data),))
+        from daiku.llm.pictures import fit_picture  # when used
+
+        fitted = fit_picture(base64.b64encode(_read_bytes(place)).decode())
+        if fitted.problem:
+            raise ValueError(f"Runner.run: `context`: {place} cannot be sent: {fitted.problem}.")
+        return Context((item,), (Image(media_type=fitted.media_type, data=fitted.data),))
     if workspace is not None and place.resolve().is_relative_to(workspace):
         return Context((item,))
     return Context((item.model_copy(update={"text": _read_text(place)}),))

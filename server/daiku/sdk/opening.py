@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import shutil
@@ -263,7 +264,7 @@ def _check_routes(
             )
 
 
-def checked_context(
+async def checked_context(
     context: object, workspace: Path | None
 ) -> tuple[tuple[ContextItem, ...], tuple[Image, ...]]:
     """Return the items of a run's context, and its pictures. Raises TypeError or ValueError."""
@@ -271,7 +272,7 @@ def checked_context(
         return (), ()
     from daiku.sdk.context import read_context  # when used
 
-    return read_context(context, workspace)
+    return await asyncio.to_thread(read_context, context, workspace)
 
 
 def check_pictures(app: App, agent: Agent) -> None:

@@ -147,19 +147,18 @@ class Runner:
     ) -> RunStream:
         """The run as a stream. `seen`: the program reads its chunks, and so its questions."""
         self._apps.check_open()
-        items, images = checked_context(context, self._apps.opening.workspace)
-        request = RunRequest(
+        asked = RunRequest(
             text=checked_text(text),
             session=session,
             agent=_checked_agent(agent),
-            context=items,
-            images=images,
             approvals=self._mode,
             attended=self._attended and (seen or callable(self._approvals)),
         )
 
         async def work(listen: Listener) -> Result:
             try:
+                items, images = await checked_context(context, self._apps.opening.workspace)
+                request = replace(asked, context=items, images=images)
                 app = self._apps.app(agent)
                 check_names(app, agent, self._apps.opening.router)
                 self._check_session(app, session)

@@ -22,6 +22,7 @@ from daiku.tools.tool import Preview, ToolContext
 from daiku.workspace.checkpoints import CheckpointStore
 from daiku.workspace.disk import DiskWorkspace
 from tests.core.notebooks.test_celltext import SAMPLE
+from tests.llm.pictures import picture, size_of
 
 
 @dataclass
@@ -398,16 +399,19 @@ async def test_a_missing_file_is_answered_with_the_nearest_names(bench: Bench) -
 
 
 async def test_a_picture_is_given_as_a_picture(bench: Bench) -> None:
-    png = b"\x89PNG\r\n\x1a\n" + bytes(10)
+    png = picture(1, 1)
     bench.write("p.png", png)
     bench.write("fake.png", b"hello")
     result = await bench.call("files/read", path="p.png")
     assert [(i.media_type, base64.b64decode(i.data)) for i in result.images] == [("image/png", png)]
-    assert "not a png" in (await bench.call("files/read", path="fake.png")).text
-    bench.write("wide.png", png[:8] + b"\0\0\0\rIHDR" + (9000).to_bytes(4, "big") + (20).to_bytes(4, "big"))
+    fake = await bench.call("files/read", path="fake.png")
+    assert (fake.ok, "not a complete PNG" in fake.text) == (False, True)
+    bench.write("wide.png", picture(9000, 20))
     wide = await bench.call("files/read", path="wide.png")
-    assert (wide.ok, wide.images) == (False, ())
-    assert "9,000 x 20 pixels" in wide.text
+    assert [size_of(image.data) for image in wide.images] == [(8000, 17)]
+    assert wide.text.endswith("[PNG picture of 9,000 x 20 pixels, shown as 8,000 x 17.]")
+    bench.write("scan.tiff", picture(9, 9, "TIFF"))
+    assert [i.media_type for i in (await bench.call("files/read", path="scan.tiff")).images] == ["image/png"]
 
 
 async def test_reading_sees_the_unsaved_buffer(workspace: Path, daiku_home: Path) -> None:

@@ -1,30 +1,45 @@
-"""Sizes of pictures, read from their headers, and the limits of model services for them."""
+"""Limits of model services for pictures, and what a picture's header says of its type and size."""
 
 from __future__ import annotations
 
 import base64
 from typing import NamedTuple
 
-LONGEST_SIDE = 8_000
-"""Pixels of one side; model services refuse larger pictures."""
-LARGEST_BASE64 = 5 * 1024 * 1024
+
+class PictureLimits(NamedTuple):
+    """What a service accepts: pixels of one side, characters of base64, and the types of the pictures."""
+
+    side: int
+    base64: int
+    types: tuple[str, ...]
+
+
+PNG, JPEG, GIF, WEBP = "image/png", "image/jpeg", "image/gif", "image/webp"
+_MIB = 1024 * 1024
+LIMITS = {
+    "anthropic": PictureLimits(8_000, 5 * _MIB, (PNG, JPEG, GIF, WEBP)),
+    "gemini": PictureLimits(16_384, 9 * _MIB, (PNG, JPEG, WEBP)),
+    "openai": PictureLimits(16_384, 20 * _MIB, (PNG, JPEG, WEBP)),
+}
+"""The limits by service, from their documentation. Gemini and OpenAI document no limit of pixels; OpenAI takes
+GIF only without animation."""
+LONGEST_SIDE = min(each.side for each in LIMITS.values())
+"""Pixels of one side: a conversation may go on with another service, so the strictest limit counts."""
+LARGEST_BASE64 = min(each.base64 for each in LIMITS.values())
 """Characters of base64 of one picture."""
+_TYPES = tuple(kind for kind in (PNG, JPEG, GIF, WEBP) if all(kind in each.types for each in LIMITS.values()))
 MOST_PICTURES = 20
 """Pictures in one request; with more of them services allow only small ones."""
 DROPPED_AT_ONCE = 10
 """Older pictures that are left out together, so that the beginning of a request changes rarely."""
-PICTURES = {
-    ".png": ("image/png", b"\x89PNG"),
-    ".jpg": ("image/jpeg", b"\xff\xd8\xff"),
-    ".jpeg": ("image/jpeg", b"\xff\xd8\xff"),
-    ".gif": ("image/gif", b"GIF8"),
-    ".webp": ("image/webp", b"RIFF"),
-}
-"""The media type and the first bytes of a picture by its file's suffix."""
+PICTURES = frozenset((".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff"))
+"""Suffixes of files that are shown as pictures."""
 _HEADER = 700_000
 """Characters of base64 in which a header must be: the previews in a photo come before its size."""
 _NO_SIZE = frozenset((0xC4, 0xC8, 0xCC))
 """Markers of JPEG between 0xC0 and 0xCF that are not the start of a frame."""
+_ANIMATED = 0x02
+"""The flag of an animation in the header of WebP."""
 
 
 class Size(NamedTuple):
@@ -34,28 +49,10 @@ class Size(NamedTuple):
     height: int
 
 
-class Picture(NamedTuple):
-    """A picture as base64, and the reason why it cannot be sent; empty if it can."""
-
-    media_type: str
-    data: str
-    problem: str
-
-
-def encode_picture(suffix: str, data: bytes) -> Picture:
-    """Encode a file with one of the suffixes of `PICTURES`."""
-    media_type, magic = PICTURES[suffix.lower()]
-    encoded = base64.b64encode(data).decode()
-    wrong = "" if data.startswith(magic) else f"it is not a {media_type.partition('/')[2]} picture"
-    return Picture(media_type, encoded, wrong or picture_problem(encoded))
-
-
 def picture_size(data: bytes) -> Size | None:
-    """Return the size of a PNG, GIF, WebP, or JPEG picture; None if its header is not readable."""
+    """Return the size of a PNG, WebP, or JPEG picture; None if its header is not readable."""
     if data.startswith(b"\x89PNG") and len(data) >= 24:
         return Size(int.from_bytes(data[16:20], "big"), int.from_bytes(data[20:24], "big"))
-    if data.startswith(b"GIF8") and len(data) >= 10:
-        return Size(int.from_bytes(data[6:8], "little"), int.from_bytes(data[8:10], "little"))
     if data.startswith(b"RIFF") and data[8:12] == b"WEBP" and len(data) >= 30:
         return _webp_size(data)
     return _jpeg_size(data) if data.startswith(b"\xff\xd8") else None
@@ -91,19 +88,26 @@ def _jpeg_size(data: bytes) -> Size | None:
     return None
 
 
-def picture_problem(base64_data: str) -> str:
-    """Return why a model service would refuse the picture, and the cure; empty if nothing is known against it."""
-    if len(base64_data) > LARGEST_BASE64:
-        most = LARGEST_BASE64 * 3 // 4
-        return f"it has more than {most:,} bytes, the limit of model services: save it smaller first"
-    head = base64_data[: min(_HEADER, len(base64_data)) // 4 * 4]
+def is_too_large(base64_data: str) -> bool:
+    """Return True if a service refuses the picture for its bytes, or for the sides that its header states."""
+    size = picture_size(_read_header(base64_data))
+    return len(base64_data) > LARGEST_BASE64 or (size is not None and max(size) > LONGEST_SIDE)
+
+
+def accepted_type(base64_data: str) -> str:
+    """Return the type of a picture that every service accepts as it is; empty for any other."""
+    data = _read_header(base64_data)
+    if is_too_large(base64_data) or picture_size(data) is None:
+        return ""
+    if data.startswith(b"RIFF"):
+        found = "" if data[12:16] == b"VP8X" and data[20] & _ANIMATED else WEBP
+    else:
+        found = PNG if data.startswith(b"\x89PNG") else JPEG
+    return found if found in _TYPES else ""
+
+
+def _read_header(base64_data: str) -> bytes:
     try:
-        size = picture_size(base64.b64decode(head))
+        return base64.b64decode(base64_data[: min(_HEADER, len(base64_data)) // 4 * 4])
     except ValueError:
-        return "its base64 is not valid"
-    if size is not None and max(size) > LONGEST_SIDE:
-        return (
-            f"it has {size.width:,} x {size.height:,} pixels and model services take at most "
-            f"{LONGEST_SIDE:,} a side: scale it down first"
-        )
-    return ""
+        return b""

@@ -199,6 +199,10 @@ class RunPorts:
             return over
         result = await registry.call(call, self._context(call, record))
         self._patches.pop(call.id, None)
+        if result.images:
+            from daiku.llm.pictures import fit_result  # when used
+
+            result = await fit_result(result)
         if (shown := show_invisible(result.text)) != result.text:
             result = result.model_copy(update={"text": shown})
         await self._meter.result(result)

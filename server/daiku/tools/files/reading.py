@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 from collections.abc import Iterable
 from functools import partial
 from itertools import islice
@@ -13,7 +14,7 @@ from pydantic.json_schema import SkipJsonSchema
 
 from daiku.core.calls.toolnames import nearest_names
 from daiku.core.guard.referenced_paths import is_kept_output
-from daiku.core.text.pictures import PICTURES, encode_picture
+from daiku.core.text.pictures import PICTURES
 from daiku.core.text.truncate import OUTPUT_LIMIT
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolImage, ToolResult
@@ -29,7 +30,7 @@ from daiku.workspace.walk import files, walk
 
 MAX_LINES = 2000
 MAX_ENTRIES = 500
-_LARGEST_IMAGE = 5_000_000
+_LARGEST_IMAGE = 50_000_000
 _LONG_LINE = 2000
 CELLS = (
     "A notebook is edited as it is shown here; a new cell begins with `# %% cell new [code]` or `[markdown]`."
@@ -133,15 +134,18 @@ def nearest_files(context: ToolContext, real: Path) -> str:
 
 
 def _picture(context: ToolContext, real: Path) -> ToolResult:
+    from daiku.llm.pictures import fit_picture  # when used
+
     name = context.workspace.relative(real)
     folder = dependency_folder(context.workspace.roots, real)
     roots = (*context.workspace.roots, folder) if folder else context.workspace.roots
     data = read_bytes(roots, real, name, _LARGEST_IMAGE)
-    media_type, encoded, problem = encode_picture(real.suffix, data)
-    if problem:
-        return failed(f"{name} is not shown: {problem}.")
-    image = ToolImage(media_type=media_type, data=encoded)
-    return ToolResult(ok=True, text=f"{name}: a picture, {len(data):,} bytes.", images=(image,))
+    fitted = fit_picture(base64.b64encode(data).decode())
+    if fitted.problem:
+        return failed(f"{name} is not shown: {fitted.problem}.")
+    image = ToolImage(media_type=fitted.media_type, data=fitted.data)
+    text = f"{name}: a picture, {len(data):,} bytes. {fitted.note}".rstrip()
+    return ToolResult(ok=True, text=text, images=(image,))
 
 
 async def list_files(args: ListArgs, context: ToolContext) -> ToolResult:
