@@ -112,7 +112,7 @@ def _with_notes(told: str, fitted: Sequence[Fitted]) -> str:
 
 def _scale(raw: bytes) -> Fitted:
     import PIL.Image  # when used: it is slow to import
-    import PIL.ImageOps
+    import PIL.ImageOps  # likewise
 
     too_many = Fitted(problem=text("picture.pixels", most=f"{MOST_PIXELS:,}"))
     try:
