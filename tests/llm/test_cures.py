@@ -13,8 +13,8 @@ from daiku.domain.config import ProviderSettings
 from daiku.domain.errors import LLMRequestError
 from daiku.domain.messages import AssistantMessage, Image, Message, ModelEvent, Restarted, ToolMessage
 from daiku.domain.tools import ToolCall
+from daiku.llm.history.parts import LONG_RESULT, NO_IMAGE
 from daiku.llm.model import Models
-from daiku.llm.parts import LONG_RESULT, NO_IMAGE
 from daiku.llm.table import LLMSettings
 from daiku.texts.text import Text
 from tests.llm.server import Answer, Asked, ModelServer, document, events

@@ -17,7 +17,7 @@ from daiku.core.text.pictures import LARGEST_BASE64, MOST_PICTURES, accepted_typ
 from daiku.domain.errors import UsageError
 from daiku.domain.messages import Image, ToolMessage, UserMessage
 from daiku.domain.tools import ToolImage, ToolResult
-from daiku.llm.pictures import fit_picture, fit_result, within_limits
+from daiku.llm.history.pictures import fit_picture, fit_result, within_limits
 from daiku.runs import RunRequest
 from daiku.testing import FakeLLM
 from tests.cases import for_each

@@ -140,7 +140,7 @@ class LLMAdapter:
         """Stream the reply of this model, with the retries of the policy."""
         request = replace(request, model=self.choice.model, effort=self._effort(request))
         if any(not isinstance(message, AssistantMessage) and message.images for message in request.messages):
-            from daiku.llm.pictures import within_limits  # when used
+            from daiku.llm.history.pictures import within_limits  # when used
 
             request = replace(request, messages=await within_limits(request.messages))
         if request.schema is not None:

@@ -14,7 +14,7 @@ from daiku.llm.tokens import estimate_request
 from daiku.texts.text import Text, text
 
 if TYPE_CHECKING:
-    from daiku.llm.parts import Part
+    from daiku.llm.history.parts import Part
 
 LEVELS: tuple[Effort, ...] = ("none", "low", "medium", "high")
 _EFFORT = lazy(
@@ -115,7 +115,7 @@ class Cures:
         known = self._left_out.get(request.session)
         messages = request.messages
         if part is not None or known:
-            from daiku.llm.parts import without_known, without_part  # when used
+            from daiku.llm.history.parts import without_known, without_part  # when used
 
             messages = tuple(without_part(message, part) if part else message for message in messages)
             messages = tuple(without_known(message, known) if known else message for message in messages)
@@ -201,7 +201,7 @@ class Cures:
 
     def keep(self, session: str, part: Part, messages: tuple[Message, ...]) -> None:
         """Remember for the session that a request was accepted without `part`."""
-        from daiku.llm.parts import keys_of  # when used
+        from daiku.llm.history.parts import keys_of  # when used
 
         known = self._left_out.setdefault(session, set())
         known.update(key for message in messages for key in keys_of(message, part))

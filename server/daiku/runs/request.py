@@ -69,7 +69,7 @@ async def fit_images(request: RunRequest) -> RunRequest:
     """Return the request with its pictures as model services accept them. Raises UsageError if one is unusable."""
     if not request.images:
         return request
-    from daiku.llm.pictures import fit_pictures  # when used
+    from daiku.llm.history.pictures import fit_pictures  # when used
 
     fitted = await fit_pictures(request.images)
     if why := next((each.problem for each in fitted if each.problem), None):

@@ -55,7 +55,7 @@ def _read_item(item: ContextItem, workspace: Path | None) -> Context:
         raise ValueError(f"Runner.run: `context` names a file that does not exist: {place}.")
     item = item.model_copy(update={"uri": place.as_uri()})
     if place.suffix.lower() in PICTURES and place.is_file():
-        from daiku.llm.pictures import fit_picture  # when used
+        from daiku.llm.history.pictures import fit_picture  # when used
 
         fitted = fit_picture(base64.b64encode(_read_bytes(place)).decode())
         if fitted.problem:

@@ -8,7 +8,7 @@ from daiku.dataclass import dataclass
 from daiku.domain.errors import ContextOverflowError, Failure, LLMError
 from daiku.domain.messages import ModelRequest
 from daiku.llm.cures import Cures, may_be_path
-from daiku.llm.parts import Part, notice_of, parts_to_try
+from daiku.llm.history.parts import Part, notice_of, parts_to_try
 from daiku.llm.retries.policy import is_transient
 from daiku.llm.tokens import estimate_request
 from daiku.texts.text import Text, joined, text

@@ -200,7 +200,7 @@ class RunPorts:
         result = await registry.call(call, self._context(call, record))
         self._patches.pop(call.id, None)
         if result.images:
-            from daiku.llm.pictures import fit_result  # when used
+            from daiku.llm.history.pictures import fit_result  # when used
 
             result = await fit_result(result)
         if (shown := show_invisible(result.text)) != result.text:

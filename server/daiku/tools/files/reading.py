@@ -134,7 +134,7 @@ def nearest_files(context: ToolContext, real: Path) -> str:
 
 
 def _picture(context: ToolContext, real: Path) -> ToolResult:
-    from daiku.llm.pictures import fit_picture  # when used
+    from daiku.llm.history.pictures import fit_picture  # when used
 
     name = context.workspace.relative(real)
     folder = dependency_folder(context.workspace.roots, real)

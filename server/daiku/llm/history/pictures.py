@@ -22,7 +22,7 @@ from daiku.core.text.pictures import (
 from daiku.dataclass import dataclass
 from daiku.domain.messages import AssistantMessage, Image, Message
 from daiku.domain.tools import ToolImage, ToolResult
-from daiku.llm.parts import key_of, without_part
+from daiku.llm.history.parts import key_of, without_part
 from daiku.texts.text import NO_TEXT, Text, text
 
 if TYPE_CHECKING:
