@@ -42,7 +42,10 @@ _HAS_PAGER = frozenset({"git", "man"})
 _REDIRECTED = lazy(r"(?<![\w$.-])(?:BASH_(?:CMDS|ALIASES)\b|[A-Za-z_]\w*\[(?!\d+\])[^\]\n]*\]\+?=)")
 """Assignments that change what a name runs, or whose subscript is calculated."""
 _SEARCH_PATH = lazy(r"(?<![\w$-])PATH\+?=(?P<value>[^\s;&|]*)")
-_SYSTEM_PATH = lazy(r"(?!.*\.\.)[\"']?(?:(?:(?:\$HOME|\$\{HOME\}|~)/\.|/)[\w./+-]+|\$PATH|\$\{PATH\})[\"']?")
+_SYSTEM_PATH = lazy(
+    r"(?!.*\.\.|[\"']?/(?:tmp|var/tmp|dev|run|proc)\b)[\"']?(?:(?:(?:\$HOME|\$\{HOME\}|~)/\.|/)[\w./+-]+|\$PATH|\$\{PATH\})[\"']?"
+)
+_SYSTEM = ("/bin/", "/usr/", "/sbin/", "/lib", "/opt/", "/nix/", "/snap/")
 _CODE_VARIABLE = lazy(
     r"PATH|PRELOAD|AUDIT|LIB|OPT|FLAGS|CONFIG|STARTUP|INIT|RC$|ENV$|DB$|EDITOR|VISUAL|PAGER|BROWSER|SHELL|COMMAND|CMD|WRAPPER"
     r"|RUNNER|EXEC|HOOK|HOME|ASKPASS|SSH|^MAKE|^GIT_(?!(?:AUTHOR|COMMITTER)_)|^BASH|^LD_|^PERL|^RUBY|^PYTHON|^LESS"
@@ -133,7 +136,7 @@ def _unknown(simple: SimpleCommand, script: ParsedCommands, roots: tuple[str, ..
     name = program_name(words)
     if name in _TAKES_EXPRESSIONS or _compares_computed(words):
         return COMPUTED
-    if "/" in words[0].text and _is_of_workspace(words[0].text, roots):
+    if "/" in words[0].text and not _is_of_system(words[0].text, roots):
         return CODE
     if starts_unknown(words) or name == "run-parts" or git_runs_settings(words):
         return CODE
@@ -213,8 +216,10 @@ def _compares_computed(words: tuple[Word, ...]) -> bool:
     )
 
 
-def _is_of_workspace(program: str, roots: tuple[str, ...]) -> bool:
-    return not program.startswith("/") or any(program.startswith(f"{root}/") for root in roots)
+def _is_of_system(program: str, roots: tuple[str, ...]) -> bool:
+    """Return True if commands cannot write the program: what they made elsewhere may be a copy of a denied one."""
+    place = posixpath.normpath(program)
+    return place.startswith(_SYSTEM) and not any(place.startswith(f"{root}/") for root in roots)
 
 
 def _reads_unknown(words: tuple[Word, ...], script: ParsedCommands) -> bool:

@@ -95,8 +95,11 @@ _ANNOUNCED = WordSearch(
 )
 """Words one of which is in every secret's pattern that has no long run of characters."""
 _ESCAPES = (('\\"', '"'), ("\\n", "\n"), ("\\t", "\t"), ("\\r", "\r"))
-_SEQUENCE = lazy(r"(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,4}[@-~]|\x1b[()*+#%][0-9A-Za-z]")
-"""Control sequences of terminals. They divide secrets, and end with letters."""
+_SEQUENCE = lazy(
+    r"(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,4}[@-~]|\x1b[()*+#%][0-9A-Za-z]"
+    r"|\x1b[\]PX^_][^\x07\x1b]{0,4096}(?:\x07|\x1b\\)?|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
+"""Control sequences and characters. They divide secrets, and sequences end with letters."""
 _GAP = "\n" * 12
 """Separator between joined strings: more white space than any secret's pattern matches."""
 _LONGEST_NAMED = 400
@@ -120,10 +123,10 @@ class Redactor:
         self._learnt: dict[str, KnownValues] = {}
 
     def __call__(self, text: str) -> str:
-        return self._redact_terminal(text) if _has_controls(text) else self._redact(text)
+        return self.redact_controlled(text) if _has_controls(text) else self._redact(text)
 
-    def _redact_terminal(self, text: str) -> str:
-        """Return `text` redacted, without control sequences if it has a secret: they may divide it or end in a letter."""
+    def redact_controlled(self, text: str) -> str:
+        """Return `text` redacted, without controls if it has a secret: they may divide it or stand before it."""
         plain, spaced = _SEQUENCE.sub("", text), _SEQUENCE.sub(_GAP, text)
         clean = self._redact(plain)
         if self._redact(spaced) != spaced:

@@ -38,6 +38,15 @@ TOOL_PLACES = (
 # Not ~/.cache/go-build: go does nothing at all where it cannot write its cache; in the sandbox's own home it can.
 # A package manager that may fetch needs a cache that it can write: these are shown only without the network.
 OFFLINE_PLACES = (".npm/_cacache",)
+DOWNLOAD_CACHES = (
+    ".cargo/registry", ".cargo/git", "go/pkg", ".m2/repository", ".gradle/caches", ".npm/_cacache", ".nuget/packages",
+    ".pub-cache/hosted", ".ivy2/cache", ".bun/install/cache", ".local/share/pnpm", ".rustup", ".cache/pip", ".cache/uv",
+    ".cache/pypoetry", ".cache/pnpm", ".cache/yarn", ".cache/deno", ".cache/coursier", ".cache/ms-playwright",
+    ".cache/puppeteer", ".cache/Cypress", ".cache/electron", ".cache/huggingface/hub", ".cache/torch",
+)  # fmt: skip
+"""What commands with network download into a home; commands without network use it too."""
+USER_INSTALLS = (".local/bin", ".local/lib", "go/bin", ".cargo/bin")
+"""Where package managers install programs in a home; commands without network only read them."""
 # Settings of tool chains: shown where nothing in them looks like a credential.
 SETTING_PLACES = (
     ".cargo/config.toml", ".cargo/config", ".config/pip/pip.conf", ".pip/pip.conf", ".config/go/env", ".condarc", ".rustfmt.toml",

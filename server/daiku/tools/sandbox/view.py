@@ -10,6 +10,8 @@ from pathlib import Path
 from daiku.dataclass import dataclass
 from daiku.tools.sandbox.gitfolder import secret_attributes
 from daiku.tools.sandbox.places import (
+    DOWNLOAD_CACHES,
+    USER_INSTALLS,
     daiku_places,
     host_places,
     listening_sockets,
@@ -97,7 +99,7 @@ def _working(bounds: Bounds, scratch: Path) -> Iterator[str]:
     for name in _TEMPORARY:
         yield from ("--bind", str(_folder(scratch, name.strip("/").replace("/", "-"))), name)
     for place in here.homes:
-        yield from ("--bind", str(_folder(scratch, f"home{str(place).replace('/', '-')}")), str(place))
+        yield from _home(place, scratch, network=bounds.network)
     for place in here.tools:
         if any(within(place, hidden) for hidden in foreign):
             yield from ("--ro-bind-try", str(place.resolve()), str(place))
@@ -121,6 +123,18 @@ def _working(bounds: Bounds, scratch: Path) -> Iterator[str]:
     yield from _hide(bounds.masked)
     yield from _cut_off(open_places, bounds, foreign)
     yield from _mask(bounds, scratch)
+
+
+def _home(place: Path, scratch: Path, *, network: bool) -> Iterator[str]:
+    """A home for commands with network, another for those without: settings that these write (~/.curlrc, ~/.npmrc)
+    would tell the others where to send. What was downloaded is shared, without network only to read what may be a program."""
+    name = str(place).replace("/", "-")
+    yield from ("--bind", str(_folder(scratch, f"{'network-' if network else ''}home{name}")), str(place))
+    for each in (*DOWNLOAD_CACHES, *USER_INSTALLS):
+        shared = _folder(scratch, f"shared{name}-{each.replace('/', '-')}")
+        if network or any(shared.iterdir()):
+            kind = "--ro-bind" if each in USER_INSTALLS and not network else "--bind"
+            yield from (kind, str(shared), str(place / each))
 
 
 def _reading(bounds: Bounds, scratch: Path) -> Iterator[str]:

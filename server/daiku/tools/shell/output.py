@@ -6,6 +6,7 @@ import codecs
 import re
 from collections import deque
 
+from daiku.core.guard.redact import Redactor
 from daiku.core.text.decisive import truncate_output
 from daiku.core.text.patterns import lazy
 
@@ -24,9 +25,20 @@ _OVERWRITTEN = lazy(r"^[^\n]*\r(?=[^\n])", re.MULTILINE)
 _UNFINISHED = lazy(r"\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b]{0,4096}|[ -/]*)?$")
 
 
+_LONGEST_WORD = 400
+"""Characters that live output holds back at most until it has the whole of a word."""
+_IN_TOKENS = lazy(r"[0-9_-]")
+_SHAPES = Redactor(())
+
+
+def _redact_controlled(text: str) -> str:
+    """Return `text` without tokens: without its controls they may not be recognized anymore, as letters meet."""
+    return _SHAPES.redact_controlled(text) if "\x1b" in text or _CONTROLS.search(text) else text
+
+
 def plain(text: str) -> str:
     """`text` as a person would have read it at the end: no escapes, no controls, overwritten lines gone."""
-    text = _ESCAPES.sub("", text).replace("\r\n", "\n")
+    text = _ESCAPES.sub("", _redact_controlled(text)).replace("\r\n", "\n")
     if "\r" in text:
         text = _OVERWRITTEN.sub("", text).replace("\r", "")
     return _CONTROLS.sub("", text)
@@ -72,7 +84,7 @@ class TruncatedOutput:
 
 
 class LiveOutput:
-    """Output as it comes, in pieces of plain text that never split a character or an escape."""
+    """Output as it comes, in pieces of plain text that never split a character, an escape, or a token."""
 
     def __init__(self) -> None:
         self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
@@ -85,6 +97,9 @@ class LiveOutput:
         if not final:
             unfinished = _UNFINISHED.search(text) if "\x1b" in text[-4200:] else None
             at = unfinished.start() if unfinished else len(text) - text.endswith("\r")
+            last = text[max(0, at - _LONGEST_WORD) : at].rsplit(maxsplit=1)[-1:]
+            if last and text[:at].endswith(last[0]) and _IN_TOKENS.search(last[0]):
+                at -= len(last[0])
             text, self._held = text[:at], text[at:]
-        text = _ESCAPES.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
+        text = _ESCAPES.sub("", _redact_controlled(text)).replace("\r\n", "\n").replace("\r", "\n")
         return _CONTROLS.sub("", text)
