@@ -445,6 +445,18 @@ def test_a_line_that_a_hunk_leaves_out_between_old_lines_is_kept() -> None:
     assert "not in the file" in refuse(UPDATE.format(beside), a_py=body)
 
 
+def test_added_lines_with_a_blank_line_only_are_not_placed_beyond_a_left_out_line() -> None:
+    """A23.9."""
+    body = "def a():\n    return other(1)\n\ndef b():\n    return by(1)\n\ndef c():\n    pass\n"
+    above = "@@\n+    return by(1)\n+\n \n-    return by(1)\n+    return tag(1)\n"
+    assert "not in the file" in refuse(UPDATE.format(above), a_py=body)
+    below = "@@\n-    return other(1)\n \n+    return tag(1)\n"
+    spread = body.replace("(1)\n\n", "(1)\n    # more\n\n")
+    assert "not in the file" in refuse(UPDATE.format(below), a_py=spread)
+    kept = UPDATE.format("@@\n \n     return by(1)\n+    # new\n \n")
+    assert apply(kept, a_py=body) == {"a.py": body.replace("by(1)\n", "by(1)\n    # new\n")}
+
+
 def test_a_line_that_may_be_left_out_beside_the_added_ones_of_another_place_leaves_the_place_in_doubt() -> (
     None
 ):

@@ -221,8 +221,19 @@ def _gaps(lines: Sequence[HunkLine]) -> tuple[list[int], list[int]]:
     """Where a kept line may have been left out: between two old lines, and beside added lines, which could come
     before or after it."""
     old = [number for number, line in enumerate(lines) if line.tag != "+"]
-    sure = [after for before, after in pairwise(old) if after == before + 1]
+    sure = [
+        after
+        for before, after in pairwise(old)
+        if after == before + 1 and _is_anchored(lines[:after]) and _is_anchored(lines[after:])
+    ]
     return sure, [after for before, after in pairwise(old) if after > before + 1]
+
+
+def _is_anchored(side: Sequence[HunkLine]) -> bool:
+    """Return True if nothing changes on this side of a gap, or a line that is not blank says where."""
+    return all(line.tag == " " for line in side) or any(
+        line.tag != "+" and line.text.strip() for line in side
+    )
 
 
 def locate_insertion(text: str, hunk: Hunk) -> int | Refusal:
