@@ -113,6 +113,10 @@ def test_a_bounded_number_of_files_is_compared(tmp_path: Path) -> None:
         (tmp_path / name).write_text("x")
     assert len(read_named_files(" ".join(names), tmp_path)) == MOST_NAMED
     assert read_named_files("cat /etc/passwd ../x \0", tmp_path) == {}
+    (tmp_path / "empty").touch()
+    (tmp_path / "endless").symlink_to("/proc/self/environ")
+    if (tmp_path / "endless").exists():  # Linux
+        assert len({*read_named_files("cat empty endless", tmp_path).values()}) == 1
 
 
 def test_what_is_no_plain_file_or_too_large_is_not_compared(tmp_path: Path) -> None:

@@ -69,6 +69,7 @@ def _digest(path: Path) -> str:
         found = path.stat()
         if not stat.S_ISREG(found.st_mode) or found.st_size > LARGEST:
             return ""
-        return blake2b(path.read_bytes()).hexdigest()
+        # Files of /proc have no size; some never end a read.
+        return blake2b(path.read_bytes() if found.st_size else b"").hexdigest()
     except (OSError, ValueError):
         return ""
