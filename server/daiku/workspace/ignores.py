@@ -18,7 +18,7 @@ from pathspec import GitIgnoreSpec
 from daiku.core.protected.paths import holds_secrets
 from daiku.core.text.patterns import lazy
 from daiku.dataclass import dataclass, field
-from daiku.workspace.repository import GitPlaces, git_places
+from daiku.workspace.repository import GitPlaces, TrackedFiles, find_tracked, git_places
 
 CLOSING = ".daikuignore"
 _ALWAYS = frozenset({".git", ".hg", ".svn"})
@@ -82,7 +82,7 @@ def _normalize(name: str) -> str:
 class Repository:
     """The repository around a folder: the folders above it up to the top, and the exclude files outside the tree."""
 
-    top: Path
+    places: GitPlaces
     folders: tuple[Path, ...]
     exclude_files: tuple[Path, ...]
 
@@ -94,7 +94,7 @@ def find_repository(root: Path, environ: Mapping[str, str]) -> Repository | None
         return None
     folders = tuple(folder for folder in root.parents if folder.is_relative_to(places.top))
     excludes = (_find_user_excludes(places, environ), places.common / "info" / "exclude")
-    return Repository(places.top, folders, excludes)
+    return Repository(places, folders, excludes)
 
 
 def _find_user_excludes(places: GitPlaces, environ: Mapping[str, str]) -> Path:
@@ -170,7 +170,7 @@ class IgnoreFiles:
         """Return the rules of the repository above the root; none if they ignore the root itself, which was opened."""
         if self.repository is None:
             return []
-        top, folders = self.repository.top, self.repository.folders
+        top, folders = self.repository.places.top, self.repository.folders
         files = [(folder, tuple(folder / name for name in self.names)) for folder in folders]
         if ".gitignore" in self.names:
             files.append((top, self.repository.exclude_files))
@@ -223,7 +223,12 @@ class Ignores:
 
     def leaves_out(self, path: Path) -> bool:
         """Return True where `path` is not listed, and found only where it is named; also for what is closed."""
-        return self.listed.hides(path) or self.closed.hides(path)
+        return self.closed.hides(path) or (self.listed.hides(path) and not self.tracked().includes(path))
+
+    def tracked(self) -> TrackedFiles:
+        """Return the files that git tracks although its ignore rules match them: git ignores none of them."""
+        repository = self.listed.repository
+        return TrackedFiles() if repository is None else find_tracked(repository.places)
 
 
 def _time(path: Path) -> int:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import re
+import subprocess
+from bisect import bisect_left
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from time import monotonic
 
 from daiku.dataclass import dataclass
 from daiku.workspace.paths import homes, within
+from daiku.workspace.programs import find_program
 
 MOST_ALTERNATES = 20
 MIRROR_MARK = "daiku-mirror"
@@ -52,6 +56,86 @@ def git_places(root: Path, roots: tuple[Path, ...], *, objects: bool = True) -> 
         return _places(root.resolve(), tuple(folder.resolve() for folder in roots), objects)
     except (OSError, RuntimeError) as error:  # not ours to read, or links in a circle
         return f"it cannot be read ({type(error).__name__})"
+
+
+_LIST = ("--no-optional-locks", "ls-files", "-z", "--cached", "--ignored", "--exclude-standard")
+_QUIET = {
+    "GIT_ALLOW_PROTOCOL": "none",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_CONFIG_COUNT": "2",
+    "GIT_CONFIG_KEY_0": "core.fsmonitor",
+    "GIT_CONFIG_VALUE_0": "false",
+    "GIT_CONFIG_KEY_1": "core.hooksPath",
+    "GIT_CONFIG_VALUE_1": "/dev/null",
+}
+"""Variables with which git only reads its index: it starts no program and reaches nothing."""
+_SECONDS, _FRESH = 5, 2.0
+"""Seconds that git may take, and for which its answer is believed while the index stays as it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrackedFiles:
+    """The files below `top` that git tracks although its ignore rules match them."""
+
+    top: Path = Path()
+    names: tuple[str, ...] = ()
+
+    def includes(self, path: Path) -> bool:
+        """Return True for one of the files, and for what is in a submodule among them."""
+        return any(self._next(name) == name for name in _with_parents(self._name(path)))
+
+    def is_above(self, path: Path) -> bool:
+        """Return True for a folder that one of the files lies in."""
+        name = self._name(path)
+        return bool(name) and self._next(f"{name}/").startswith(f"{name}/")
+
+    def _name(self, path: Path) -> str:
+        return path.relative_to(self.top).as_posix() if path.is_relative_to(self.top) and self.names else ""
+
+    def _next(self, name: str) -> str:
+        at = bisect_left(self.names, name)
+        return self.names[at] if at < len(self.names) else ""
+
+    def below(self, folder: Path) -> tuple[Path, ...]:
+        """Return the files and submodules that lie in `folder`."""
+        paths = (self.top / name for name in self.names)
+        return tuple(path for path in paths if path.is_relative_to(folder) and path.exists())
+
+
+_tracked: dict[Path, tuple[float, int, TrackedFiles]] = {}
+
+
+def find_tracked(places: GitPlaces) -> TrackedFiles:
+    """Ask git which files it tracks although it ignores them. Blocks; none where git does not answer in time."""
+    try:
+        changed = (places.folder / "index").stat().st_mtime_ns
+    except OSError:  # nothing was ever added
+        return TrackedFiles()
+    known = _tracked.get(places.top)
+    if known is not None and known[1] == changed and monotonic() - known[0] < _FRESH:
+        return known[2]
+    kept = {name: os.environ[name] for name in ("HOME", "PATH", "XDG_CONFIG_HOME") if name in os.environ}
+    try:
+        done = subprocess.run(
+            [find_program("git", (places.top,)) or "git", *_LIST],
+            cwd=places.top,
+            env=kept | _QUIET,
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_SECONDS,
+            check=True,
+        )
+    except (OSError, subprocess.SubprocessError):
+        return TrackedFiles()
+    names = tuple(sorted(os.fsdecode(name) for name in done.stdout.split(b"\0") if name))
+    _tracked[places.top] = (monotonic(), changed, TrackedFiles(places.top, names))
+    return _tracked[places.top][2]
+
+
+def _with_parents(name: str) -> Iterator[str]:
+    while name:
+        yield name
+        name = name.rpartition("/")[0]
 
 
 def may_be_repository(root: Path) -> bool:

@@ -13,7 +13,7 @@ from daiku.dataclass import dataclass
 from daiku.workspace.paths import root_of
 
 if TYPE_CHECKING:
-    from daiku.workspace.ignores import IgnoreFiles
+    from daiku.workspace.ignores import Ignores
 
 LARGE = 100
 """Files above which a project is large."""
@@ -41,15 +41,15 @@ def walk(roots: tuple[Path, ...], start: Path, depth: int = 1000) -> Iterator[En
     from daiku.workspace.ignores import Ignores  # when used
 
     root = root_of(roots, start)
-    if root is None:
-        yield from _walk((), start, depth, 1)
-        return
-    ignores = Ignores.of(root, steady=True)
-    named = start != root and ignores.listed.hides(start)
-    yield from _walk((ignores.closed,) if named else (ignores.closed, ignores.listed), start, depth, 1)
+    ignores = None if root is None else Ignores.of(root, steady=True)
+    named = ignores is not None and start != root and ignores.leaves_out(start)
+    yield from _walk(ignores, start, depth, 1, listed=not named)
 
 
-def _walk(ignores: tuple[IgnoreFiles, ...], folder: Path, depth: int, at: int) -> Iterator[Entry]:
+def _walk(
+    ignores: Ignores | None, folder: Path, depth: int, at: int, *, listed: bool, ignored: bool = False
+) -> Iterator[Entry]:
+    """Walk `folder`. `listed`: what git ignores is left out; `ignored`: so is all in the folder but tracked files."""
     from daiku.workspace.ignores import hides  # when used
 
     try:
@@ -57,7 +57,8 @@ def _walk(ignores: tuple[IgnoreFiles, ...], folder: Path, depth: int, at: int) -
             entries = sorted(found, key=lambda entry: (not entry.is_dir(follow_symlinks=False), entry.name))
     except OSError:  # no permission, or gone meanwhile
         return
-    rules = [each.rules(folder) for each in ignores]
+    closed = [] if ignores is None else ignores.closed.rules(folder)
+    rules = [] if ignores is None or not listed else ignores.listed.rules(folder)
     for entry in entries:
         is_folder = entry.is_dir(follow_symlinks=False)
         path = Path(entry.path)
@@ -65,11 +66,19 @@ def _walk(ignores: tuple[IgnoreFiles, ...], folder: Path, depth: int, at: int) -
             continue
         if not is_folder and not entry.is_file(follow_symlinks=False):
             continue  # links, pipes, devices
-        if any(hides(each, path, folder=is_folder) for each in rules):
+        if ignores is not None and hides(closed, path, folder=is_folder):
+            continue
+        hidden = ignored or (listed and ignores is not None and hides(rules, path, folder=is_folder))
+        if hidden and ignores is not None and not _is_tracked(ignores, path, folder=is_folder):
             continue
         yield Entry(path, is_folder, at)
         if is_folder and at < depth:
-            yield from _walk(ignores, path, depth, at + 1)
+            yield from _walk(ignores, path, depth, at + 1, listed=listed, ignored=hidden)
+
+
+def _is_tracked(ignores: Ignores, path: Path, *, folder: bool) -> bool:
+    tracked = ignores.tracked()
+    return tracked.includes(path) or (folder and tracked.is_above(path))
 
 
 def files(roots: tuple[Path, ...], start: Path | None = None) -> Iterator[Path]:

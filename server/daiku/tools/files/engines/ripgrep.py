@@ -12,10 +12,15 @@ from pathlib import Path
 
 from daiku.dataclass import dataclass
 from daiku.tools.files.engines.hits import HEAVY, LARGEST, FileCount, Hit, Place, Query
+from daiku.workspace.globs import matcher
+from daiku.workspace.ignores import Ignores
 from daiku.workspace.programs import find_program
+from daiku.workspace.walk import HEAVY_FOLDERS
 
 _LINE = re.compile(rb"(\d+)([:-])")
 _COLUMNS = 2000
+_MOST_NAMED = 500
+"""Files that are named to one process."""
 
 
 def find_ripgrep(roots: tuple[Path, ...]) -> str:
@@ -66,15 +71,29 @@ class Ripgrep:
     async def _answers(
         self, how: list[str], query: Query, place: Place
     ) -> AsyncGenerator[tuple[Path, bytes]]:
-        """The path and what stands behind it, of each line of the answer. Ends the process when the caller has
-        enough."""
+        """The path and what stands behind it, of each line of the answer. Files that git tracks although they are
+        ignored are named: ripgrep leaves them out otherwise."""
+        tracked = [] if place.everything else await asyncio.to_thread(_tracked_below, query, place)
+        known = frozenset(tracked)
+        async for each in self._run(how, query, place.base, [place.path], everything=place.everything):
+            if each[0] not in known:  # what rules outside the tree ignore is not left out by ripgrep
+                yield each
+        for start in range(0, len(tracked), _MOST_NAMED):
+            named = tracked[start : start + _MOST_NAMED]
+            async for each in self._run(how, query, place.base, named, everything=True):
+                yield each
+
+    async def _run(
+        self, how: list[str], query: Query, base: Path, paths: list[Path], *, everything: bool
+    ) -> AsyncGenerator[tuple[Path, bytes]]:
+        """Run ripgrep on `paths`. Ends the process when the caller has enough."""
         process = await asyncio.create_subprocess_exec(
             self.program,
             *how,
-            *arguments(query, everything=place.everything),
+            *arguments(query, everything=everything),
             "--",
-            place.path,
-            cwd=place.base,
+            *paths,
+            cwd=base,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
@@ -96,6 +115,19 @@ class Ripgrep:
                 with suppress(ProcessLookupError):
                     process.kill()
                 await process.wait()
+
+
+def _tracked_below(query: Query, place: Place) -> list[Path]:
+    if not place.path.is_dir():
+        return []
+    matches = matcher(query.globs)
+    found = Ignores.of(place.base).tracked().below(place.path)
+    return [
+        path
+        for path in found
+        if HEAVY_FOLDERS.isdisjoint(path.parts)
+        and (path.is_dir() or matches(path.relative_to(place.base).as_posix()))
+    ]
 
 
 def _reason(said: str) -> str:
