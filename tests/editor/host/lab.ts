@@ -1,7 +1,7 @@
 // What the tests in the extension host share: the extension's parts, files, scripts that play the model.
 
 import assert from "node:assert/strict";
-import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import os from "node:os";
 import path from "node:path";
 import * as vscode from "vscode";
@@ -51,9 +51,12 @@ export async function configure(settings: Record<string, unknown>): Promise<void
   });
 }
 
-/** Lets a script play the model; each line is one reply. */
+/**
+ * Lets a script play the model; each line is one reply. The file is always the same one: a server reads it again where
+ * it has changed, and need not be restarted.
+ */
 export async function play(...lines: object[]): Promise<void> {
-  const file = path.join(mkdtempSync(path.join(os.tmpdir(), "daiku-script-")), "script.jsonl");
+  const file = path.join(os.tmpdir(), "script.jsonl");
   writeFileSync(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(""));
   await configure({ "llm.provider": "scripted", "llm.model": `scripted/${file}` });
 }
