@@ -234,6 +234,18 @@ async def _timed(folder: Path, endpoint: str) -> Cost:
     return Cost(closed - began, threads, closed - ended)
 
 
+def _least(took: dict[str, list[Cost]]) -> tuple[float, dict[str, float]]:
+    """The shortest run without a collector, and what each end costs beside that."""
+    whole = min(cost.whole for cost in took["none"])
+    usual = min(cost.threads + cost.end for cost in took["none"])
+    return whole, {name: min(c.threads + c.end for c in costs) - usual for name, costs in took.items()}
+
+
+def _within_bound(took: dict[str, list[Cost]]) -> bool:
+    whole, extra = _least(took)
+    return max(extra.values()) < 0.01 * whole + 0.02
+
+
 @pytest.fixture
 def ends(folder: Path) -> Iterator[dict[str, str]]:
     with silent_collector() as silent:
@@ -248,16 +260,16 @@ async def test_a_dead_or_slow_collector_costs_less_than_one_percent(
 ) -> None:
     """R1.78: what the threads of tracing use and what is waited for at the end, beside a run without a collector.
 
-    Wall time says nothing on a machine that others use too; it is printed beside. The least of several rounds counts.
+    Wall time says nothing on a machine that others use too; it is printed beside. The least of several rounds counts: of
+    two, and of more only where those two were disturbed.
     """
-    rounds = int(os.environ.get("DAIKU_ROUNDS", "3"))
     took: dict[str, list[Cost]] = {name: [] for name in ends}
-    for number in range(rounds):
+    for number in range(max(2, int(os.environ.get("DAIKU_ROUNDS", "3")))):
+        if number >= 2 and _within_bound(took):
+            break
         for name, endpoint in ends.items():
             took[name].append(await _timed(folder / f"{name}{number}", endpoint))
-    whole = min(cost.whole for cost in took["none"])
-    usual = min(cost.threads + cost.end for cost in took["none"])
-    extra = {name: min(c.threads + c.end for c in costs) - usual for name, costs in took.items()}
+    whole, extra = _least(took)
     with capsys.disabled():
         for name, costs in took.items():
             walls = ", ".join(f"{cost.whole:.2f}" for cost in costs)
@@ -265,4 +277,4 @@ async def test_a_dead_or_slow_collector_costs_less_than_one_percent(
             print(  # noqa: T201  # the figures are what this is for
                 f"\n{name}: {1000 * extra[name]:.1f} ms more, {share:+.2f} % of {whole:.2f} s (walls {walls})"
             )
-    assert max(extra.values()) < 0.01 * whole + 0.02
+    assert _within_bound(took), extra
