@@ -22,7 +22,15 @@ from daiku.core.text.truncate import truncate_middle
 from daiku.dataclass import dataclass, field
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError
-from daiku.domain.events import ApprovalAsked, InputAsked, Notice, RunFinished, RunStarted
+from daiku.domain.events import (
+    ApprovalAsked,
+    ApprovalKind,
+    InputAsked,
+    Notice,
+    RunFinished,
+    RunStarted,
+    ToolResponse,
+)
 from daiku.domain.held import Bullet
 from daiku.domain.runs import ClientApprovals, RunResult, verdict_note
 from daiku.sdk.fronts import App, Listener
@@ -45,7 +53,10 @@ class _StreamEnd:
     killed: bool = False
     unread: bool = False
     write_error: str = ""
-    approval_kinds: set[str] = field(default_factory=set[str])
+    asked: dict[str, ApprovalKind] = field(default_factory=dict[str, ApprovalKind])
+    """Kinds of the approvals that were asked for, by the id of their call."""
+    refused: set[str] = field(default_factory=set[str])
+    """Ids of calls that were refused because nobody could be asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +85,9 @@ async def drive(app: App, start: Start, how: RunMode) -> tuple[int, RunResult]:
             end.run = chunk.run
         end.run = end.run or chunk.run
         if isinstance(chunk.event, ApprovalAsked):
-            end.approval_kinds.add(chunk.event.kind)
+            end.asked[chunk.event.call_id] = chunk.event.kind
+        if isinstance(chunk.event, ToolResponse) and chunk.event.outcome == "unattended":
+            end.refused.add(chunk.event.id)
         localized = chunk.in_language(language)
         if not how.as_json:
             show(localized)
@@ -269,12 +282,21 @@ def _print_usage(result: RunResult, people: Terminal, seconds: float) -> None:
 
 def _suggest_approval(app: App, end: _StreamEnd, how: RunMode) -> str:
     """Return what would grant the approval that nobody was there to give."""
+    kinds = {*end.asked.values()}
+    if end.refused - end.asked.keys():  # no approval level covers a call that was refused without a question
+        return say("no_approval.all")
+    own = app.runs.services.policy("act", how.approvals, False).own  # nobody is there
+    if "network" in kinds and not own:
+        return say("no_approval.all.untrusted")
+    if how.approvals == "none" and kinds <= {"edit"}:
+        return say("no_approval.none")
+    if how.approvals in ("none", "edits") and kinds <= {"edit", "command"}:
+        return say("no_approval.edits")
     if how.approvals != "all":
-        return say(f"no_approval.{how.approvals}")
-    if "network" in end.approval_kinds:
-        own = app.runs.services.policy("act", how.approvals, False).own  # nobody is there
-        return say("no_approval.all.foreign" if own else "no_approval.all.untrusted")
-    return say("no_approval.all.mcp" if "mcp" in end.approval_kinds else "no_approval.all")
+        return say("no_approval.sandbox")
+    if "network" in kinds:
+        return say("no_approval.all.foreign")
+    return say("no_approval.all.mcp" if "mcp" in kinds else "no_approval.all")
 
 
 def _conclude(result: RunResult, code: int, how: RunMode, hint: str, *, is_shown: bool) -> None:

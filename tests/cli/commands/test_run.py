@@ -68,6 +68,35 @@ def test_piped_text_approves_nothing_whatever_was_granted(
     assert "--approve edits" not in done.err
 
 
+PROTECTED = {"tool": "files/write", "args": {"path": ".vscode/tasks.json", "content": "{}"}}
+EDIT = {"tool": "files/write", "args": {"path": "a.py", "content": "a = 1\n"}}
+COMMAND = {"tool": "shell/run", "args": {"command": "touch made"}}
+
+
+@pytest.mark.parametrize(
+    ("approve", "calls", "levels"),
+    [
+        ("none", [EDIT], ["edits", "sandbox", "all"]),
+        ("none", [COMMAND], ["sandbox", "all"]),
+        ("none", [EDIT, COMMAND], ["sandbox", "all"]),
+        ("none", [PROTECTED], []),
+        ("none", [EDIT, PROTECTED], []),
+        ("edits", [PROTECTED], []),
+        ("edits", [COMMAND], ["sandbox", "all"]),
+        ("sandbox", [PROTECTED], []),
+        ("all", [PROTECTED], []),
+    ],
+)
+def test_only_a_level_that_covers_every_refused_call_is_advised(
+    script: Script, daiku: Daiku, approve: str, calls: list[Any], levels: list[str]
+) -> None:
+    """A23.1"""
+    done = daiku("run", "--model", script({"calls": calls}, DONE), "--approve", approve, "go")
+    assert done.code == 4
+    assert "Run Daiku in a terminal" in done.err
+    assert [level for level in ("edits", "sandbox", "all") if f"--approve {level}" in done.err] == levels
+
+
 @pytest.mark.parametrize("approve", ["all", "none"])
 def test_a_log_that_says_that_nobody_was_there_does_not_end_with_4(
     script: Script, daiku: Daiku, workspace: Path, approve: str

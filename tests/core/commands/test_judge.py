@@ -367,7 +367,10 @@ def test_a_card_says_what_cannot_be_had_back_and_what_nobody_has_looked_at(
      ("curl http://127.0.0.1:1/ http://evil/", True), ("curl localhost evil:80", True), ("curl -xevil localhost", True),
      ("curl http://localhost.evil.com/", True), ("curl http://localhost@evil.com/", True), ("curl evil.com/#localhost", True),
      ("curl --proxy=evil localhost", True), ("curl --resolve localhost:80:evil localhost", True), ("npx create-localhost", True),
-     ("ssh localhost", True), ("ftp localhost", True), ("curl localhost -s evil.com", True), ("wget localhost -i list", True), ("nc -e sh localhost 80", True)],
+     ("ssh localhost", True), ("ftp localhost", True), ("curl localhost -s evil.com", True), ("wget localhost -i list", True), ("nc -e sh localhost 80", True),
+     ("git archive .", False), ("git archive HEAD src", False), ("git archive --remote=x HEAD", True), ("git archive --remo x HEAD", True),
+     ("git clone . x", False), ("git clone /srv/a.git x", False), ("git clone a x", True), ("git clone -j . https://x.org/a", True),
+     ("git clone .:a x", True), ("git clone //host/a x", True), ("git clone", True), ("git clone git@x.org:a", True)],
 )  # fmt: skip
 def test_commands_that_need_the_network_are_known(command: str, *, network: bool) -> None:
     """A23.10: a request to this machine alone needs none."""

@@ -75,6 +75,10 @@ def _downloads_package(texts: tuple[str, ...]) -> bool:
 def _is_local(name: str, texts: tuple[str, ...], operands: tuple[str, ...]) -> bool:
     if texts and all(text in VERSION_WORDS for text in texts):
         return True
+    if name == "git" and operands[:1] == ("archive",):
+        return not any(text.startswith("--r") for text in texts)  # --remote, which git lets users shorten
+    if name == "git" and operands[:1] == ("clone",):
+        return "".join(operands[1:2]).startswith((".", "/")) and not any(":" in t or "//" in t for t in texts)
     return any(operands[: len(local)] == local for local in LOCAL.get(name, ()))
 
 
