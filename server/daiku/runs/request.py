@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from daiku.agents.agent import Agent
@@ -141,6 +142,15 @@ def continue_request(own: Sequence[Chunk], state: State) -> RunRequest | None:
         tainted=start.tainted,
         wording=start.wording,
     )
+
+
+def last_continuation(chunks: Sequence[Chunk], run: str) -> str:
+    """Return the run of a session that goes on with `run` last; `run` itself if none does."""
+    starts = [(c.run, c.event) for c in chunks if isinstance(c.event, RunStarted) and c.parent is None]
+    for (earlier, start), (later, again) in pairwise(starts):
+        if earlier == run and GO_ON + start.prompt in again.told:
+            run = later
+    return run
 
 
 def _left(calls: Sequence[ToolCall], state: State) -> tuple[ToolCall, ...]:

@@ -33,7 +33,7 @@ from daiku.runs.recalling import remembering
 from daiku.runs.recorded.afterwards import Afterwards
 from daiku.runs.recorded.history import events_of, last_start, state_of
 from daiku.runs.recorded.stored_run import end_on_record, from_record, reopen
-from daiku.runs.request import RunRequest, continue_request, fit_images, locate_grant
+from daiku.runs.request import RunRequest, continue_request, fit_images, last_continuation, locate_grant
 from daiku.runs.run_budget import RunBudget
 from daiku.runs.run_log import Listener, RunLog, open_log
 from daiku.runs.services import RunServices
@@ -106,13 +106,13 @@ class Runs:
         agent: Agent | None = None,
     ) -> RunResult:
         """Go on with a paused or interrupted run. One that ended at a limit, cancelled or failed is gone on
-        with by a new run of its session, with its plan (`model` may be another one then); a completed one,
-        or one that others followed, repeats its result. `agent` is the run's where it is none of ours. Raises
+        with by a new run of its session, with its plan (`model` may be another one then), or by its last continuation;
+        a completed one, or one that others followed, repeats its result. `agent` is the run's where it is none of ours. Raises
         UsageError: unknown, under way, a nested one, its agent is missing.
         """
         services = self.services
         session = services.journal.session_of_run(run)
-        chunks = services.journal.chunks(session)
+        run = last_continuation(chunks := services.journal.chunks(session), run)
         own = [c for c in chunks if c.run == run]
         if own[0].parent is not None:
             raise _usage(

@@ -119,6 +119,18 @@ def test_a_limit_ends_with_3(script: Script, daiku: Daiku) -> None:
     assert done.chunks()[-1]["data"]["status"] == "limit"
 
 
+def test_each_resume_of_a_run_at_its_limit_goes_on_from_the_last_one(script: Script, daiku: Daiku) -> None:
+    """A23.1"""
+    model = script(LOOK, LOOK, DONE, {"text": "Not asked for."})
+    options = ("--model", model, "--approve", "all", "--max-rounds", "1", "--json")
+    run = daiku("run", *options, "look").chunks()[0]["run"]
+    ends = [daiku("resume", run, *options) for _ in range(3)]
+    assert [end.code for end in ends] == [3, 0, 0]
+    assert [end.chunks()[-1]["data"]["text"] for end in ends] == ["Looking.", DONE["text"], DONE["text"]]
+    other = daiku("run", *options, "--continue", "another").chunks()[0]["run"]
+    assert daiku("resume", run, *options).chunks()[-1]["run"] != other
+
+
 def test_a_failing_model_ends_with_1_and_one_line(script: Script, daiku: Daiku) -> None:
     model = script({"error": {"kind": "auth", "message": "The key is wrong."}})
     done = daiku("run", "--model", model, "--json", "look")
