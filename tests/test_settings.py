@@ -251,6 +251,23 @@ def test_several_mistakes_are_told_at_once(environ: dict[str, str]) -> None:
     assert "DAIKU_LLM__MODLE is not a setting (did you mean DAIKU_LLM__MODEL?)" in message
 
 
+@pytest.mark.parametrize(
+    "toml", ["banana = 1", "[llm]\nfoo = 1", "[banana]\nsplit = 1", "[limits]\ncolor = 1"]
+)
+def test_nothing_is_suggested_for_a_name_that_resembles_none(environ: dict[str, str], toml: str) -> None:
+    """A23.5"""
+    user_says(environ, toml)
+    assert "did you mean" not in complaint(environ=environ)
+
+
+@pytest.mark.parametrize("name", ["DAIKU_BANANA__SPLIT", "DAIKU_DEBUG__LEVEL", "DAIKU_LLM__FOO"])
+def test_the_prefix_of_a_variable_resembles_nothing(environ: dict[str, str], name: str) -> None:
+    """A23.5"""
+    message = complaint(environ={**environ, name: "1"})
+    assert f"{name} is not a setting" in message
+    assert "did you mean" not in message
+
+
 def test_a_wrong_value_that_may_be_secret_is_not_repeated(environ: dict[str, str]) -> None:
     assert "sk-99" not in complaint(environ={**environ, "DAIKU_LLM__OPENAI__HEADERS": '["sk-99"]'})
 

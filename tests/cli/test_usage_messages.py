@@ -35,6 +35,25 @@ def test_a_wrong_command_line_is_explained_in_japanese(
     assert names in said
 
 
+@pytest.mark.parametrize(
+    ("word", "near"),
+    [
+        ("wrok", ["work", "worker"]),
+        ("chta", ["chat"]),
+        ("plam", ["plan"]),
+        ("list", []),
+        ("foo", []),
+        ("wr", []),
+    ],
+)
+def test_only_close_commands_are_suggested(
+    word: str, near: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A23.5"""
+    assert main([word]) == 2
+    assert re.findall(r"'(\w+)'", capsys.readouterr().err) == [word, *near]
+
+
 def test_a_wrong_value_and_the_help_are_two_sentences(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plan", "import", "missing.md"]) == 2
     assert "No such file or directory. See: daiku plan import --help" in capsys.readouterr().err

@@ -25,6 +25,7 @@ from daiku.domain.errors import DaikuError
 from daiku.domain.events import (
     ApprovalAsked,
     ApprovalKind,
+    Event,
     InputAsked,
     Notice,
     RunFinished,
@@ -58,6 +59,13 @@ class _StreamEnd:
     refused: set[str] = field(default_factory=set[str])
     """Ids of calls that were refused because nobody could be asked."""
 
+    def note_approval(self, event: Event) -> None:
+        """Note an approval that is asked for, or a call that is refused as nobody could be asked."""
+        if isinstance(event, ApprovalAsked):
+            self.asked[event.call_id] = event.kind
+        elif isinstance(event, ToolResponse) and event.outcome == "unattended":
+            self.refused.add(event.id)
+
 
 @dataclass(frozen=True, slots=True)
 class RunMode:
@@ -84,10 +92,7 @@ async def drive(app: App, start: Start, how: RunMode) -> tuple[int, RunResult]:
         if isinstance(chunk.event, RunStarted) and chunk.parent is None:
             end.run = chunk.run
         end.run = end.run or chunk.run
-        if isinstance(chunk.event, ApprovalAsked):
-            end.asked[chunk.event.call_id] = chunk.event.kind
-        if isinstance(chunk.event, ToolResponse) and chunk.event.outcome == "unattended":
-            end.refused.add(chunk.event.id)
+        end.note_approval(chunk.event)
         localized = chunk.in_language(language)
         if not how.as_json:
             show(localized)

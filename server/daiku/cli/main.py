@@ -75,8 +75,7 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             # click names the nearest by itself, but would import every command to find it.
-            near = click.exceptions.NoSuchCommand(args[0], possibilities=_near(args[0]), ctx=ctx)
-            raise near
+            raise click.exceptions.NoSuchCommand(args[0], possibilities=COMMANDS, ctx=ctx)
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -114,10 +113,6 @@ def _translate(words: str) -> str:
             return say("word.show_version")
         case _:
             return words
-
-
-def _near(name: str) -> list[str]:
-    return [c for c in COMMANDS if c.startswith(name[:2]) or name in c] or list(COMMANDS)[:4]
 
 
 @click.group(

@@ -19,7 +19,7 @@ def usage_message(wrong: click.ClickException) -> str:
     if language != ENGLISH:
         return render(_said(wrong), language)
     message = wrong.format_message()
-    return message if message.endswith((".", "?", "!")) else f"{message}."
+    return message if message.endswith((".", "?", "!", "?)")) else f"{message}."
 
 
 def _said(wrong: click.ClickException) -> Text:

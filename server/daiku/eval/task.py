@@ -94,7 +94,7 @@ def _problem(error: ErrorDetails, where: str) -> Text:
     name = ".".join(map(str, error["loc"]))
     match error["type"]:
         case "extra_forbidden":
-            near = difflib.get_close_matches(str(error["loc"][-1]), _names_at(error["loc"][:-1]), 1, 0.5)
+            near = difflib.get_close_matches(str(error["loc"][-1]), _names_at(error["loc"][:-1]), 1)
             if near:
                 return text("eval.task.unknown_near", where=where, name=name, near=near[0])
             return text("eval.task.unknown", where=where, name=name)

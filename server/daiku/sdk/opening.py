@@ -288,7 +288,7 @@ def check_pictures(app: App, agent: Agent) -> None:
 def _near(name: str, known: Iterable[str]) -> str:
     from difflib import get_close_matches  # when used
 
-    near = get_close_matches(name, tuple(known), n=1, cutoff=0.5)
+    near = get_close_matches(name, tuple(known), n=1)
     return f" Did you mean {near[0]!r}?" if near else ""
 
 

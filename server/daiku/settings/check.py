@@ -127,23 +127,29 @@ def unknown_setting(where: str, name: str, near: str) -> Text:
     return text("settings.unknown_near", where=where, name=name, near=near)
 
 
-def _unknown(key: Key, where: str) -> Text:
-    """Siblings first, then a key of that name elsewhere, then whatever looks alike."""
+def nearest_key(key: Key) -> Key | None:
+    """Return the setting that a wrong name may mean: siblings first, then that name elsewhere, then what looks alike."""
     import difflib  # when used
 
-    table = model_of(field_at(key[:-1])) if key[:-1] else Config
-    siblings = list(table.model_fields) if table else []
     every = list(known_keys())
     names = {dotted(k): k for k in every} | {k[-1]: k for k in reversed(every)}
     alike = (
-        [(*key[:-1], near) for near in difflib.get_close_matches(key[-1], siblings, 1, 0.6)]
+        [(*key[:-1], near) for near in difflib.get_close_matches(key[-1], _siblings(key), 1)]
         or [k for k in every if k[-1] == key[-1]]
-        or [names[near] for near in difflib.get_close_matches(dotted(key), names, 1, 0.5)]
-        or [names[near] for near in difflib.get_close_matches(key[-1], names, 1, 0.5)]
+        or [names[near] for near in difflib.get_close_matches(key[-1], names, 1)]
     )
-    if alike:
-        return unknown_setting(where, dotted(key), dotted(alike[0]))
-    return text("settings.unknown_here", where=where, name=dotted(key), names=", ".join(siblings))
+    return alike[0] if alike else None
+
+
+def _siblings(key: Key) -> list[str]:
+    table = model_of(field_at(key[:-1])) if key[:-1] else Config
+    return list(table.model_fields) if table else []
+
+
+def _unknown(key: Key, where: str) -> Text:
+    if near := nearest_key(key):
+        return unknown_setting(where, dotted(key), dotted(near))
+    return text("settings.unknown_here", where=where, name=dotted(key), names=", ".join(_siblings(key)))
 
 
 _RIGHT = {
@@ -167,7 +173,7 @@ def _describe(error: ErrorDetails, where: str) -> Text:
             import difflib  # when used
 
             table = _inner_table(loc[:-1])
-            near = difflib.get_close_matches(str(loc[-1]), list(table.model_fields) if table else [], 1, 0.5)
+            near = difflib.get_close_matches(str(loc[-1]), list(table.model_fields) if table else [], 1)
             return unknown_setting(where, name, near[0] if near else "")
         case "literal_error":
             right = text("settings.one_of", names=ctx.get("expected", ""))

@@ -15,7 +15,7 @@ from daiku.core.text.patterns import lazy
 from daiku.domain.base import JsonObject
 from daiku.domain.config import ProviderSettings
 from daiku.llm.table import PROVIDERS
-from daiku.settings.check import Key, dotted, field_at, known_keys, model_of, unknown_setting
+from daiku.settings.check import Key, dotted, field_at, model_of, nearest_key, unknown_setting
 from daiku.settings.config import Config
 from daiku.texts.text import Text, text
 from daiku.trace.telemetry.endpoint import OTLP_HEADERS, headers_of
@@ -61,11 +61,9 @@ def from_environment(environ: Mapping[str, str], problems: list[Text]) -> tuple[
             continue
         field = field_at(key)
         if field is None or model_of(field) is not None:
-            every = ["DAIKU_" + "__".join(k).upper() for k in known_keys()]
-            import difflib  # when used
-
-            near = difflib.get_close_matches(name, every, 1, 0.5)
-            problems.append(unknown_setting(FROM_ENVIRONMENT, name, near[0] if near else ""))
+            near = nearest_key(key)
+            shown = "DAIKU_" + "__".join(near).upper() if near else ""
+            problems.append(unknown_setting(FROM_ENVIRONMENT, name, shown))
             continue
         set_value(data, key, _value_of(field, value, name, problems))
         origin[dotted(key)] = name
