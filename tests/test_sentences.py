@@ -87,7 +87,7 @@ WRITTEN_BY_OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
             "('@@', 'diff --git ', 'Index: ')",
         ),
         "core.playbook.evidence.hunks": ("mark",),
-        "tools.git.git": ("pattern",),
+        "tools.git.repository": ("pattern",),
         "tools.git.remote": ("_OVERTAKEN", "_FAILED_THERE"),
     },
     "a programmer, in a docstring": {"core.calls.docstrings": ("_HEADING",)},

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from daiku.domain.config import SandboxSettings
-from daiku.tools.git.git import kind_of
+from daiku.tools.git.repository import kind_of
 from daiku.tools.sandbox import bubblewrap
 from daiku.workspace.repository import git_places
 from tests.attacks.places import CANARY, Ground, ground

@@ -102,7 +102,7 @@ async def _git(services: RunServices) -> str:
 
 
 async def _look_at_git(roots: tuple[Path, ...]) -> str:
-    from daiku.tools.git.git import repository  # when used
+    from daiku.tools.git.repository import repository  # when used
     from daiku.workspace.repository import git_places  # when used
 
     try:

@@ -10,7 +10,8 @@ from daiku.core.work.harmless import commit_words
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
 from daiku.tools.face import Face
-from daiku.tools.git.git import Repository, StatusArgs, answer, repository_of, status
+from daiku.tools.git.git import StatusArgs, ask, repository_of, status
+from daiku.tools.git.repository import Repository
 from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
 
 COMMIT_HOOKS = ("pre-commit", "prepare-commit-msg", "commit-msg", "post-commit")
@@ -39,7 +40,7 @@ async def commit(args: CommitArgs, context: ToolContext) -> ToolResult:
     told = ["commit", "--no-gpg-sign", "--no-verify", "--cleanup=strip", "--file=-"]
     # The message goes through standard input: it cannot be taken for an option.
     message = args.message if context.personal else commit_words(args.message)
-    done = await answer(told, "", (), context, "Committed.", stdin=message)
+    done = await ask(repository, [], told, "", context, "Committed.", stdin=message)
     skipped = await _find_skipped_checks(repository) if done.ok and not repository.of_items else ""
     return done.model_copy(update={"text": f"{done.text}\n{skipped}"}) if skipped else done
 

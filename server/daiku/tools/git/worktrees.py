@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 from daiku.dataclass import dataclass
 from daiku.texts.text import Text, text
-from daiku.tools.git.git import repository
+from daiku.tools.git.repository import repository
 
 if TYPE_CHECKING:
-    from daiku.tools.git.git import Repository
+    from daiku.tools.git.repository import Repository
 
 LARGEST = 2_000_000
 """Characters of a change that is brought back as one patch."""
@@ -103,7 +103,7 @@ async def _dirty(found: Repository) -> list[str]:
 
 async def _snapshot(found: Repository, top: Path, head: str, folder: Path) -> str:
     """A commit of the project as it is now, beside the history: neither index nor branches change."""
-    from daiku.tools.git.git import Repository  # when used
+    from daiku.tools.git.repository import Repository  # when used
 
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)  # noqa: ASYNC240
     index = folder / f"index-{os.getpid()}-{id(found)}"
@@ -129,7 +129,7 @@ async def add(base: Base, place: Path) -> Worktree:
 
 async def changes(tree: Worktree) -> Changes:
     """What was changed in the copy since it was made. Raises OSError, WorktreeError."""
-    from daiku.tools.git.git import Repository  # when used
+    from daiku.tools.git.repository import Repository  # when used
 
     there = Repository(tree.base.repository.git, tree.root, (tree.place,), tree.base.repository.off)
     await _git(there, "add", "--all", "--", ".")
