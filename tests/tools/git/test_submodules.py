@@ -10,15 +10,15 @@ from daiku.domain.config import SandboxSettings
 from daiku.tools.git.committing import CommitArgs, commit
 from daiku.tools.git.git import DiffArgs, LogArgs, StatusArgs, diff, log, status
 from daiku.tools.tool import ToolContext
-from tests.tools.git.test_git import git
-from tests.tools.git.test_git import repository as make_repository  # noqa: F401  # a fixture
+from tests.tools.git.test_git import git, repository
 from tests.tools.shell.test_shell import context_of
 
 pytestmark = pytest.mark.slow  # real git
+__all__ = ["repository"]
 
 
 @pytest.fixture
-def top(make_repository: Path, tmp_path: Path) -> Path:  # noqa: F811
+def top(repository: Path, tmp_path: Path) -> Path:
     part = tmp_path / "part"
     part.mkdir()
     git(part, "init", "-q", "-b", "main")
@@ -27,19 +27,10 @@ def top(make_repository: Path, tmp_path: Path) -> Path:  # noqa: F811
     git(part, "add", ".")
     git(part, "commit", "-q", "-m", "part")
     for place in ("lib/sub", "ünused"):
-        git(
-            make_repository,
-            "-c",
-            "protocol.file.allow=always",
-            "submodule",
-            "--quiet",
-            "add",
-            str(part),
-            place,
-        )
-    git(make_repository, "commit", "-q", "-m", "with parts")
-    (make_repository / "lib/sub/a b.txt").write_text("two\n")
-    return make_repository
+        git(repository, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", str(part), place)
+    git(repository, "commit", "-q", "-m", "with parts")
+    (repository / "lib/sub/a b.txt").write_text("two\n")
+    return repository
 
 
 @pytest.fixture

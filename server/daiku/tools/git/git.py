@@ -22,9 +22,6 @@ from daiku.tools.tool import Args, Tool, ToolContext, failed
 _REF = re.compile(r"(?!-)[^\s\x00-\x1f\x7f:?*\\]+")
 
 
-_NO_DIFFERENCES = "No differences."
-
-
 class StatusArgs(Args):
     paths: tuple[str, ...] = Field(default=(), description="only these")
 
@@ -58,8 +55,10 @@ async def diff(args: DiffArgs, context: ToolContext) -> ToolResult:
     wanted = ["diff", "--no-ext-diff", "--no-textconv", "--no-color", "--ignore-submodules=dirty"]
     wanted += ["--cached"] if args.staged else []
     wanted += ["--stat"] if args.stat else []
-    told = await answer(wanted, args.ref, args.paths, context, _NO_DIFFERENCES, shows_content=True)
-    return told if args.ref else await _add_submodules(told, wanted, args.paths, context, shows_content=True)
+    told = await answer(wanted, args.ref, args.paths, context, "", shows_content=True)
+    if told.ok and not args.ref:
+        told = await _add_submodules(told, wanted, args.paths, context, shows_content=True)
+    return told if told.text else told.model_copy(update={"text": "No differences."})
 
 
 async def _add_submodules(
@@ -69,7 +68,7 @@ async def _add_submodules(
     placed = await repository_of(paths, context) if told.ok else told
     if isinstance(placed, ToolResult):
         return told
-    parts = [] if told.text == _NO_DIFFERENCES else [told.text]
+    parts = [told.text] if told.text else []
     for inside, nested in await find_submodules(*placed, context.workspace):
         prefixes = [
             f"--{side}-prefix={letter}/{inside.as_posix()}/" for side, letter in (("src", "a"), ("dst", "b"))
@@ -102,7 +101,6 @@ async def answer(
     context: ToolContext,
     empty: str,
     *,
-    stdin: str | None = None,
     shows_content: bool = False,
 ) -> ToolResult:
     """Run git and tell what it said. Options first, then the ref, then `--` and the paths.
@@ -113,7 +111,7 @@ async def answer(
     if isinstance(placed, ToolResult):
         return placed
     found, names = placed
-    return await ask(found, names, wanted, ref, context, empty, stdin=stdin, shows_content=shows_content)
+    return await ask(found, names, wanted, ref, context, empty, shows_content=shows_content)
 
 
 async def ask(
@@ -145,7 +143,7 @@ async def ask(
         return ToolResult(ok=False, text=f"git {wanted[0]} failed with exit code {code}:\n{text}", data=data)
     left_out = "they look like files of secrets or are closed to you"
     note = f"\n[Not shown, because {left_out}: {', '.join(hidden)}.]" if hidden else ""
-    return ToolResult(ok=True, text=(text.rstrip("\n") or empty) + note, data=data)
+    return ToolResult(ok=True, text=((text.rstrip("\n") or empty) + note).lstrip("\n"), data=data)
 
 
 async def _not_to_show(
