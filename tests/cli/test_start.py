@@ -6,6 +6,8 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
+from pathlib import Path
 from typing import get_args
 
 import pytest
@@ -22,6 +24,7 @@ from daiku.eval.compare import Used
 from daiku.eval.results import Outcome
 from daiku.runs.recorded.normalised import Kept
 from daiku.texts.catalogue import sentences
+from tests.cli.conftest import Daiku
 from tests.conftest import ROOT
 
 
@@ -93,3 +96,13 @@ def test_every_text_that_is_said_is_there_and_every_text_is_said() -> None:
     assert said | made == {
         key.removeprefix("terminal.") for key in sentences("en") if key.startswith("terminal.")
     }
+
+
+def test_a_chat_whose_history_cannot_be_kept_ends_well(
+    daiku: Daiku, daiku_home: Path, script: Callable[..., str]
+) -> None:
+    """A23.9."""
+    (daiku_home / "chat-history").mkdir(parents=True)
+    done = daiku("chat", "--model", script({"text": "One."}), stdin=b"hello\n/quit\n")
+    assert (done.code, done.out.strip()) == (0, "One.")
+    assert "unexpected" not in done.err

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.store.database import Database
-from daiku.store.lock import FileLocks, Locks, MemoryLocks, locks_beside
-from daiku.store.sqlite import SqliteDatabase, connect
+from daiku.store.lock import FileLocks, Lock, Locks, MemoryLocks, locks_beside
+from daiku.store.sqlite import DatabaseFault, SqliteDatabase, connect, fault_of
 from daiku.texts.text import NO_TEXT, Text, text
 
 if TYPE_CHECKING:
@@ -82,6 +82,14 @@ def check_in_place(db: Database) -> None:
     if isinstance(db, SqliteDatabase) and db.was_replaced():
         message, hint = text("store.replaced"), text("store.restart")
         raise DaikuError(Failure(kind="internal", message=message, hint=hint))
+
+
+def acquire(lock: Lock) -> bool:
+    """Acquire the lock of a session and return True if it is ours now. Raises DaikuError where it cannot be stored."""
+    try:
+        return lock.acquire()
+    except OSError as wrong:
+        raise DatabaseFault(fault_of(wrong)) from wrong
 
 
 def rare_tables(place: Place, schema: str) -> Callable[[], AbstractContextManager[Database]]:

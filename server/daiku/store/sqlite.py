@@ -42,11 +42,11 @@ class SqliteDatabase:
         *,
         path: Path | None = None,
         recovery: Recovery | None = None,
+        read_only: bool = False,
     ) -> None:
         """`path` is marked as suspect when SQLite finds damage, so that the next process repairs it. `recovery` is the
-        repair that preceded this connection."""
-        self.recovery = recovery
-        self._path = path
+        repair that preceded this connection. A `read_only` one gets its missing tables and nothing else."""
+        self.recovery, self._read_only, self._path = recovery, read_only, path
         self._inode = 0 if path is None else path.stat().st_ino
         self._connection = connection
         self._errors = errors
@@ -54,6 +54,8 @@ class SqliteDatabase:
         self._alone = threading.RLock()
 
     def prepare(self, schema: str) -> None:
+        if self._read_only:
+            schema = f"PRAGMA query_only=OFF; {schema}; PRAGMA query_only=ON"
         with self._alone:
             try:
                 self._connection.executescript(schema)
@@ -194,6 +196,7 @@ _WHY: dict[Fault, Text] = {
     "broken": text("store.broken"),
 }
 _CHECK = text("store.check_disk")
+_FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
 _HINTS: dict[Fault, Text] = {
     "damaged": text("store.move_away"),
     "held": text("store.close_other"),
@@ -206,8 +209,8 @@ _HINTS: dict[Fault, Text] = {
 
 def connect(path: Path | None, schema: str) -> SqliteDatabase:
     """Open the database file `path` and make the tables of `schema` that it lacks; None is a database in memory.
-    Creates file and folder readable by their owner only, whatever the umask. Raises UsageError where the file
-    cannot be used."""
+    Creates file and folder readable by their owner only, whatever the umask. A file that may only be read is copied
+    into memory, and writing to it fails. Raises UsageError where the file cannot be used."""
     if path is None:
         connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
         database = SqliteDatabase(connection)
@@ -219,6 +222,13 @@ def connect(path: Path | None, schema: str) -> SqliteDatabase:
         fault = wrong.fault
     except OSError as wrong:
         fault = fault_of(wrong)
+    if fault in ("forbidden", "unreachable"):
+        from daiku.store.in_memory import copy_to_memory  # when used
+
+        with suppress(OSError, sqlite3.Error, DaikuError):
+            copy = SqliteDatabase(copy_to_memory(path), read_only=True)
+            copy.prepare(schema)
+            return copy
     message = text("store.unusable", path=str(path), why=_WHY[fault])
     raise UsageError(Failure(kind="usage", message=message, hint=_HINTS[fault]))
 
@@ -239,7 +249,7 @@ def fault_of(wrong: Exception) -> Fault:
         return "held"
     if code == sqlite3.SQLITE_FULL or getattr(wrong, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
         return "full"
-    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM) or isinstance(wrong, PermissionError):
+    if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_PERM) or getattr(wrong, "errno", None) in _FORBIDDEN:
         return "forbidden"
     return "unreachable" if code == sqlite3.SQLITE_CANTOPEN else "broken"
 

@@ -15,7 +15,15 @@ from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.domain.events import PlanDeleted, PlanEvent
 from daiku.domain.work.plans import Plan
 from daiku.store.lock import Lock
-from daiku.store.opening import Place, check_in_place, locks_of, open_tables, recovery_notice, report_damage
+from daiku.store.opening import (
+    Place,
+    acquire,
+    check_in_place,
+    locks_of,
+    open_tables,
+    recovery_notice,
+    report_damage,
+)
 from daiku.texts.text import Text, text
 from daiku.trace.rows import (
     ALL,
@@ -254,7 +262,7 @@ class Journal:
         """The right to run in `session`, until released or the process ends. Raises UsageError (busy), DaikuError."""
         check_in_place(self._db)
         lock = self._locks.of(session)
-        if not lock.acquire():
+        if not acquire(lock):
             raise UsageError(Failure(kind="busy", message=text("journal.busy"), hint=text("journal.wait")))
         return lock
 

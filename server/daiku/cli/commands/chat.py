@@ -6,7 +6,7 @@ import asyncio
 import os
 import select
 import sys
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any, get_args
 
@@ -229,4 +229,5 @@ class _history:  # noqa: N801  # used like a function
 
     def __exit__(self, *_: object) -> None:
         if readline is not None:
-            readline.write_history_file(private_file(self._path))
+            with suppress(OSError):  # a home that may only be read has no history
+                readline.write_history_file(private_file(self._path))
