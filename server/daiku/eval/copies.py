@@ -17,6 +17,7 @@ from daiku.eval.task import CHECK_FILES, FILES, GitSource, Task
 from daiku.store.copyfolders import clear_way, put_file
 from daiku.texts.text import NO_TEXT, Text, text
 from daiku.tools.git.worktrees import IDENTITY
+from daiku.tools.shell.gitsettings import FOR_TOOLS, git_settings
 from daiku.tools.shell.lines import CommandEnd, Where, run_argv, run_line
 from daiku.workspace.ignores import IgnoreFiles
 from daiku.workspace.programs import find_program
@@ -26,7 +27,7 @@ ANSWER = ".daiku-answer.txt"
 """The model's last answer, for checks to read."""
 WHEN = "2026-01-01T00:00:00Z"
 """The time of the first commit: the same copy has the same commit."""
-_COMMITTED = {**IDENTITY, "GIT_AUTHOR_DATE": WHEN, "GIT_COMMITTER_DATE": WHEN}
+_COMMITTED = {**git_settings(FOR_TOOLS), **IDENTITY, "GIT_AUTHOR_DATE": WHEN, "GIT_COMMITTER_DATE": WHEN}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,8 @@ async def _first_commit(where: Where) -> Text:
         ["-c", "core.autocrlf=false", "add", "--all"],
         ["-c", "commit.gpgSign=false", "commit", "--quiet", "--no-verify", "--message", "Start"],
     ):
-        done = await run_argv([find_program("git"), *argv], where, GIT_SECONDS, bare=True, more=_COMMITTED)
+        # In the sandbox: settings and hooks that the task or its setup made may start programs.
+        done = await run_argv([find_program("git"), *argv], where, GIT_SECONDS, more=_COMMITTED)
         if done.code != 0:
             return text("eval.git_failed", command=" ".join(["git", *argv]), output=_end(done))
     return NO_TEXT
@@ -87,7 +89,7 @@ async def _first_commit(where: Where) -> Text:
 def find_stray(task: Task) -> str:
     """Return the first entry of the task's folders that is not a file, a folder, or a link within them; "" if none.
 
-    A hard link to a file elsewhere counts too, except in the tasks that come with Daiku. Raises OSError.
+    Git's own folder counts, as its settings and hooks start programs. A hard link to a file elsewhere counts too, except in the tasks that come with Daiku. Raises OSError.
     """
     for name in (FILES, CHECK_FILES):
         top = task.folder / name
@@ -110,6 +112,8 @@ def find_stray(task: Task) -> str:
 
 
 def _stays_inside(place: Path, mode: int, top: Path) -> bool:
+    if place.name.lower() == ".git":
+        return False
     if not stat.S_ISLNK(mode):
         return stat.S_ISREG(mode) or stat.S_ISDIR(mode)
     return (

@@ -24,7 +24,8 @@ _PROJECT_FOLDERS = frozenset(
     {"node_modules", ".venv", "venv", ".direnv", ".devenv", ".devbox", ".tox", ".nox"}
 )
 """Folder names that a project's own tools fill with programs, wherever the project lies."""
-_REPOSITORY_FOLDERS = (".git", ".hg", ".svn", ".jj")
+REPOSITORY_FOLDERS = (".git", ".hg", ".svn", ".jj")
+"""Folders that a version control system keeps in a repository."""
 
 
 @dataclass(slots=True)
@@ -114,7 +115,7 @@ def _repository_top(root: Path) -> Path:
     """Return the outermost repository below the homes that holds `root`, else `root`."""
     wide = {Path("/"), *(folder for home in homes() for folder in (home, *home.parents))}
     tops = [
-        p for p in root.parents if p not in wide and any((p / name).exists() for name in _REPOSITORY_FOLDERS)
+        p for p in root.parents if p not in wide and any((p / name).exists() for name in REPOSITORY_FOLDERS)
     ]
     return tops[-1] if tops else root
 

@@ -61,6 +61,7 @@ async def test_no_write_reaches_a_store_through_a_hard_link(workspace: Path, nam
         ("yarn --version; echo bad >> plain.txt", False, True),
         ("npm rebuild", False, True),
         ("npm install x; echo bad >> plain.txt", True, True),
+        ("npm install x > plain.txt", True, True),
     ],
 )
 def test_only_an_installation_by_itself_replaces_hard_links(

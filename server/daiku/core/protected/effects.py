@@ -51,7 +51,7 @@ _COMPOSER = lazy(
 _GIT_HOOKS = frozenset(
     ["husky", "simple-git-hooks", "githooks", "pre-commit", "ghooks", "lint-staged", "yorkie"]
 )
-_MANIFEST_LINE = lazy(r"^[ \t]+[\"']?([\w:-]+)[\"']?\s*:\s*(\S.*)$", re.MULTILINE)
+_MANIFEST_LINE = lazy(r"(?:^[ \t]+|[{,][ \t]*)[\"']?([\w:-]+)[\"']?\s*:\s*(\S[^,}\n]*)", re.MULTILINE)
 _SCHEMA_HOSTS = (
     "json-schema.org", "schemastore.org", "biomejs.dev", "turbo.build", "turborepo.com", "turborepo.org", "ui.shadcn.com",
     "www.w3.org", "maven.apache.org", "apache.org", "springframework.org", "java.sun.com", "xmlns.jcp.org", "jakarta.ee",

@@ -68,11 +68,17 @@ _YAML_KEY = lazy(
 )
 
 
+_YAML_ANCHOR = lazy(r"&[^\s,\[\]{}]+\s+[\"']?(?P<url>[^\s\"',}]+)")
+
+
 def yaml_schemas(content: str) -> Iterator[str]:
     """Find the schemas that a YAML file names: in a comment for the language server, or under a key."""
     for text in dict.fromkeys((content, _ESCAPE.sub(_character, content))):
         yield from (found["url"] for found in _MODELINE.finditer(text))
-        yield from (found["url"] for found in _YAML_KEY.finditer(text))
+        named = [found["url"] for found in _YAML_KEY.finditer(text)]
+        yield from named
+        if any(url.startswith("*") for url in named):
+            yield from (found["url"] for found in _YAML_ANCHOR.finditer(text))
     if content.lstrip().startswith(("{", "[")):
         yield from (value for path, value in json_strings(content) if path[-1:] in (("$schema",), ("$ref",)))
 

@@ -33,7 +33,7 @@ PIPELINE = Category(
     " .spin/ .concourse/ .drone/ ci_scripts/ .platform/ .upsun/ .ebextensions/ .amplify/ .speakeasy/ .vercel/"
     " .gitlab-ci.y*ml *.gitlab-ci.y*ml jenkinsfile* jenkins-x*.yml azure-pipelines*.y*ml .azure-pipelines*.y*ml .vsts-ci.y*ml"
     " bitbucket-pipelines.y*ml .travis.y*ml .drone.y*ml .drone.star .drone.jsonnet .appveyor.y*ml appveyor.y*ml .woodpecker.y*ml"
-    " cloudbuild.y*ml cloudbuild.json *.cloudbuild.y*ml .cirrus.y*ml .cirrus.star .readthedocs.y*ml readthedocs.y*ml bitrise.y*ml"
+    " cloudbuild*.y*ml cloudbuild.json *.cloudbuild.y*ml .cirrus.y*ml .cirrus.star .readthedocs.y*ml readthedocs.y*ml bitrise.y*ml"
     " render.y*ml skaffold.y*ml action.y*ml buildkite.y*ml buildkite.*.y*ml buildkite.json .buildkite.y*ml codeship-*.yml"
     " semaphore.y*ml wercker.y*ml .shippable.y*ml shippable.y*ml circle.y*ml codefresh.y*ml screwdriver.y*ml buildspec*.y*ml"
     " appspec.y*ml amplify.y*ml netlify.toml vercel.json now.json fly.toml procfile heroku.y*ml railway.json railway.toml"
@@ -45,7 +45,9 @@ PIPELINE = Category(
     " .taskcluster.y*ml .packit.y*ml packit.y*ml .copr/ .obs/ .cico/ tugboat.y*ml .tugboat/ .lando.y*ml *.jenkinsfile"
     " azure-pipelines/ vercel.ts procfile.* dagger.json garden.y*ml werf*.y*ml okteto.y*ml devspace.y*ml atlantis.y*ml digger.y*ml"
     " dangerfile* .github/codeql .github/workflow-templates apphosting.y*ml captain-definition dokku.json buddy.y*ml azure.y*ml"
-    " dist-workspace.toml release-plz.toml zappa_settings.* config/deploy.yml config/deploy.rb trivy.y*ml qodana.y*ml",
+    " dist-workspace.toml release-plz.toml zappa_settings.* config/deploy.yml config/deploy.rb trivy.y*ml qodana.y*ml"
+    " brigade.js brigade.ts fleet.y*ml apprunner.y*ml gitlab-ci*.y*ml drone.y*ml northflank.json zeabur.json lagoon.y*ml flux-system/"
+    " spacefile mergify.y*ml kodiak.toml",
 )  # fmt: skip
 """Files by which a server builds, checks, or deploys: a work item changes them only with a person's approval."""
 CATEGORIES = (

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from daiku.dataclass import dataclass
 from daiku.workspace.paths import homes, within
-from daiku.workspace.programs import moment
+from daiku.workspace.programs import REPOSITORY_FOLDERS, moment
 
 # Of a home only these are shown, for reading. A folder that also holds credentials is named by its parts.
 TOOL_PLACES = (
@@ -145,7 +145,8 @@ def path_places(path: str) -> list[Path]:
             continue
         found.append(folder)
         above = folder.parent
-        if folder.name in ("bin", "sbin") and not _too_wide(above, own) and not (above / ".git").exists():
+        is_source = any((above / name).exists() for name in REPOSITORY_FOLDERS)
+        if folder.name in ("bin", "sbin") and not _too_wide(above, own) and not is_source:
             found += [place for name in INSTALLED_PARTS if (place := above / name).exists()]
     return found
 

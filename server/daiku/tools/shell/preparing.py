@@ -306,7 +306,8 @@ def wrap_in_sandbox(prepared: Prepared) -> tuple[list[str], Before | None] | Too
 
 def _only_installs(command: str, bounds: Bounds) -> bool:
     """Return True if the command installs packages with the network and does nothing else: it replaces hard links."""
-    return bounds.network and all(is_installation((simple,)) for simple in read_script(command).commands)
+    script = read_script(command)
+    return bounds.network and not script.writes and all(is_installation((s,)) for s in script.commands)
 
 
 def names_git(command: str) -> bool:
