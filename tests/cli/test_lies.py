@@ -188,10 +188,11 @@ async def test_a_program_gets_the_reasons_with_its_result(case: str, tmp_path: P
     assert result.unchecked == (case == "edit_never_tested")
 
 
-async def test_a_cut_off_answer_goes_on_once_and_is_joined(tmp_path: Path) -> None:
+@pytest.mark.parametrize("rest", ["bers.", "It adds two numbers.", "\n\nadds two numbers."])
+async def test_a_cut_off_answer_goes_on_once_and_is_joined(rest: str, tmp_path: Path) -> None:
     (tmp_path / "project").mkdir()
     app = make_app(
-        tmp_path, {"text": "It adds two num", "finish": "length"}, {"text": "bers.", "when": "cut off"}
+        tmp_path, {"text": "It adds two num", "finish": "length"}, {"text": rest, "when": "cut off"}
     )
     result = await app.runs.run(RunRequest("What does it do?", approvals="all"), Watch())
     await app.aclose()

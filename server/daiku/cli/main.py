@@ -12,6 +12,7 @@ from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from itertools import takewhile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -19,6 +20,9 @@ from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.texts.terminal import localize, say
 from daiku.texts.text import Text
 from daiku.version import __version__
+
+if TYPE_CHECKING:
+    from daiku.domain.events import Event
 
 # Loading a sub-command's module loads what it needs (pygls, the app, …). `daiku --help` and the start
 # of `daiku lsp` must not wait for the others: so each is imported when it is called for by name.
@@ -151,7 +155,7 @@ def main(args: Sequence[str] | None = None) -> int:
         return fail(UsageError(failure), as_json=as_json)
     except (click.Abort, KeyboardInterrupt):
         if as_json:
-            write_failure(Failure(kind="cancelled", message=Text(say("cancelled"))))
+            write_event(Failure(kind="cancelled", message=Text(say("cancelled"))))
         return CANCELLED
     except DaikuError as wrong:
         return fail(wrong, as_json=as_json)
@@ -182,15 +186,22 @@ def wants_json(words: Sequence[str]) -> bool:
     return "--json" in takewhile(lambda word: word != "--", words)
 
 
-def write_failure(failure: Failure) -> None:
-    """Write an error that ends a command as a line of JSON, in the form of a chunk that belongs to no run."""
+def write_event(event: Event) -> None:
+    """Write an event as a line of JSON, in the form of a chunk that belongs to no run."""
     from daiku.domain.chunks import Chunk, encode_event, iso_now  # only a mistake needs it
 
-    chunk = Chunk(0, iso_now(), "", "", "", failure, encode_event(failure))
+    chunk = Chunk(0, iso_now(), "", "", "", event, encode_event(event))
     try:
         write_output(chunk.json() + "\n")
     except (OSError, WriteFailed):
         silence_broken_pipe()
+
+
+def write_notice(message: str) -> None:
+    """Write a message to the user as a line of JSON, where nothing else would be written."""
+    from daiku.domain.events import Notice  # when used
+
+    write_event(Notice(level="info", text=Text(message)))
 
 
 def _all_open() -> None:
@@ -226,7 +237,7 @@ def silence_broken_pipe() -> None:
 def fail(wrong: DaikuError, *, as_json: bool) -> int:
     """Print an error in one line, and as JSON if `as_json`. Return the exit code."""
     if as_json:
-        write_failure(wrong.failure)
+        write_event(wrong.failure)
     return complain(localize(wrong.failure.message), localize(wrong.failure.hint), exit_code_of(wrong))
 
 

@@ -18,7 +18,7 @@ from daiku.cli.commands.sessions import session_line
 from daiku.cli.display.term import human_stream, safe, terminal
 from daiku.cli.display.toollines import stays_lines
 from daiku.cli.drive import RunMode, drive, end_background_commands
-from daiku.cli.main import fail, usage
+from daiku.cli.main import fail, usage, write_notice
 from daiku.cli.options import RunOptions, run_options
 from daiku.dataclass import dataclass, field, replace
 from daiku.domain.errors import DaikuError
@@ -77,6 +77,7 @@ def _begin(app: App, options: RunOptions) -> ChatState:
 def _talk(runner: asyncio.Runner, app: App, talk: ChatState, *, as_json: bool) -> int:
     people = human_stream()
     model = _model_name(app, talk.model)
+    answered = False
     people.write(say("chat.welcome", model=safe(model), folder=app.runs.services.workspace_key) + "\n")
     while not talk.over:
         text = (
@@ -88,10 +89,14 @@ def _talk(runner: asyncio.Runner, app: App, talk: ChatState, *, as_json: bool) -
             if text.startswith("/"):
                 talk = _command(runner, app, talk, text)
             elif text.strip():
+                answered = True
                 talk = _turn(runner, app, talk, text, as_json=as_json)
         except DaikuError as wrong:
+            answered = True
             code = fail(wrong, as_json=as_json)
             talk = talk if talk.attended else replace(talk, code=code)
+    if as_json and not answered:
+        write_notice(say("chat.nothing_asked"))
     people.write(say("chat.bye") + "\n")
     runner.run(app.runs.afterwards.settle(looks=False))
     return talk.code

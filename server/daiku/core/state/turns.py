@@ -74,7 +74,7 @@ def _add_reply(state: State, event: MessageEvent) -> State:
             finish=event.finish,
         )
     else:
-        whole = Text(f"{told.half}{event.text}") if told.half else event.text
+        whole = _join(told.half, event.text) if told.half else event.text
         conversation = told._replace(
             messages=(*before, *later), text=whole, draft="", half=NO_TEXT, finish=event.finish
         )
@@ -85,6 +85,12 @@ def _add_reply(state: State, event: MessageEvent) -> State:
         health=health,
         spending=spending._replace(rounds=spending.rounds + asked),
     )
+
+
+def _join(half: str, rest: str) -> Text:
+    from daiku.core.text.joining import join_continuation  # when used
+
+    return Text(join_continuation(half, rest))
 
 
 def _without(reminder: Reminder, reminders: tuple[Reminder, ...]) -> tuple[Reminder, ...]:
