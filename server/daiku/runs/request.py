@@ -14,9 +14,9 @@ from daiku.dataclass import dataclass, replace
 from daiku.domain.base import long_id
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError, Failure, UsageError
-from daiku.domain.events import RunStarted
+from daiku.domain.events import RunFinished, RunStarted
 from daiku.domain.messages import Image, ToolMessage
-from daiku.domain.runs import ApprovalMode, ContextItem, Cursor, EditGrant, Mode, RunLimits
+from daiku.domain.runs import ApprovalMode, ContextItem, Cursor, EditGrant, Mode, RunLimits, has_answer
 from daiku.domain.tools import ToolCall
 from daiku.texts.text import text
 
@@ -146,9 +146,10 @@ def continue_request(own: Sequence[Chunk], state: State) -> RunRequest | None:
 
 def last_continuation(chunks: Sequence[Chunk], run: str) -> str:
     """Return the run of a session that goes on with `run` last; `run` itself if none does."""
+    undone = {c.run for c in chunks if isinstance(c.event, RunFinished) and not has_answer(c.event.status)}
     starts = [(c.run, c.event) for c in chunks if isinstance(c.event, RunStarted) and c.parent is None]
     for (earlier, start), (later, again) in pairwise(starts):
-        if earlier == run and GO_ON + start.prompt in again.told:
+        if earlier == run and run in undone and again.prompt == start.prompt:
             run = later
     return run
 

@@ -131,6 +131,14 @@ def test_each_resume_of_a_run_at_its_limit_goes_on_from_the_last_one(script: Scr
     assert daiku("resume", run, *options).chunks()[-1]["run"] != other
 
 
+def test_a_run_that_was_answered_repeats_its_own_end(script: Script, daiku: Daiku) -> None:
+    """A23.1"""
+    options = ("--model", script(DONE, {"text": "Another."}), "--json")
+    run = daiku("run", *options, "look").chunks()[0]["run"]
+    assert daiku("run", *options, "--continue", "look").chunks()[-1]["data"]["text"] == "Another."
+    assert daiku("resume", run, *options).chunks()[-1]["data"]["text"] == DONE["text"]
+
+
 def test_a_failing_model_ends_with_1_and_one_line(script: Script, daiku: Daiku) -> None:
     model = script({"error": {"kind": "auth", "message": "The key is wrong."}})
     done = daiku("run", "--model", model, "--json", "look")
