@@ -35,12 +35,29 @@ def locate(roots: tuple[Path, ...], path: str) -> Path:
     for part in plain.split("/"):
         _check_part(path, part)
     candidate = Path(plain) if Path(plain).is_absolute() else _under_root(roots, plain)
-    real = Path(os.path.realpath(candidate))
+    real = Path(os.path.realpath(candidate if plain.isascii() else _find_spelling(candidate)))
     if root_of(roots, real) is None:
         raise refuse(text("files.outside", path=path), text("files.only_inside"))
     if real.is_absolute() and any(real == Path(s) or Path(s) in real.parents for s in _SPECIAL):
         raise refuse(text("files.system_path", path=path))
     return real
+
+
+def _find_spelling(path: Path) -> Path:
+    """Return the path with each name as it is on disk, where it is composed of other code points for the same letters."""
+    at = Path(path.anchor)
+    for name in path.parts[1:]:
+        at /= name if os.path.lexists(at / name) else _name_on_disk(at, name)
+    return at
+
+
+def _name_on_disk(folder: Path, name: str) -> str:
+    wanted = unicodedata.normalize("NFC", name)
+    try:
+        found = [each.name for each in folder.iterdir() if unicodedata.normalize("NFC", each.name) == wanted]
+    except OSError:
+        return name
+    return found[0] if len(found) == 1 else name
 
 
 def root_of(roots: tuple[Path, ...], real: Path) -> Path | None:

@@ -43,6 +43,7 @@ FOR_TOOLS: Settings = (
     *_EVERYWHERE,
     *NO_HOOKS,
     ("core.editor", "true"),
+    ("core.quotePath", "false"),
     ("core.sshCommand", "false"),
     ("core.attributesFile", "/dev/null"),
     ("diff.external", ""),
