@@ -139,6 +139,17 @@ def test_a_run_that_was_answered_repeats_its_own_end(script: Script, daiku: Daik
     assert daiku("resume", run, *options).chunks()[-1]["data"]["text"] == DONE["text"]
 
 
+def test_a_refusal_is_not_cut_without_a_terminal(
+    script: Script, daiku: Daiku, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A23.1"""
+    model = script({"calls": [PROTECTED]}, DONE)
+    monkeypatch.delenv("COLUMNS", raising=False)
+    assert "that needs a person, and nobody is there" in daiku("run", "--model", model, "go").err
+    monkeypatch.setenv("COLUMNS", "80")
+    assert max(map(len, daiku("run", "--model", model, "go").err.splitlines()[:3])) <= 80
+
+
 def test_a_failing_model_ends_with_1_and_one_line(script: Script, daiku: Daiku) -> None:
     model = script({"error": {"kind": "auth", "message": "The key is wrong."}})
     done = daiku("run", "--model", model, "--json", "look")

@@ -49,6 +49,9 @@ from daiku.workspace.checkpoints import CheckpointStore
 from daiku.workspace.disk import DiskWorkspace
 from daiku.workspace.outputs import Outputs
 
+SHOWN_RESULT = 300
+"""Columns of a tool's result that are shown at most."""
+
 STATUS_COLOURS: dict[str, Colour] = {
     "completed_unverified": "yellow",
     "failed": "red",
@@ -211,7 +214,7 @@ def chunk_lines(chunk: Chunk, out: Terminal) -> Iterator[str]:
             yield out.paint("● ", "blue") + clip(safe(call_text(tool, args)), out.width - 4)
         case ToolResponse(ok=ok, result=result):
             mark = out.paint("  ✓ ", "green") if ok else out.paint("  ✗ ", "red")
-            yield mark + out.paint(clip(safe(result), out.width - 6), "dim")
+            yield mark + out.paint(clip(safe(result), min(out.width, SHOWN_RESULT) - 6), "dim")
         case Edit(diff=diff) if diff:
             yield from ("  " + line for line in coloured_diff(diff, out))
         case Review() | Restored():

@@ -25,6 +25,8 @@ _CODES: dict[Colour, str] = {
     "magenta": "35",
     "cyan": "36",
 }
+WIDEST = 2_000
+"""Columns of a line where there is no terminal."""
 # Everything that moves the cursor, changes colours, or turns the direction of text.
 _UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2028\u2029\u2066-\u2069\ufeff]")
 
@@ -39,7 +41,9 @@ class Terminal:
 
     @property
     def width(self) -> int:
-        """Columns; 80 where nobody knows."""
+        """Columns: those of the terminal, or as COLUMNS says; a file or pipe is as wide as a line may be."""
+        if not self.live and not os.environ.get("COLUMNS"):
+            return WIDEST
         return max(20, shutil.get_terminal_size((80, 24)).columns)
 
     def paint(self, text: str, *colours: Colour) -> str:
