@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
-from daiku import api
 from daiku.core.changes.diff import unified_diff
 from daiku.core.changes.review import Blob, FileReview, ReviewHunk, hunks_of
 from daiku.domain.work.patches import FileChange, FileKind
 from daiku.runs.review.decisions import RestoreOutcome
 from daiku.runs.review.review_state import changed_lines
+
+if TYPE_CHECKING:
+    from daiku import api
 
 
 def changed_files(reviews: Mapping[str, FileReview], session: str) -> tuple[api.ChangedFile, ...]:
@@ -51,10 +54,14 @@ def diff_of(path: str, review: FileReview) -> str:
 
 def restore_result(brought: RestoreOutcome) -> api.RestoreResult:
     """Convert the result of restoring files to its wire type."""
+    from daiku import api  # most commands show no changes: a tenth of their start
+
     return api.RestoreResult(files=brought.files, cannot_undo=brought.cannot_undo, checkpoint_id=brought.redo)
 
 
 def _file(path: str, review: FileReview, session: str) -> api.ChangedFile:
+    from daiku import api  # as above
+
     hunks = hunks_of(review)
     return api.ChangedFile(
         session_id=session,
@@ -77,6 +84,8 @@ def _kind(review: FileReview) -> FileKind:
 
 
 def _hunk(hunk: ReviewHunk) -> api.ChangeHunk:
+    from daiku import api  # as above
+
     span = hunk.span
     return api.ChangeHunk(
         hunk_id=hunk.id,
