@@ -154,6 +154,31 @@ def test_a_flipped_byte_is_repaired_or_told(path: Path, offset: int) -> None:
     assert read_repaired(path).keys() >= before.keys()
 
 
+@pytest.mark.parametrize("damage", [b"\xc9", b"?"])
+def test_a_damaged_name_in_the_schema_comes_from_the_backup(path: Path, damage: bytes) -> None:
+    """A23.9."""
+    before = read_all(path)
+    assert back_up(path)
+    content = path.read_bytes()
+    renamed = content.replace(b"copied_runs_of", b"copied_runs" + damage + b"of")
+    path.write_bytes(renamed.replace(b"CREATE INDEX copied", b"CREATE INDEY copied"))
+    assert path.read_bytes() != content
+    assert read_repaired(path) == before
+
+
+def test_a_damaged_status_is_told_once_and_then_read_as_interrupted(path: Path) -> None:
+    """A23.9."""
+    with closing(sqlite3.connect(path)) as db, db:
+        db.execute("UPDATE sessions SET status = 'idlf' WHERE title = 'session 3'")
+    with pytest.raises(DatabaseFault, match="damaged"):
+        read_all(path)
+    for _ in range(3):
+        journal = Journal(path)
+        found = {session.title: session.status for session in journal.list_sessions()}
+        journal.close()
+        assert found == {f"session {n}": "interrupted" if n == 3 else "idle" for n in range(SESSIONS)}
+
+
 def test_a_row_deleted_since_the_backup_does_not_come_back(path: Path) -> None:
     back_up(path)
     journal = Journal(path)

@@ -70,10 +70,11 @@ def recovery_notice(db: Database) -> Text:
     return text("store.recovered_part", file=file)
 
 
-def report_damage(db: Database) -> DaikuError:
-    """Return the error for a row that cannot be valid; a file is marked, so that the next process repairs it."""
+def report_damage(db: Database) -> DaikuError | None:
+    """Return the error for a row that cannot be valid; a file is marked, so that the next process repairs it. None if
+    the file was repaired when it was opened: the row is what is left."""
     if isinstance(db, SqliteDatabase):
-        return db.report_damage()
+        return None if db.checked else db.report_damage()
     return DaikuError(Failure(kind="internal", message=text("store.conversations_damaged")))
 
 

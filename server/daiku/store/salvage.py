@@ -18,6 +18,8 @@ from daiku.store.lock import SessionLock, locks_beside
 
 SIDE_FILES = ("", "-wal", "-shm")
 """Suffixes of the files that make up one SQLite database in WAL mode."""
+_UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
+"""Errors of damaged pages; the second one is of a name in the schema that is no UTF-8."""
 _HEADER = 100
 """Length in bytes of a SQLite file's header."""
 _LOCK_SECONDS = 60.0
@@ -79,7 +81,7 @@ def is_sound(path: Path) -> bool:
             for table in _list_tables(db):
                 for _ in db.execute(f'SELECT * FROM "{table.name}"'):  # noqa: S608  # names of the schema
                     pass
-    except sqlite3.Error:
+    except _UNREADABLE:
         return False
     return True
 
@@ -156,7 +158,7 @@ def _read_schema(db: sqlite3.Connection) -> list[str]:
             " AND name NOT LIKE '%!_index!_%' ESCAPE '!' AND name NOT LIKE '%!_index%' ESCAPE '!'"
             " ORDER BY type DESC, rowid"
         ).fetchall()
-    except sqlite3.Error:
+    except _UNREADABLE:
         return []
     return [sql for _, sql in found if sql.upper().startswith("CREATE ") and " VIRTUAL " not in sql.upper()]
 
@@ -177,7 +179,7 @@ def _is_table_sound(db: sqlite3.Connection, name: str) -> bool:
     """Return True if SQLite finds no damage in the table: a wrong pointer may hide rows without a read error."""
     try:
         return db.execute(f"PRAGMA quick_check('{name}')").fetchall() == [("ok",)] and _has_table(db, name)
-    except sqlite3.Error:
+    except _UNREADABLE:
         return False
 
 
@@ -185,7 +187,7 @@ def _has_table(db: sqlite3.Connection, name: str) -> bool:
     try:
         # No row is read: a damaged first page would make the whole table seem lost.
         db.execute(f'SELECT 1 FROM "{name}" LIMIT 0').fetchone()  # noqa: S608  # names of the schema
-    except sqlite3.Error:
+    except _UNREADABLE:
         return False
     return True
 
@@ -199,7 +201,7 @@ def _insert(new: sqlite3.Connection, table: _Table, values: tuple[object, ...]) 
         return new.execute(
             f'INSERT OR IGNORE INTO "{table.name}" VALUES({marks})', values
         ).rowcount  # names of the schema
-    except sqlite3.Error:
+    except _UNREADABLE:
         return 0
 
 
@@ -230,7 +232,7 @@ def _read_rows(
 ) -> Iterator[tuple[object, ...]]:
     try:
         yield from db.execute(sql, values)
-    except sqlite3.Error:
+    except _UNREADABLE:
         on_damage()
 
 
@@ -245,7 +247,7 @@ def _list_groups(db: sqlite3.Connection, table: _Table, keys: set[str], lost: se
             sql = f'SELECT {function}({column}) FROM "{table.name}" {where}'  # noqa: S608  # names of the schema
             try:
                 at = db.execute(sql, () if at is None else (at,)).fetchone()[0]
-            except sqlite3.Error:
+            except _UNREADABLE:
                 lost.add(table.name)
                 break
             if at is None:

@@ -38,7 +38,7 @@ class SqliteDatabase:
     def __init__(
         self,
         connection: sqlite3.Connection,
-        errors: tuple[type[Exception], ...] = (sqlite3.Error,),
+        errors: tuple[type[Exception], ...] = (sqlite3.Error, UnicodeDecodeError),
         *,
         path: Path | None = None,
         recovery: Recovery | None = None,
@@ -46,7 +46,7 @@ class SqliteDatabase:
     ) -> None:
         """`path` is marked as suspect when SQLite finds damage, so that the next process repairs it. `recovery` is the
         repair that preceded this connection. A `read_only` one gets its missing tables and nothing else."""
-        self.recovery, self._read_only, self._path = recovery, read_only, path
+        self.recovery, self._read_only, self._path, self.checked = recovery, read_only, path, False
         self._inode = 0 if path is None else path.stat().st_ino
         self._connection = connection
         self._errors = errors
@@ -243,8 +243,8 @@ def fault_of(wrong: Exception) -> Fault:
     code = getattr(wrong, "sqlite_errorcode", 0) & 0xFF
     if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
         return "damaged"
-    if isinstance(wrong, sqlite3.OperationalError) and not code:  # a text that is no UTF-8
-        return "damaged"
+    if isinstance(wrong, sqlite3.OperationalError | UnicodeDecodeError) and not code:
+        return "damaged"  # a text that is no UTF-8
     if code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED) or isinstance(wrong, BlockingIOError):
         return "held"
     if code == sqlite3.SQLITE_FULL or getattr(wrong, "errno", None) in (errno.ENOSPC, errno.EDQUOT):
@@ -275,17 +275,17 @@ def suspect_mark(path: Path) -> Path:
 
 def _open(path: Path, schema: str) -> SqliteDatabase:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    recovery = None
+    recovery, suspect = None, False
     if not path.exists():
         os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-    elif suspect_mark(path).exists() or _was_cut(path):
+    elif suspect := suspect_mark(path).exists() or _was_cut(path):
         recovery = _repair(path)
     try:
-        return _connect(path, schema, recovery)
+        return _connect(path, schema, recovery, checked=suspect)
     except DatabaseFault as wrong:
         if wrong.fault != "damaged" or recovery is not None:
             raise
-    return _connect(path, schema, _repair(path))
+    return _connect(path, schema, _repair(path), checked=True)
 
 
 def _repair(path: Path) -> Recovery | None:
@@ -313,7 +313,7 @@ def _repair(path: Path) -> Recovery | None:
     return recovery
 
 
-def _connect(path: Path, schema: str, recovery: Recovery | None) -> SqliteDatabase:
+def _connect(path: Path, schema: str, recovery: Recovery | None, *, checked: bool) -> SqliteDatabase:
     try:
         connection = sqlite3.connect(
             path, isolation_level=None, timeout=BUSY_SECONDS, check_same_thread=False
@@ -321,6 +321,7 @@ def _connect(path: Path, schema: str, recovery: Recovery | None) -> SqliteDataba
     except sqlite3.Error as wrong:
         raise DatabaseFault(fault_of(wrong)) from wrong
     database = SqliteDatabase(connection, path=path, recovery=recovery)
+    database.checked = checked
     try:
         database.prepare(f"PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; {schema}")
     except BaseException:

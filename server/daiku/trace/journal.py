@@ -5,9 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager, nullcontext, suppress
 from itertools import islice
 from time import gmtime, strftime, time
-from typing import TYPE_CHECKING
-
-from pydantic import ValidationError
+from typing import TYPE_CHECKING, get_args
 
 from daiku.domain.base import long_id
 from daiku.domain.chunks import Chunk, iso_now
@@ -280,23 +278,27 @@ class Journal:
         self._db.close()
 
     def _session(self, row: tuple[str, str, str, str, str | None, SessionStatus, int]) -> Session:
-        from daiku.domain.sessions import Session  # when used
+        from daiku.domain.sessions import Session, SessionStatus  # when used
 
         session, title, created, updated, model, status, last = row
         if status in UNDER_WAY and self._locks.of(session).is_free():
             status = "interrupted"
-        try:
-            return Session(
-                session_id=session,
-                title=title,
-                created_at=created,
-                updated_at=updated,
-                last_seq=last,
-                model=model,
-                status=status,
-            )
-        except ValidationError as wrong:  # the tables are strict: only a damaged page holds such a row
-            raise report_damage(self._db) from wrong
+        if status not in get_args(
+            SessionStatus
+        ):  # the tables are strict: only a damaged page holds such a row
+            if (fault := report_damage(self._db)) is not None:
+                raise fault
+            status = "interrupted"
+            self._db.write("UPDATE sessions SET status = ? WHERE id = ?", (status, session))
+        return Session(
+            session_id=session,
+            title=title,
+            created_at=created,
+            updated_at=updated,
+            last_seq=last,
+            model=model,
+            status=status,
+        )
 
 
 _SELECT = (
