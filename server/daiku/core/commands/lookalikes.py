@@ -22,8 +22,9 @@ def lookalikes(commands: list[SimpleCommand]) -> tuple[Text, ...]:
             if word.text.isascii():
                 continue
             for part in _names(word.text):
-                odd = next((char for char in part if char.isalpha() and not char.isascii()), "")
-                if odd and (_mixes_scripts(part) or at == 0 or "://" in word.text):
+                named = at == 0 or "://" in word.text
+                odd = next((c for c in part if not c.isascii() and (named or _is_letter(c))), "")
+                if odd and (named or _mixes_scripts(part)):
                     found[text("commands.lookalike", word=part, letter=odd, name=_name(odd))] = None
     return tuple(found)
 
@@ -34,8 +35,12 @@ def _names(word: str) -> Iterator[str]:
 
 
 def _mixes_scripts(word: str) -> bool:
-    scripts = {_name(char).partition(" ")[0] for char in word if char.isalpha()}
+    scripts = {_name(char).partition(" ")[0] for char in word if _is_letter(char)}
     return len(scripts - _JAPANESE) + bool(scripts & _JAPANESE and scripts - _JAPANESE - {"LATIN"}) > 1
+
+
+def _is_letter(char: str) -> bool:
+    return char.isalpha() or unicodedata.category(char) == "Nl"  # Roman numerals are drawn as letters
 
 
 def _name(char: str) -> str:

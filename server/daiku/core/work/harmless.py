@@ -14,8 +14,10 @@ MOST_WORDS = 20_000
 MOST_LINE = 300
 """Characters of what stands on one line: a step, a title, a command."""
 _OPENS = lazy(r"^[ \t]*(?P<fence>`{3,}(?=[^`\n]*$)|~{3,})[ \t]*(?P<kind>[\w+#.-]*).*$")
-_ACTING_KINDS = frozenset({"geojson", "math", "mermaid", "stl", "suggestion", "topojson"})
-"""Fenced blocks that a forge does not show as code."""
+_ACTING_KINDS = frozenset(
+    ["geojson", "math", "mermaid", "stl", "suggestion", "topojson", "plantuml", "c4plantuml", "puml", "vega", "vegalite", "d2", "structurizr", "kroki"]
+)  # fmt: skip
+"""Fenced blocks that a forge does not show as code, or that a service draws, which may fetch what they include."""
 _PIECES = lazy(r"(?P<escaped>\\[^\w\s])|(?P<ticks>`+)|(?P<plain>[^\\`]+|\\)")
 _UNESCAPED = frozenset("@#!&/")
 _REFERENCE = lazy(
