@@ -54,6 +54,7 @@ def prepare(root: Path, rules: str) -> None:
     (root / rules).parent.mkdir(parents=True, exist_ok=True)
     (root / rules).write_text("build/\n*.log\n")
     write(root, *TRACKED, "build/a/other.txt", "build/out.txt", "out.log", "build/sub/out.txt")
+    (root / "build/.gitignore").write_text("!out.txt\n")  # below an ignored folder nothing is taken back
     git(root, "add", "--force", "--", *TRACKED)
 
 
