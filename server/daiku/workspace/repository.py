@@ -69,8 +69,9 @@ _QUIET = {
     "GIT_CONFIG_VALUE_1": "/dev/null",
 }
 """Variables with which git only reads its index: it starts no program and reaches nothing."""
-_SECONDS, _FRESH = 5, 2.0
-"""Seconds that git may take, and for which its answer is believed while the index stays as it is."""
+_SECONDS, _FRESH, _REFUSED = 2, 2.0, 600.0
+"""Seconds that git may take, for which its answer is believed while the index stays as it is, and for which it is not
+asked again after it did not answer: its matcher never ends on some patterns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +113,9 @@ def find_tracked(places: GitPlaces) -> TrackedFiles:
     except OSError:  # nothing was ever added
         return TrackedFiles()
     known = _tracked.get(places.top)
-    if known is not None and known[1] == changed and monotonic() - known[0] < _FRESH:
+    if known is not None and (
+        monotonic() < known[0] or (known[1] == changed and monotonic() - known[0] < _FRESH)
+    ):
         return known[2]
     kept = {name: os.environ[name] for name in ("HOME", "PATH", "XDG_CONFIG_HOME") if name in os.environ}
     try:
@@ -126,6 +129,7 @@ def find_tracked(places: GitPlaces) -> TrackedFiles:
             check=True,
         )
     except (OSError, subprocess.SubprocessError):
+        _tracked[places.top] = (monotonic() + _REFUSED, changed, TrackedFiles())
         return TrackedFiles()
     names = tuple(sorted(os.fsdecode(name) for name in done.stdout.split(b"\0") if name))
     _tracked[places.top] = (monotonic(), changed, TrackedFiles(places.top, names))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -123,3 +124,26 @@ async def test_an_ignored_submodule_is_listed(repository: Path, tmp_path: Path) 
     write(repository, "vendor/other.py")
     assert listed(repository) == [".gitignore", ".gitmodules", "vendor/part/lib.py"]
     assert await found(repository) == ["vendor/part/lib.py"]
+
+
+def test_git_is_not_asked_again_where_its_matcher_does_not_end(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A23.5"""
+    write(repository, "a" * 120 + "0", "x.log")
+    git(repository, "add", "-A")
+    write(repository, "later")
+    (repository / ".gitignore").write_text("*a" * 30 + "b\n*.log\n")
+    monkeypatch.setattr("daiku.workspace.repository._SECONDS", 0.3)
+    asked: list[object] = []
+
+    def run(*args: Any, **options: Any) -> subprocess.CompletedProcess[bytes]:
+        asked.append(args)
+        return run_program(*args, **options)
+
+    run_program = subprocess.run
+    monkeypatch.setattr("daiku.workspace.repository.subprocess.run", run)
+    assert "x.log" not in listed(repository)
+    git(repository, "add", "later")
+    assert "x.log" not in listed(repository)
+    assert len(asked) == 1 + 1
