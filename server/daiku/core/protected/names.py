@@ -47,7 +47,7 @@ PIPELINE = Category(
     " dangerfile* .github/codeql .github/workflow-templates apphosting.y*ml captain-definition dokku.json buddy.y*ml azure.y*ml"
     " dist-workspace.toml release-plz.toml zappa_settings.* config/deploy.yml config/deploy.rb trivy.y*ml qodana.y*ml"
     " brigade.js brigade.ts fleet.y*ml apprunner.y*ml gitlab-ci*.y*ml drone.y*ml northflank.json zeabur.json lagoon.y*ml flux-system/"
-    " spacefile mergify.y*ml kodiak.toml",
+    " spacefile mergify.y*ml kodiak.toml .eas/ .nais/",
 )  # fmt: skip
 """Files by which a server builds, checks, or deploys: a work item changes them only with a person's approval."""
 CATEGORIES = (
