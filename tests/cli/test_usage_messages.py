@@ -43,7 +43,7 @@ def test_a_wrong_command_line_is_explained_in_japanese(
         ("plam", ["plan"]),
         ("list", []),
         ("foo", []),
-        ("wr", []),
+        ("wr", ["work"]),
     ],
 )
 def test_only_close_commands_are_suggested(
