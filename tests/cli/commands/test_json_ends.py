@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -181,19 +180,6 @@ def test_a_conversation_without_a_message_is_told_in_json(
     assert (done.code, line["type"], line["data"]["text"]) == (0, "notice", "No message was sent.")
     asked = daiku("chat", "--json", "--model", script({"text": "Hello."}), stdin=b"hello\n")
     assert "notice" not in [chunk["type"] for chunk in asked.chunks()]
-
-
-def test_a_worker_without_items_is_told_in_json(
-    daiku: Daiku, workspace: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A23.5"""
-    monkeypatch.chdir(workspace)
-    monkeypatch.setenv("DAIKU_SANDBOX__MODE", "off")
-    subprocess.run(["git", "init", "-q", "."], check=True)
-    (workspace / "items").mkdir()
-    done = daiku("worker", "--once", "--json", "--source", "files", "--dir", "items")
-    (line,) = done.chunks()
-    assert (done.code, line["type"], line["data"]["text"]) == (0, "notice", "There are no items to work on.")
 
 
 def test_the_tasks_of_an_evaluation_are_listed_in_json(daiku: Daiku) -> None:

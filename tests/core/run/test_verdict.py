@@ -220,9 +220,6 @@ LIES: dict[str, tuple[list[Deed], list[str]]] = {
     "resource of a missing server": ([edit(), ask_server("mcp/read", "tickets")], ["tools_missing"]),
     "one of two servers missing": ([edit(), ask_server("a/x", "a"), ask_server("b/x", "b"), ask_server("b/y")], ["tools_missing"]),
     "server missing, then denied": ([edit(), ask_server("a/x", "a"), tool("a/x", "denied")], ["tools_missing"]),
-    "edit rejected": ([no_edit("a.py", "rejected")], ["edit_not_applied", "nothing_changed"]),
-    "edit rejected after an edit": ([edit("b.py"), no_edit("a.py", "rejected")], ["edit_not_applied"]),
-    "edit rejected twice": ([no_edit("a.py", "rejected"), no_edit("a.py", "rejected"), edit("b.py"), no_edit("a.py", "rejected")], ["edit_not_applied"]),
     "edit unattended, other file changed": ([no_edit("AGENTS.md", "unattended"), edit("a.py")], ["edit_not_applied"]),
     "edit unattended, other file changed and checked": ([no_edit("AGENTS.md", "unattended"), edit("a.py"), GREEN], ["edit_not_applied"]),
     "patch unattended, one file changed": ([no_patch("AGENTS.md", "a.py"), edit("a.py"), GREEN], ["edit_not_applied"]),
@@ -443,12 +440,6 @@ def test_a_change_that_no_check_followed_is_told(deeds: list[Deed], unchecked: b
     """A23.1: it may be right, and nothing shows it."""
     finished = run_of("Rename add to plus.", *deeds)
     assert (finished.status, finished.unchecked) == ("completed", unchecked)
-
-
-def test_the_reason_says_that_an_edit_was_rejected() -> None:
-    """A23.1"""
-    (reason, _) = run_of(FIX, no_edit(".vscode/tasks.json", "rejected")).reasons
-    assert reason.message == "the edit of .vscode/tasks.json was rejected, so it was not made"
 
 
 def test_the_reason_names_the_check_and_its_exit_code() -> None:

@@ -20,8 +20,8 @@ _HARMLESS = (
     *("task_loop/", "document/", "playbook/search", "memory/search", "git/status", "git/diff", "git/log"),
 )  # fmt: skip
 """Tools whose names begin so change nothing themselves, or are counted by their edits and commands."""
-_MADE: frozenset[Outcome] = frozenset({"done", "cancelled", "interrupted"})
-"""Outcomes that need no reason: the call had its effect or may have had it, or the user ended it."""
+_BY_CHOICE: frozenset[Outcome] = frozenset({"done", "rejected", "cancelled", "interrupted"})
+"""Outcomes that need no reason: the call had its effect or may have had it, or the user prevented it."""
 
 
 class Job(NamedTuple):
@@ -155,7 +155,7 @@ def _look_at_job(tried: Attempts, call: ToolCallEvent, event: ToolResponse) -> A
 
 
 def _edit(tried: Attempts, call: ToolCallEvent, event: ToolResponse, position: int) -> Attempts:
-    if event.outcome not in _MADE:
+    if event.outcome not in _BY_CHOICE:
         return _add_failed(tried, call.tool, _paths(call), event.outcome, position)
     names = {_name(path) for path in _paths(call)} if tried.failed else ()
     left = tuple(f for f in tried.failed if not (f.tool in EDITING and _name(f.subject) in names))

@@ -252,14 +252,9 @@ def _failed_call(call: FailedCall) -> UnverifiedReason:
     if call.tool not in EDITING:
         message = text("unverified.not_approved", subject=shown)
         return UnverifiedReason(kind="not_approved", subject=call.subject, message=message)
-    if call.outcome == "rejected":
-        message = text("unverified.edit_rejected", subject=shown)
-    else:
-        message = (
-            text("unverified.edit_not_applied", subject=shown)
-            if shown
-            else text("unverified.no_edit_applied")
-        )
+    message = (
+        text("unverified.edit_not_applied", subject=shown) if shown else text("unverified.no_edit_applied")
+    )
     return UnverifiedReason(kind="edit_not_applied", subject=call.subject, message=message)
 
 

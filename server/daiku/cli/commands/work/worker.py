@@ -15,16 +15,7 @@ import click
 from daiku.cli.app_setup import folder_of, settings_for, tell_notices
 from daiku.cli.display.term import human_stream, safe
 from daiku.cli.interrupts import on_interrupt
-from daiku.cli.main import (
-    CANCELLED,
-    FAILED,
-    WriteFailed,
-    complain,
-    fail,
-    silence_broken_pipe,
-    write_notice,
-    write_output,
-)
+from daiku.cli.main import CANCELLED, FAILED, WriteFailed, complain, fail, silence_broken_pipe, write_output
 from daiku.core.guard.redact import Redactor
 from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.items.item import SourceName, WorkItem
@@ -70,13 +61,12 @@ def worker(
     tell_notices(loaded)
     redact = Redactor(secrets_of(loaded.config, os.environ))
     start_logging(home, redact)  # which from here on hears of tokens that are made while it works
-    told: list[WorkItem] = []
     work = Work(
         config=loaded.config,
         home=home,
         folder=where,
         environ=os.environ,
-        tell=partial(_tell_json, told) if as_json else _tell,
+        tell=_tell_json if as_json else _tell,
         warn=_warn,
         redact=redact,
         only=source,
@@ -84,10 +74,7 @@ def worker(
         concurrency=concurrency,
         language=locale_of(os.environ),
     )
-    code = asyncio.run(_worked(work, once=once))
-    if as_json and not told:
-        write_notice(say("worker.nothing_to_do"))
-    return code
+    return asyncio.run(_worked(work, once=once))
 
 
 async def _worked(work: Work, *, once: bool) -> int:
@@ -147,9 +134,8 @@ def _as_line(value: WorkItem | Health) -> str:
     return json.dumps(json.loads(value.model_dump_json(by_alias=True)), ensure_ascii=False) + "\n"
 
 
-def _tell_json(told: list[WorkItem], item: WorkItem) -> None:
+def _tell_json(item: WorkItem) -> None:
     """Where nobody reads any more the work goes on, and the exit code is the same."""
-    told[:] = (item,)
     try:
         write_output(_as_line(item))
     except BrokenPipeError:
