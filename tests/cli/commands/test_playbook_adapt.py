@@ -31,10 +31,12 @@ def folder(workspace: Path, daiku_home: Path, monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.chdir(workspace)
     set_trusted(home(os.environ), workspace, trusted=True)
     stores = open_stores(daiku_home / "daiku.db", str)
-    for tool in ("grut", "blib", "zock"):
+    for minute, tool in enumerate(("grut", "blib", "zock")):
         session = stores.journal.add_session(workspace=str(workspace))
         events = [RunStarted(prompt=f"build with {tool}"), *ran(tool, 127), *ran(f"uv run {tool}")]
         stores.journal.writer(session).write(f"run_{tool}", None, "coordinator", events)
+        at = f"2026-01-01T00:0{minute}:00.000Z"  # the three are written within a millisecond
+        stores.database.write("UPDATE sessions SET updated_at = ? WHERE id = ?", (at, session))
     stores.close()
     return workspace
 
