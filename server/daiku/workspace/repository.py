@@ -59,9 +59,10 @@ def git_places(root: Path, roots: tuple[Path, ...], *, objects: bool = True) -> 
 
 
 _LIST = ("--no-optional-locks", "ls-files", "-z", "--cached", "--ignored", "--exclude-standard")
+REACHES_NOTHING = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"}
+"""An object that is missing is not fetched: that would reach another machine, or start a program."""
 _QUIET = {
-    "GIT_ALLOW_PROTOCOL": "none",
-    "GIT_NO_LAZY_FETCH": "1",
+    **REACHES_NOTHING,
     "GIT_CONFIG_COUNT": "2",
     "GIT_CONFIG_KEY_0": "core.fsmonitor",
     "GIT_CONFIG_VALUE_0": "false",

@@ -211,4 +211,4 @@ def test_one_module_lets_git_reach_another_machine() -> None:
         for each in server.rglob("*.py")
         if "GIT_ALLOW_PROTOCOL" in each.read_text("utf-8")
     }
-    assert named == {"eval/copies.py", "tools/git/remote.py", "tools/shell/gitsettings.py"}
+    assert named == {"eval/copies.py", "tools/git/remote.py", "workspace/repository.py"}

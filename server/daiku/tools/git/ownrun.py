@@ -9,9 +9,10 @@ from pathlib import Path
 
 from daiku.dataclass import dataclass
 from daiku.tools.shell.capture import ProgramResult, run_program
-from daiku.tools.shell.gitsettings import FOR_TOOLS, REACHES_NOTHING, Settings, git_settings
+from daiku.tools.shell.gitsettings import FOR_TOOLS, Settings, git_settings
 from daiku.tools.shell.process import reaper_argv
 from daiku.workspace.programs import find_program, safe_path
+from daiku.workspace.repository import REACHES_NOTHING
 
 SECONDS = 300.0
 """How long git may take for what it does on this machine."""

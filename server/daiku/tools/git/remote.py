@@ -17,7 +17,8 @@ from daiku.dataclass import dataclass, field
 from daiku.tools.git.ownrun import COMMIT, OwnGit, is_branch, run_git
 from daiku.tools.git.refusals import GitRefusal, refusal_of, refused
 from daiku.tools.shell.capture import ProgramResult
-from daiku.tools.shell.gitsettings import FOR_TOOLS, REACHES_NOTHING, Settings
+from daiku.tools.shell.gitsettings import FOR_TOOLS, Settings
+from daiku.workspace.repository import REACHES_NOTHING
 
 LOOK_SECONDS = 60.0
 PUSH_SECONDS = 300.0

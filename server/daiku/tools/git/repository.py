@@ -11,16 +11,9 @@ from pathlib import Path
 from daiku.core.text.truncate import OUTPUT_LIMIT
 from daiku.dataclass import dataclass
 from daiku.tools.shell.capture import LARGEST_LIST, ProgramResult, run_program
-from daiku.tools.shell.gitsettings import (
-    FOR_TOOLS,
-    LISTED,
-    REACHES_NOTHING,
-    Settings,
-    git_settings,
-    parse_settings,
-)
+from daiku.tools.shell.gitsettings import FOR_TOOLS, LISTED, Settings, git_settings, parse_settings
 from daiku.workspace.programs import find_program, safe_path
-from daiku.workspace.repository import git_places
+from daiku.workspace.repository import REACHES_NOTHING, git_places
 
 # All that is passed on: what is looked for in lower case, and the kind that it is told as.
 _KINDS: tuple[tuple[str, str], ...] = (

@@ -14,6 +14,7 @@ from daiku.core.commands.wrappers import program_name
 from daiku.core.text.patterns import lazy
 from daiku.dataclass import dataclass
 from daiku.workspace.programs import find_program
+from daiku.workspace.repository import REACHES_NOTHING
 
 Settings = tuple[tuple[str, str], ...]
 _EVERYWHERE: Settings = (
@@ -61,8 +62,6 @@ FOR_TOOLS: Settings = (
     ("color.ui", "false"),
 )
 """The same for the git of Daiku's own tools, which needs no program but itself."""
-REACHES_NOTHING = {"GIT_ALLOW_PROTOCOL": "none", "GIT_NO_LAZY_FETCH": "1"}
-"""An object that is missing is not fetched: that would reach another machine, or start a program."""
 _PROGRAMS = (
     r"^diff\.external$|^(filter|diff|merge)\..*\.(clean|smudge|process|textconv|command|driver)$|^alias\.|^remote\..*\.(uploadpack|receivepack|vcs)$"
     r"|^submodule\..*\.update$|^(difftool|mergetool)\..*\.cmd$"
