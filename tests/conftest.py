@@ -124,8 +124,9 @@ def daiku_home(own_environment: Path) -> Path:
 def corpora() -> Path:
     """The folder of recorded cases; the test is skipped where it is not there."""
     if not CORPORA.is_dir():
-        # Recorded provider traffic is never committed; CI has the folder next to its clone.
-        pytest.skip(f"no recorded cases at {CORPORA}; DAIKU_CORPORA names the folder")
+        pytest.skip(
+            f"no folder {CORPORA}: recorded traffic is never committed; DAIKU_CORPORA names another folder"
+        )
     return CORPORA
 
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from daiku.app import App, Given, build
 from daiku.domain.chunks import Chunk
 from daiku.domain.config import ApprovalSettings
@@ -20,10 +22,16 @@ from daiku.domain.runs import RunLimits
 from daiku.runs import RunRequest
 from daiku.settings.config import Config
 from daiku.testing import FakeLLM
+from daiku.tools.sandbox import bubblewrap
 from daiku.trace.telemetry.logger import TraceLogger
 from daiku.workspace.disk import DiskWorkspace
 from tests.attacks.places import Ground, ground
 
+needs_bubblewrap = [
+    pytest.mark.slow,  # real sandboxes
+    # The sandbox needs bubblewrap, which `npm test` installs but not every container can run.
+    pytest.mark.skipif(not bubblewrap(), reason="no working bubblewrap here"),
+]
 Call = dict[str, Any]
 LEVELS = ("ask", "edits", "sandbox", "all", "work")
 """Default with a person who rejects everything, the other levels with nobody there, and a run on a work item."""

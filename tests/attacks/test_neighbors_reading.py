@@ -3,31 +3,16 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from daiku.core.commands.judge import CommandRules, judge
-from daiku.tools.sandbox import Bounds, bubblewrap
+from daiku.tools.sandbox import Bounds
 from daiku.tools.sandbox.view import view
 from daiku.tools.shell.output import LiveOutput, plain
-from tests.attacks.scene import LEVELS, Scene, call, scene, shell
+from tests.attacks.scene import LEVELS, Scene, call, needs_bubblewrap, shell
 from tests.cases import for_each
-
-needs_bubblewrap = [
-    pytest.mark.slow,  # real sandboxes
-    # The sandbox needs bubblewrap, which `npm test` installs but not every container can run.
-    pytest.mark.skipif(not bubblewrap(), reason="no working bubblewrap here"),
-]
-
-
-@pytest.fixture
-def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
-    with scene() as made:
-        monkeypatch.setenv("HOME", str(made.home))
-        yield made
-
 
 TOKEN = "ghp_" + "aB1" * 12
 KNOWN = "zQ7!vv-plain.Key#93x"

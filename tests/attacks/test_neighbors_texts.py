@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import httpx2
@@ -13,25 +12,10 @@ from daiku.core.commands.judge import CommandRules, judge
 from daiku.core.work.harmless import harmless
 from daiku.domain.config import ProviderSettings
 from daiku.llm.transport.wire import http_client
-from daiku.tools.sandbox import bubblewrap
 from daiku.workspace.ignores import IgnoreFiles
-from tests.attacks.scene import LEVELS, Scene, call, scene, shell
+from tests.attacks.scene import LEVELS, Scene, call, needs_bubblewrap, shell
 from tests.cases import for_each
 from tests.timing import cpu_seconds
-
-needs_bubblewrap = [
-    pytest.mark.slow,  # real sandboxes
-    # The sandbox needs bubblewrap, which `npm test` installs but not every container can run.
-    pytest.mark.skipif(not bubblewrap(), reason="no working bubblewrap here"),
-]
-
-
-@pytest.fixture
-def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Scene]:
-    with scene() as made:
-        monkeypatch.setenv("HOME", str(made.home))
-        yield made
-
 
 LONG = [
     "a=1 " * 3000 + "ls", "(" * 3000, "echo " + "{a,b}" * 40, "cat x;" * 2000, "echo " + "$(" * 300 + "ls", "echo '" * 2001, "ls | " * 2000 + "ls", "x" * 15_000,

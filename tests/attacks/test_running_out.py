@@ -104,8 +104,7 @@ async def test_files_of_other_users_in_the_workspace_can_be_worked_on_as_root(
     place: Ground, bench: Bench
 ) -> None:
     if os.geteuid() != 0:
-        # Only root may give a file to another user; CI runs as root.
-        pytest.skip("only root can make such files")
+        pytest.skip("not root: only root can give a file to another user; CI runs as root")
     os.chown(place.root / "a.txt", 1000, 1000)
     (place.root / "a.txt").chmod(0o600)
     result = await bench.run("echo more >> a.txt && touch b && chown 1000:1000 b && cat a.txt")

@@ -60,8 +60,9 @@ def test_the_checks_fail_before_and_hold_with_the_solution(
     name: str, tmp_path: Path, daiku_home: Path
 ) -> None:
     if missing := missing_programs(TASKS[name]):
-        # The tasks in Go need Go, which `npm test` does not install.
-        pytest.skip(f"needs {', '.join(missing)}")
+        pytest.skip(
+            f"{', '.join(missing)} is missing: npm test does not install Go, in which some tasks are written"
+        )
     idle = setting(script(tmp_path, IDLE, name="idle"))
     able = setting(script(tmp_path, *solution(name), name="able"), "B")
     found = run(TASKS[name].folder, daiku_home, idle, able)

@@ -29,8 +29,7 @@ def redis_url(tmp_path: Path) -> Iterator[str]:
     """A Redis server of this test's own, on a free port."""
     program = shutil.which("redis-server")
     if program is None:
-        # `npm test` installs Redis; only a machine without apt lacks it.
-        pytest.skip("needs redis-server")
+        pytest.skip("redis-server is missing: npm test installs it only by apt")
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

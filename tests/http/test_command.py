@@ -220,8 +220,7 @@ def test_it_listens_on_ipv6(workspace: Path, daiku_home: Path) -> None:
     try:
         socket.create_server(("::1", 0), family=socket.AF_INET6).close()
     except OSError:
-        # A container may have IPv6 sockets but not the address ::1.
-        pytest.skip("no IPv6 here")
+        pytest.skip("no address ::1: a container may have IPv6 sockets without it")
     script(workspace, {"text": "hello"})
     with started(workspace, daiku_home, "--host", "::1") as s:
         assert s.url.startswith("http://[::1]:")

@@ -31,8 +31,9 @@ StartServer = Callable[..., RealServer]
 def start_server() -> Iterator[StartServer]:
     """Start a server with a window of `context` tokens whose replies have at most `reply` tokens."""
     if not (PACKAGES / "xllamacpp").is_dir():
-        # 130 MB that `npm test` does not download; `npm run lab` does.
-        pytest.skip("the small model is not in the cache; npm run lab fetches it")
+        pytest.skip(
+            "the small model is not in the cache: npm test does not download 130 MB, npm run lab does"
+        )
     with ExitStack() as running:
 
         def start(*, context: int, reply: int) -> RealServer:

@@ -141,7 +141,7 @@ class SessionLock:
         return os.open(self._path, os.O_CREAT | os.O_RDWR | getattr(os, "O_CLOEXEC", 0), 0o600)
 
     def is_free(self) -> bool:
-        """True when nobody holds it at this moment; also where the file may not be written, so that it tells nothing."""
+        """Return True if nobody holds the lock, or if its file cannot be written and so tells nothing."""
         try:
             if self._path.stem in self._held or not self.acquire():
                 return False

@@ -283,9 +283,8 @@ class Journal:
         session, title, created, updated, model, status, last = row
         if status in UNDER_WAY and self._locks.of(session).is_free():
             status = "interrupted"
-        if status not in get_args(
-            SessionStatus
-        ):  # the tables are strict: only a damaged page holds such a row
+        # The tables are strict: only a damaged page contains another status.
+        if status not in get_args(SessionStatus):
             if (fault := report_damage(self._db)) is not None:
                 raise fault
             status = "interrupted"

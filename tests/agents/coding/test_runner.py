@@ -332,8 +332,9 @@ LANGUAGES = {
 @pytest.mark.parametrize("command", LANGUAGES)
 async def test_in_any_language_a_wrong_patch_is_followed_by_a_right_one(tmp_path: Path, command: str) -> None:
     if shutil.which(command.split(maxsplit=1)[0]) is None:
-        # `npm test` installs no interpreters such as Perl, and a machine without one cannot run its programs.
-        pytest.skip(f"no {command.split(maxsplit=1)[0]} here")
+        pytest.skip(
+            f"{command.split(maxsplit=1)[0]} is missing: npm test installs no interpreters of other languages"
+        )
     code, wrong, test, check = LANGUAGES[command]
     action = '{"action": "patch"}\n\n'
     blocks = f"{code}\n<<<<<<< SEARCH\n{{}}\n=======\n{{}}\n>>>>>>> REPLACE\n"

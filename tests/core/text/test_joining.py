@@ -34,6 +34,9 @@ GOES_ON = (
     ("All of it.", ""),
     ("All of it.", "  "),
     ("return value", "\nreturn nothing"),
+    ("if x:\n    return None\n", "    return None\n"),
+    ("if x:\n    return None", "\n    return None\n"),
+    ("a,\n<td>value</td>\n", "<td>value</td>\n<td>value</td>\n"),
 )
 
 

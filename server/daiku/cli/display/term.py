@@ -41,7 +41,7 @@ class Terminal:
 
     @property
     def width(self) -> int:
-        """Columns: those of the terminal, or as COLUMNS says; a file or pipe is as wide as a line may be."""
+        """Return the columns of the terminal, or of COLUMNS; a file or a pipe has no narrow limit."""
         if not self.live and not os.environ.get("COLUMNS"):
             return WIDEST
         return max(20, shutil.get_terminal_size((80, 24)).columns)

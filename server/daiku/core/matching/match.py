@@ -100,28 +100,42 @@ def is_evenly_indented(wanted: Wanted, span: BlockMatch) -> bool:
 def find_windows(text: str, wanted: Wanted) -> list[BlockMatch]:
     """All places where `wanted` stands, at any level and whatever the indentation of each line."""
     full = [(k, line.strip()) for k, line in enumerate(wanted) if line and line.strip()]
-    anchors = sorted(full, key=lambda anchor: len(anchor[1]), reverse=True)[:4]
-    if not anchors:
+    if not full:
         return _blank_lines(text, wanted)
-    spans = _with_anchors(text, wanted, anchors)
+    spans = _with_anchors(text, wanted, _longest(full))
     if not spans:
         fragments = ((k, max(_UNSAFE.split(line), key=len)) for k, line in full)
-        ranked = sorted((f for f in fragments if f[1]), key=lambda f: -len(f[1]))[:4]
-        spans = _with_anchors(text, wanted, ranked)
+        spans = _with_anchors(text, wanted, _longest([each for each in fragments if each[1]]))
     return spans
+
+
+def _longest(lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    """Return the four longest lines, with their numbers."""
+    return sorted(lines, key=lambda line: -len(line[1]))[:4]
 
 
 def find_ignoring_blank_lines(text: str, wanted: Sequence[str]) -> list[int]:
     """Return the offsets where the lines of `wanted` that are not blank follow one another, indented as they are."""
     lines = [line.rstrip() for line in wanted if line.strip()]
-    full: list[tuple[int, str]] = []
-    at = 0
-    for line in text.splitlines(keepends=True):
-        if line.strip():
-            full.append((at, line.rstrip()))
-        at += len(line)
-    starts = range(len(full) - len(lines) + 1) if lines else range(0)
-    return [full[n][0] for n in starts if all(full[n + k][1] == line for k, line in enumerate(lines))]
+    if (rarest := _rarest(text, _longest([(k, line.strip()) for k, line in enumerate(lines)]))) is None:
+        return []
+    k, places = rarest
+    starts = dict.fromkeys(_full_lines_back(text, at, k) for at in places)
+    return [start for start in starts if start is not None and _has_full_lines(text, start, lines)]
+
+
+def _has_full_lines(text: str, start: int, lines: Sequence[str]) -> bool:
+    """Return True if the lines from `start` that are not blank begin with `lines`."""
+    at = start
+    for line in lines:
+        found = ""
+        while not found and at < len(text):
+            end = text.find("\n", at)
+            end = len(text) if end < 0 else end
+            found, at = text[at:end].rstrip(), end + 1
+        if found != line:
+            return False
+    return True
 
 
 def line_start(text: str, offset: int) -> int:
@@ -137,23 +151,31 @@ def _blank_lines(text: str, wanted: Wanted) -> list[BlockMatch]:
 
 
 def _with_anchors(text: str, wanted: Wanted, anchors: Sequence[tuple[int, str]]) -> list[BlockMatch]:
-    """Windows around the occurrences of the first anchor that is not too common, else of the rarest."""
+    """Return the windows around the occurrences of the rarest anchor."""
+    if (rarest := _rarest(text, anchors)) is None:
+        return []
+    k, places = rarest
+    starts = dict.fromkeys(_lines_back(text, at, k) for at in places)
+    return [span for start in starts if start is not None and (span := _window(text, wanted, start))]
+
+
+def _rarest(text: str, anchors: Sequence[tuple[int, str]]) -> tuple[int, list[int]] | None:
+    """Return the occurrences of the first anchor that is not too common, else of the rarest, and its line number.
+
+    None if an anchor does not occur.
+    """
     best: tuple[int, list[int]] | None = None
     for k, anchor in anchors:
         places = _occurrences(text, anchor, _COMMON)
         if not places:
-            return []
+            return None
         if best is None or len(places) < len(best[1]):
             best = (k, places)
         if len(places) < _COMMON:
             break
-    if best is None:
-        return []
-    k, places = best
-    if len(places) == _COMMON:
-        places = _occurrences(text, dict(anchors)[k], None)
-    starts = dict.fromkeys(_lines_back(text, at, k) for at in places)
-    return [span for start in starts if start is not None and (span := _window(text, wanted, start))]
+    if best is None or len(best[1]) < _COMMON:
+        return best
+    return best[0], _occurrences(text, dict(anchors)[best[0]], None)
 
 
 def _occurrences(text: str, part: str, limit: int | None) -> list[int]:
@@ -174,6 +196,18 @@ def _lines_back(text: str, offset: int, lines: int) -> int | None:
         if start == 0:
             return None
         start = line_start(text, start - 1)
+    return start
+
+
+def _full_lines_back(text: str, offset: int, lines: int) -> int | None:
+    """Return where the line starts that is `lines` above the line of `offset`, blank lines not counted; None above the first."""
+    start = line_start(text, offset)
+    while lines:
+        if start == 0:
+            return None
+        end = start - 1
+        start = line_start(text, end)
+        lines -= bool(text[start:end].strip())
     return start
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 
 class PictureLimits(NamedTuple):
-    """What a service accepts: pixels of one side, characters of base64, and the types of the pictures."""
+    """Limits of a service for one picture: pixels of a side, characters of base64, and media types."""
 
     side: int
     base64: int

@@ -37,7 +37,7 @@ BUDGETS = (6_600_000, 1_600_000, 400_000)
 """Pixels of a scaled picture, tried until its bytes are within the limit. Services look at no more than the first."""
 _QUALITY = 85
 _ONE_AT_A_TIME = Lock()
-"""Bounds the memory: decoded pictures are large."""
+"""Held while a picture is decoded, as decoded pictures are large."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class Fitted:
 
     @property
     def note(self) -> str:
-        """What a model is told of the picture; empty if nothing was changed."""
+        """Return the note on the picture for the model; empty if the picture was not changed."""
         return f"[A picture is left out: {self.problem}.]" if self.problem else self.change
 
 

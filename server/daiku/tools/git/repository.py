@@ -40,7 +40,7 @@ _KINDS: tuple[tuple[str, str], ...] = (
 
 
 def kind_of(error: str) -> str:
-    """What kind of failure git's words on stderr tell of; empty where there are none."""
+    """Return the kind of failure that the stderr of git reports; empty if stderr is empty."""
     if not error.strip():
         return ""
     low = error.lower()
@@ -61,7 +61,7 @@ class Repository:
     roots: tuple[Path, ...]
     off: Settings
     of_items: bool = False
-    """It is a copy on which work items are worked: what the person has set for their own git does not hold there."""
+    """True for a copy on which work items are processed: the git settings of the person do not apply there."""
 
     async def run(
         self,
@@ -71,8 +71,8 @@ class Repository:
         env: Mapping[str, str] | None = None,
         literal: bool = True,
     ) -> tuple[int, str]:
-        """Exit code and output (cut in the middle) of git with `argv`; where it fails, what kind of failure
-        it was, never git's own words. `literal`: paths are paths and no patterns."""
+        """Run git with `argv`. Return the exit code and the output, cut in the middle; after a failure its kind, never
+        the message of git. `literal`: paths are not patterns."""
         done = await _run(self, argv, stdin, env, literal=literal)
         return done.code, "\n".join(
             part for part in (done.shown(OUTPUT_LIMIT - 1000), _failure(done)) if part
@@ -85,8 +85,8 @@ class Repository:
 
 
 async def repository(root: Path, roots: tuple[Path, ...]) -> Repository | str:
-    """The repository that `root` lies in, or why git cannot be used there. Of `roots`, the folders of the
-    workspace, no program is taken."""
+    """Return the repository that contains `root`, or why git cannot be used there. No program is taken from `roots`, the
+    folders of the workspace."""
     git = find_program("git", roots)
     if not git:
         return "Git is not installed, or not on PATH."
@@ -101,7 +101,7 @@ async def repository(root: Path, roots: tuple[Path, ...]) -> Repository | str:
 
 
 async def _look(found: Repository) -> tuple[str, Settings]:
-    """What is wrong with the repository, and what takes away the programs that it names."""
+    """Return why the repository is not used, empty if it is, and the settings that disable the programs it names."""
     code, top = await found.run(["rev-parse", "--show-toplevel"])
     if code != 0:
         return f"{found.root.name} is no git repository that can be used: {top.strip()}", ()

@@ -44,9 +44,9 @@ DOWNLOAD_CACHES = (
     ".cache/pypoetry", ".cache/pnpm", ".cache/yarn", ".cache/deno", ".cache/coursier", ".cache/ms-playwright",
     ".cache/puppeteer", ".cache/Cypress", ".cache/electron", ".cache/huggingface/hub", ".cache/torch",
 )  # fmt: skip
-"""What commands with network download into a home; commands without network use it too."""
+"""Folders of a home into which package managers download, shared by commands with and without network."""
 USER_INSTALLS = (".local/bin", ".local/lib", "go/bin", ".cargo/bin")
-"""Where package managers install programs in a home; commands without network only read them."""
+"""Folders of a home into which package managers install programs. Commands without network only read them."""
 # Settings of tool chains: shown where nothing in them looks like a credential.
 SETTING_PLACES = (
     ".cargo/config.toml", ".cargo/config", ".config/pip/pip.conf", ".pip/pip.conf", ".config/go/env", ".condarc", ".rustfmt.toml",

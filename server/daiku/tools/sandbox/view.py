@@ -126,8 +126,11 @@ def _working(bounds: Bounds, scratch: Path) -> Iterator[str]:
 
 
 def _home(place: Path, scratch: Path, *, network: bool) -> Iterator[str]:
-    """A home for commands with network, another for those without: settings that these write (~/.curlrc, ~/.npmrc)
-    would tell the others where to send. What was downloaded is shared, without network only to read what may be a program."""
+    """Yield the arguments that bind the home of commands with network, or of those without.
+
+    Settings that a command without network writes, such as ~/.curlrc, would tell the others where to send data. Downloads
+    are shared, and installed programs are read-only without network.
+    """
     name = str(place).replace("/", "-")
     yield from ("--bind", str(_folder(scratch, f"{'network-' if network else ''}home{name}")), str(place))
     for each in (*DOWNLOAD_CACHES, *USER_INSTALLS):

@@ -71,8 +71,8 @@ class Ripgrep:
     async def _answers(
         self, how: list[str], query: Query, place: Place
     ) -> AsyncGenerator[tuple[Path, bytes]]:
-        """The path and what stands behind it, of each line of the answer. Files that git tracks although they are
-        ignored are named: ripgrep leaves them out otherwise."""
+        """Yield the path and the rest of each line of the answer. Ignored files that git tracks are named, as ripgrep
+        leaves them out otherwise."""
         tracked = [] if place.everything else await asyncio.to_thread(_tracked_below, query, place)
         known = frozenset(tracked)
         async for each in self._run(how, query, place.base, [place.path], everything=place.everything):
