@@ -12,11 +12,13 @@ HANG = "hang"
 """In a body: send nothing more until the client leaves."""
 DROP = "drop"
 """In a body: close the connection, the end unsaid."""
+LEAVE = "leave"
+"""As the whole body: close the connection without a word when the request has come in."""
 
 
 @dataclass(frozen=True)
 class Answer:
-    """One answer: `body` in pieces, each its own write; HANG and DROP among them."""
+    """One answer: `body` in pieces, each its own write; HANG and DROP among them, or LEAVE alone."""
 
     body: Sequence[bytes | str] = ()
     status: int = 200
@@ -110,6 +112,8 @@ class ModelServer:
     async def _write(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, answer: Answer
     ) -> bool:
+        if answer.body == [LEAVE]:
+            return False
         head = {**answer.headers, "transfer-encoding": "chunked"}
         lines = [f"HTTP/1.1 {answer.status} X", *(f"{k}: {v}" for k, v in head.items()), "", ""]
         writer.write("\r\n".join(lines).encode())

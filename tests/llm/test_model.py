@@ -37,7 +37,7 @@ from daiku.sdk.inference import (
     OpenAIClient,
 )
 from tests.cases import for_each
-from tests.llm.server import HANG, Answer, ModelServer, document, events
+from tests.llm.server import HANG, LEAVE, Answer, ModelServer, document, events
 from tests.llm.talk import KEY, READ, call, closing, request, result, said, text_of, user
 
 CHAT = "/v1/chat/completions"
@@ -167,6 +167,14 @@ async def test_a_stream_that_breaks_after_its_first_words_is_begun_anew(
     kinds = [type(event) for event in heard]
     assert kinds == [TextDelta, Restarted, TextDelta, TextDelta, Reply]
     assert closing(heard).message.text == "halfmore"
+
+
+async def test_a_server_that_closes_each_connection_is_not_said_to_be_out_of_reach(
+    model_server: ModelServer, models: Models
+) -> None:
+    model_server.answer(CHAT, Answer([LEAVE]))
+    with pytest.raises(LLMTimeoutError, match=r"was lost.*4 tries"):
+        await hear(models.resolve())
 
 
 async def test_a_lost_connection_is_tried_again(model_server: ModelServer, waits: Waits) -> None:

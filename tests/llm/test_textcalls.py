@@ -21,6 +21,7 @@ from tests.llm.talk import closing, request, result, text_of, user
 
 OPEN = [door for door in DOORS if door.provider not in ("anthropic", "gemini")]
 PROTOCOLS = ("native", "action_list", "command")
+CUT_OFF = '<tool_call>\n{"name": "files/read", "arguments": {"pa'
 
 
 async def hear(
@@ -115,6 +116,16 @@ async def test_a_reply_that_reached_its_limit_runs_nothing(protocol: str, model_
         DOORS[0], model_server, [f"<tool_call>{C}</tool_call>"], ["Stop."], protocol=protocol, finish="length"
     )
     assert closing(heard).message.calls == ()
+
+
+@pytest.mark.parametrize("protocol", PROTOCOLS)
+async def test_a_call_that_is_cut_off_each_time_ends_as_a_reply_at_its_limit(
+    protocol: str, model_server: ModelServer
+) -> None:
+    """A small output limit is no fault of the protocol: the run says that the reply was cut off."""
+    heard = await hear(DOORS[0], model_server, [CUT_OFF], protocol=protocol, finish="length")
+    assert closing(heard).message == mark_unreadable(AssistantMessage(text=Text(CUT_OFF)))
+    assert closing(heard).finish == "length"
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)

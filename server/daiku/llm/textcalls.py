@@ -101,8 +101,9 @@ class TextCallStream:
             again=last,
             strict=self.strict and not request.in_words,
         )
-        given_up = isinstance(read, FormatProblem) and self.protocol == "native"
-        if given_up and (last or reply.finish == "length"):
+        native, cut = self.protocol == "native", reply.finish == "length"
+        taken = (native or cut) and (last or (native and cut))
+        if isinstance(read, FormatProblem) and taken:
             return mark_unreadable(reply.message)
         return read
 

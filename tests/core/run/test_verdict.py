@@ -284,6 +284,13 @@ def test_a_reply_with_unreadable_calls_is_no_answer() -> None:
     assert (kinds(finished), finished.text) == (["unreadable_calls"], "")
 
 
+def test_a_call_that_the_output_limit_cut_off_is_told_as_a_cut_off_reply() -> None:
+    marked = mark_unreadable(AssistantMessage(text=Text('{"reply": "This is')))
+    last = MessageEvent(role="assistant", text=marked.text, opaque=marked.opaque, finish="length")
+    finished = ending(fold([RunStarted(prompt="What is this?"), last]), "completed")[1]
+    assert kinds(finished) == ["cut_off"]
+
+
 @for_each("code", [126, 127])
 @for_each("missing", ["sh run-tests", "./run-tests all", "pytest tests/all", "python run_tests.py"])
 def test_a_check_that_did_not_start_is_settled_by_one_that_passes(missing: str, code: int) -> None:

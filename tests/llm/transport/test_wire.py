@@ -1,4 +1,4 @@
-"""What one reply uses is let go of when it has ended."""
+"""Connections: each is given back when its reply has ended, and one that the server closed costs no try."""
 
 from __future__ import annotations
 
@@ -7,15 +7,19 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx2
+import pytest
 
 from daiku.core.calls.toolnames import NameMap
 from daiku.domain.base import JsonObject
 from daiku.domain.config import ProviderSettings
-from daiku.domain.messages import Reply
+from daiku.domain.messages import Reply, Restarted
 from daiku.llm.openai.chat import ChatDecoder
 from daiku.llm.transport.service import Service
 from daiku.llm.transport.stream import encode_json
 from daiku.llm.transport.wire import stream_reply
+from tests.llm.doors import DOORS, Door
+from tests.llm.server import LEAVE, Answer, ModelServer
+from tests.llm.talk import closing, request
 
 SERVICE = Service(name="x", label="X")
 
@@ -56,3 +60,20 @@ async def test_a_reply_that_has_ended_leaves_no_timer_and_no_connection_behind()
     assert isinstance(heard[-1], Reply)
     assert heard[-1].message.text == "Hello"
     assert (timers() - before, body.closed) == (0, True)
+
+
+@pytest.mark.parametrize("door", DOORS, ids=str)
+@pytest.mark.parametrize(("closed", "tries"), [(1, 0), (2, 1)])
+async def test_a_request_is_sent_again_at_once_if_the_server_had_closed_its_connection(
+    door: Door, closed: int, tries: int, model_server: ModelServer
+) -> None:
+    """llama.cpp says that it keeps a connection and closes it with each streamed reply."""
+    said = door.says(["Hello"], "stop")
+    model_server.answer(door.path, said, *[Answer([LEAVE])] * closed, said)
+    models, adapter = door.open(model_server)
+    for _ in range(2):
+        heard = [event async for event in adapter.stream(request(model=door.model))]
+        assert closing(heard).message.text == "Hello"
+    await models.aclose()
+    assert [type(event) for event in heard].count(Restarted) == tries
+    assert sum(each.path.startswith(door.path) for each in model_server.asked) == 2 + closed

@@ -128,10 +128,10 @@ def _of_reply(state: State) -> Iterator[UnverifiedReason]:
     last = state.conversation.messages[-1] if state.conversation.messages else None
     if not state.request.asks_model or not isinstance(last, AssistantMessage):
         return
-    if is_unreadable(last):
-        yield UnverifiedReason(kind="unreadable_calls", message=text("unverified.unreadable_calls"))
-    elif state.conversation.finish == "length":
+    if state.conversation.finish == "length":
         yield UnverifiedReason(kind="cut_off", message=text("unverified.cut_off"))
+    elif is_unreadable(last):
+        yield UnverifiedReason(kind="unreadable_calls", message=text("unverified.unreadable_calls"))
     elif state.conversation.finish == "content_filter" and last.text.strip():
         yield UnverifiedReason(kind="refused", message=text("unverified.refused"))
     elif state.conversation.finish == "content_filter":

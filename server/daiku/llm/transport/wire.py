@@ -7,9 +7,10 @@ import os
 import ssl
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
 from functools import cache
-from typing import Protocol
+from typing import Any, Protocol
 
 import httpx2
+from aiohttp import ClientConnectorError, ClientOSError, ServerDisconnectedError
 from httpx_aiohttp.httpx2 import Httpx2AiohttpClient
 from pydantic import JsonValue
 
@@ -81,13 +82,41 @@ def _tls(*_certificates: str | None) -> ssl.SSLContext:
     return httpx2.create_ssl_context()
 
 
+class _Client(Httpx2AiohttpClient):
+    """Send a request once more if its connection was closed before an answer began.
+
+    Servers close idle connections, llama.cpp right after a streamed reply, and the next request may be on its way by
+    then. Browsers repeat such a request too, whatever its method (RFC 9112, 9.3.1, speaks of safe ones).
+    """
+
+    async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
+        try:
+            return await super().send(request, **options)
+        except httpx2.TransportError as error:
+            if not _is_closed(error):
+                raise
+        try:
+            return await super().send(request, **options)
+        except httpx2.TransportError as error:
+            if not _is_closed(error):
+                raise
+            raise httpx2.ReadError(str(error), request=request) from error
+
+
+def _is_closed(error: httpx2.TransportError) -> bool:
+    """Return True if a connection that had been made was closed before an answer."""
+    cause = error.__cause__
+    made = not isinstance(cause, ClientConnectorError)
+    return made and isinstance(cause, ClientOSError | ServerDisconnectedError)
+
+
 def http_client(settings: ProviderSettings) -> httpx2.AsyncClient:
     """A client to share by all requests of one provider: making one costs more than a request.
 
     Proxies and certificates come from the usual environment variables. The transport is aiohttp's: its
     parser takes a tenth of the time that h11 takes for a streamed delta.
     """
-    return Httpx2AiohttpClient(
+    return _Client(
         verify=_tls(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")),
         timeout=timeouts(settings),
         limits=httpx2.Limits(max_connections=1000, max_keepalive_connections=20, keepalive_expiry=120),
