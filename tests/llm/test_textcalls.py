@@ -122,7 +122,7 @@ async def test_a_reply_that_reached_its_limit_runs_nothing(protocol: str, model_
 async def test_a_call_that_is_cut_off_each_time_ends_as_a_reply_at_its_limit(
     protocol: str, model_server: ModelServer
 ) -> None:
-    """A small output limit is no fault of the protocol: the run says that the reply was cut off."""
+    """A23.1: a small output limit is no fault of the protocol: the run says that the reply was cut off."""
     heard = await hear(DOORS[0], model_server, [CUT_OFF], protocol=protocol, finish="length")
     assert closing(heard).message == mark_unreadable(AssistantMessage(text=Text(CUT_OFF)))
     assert closing(heard).finish == "length"

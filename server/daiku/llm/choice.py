@@ -64,7 +64,7 @@ def _describe_mistake(wanted: str, provider: str, llm: LLMSettings) -> Text:
 
     if provider in llm.entries:
         return text("llm.no_model_part", name=wanted, provider=provider)
-    near = difflib.get_close_matches(provider, llm.entries, 1)
+    near = difflib.get_close_matches(provider, llm.entries, 1, cutoff=0.7)
     if near:
         return text("llm.no_provider_near", name=provider, model=wanted, near=near[0])
     return text("llm.no_provider", name=provider, model=wanted)

@@ -182,6 +182,16 @@ def test_a_conversation_without_a_message_is_told_in_json(
     assert "notice" not in [chunk["type"] for chunk in asked.chunks()]
 
 
+def test_a_conversation_says_first_where_it_is_and_which_model_answers_or_why_none_does(
+    daiku: Daiku, script: Callable[..., str]
+) -> None:
+    model = script({"text": "Hello."})
+    first, second, *_ = daiku("chat", "--model", model, stdin=b"").err.splitlines()
+    assert (first[:9], second) == ("Daiku in ", f"Model: {model}")
+    first, second, *_ = daiku("chat", "--model", "nope/x", stdin=b"").err.splitlines()
+    assert (first[:9], second[:32]) == ("Daiku in ", "There is no provider “nope” for ")
+
+
 def test_the_tasks_of_an_evaluation_are_listed_in_json(daiku: Daiku) -> None:
     """A23.5"""
     listed = json.loads(daiku("eval", "--list", "--json").out)

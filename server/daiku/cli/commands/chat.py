@@ -76,9 +76,9 @@ def _begin(app: App, options: RunOptions) -> ChatState:
 
 def _talk(runner: asyncio.Runner, app: App, talk: ChatState, *, as_json: bool) -> int:
     people = human_stream()
-    model = _model_name(app, talk.model)
     answered = False
-    people.write(say("chat.welcome", model=safe(model), folder=app.runs.services.workspace_key) + "\n")
+    people.write(say("chat.welcome", folder=app.runs.services.workspace_key) + "\n")
+    people.write(_model_line(app, talk.model) + "\n")
     while not talk.over:
         text = (
             _typed(people.paint("› ", "bold", "cyan") if people.live else "> ") if talk.attended else _piped()
@@ -144,7 +144,7 @@ def _command(runner: asyncio.Runner, app: App, talk: ChatState, text: str) -> Ch
             if rest:
                 app.llm.choose(rest)
                 talk = replace(talk, model=rest)
-            _say(say("chat.model", model=safe(_model_name(app, talk.model))))
+            _say(_model_line(app, talk.model))
         case "/sessions":
             for session in app.journal.list_sessions(rest, 20, app.runs.services.workspace_key):
                 _say(session_line(session, terminal(sys.stderr)))
@@ -170,11 +170,12 @@ def _undo(runner: asyncio.Runner, app: App, session: str | None) -> None:
         _say(line)
 
 
-def _model_name(app: App, name: str) -> str:
+def _model_line(app: App, name: str) -> str:
+    """Return the model that would answer, or why there is none."""
     try:
-        return app.llm.resolve(name).name
+        return say("chat.model", model=safe(app.llm.resolve(name).name))
     except DaikuError as wrong:
-        return f"— {localize(wrong.failure.message)}"
+        return safe(localize(wrong.failure.message))
 
 
 def _say(text: str) -> None:
