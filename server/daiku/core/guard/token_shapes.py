@@ -21,69 +21,72 @@ _ESCAPED = (
 _COLORED = r"(?<=\[[0-9]m)|(?<=\[[0-9]{2}m)|(?<=;[0-9]m)|(?<=;[0-9]{2}m)|(?<=;[0-9]{3}m)|(?<=\[m)|(?<=\[K)|(?<=\[[0-2][KJ])|(?<=\x1b[0-9A-Za-z])"
 START = rf"(?:(?<![A-Za-z0-9])|{_ESCAPED}|{_COLORED})"
 """Where a token may begin: not after a letter or digit, unless it ends an escape sequence or a color code."""
+_RANDOM = r"(?=[A-Za-z0-9]{12})(?=[A-Z0-9]{0,40}[a-z])(?=[a-z0-9]{0,40}[A-Z])(?=[A-Za-z]{0,40}[0-9])"
+_INSIDE = rf"(?:{START}|(?=(?:[A-Za-z0-9]{{0,24}}[_.-]){{0,8}}?{_RANDOM}))"
+"""Where a token with an unusual prefix may begin: behind a letter too if digits and letters of both cases follow."""
 _END = r"(?![A-Za-z0-9])"
 """Where a token of a fixed length may end: not before a letter or digit. An underscore belongs to what follows."""
 _NEAR = r"""[ \t\w.-]{0,20}[\s'"\\]{0,4}(?:=|>|:{1,3}=|\|\||:|=>|\?=|,)[\x60'"\s=\\]{0,6}"""
 """Characters between the name of a service and its token."""
 
 OWN = r"""
-anthropic-openai	^< sk-	STARTsk-(?:ant|proj|svcacct|admin|or|lf)-[A-Za-z0-9_-]{16,}
+anthropic-openai	^< sk-	INSIDEsk-(?:ant|proj|svcacct|admin|or|lf)-[A-Za-z0-9_-]{16,}
 model-provider	^< sk- sk_ gsk- gsk_ xai- xai_ pplx- pplx_ tvly- tvly_ rk- rk_ lsv2- lsv2_ nvapi- nvapi_ csk- csk_ fw- fw_ r8- r8_ tgp- tgp_	START(?:sk|gsk|xai|pplx|tvly|rk|lsv2|nvapi|csk|fw|r8|tgp)[-_](?=[A-Za-z_-]{0,40}[0-9])[A-Za-z0-9_-]{24,}
 stripe	^< sk_ rk_ pk_ whsec_	START(?:sk|rk|pk|whsec)_(?:live|test)?_?[A-Za-z0-9]{20,}
-aws-access-key	^< akia asia abia acca	START(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}(?![0-9A-Z])
+aws-access-key	^< akia asia abia acca	(?:START|(?<=[a-z]))(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}(?![0-9A-Z])
 aws-session-token	^ iqojb3jpz2lu fwogzxivyxdz	(?:IQoJb3JpZ2lu|FwoGZXIvYXdz)[A-Za-z0-9/+=]{60,}
-google-api-key	^ aiza	STARTAIza[A-Za-z0-9_-]{30,}
+google-api-key	^ aiza	INSIDEAIza[A-Za-z0-9_-]{30,}
 google-access-token	^< ya29.	STARTya29\.[A-Za-z0-9_-]{20,}
 google-refresh-token	^ 1//0	START1//0[A-Za-z0-9_-]{30,}
 google-client-secret	^< gocspx-	GOCSPX-[A-Za-z0-9_-]{20,}
-slack	^< xoxa- xoxb- xoxe- xoxo- xoxp- xoxr- xoxs- xapp-	START(?:xox[abeoprs]-[A-Za-z0-9-]{10,}|xapp-[A-Za-z0-9-]{20,})
+slack	^< xoxa- xoxb- xoxe- xoxo- xoxp- xoxr- xoxs- xapp-	INSIDE(?:xox[abeoprs]-[A-Za-z0-9-]{10,}|xapp-[A-Za-z0-9-]{20,})
 slack-hook	^ hooks.slack.com	hooks\.slack\.com/(?:services|workflows|triggers)/([A-Za-z0-9+/_-]{20,})
-hugging-face	^ hf_	STARThf_[A-Za-z0-9]{30,}
-npm	^ npm_	STARTnpm_[A-Za-z0-9]{30,}
-pypi	^ pypi-	STARTpypi-[A-Za-z0-9_-]{40,}
-digital-ocean	^ dop_v1_ doo_v1_ dor_v1_	STARTdo[opr]_v1_[a-f0-9]{40,}
-sendgrid	^ sg.	STARTSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}
-age	^ age-secret-key-1	STARTAGE-SECRET-KEY-1[A-Z0-9]{40,}
+hugging-face	^ hf_	INSIDEhf_[A-Za-z0-9]{30,}
+npm	^ npm_	INSIDEnpm_[A-Za-z0-9]{30,}
+pypi	^ pypi-	INSIDEpypi-[A-Za-z0-9_-]{40,}
+digital-ocean	^ dop_v1_ doo_v1_ dor_v1_	do[opr]_v1_[a-f0-9]{40,}
+sendgrid	^ sg.	INSIDESG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}
+age	^ age-secret-key-1	AGE-SECRET-KEY-1[A-Z0-9]{40,}
 brave	^< bsa	STARTBSA[A-Za-z0-9_-]{24,}
-github	^< gho_ ghp_ ghr_ ghs_ ghu_	STARTgh[oprsu]_(?=[A-Za-z0-9_.-]{30})[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*
-github-fine-grained	^ github_pat_	STARTgithub_pat_[A-Za-z0-9_]{22,}
-gitlab	^< glpat- gldt- glft- glrt- glrtr- glsoat- gloas- glcbt- glptt- glagent- glimt- glffct- glwt-	STARTgl(?:pat|dt|ft|rt|rtr|soat|oas|cbt|ptt|agent|imt|ffct|wt)-[A-Za-z0-9_.-]{18,}
-jwt	^ eyj	STARTeyJ[A-Za-z0-9_-]{8,600}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}
+github	^< gho_ ghp_ ghr_ ghs_ ghu_	INSIDEgh[oprsu]_(?=[A-Za-z0-9_.-]{30})[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*
+github-fine-grained	^ github_pat_	INSIDEgithub_pat_[A-Za-z0-9_]{22,}
+gitlab	^< glpat- gldt- glft- glrt- glrtr- glsoat- gloas- glcbt- glptt- glagent- glimt- glffct- glwt-	INSIDEgl(?:pat|dt|ft|rt|rtr|soat|oas|cbt|ptt|agent|imt|ffct|wt)-[A-Za-z0-9_.-]{18,}
+jwt	^ eyj	INSIDEeyJ[A-Za-z0-9_-]{8,600}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}
 azure-storage	~ accountkey sharedaccesskey	(?i:(?:AccountKey|SharedAccessKey)["']?\s{0,3}[:=]\s{0,3}["']?)([A-Za-z0-9+/]{40,}={0,2})
 crates	^ cio	cio[A-Za-z0-9]{32}(?![A-Za-z0-9])
 discord-bot	.	[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,45}
 discord-hook	^ discord.com/api discordapp.com/api	discord(?:app)?\.com/api/(?:v\d+/)?webhooks/\d{15,22}/([A-Za-z0-9_-]{40,})
-docker	^< dckr_	STARTdckr_[a-z]{2,5}_[A-Za-z0-9_-]{20,}
+docker	^< dckr_	INSIDEdckr_[a-z]{2,5}_[A-Za-z0-9_-]{20,}
 docker-config	~ "auth"	"auth"\s{0,4}:\s{0,4}"([A-Za-z0-9+/]{12,}={0,2})"
 ethereum	0x	(?i:(?:eth|ethereum|ether|wallet|priv|private|signer|deployer|secret)[\w .:"'=\\-]{0,30})((?:0x)[0-9a-fA-F]{64})(?![0-9a-fA-F])
-linear	^ lin_api_ lin_oauth_	STARTlin_(?:api|oauth)_[A-Za-z0-9]{30,}
-netlify	^ nfpp_ nfp_ nfc_ nfo_ nfu_ nfb_	STARTnf[pcoub]_[A-Za-z0-9]{30,}
+linear	^ lin_api_ lin_oauth_	INSIDElin_(?:api|oauth)_[A-Za-z0-9]{30,}
+netlify	^ nfpp_ nfp_ nfc_ nfo_ nfu_ nfb_	INSIDEnf[pcoub]_[A-Za-z0-9]{30,}
 netrc	~ password	(?i:\b(?:machine\s+\S{1,200}|default|login\s+\S{1,200})\s+password\s+)(\S{3,})
 new-relic	^< nr	NR[A-Z]{2}-[A-Za-z0-9-]{19,}
 new-relic-license	nral	[A-Za-z0-9]{36}NRAL(?![A-Za-z0-9])
 nuget	^ oy2	STARToy2[a-z0-9]{43}(?![A-Za-z0-9])
-rubygems	^ rubygems_	STARTrubygems_[a-f0-9]{40,}
-sentry	^< sntrys_ sntryu_	STARTsntry[su]_[A-Za-z0-9+/=_-]{20,}
+rubygems	^ rubygems_	rubygems_[a-f0-9]{40,}
+sentry	^< sntrys_ sntryu_	sntry[su]_[A-Za-z0-9+/=_-]{20,}
 sentry-dsn	~ .ingest.	https?://([0-9a-f]{32})(?::[0-9a-f]{32})?@[\w.-]{1,100}\.ingest\.
-shopify	^ shpat_ shpca_ shppa_ shpss_	STARTshp(?:at|ca|pa|ss)_[A-Za-z0-9]{32,}
+shopify	^ shpat_ shpca_ shppa_ shpss_	shp(?:at|ca|pa|ss)_[A-Za-z0-9]{32,}
 square	^< sq0atp- sq0csp- sq0idp- eaaa	START(?:sq0(?:atp|csp|idp)-[A-Za-z0-9_-]{22,}|EAAA[A-Za-z0-9_-]{56,})
 tailscale	^< tskey-	STARTtskey-[A-Za-z0-9-]{16,}
 terraform	.atlasv1.	START[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{40,}
 telegram	:aa	START[0-9]{8,10}:AA[A-Za-z0-9_-]{33,}
 twilio	^ sk	SK[0-9a-f]{32}(?![0-9A-Za-z])
-vault	^< hvs. hvb. hvr.	STARThv[sbr]\.[A-Za-z0-9_-]{24,}
-sourcegraph	^ sgp_	STARTsgp_(?:[A-Za-z0-9]{5,16}_)?[a-fA-F0-9]{40}
-pulumi	^ pul-	STARTpul-[a-f0-9]{40}
-supabase	^ sbp_	STARTsbp_[a-f0-9]{40}
-figma	^ figd_	STARTfigd_[A-Za-z0-9_-]{30,}
-cloudflare	^ cfut_ cfat_	STARTcf[ua]t_[A-Za-z0-9_-]{30,}
-atlassian	^ atatt3 atctt3 atbb	START(?:AT[AC]TT3[A-Za-z0-9_=.-]{40,}|ATBB[A-Za-z0-9]{28,})
-buildkite	^ bkua_	STARTbkua_[a-f0-9]{40}
+vault	^< hvs. hvb. hvr.	INSIDEhv[sbr]\.[A-Za-z0-9_-]{24,}
+sourcegraph	^ sgp_	sgp_(?:[A-Za-z0-9]{5,16}_)?[a-fA-F0-9]{40}
+pulumi	^ pul-	pul-[a-f0-9]{40}
+supabase	^ sbp_	sbp_[a-f0-9]{40}
+figma	^ figd_	INSIDEfigd_[A-Za-z0-9_-]{30,}
+cloudflare	^ cfut_ cfat_	INSIDEcf[ua]t_[A-Za-z0-9_-]{30,}
+atlassian	^ atatt3 atctt3 atbb	INSIDE(?:AT[AC]TT3[A-Za-z0-9_=.-]{40,}|ATBB[A-Za-z0-9]{28,})
+buildkite	^ bkua_	bkua_[a-f0-9]{40}
 circleci	^ ccipat_ cciprj_	STARTCCI(?:PAT|PRJ)_[A-Za-z0-9]{10,30}_[a-f0-9]{40}
 hubspot	^ pat-	STARTpat-[a-z]{2}\d-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}
 contentful	^ cfpat-	STARTCFPAT-[A-Za-z0-9_-]{40,}
 airtable	^ pat	pat[A-Za-z0-9]{14}\.[a-f0-9]{64}
-databricks	^ dapi	STARTdapi[a-f0-9]{32}
+databricks	^ dapi	dapi[a-f0-9]{32}
 doppler	^ dp.pt. dp.st. dp.ct. dp.sa. dp.scim. dp.audit.	STARTdp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9_.-]{30,}
 mapbox	.eyj	START[ps]k\.eyJ[A-Za-z0-9_-]{40,}\.[A-Za-z0-9_-]{20,}
 dropbox	^ sl.	STARTsl\.(?:u\.)?[A-Za-z0-9_-]{100,}
@@ -119,7 +122,7 @@ class TokenRule:
         self.keywords = tuple(words)
         self.entropy = entropy
         self.in_context = "NEAR" in pattern
-        self._pattern = pattern.replace("START", START).replace("NEAR", _NEAR).replace("END", _END)
+        self._pattern = pattern.replace("START", START).replace("INSIDE", _INSIDE).replace("NEAR", _NEAR).replace("END", _END)
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
