@@ -122,7 +122,12 @@ class TokenRule:
         self.keywords = tuple(words)
         self.entropy = entropy
         self.in_context = "NEAR" in pattern
-        self._pattern = pattern.replace("START", START).replace("INSIDE", _INSIDE).replace("NEAR", _NEAR).replace("END", _END)
+        self._pattern = (
+            pattern.replace("START", START)
+            .replace("INSIDE", _INSIDE)
+            .replace("NEAR", _NEAR)
+            .replace("END", _END)
+        )
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
