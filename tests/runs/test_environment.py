@@ -93,7 +93,7 @@ async def test_a_git_that_does_not_answer_is_not_waited_for(
     monkeypatch.setattr(environment, "GIT_SECONDS", 0.1)
     watch = Watch()
     await make_app(folder, SAYS).runs.run(RunRequest("Mend it"), watch)
-    assert known(watch)["Git"] == "state not known: git did not answer in time"
+    assert known(watch)["Git"] == environment.TOO_SLOW
 
 
 async def test_a_repository_that_is_not_used_is_not_told_as_none(folder: Path) -> None:

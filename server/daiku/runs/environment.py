@@ -19,7 +19,7 @@ from daiku.runs.services import RunServices
 GIT_SECONDS = 1.0
 """How long git may take to say how the project stands, before the first request goes out without it."""
 NOT_USED = "a repository that cannot be used here: do not count on git"
-TOO_SLOW = "state not known: git did not answer in time"
+TOO_SLOW = "state not known: git status took too long"
 STATUS = (
     *("status", "--porcelain=v2", "--branch", "--ignore-submodules=dirty", "--untracked-files=normal"),
     "--no-ahead-behind",
@@ -85,7 +85,7 @@ def _may(agent: Agent, tool: str) -> bool:
 
 async def _git(services: RunServices) -> str:
     """The branch and its state; why they are not known where they are not."""
-    from daiku.workspace.repository import may_be_repository  # when used
+    from daiku.workspace.repository import has_timed_out, may_be_repository  # when used
 
     roots = services.roots
     if not roots:
@@ -94,6 +94,8 @@ async def _git(services: RunServices) -> str:
         return "not looked at: the workspace is not trusted"
     if not may_be_repository(roots[0]):
         return NO_GIT
+    if has_timed_out(roots[0], GIT_SECONDS):
+        return TOO_SLOW
     try:
         async with asyncio.timeout(GIT_SECONDS):
             return await services.looks(("git", roots), lambda: _look_at_git(roots))

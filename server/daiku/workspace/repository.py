@@ -73,6 +73,28 @@ _QUIET = {
 _SECONDS, _FRESH, _REFUSED = 2, 2.0, 600.0
 """Seconds that git may take, for which its answer is believed while the index stays as it is, and for which it is not
 asked again after it did not answer: its matcher never ends on some patterns."""
+_timeouts: dict[str, tuple[float, float, int]] = {}
+"""Repositories in which git did not finish matching ignore patterns: until when, the seconds it had, its .gitignore."""
+
+
+def note_timeout(folder: Path, seconds: float) -> None:
+    """Record that git did not finish matching ignore patterns within `seconds` in the repository of `folder`."""
+    top = _top(folder)
+    _timeouts[top] = (monotonic() + _REFUSED, seconds, _changed(top))
+
+
+def has_timed_out(folder: Path, seconds: float) -> bool:
+    """Return True if git did not finish matching ignore patterns here, given at least `seconds`, and may not now."""
+    until, given, changed = _timeouts.get(top := _top(folder), (0.0, 0.0, 0))
+    return seconds <= given and monotonic() < until and _changed(top) == changed
+
+
+def _changed(top: str) -> int:
+    """Return when the .gitignore of `top` last changed, in nanoseconds; 0 if there is none."""
+    try:
+        return Path(top, ".gitignore").stat().st_mtime_ns
+    except OSError:
+        return 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +135,8 @@ def find_tracked(places: GitPlaces) -> TrackedFiles:
         changed = (places.folder / "index").stat().st_mtime_ns
     except OSError:  # nothing was ever added
         return TrackedFiles()
+    if has_timed_out(places.top, _SECONDS):
+        return TrackedFiles()
     known = _tracked.get(places.top)
     if known is not None and (
         monotonic() < known[0] or (known[1] == changed and monotonic() - known[0] < _FRESH)
@@ -129,7 +153,10 @@ def find_tracked(places: GitPlaces) -> TrackedFiles:
             timeout=_SECONDS,
             check=True,
         )
-    except (OSError, subprocess.SubprocessError):
+    except (OSError, subprocess.SubprocessError) as error:
+        if isinstance(error, subprocess.TimeoutExpired):
+            note_timeout(places.top, _SECONDS)
+            return TrackedFiles()
         _tracked[places.top] = (monotonic() + _REFUSED, changed, TrackedFiles())
         return TrackedFiles()
     names = tuple(sorted(os.fsdecode(name) for name in done.stdout.split(b"\0") if name))
@@ -145,19 +172,24 @@ def _with_parents(name: str) -> Iterator[str]:
 
 def may_be_repository(root: Path) -> bool:
     """Whether `root` or a folder above it has a `.git`: a few looks at the disk, for what is asked often."""
-    here = os.path.realpath(root)
+    return bool(_top(root))
+
+
+def _top(folder: Path) -> str:
+    """Return the nearest folder with a `.git`, `folder` or one above it; empty if there is none."""
+    here = os.path.realpath(folder)
     while not os.path.lexists(os.path.join(here, ".git")):  # noqa: PTH118  # texts: a tenth of what Paths cost
         above = os.path.dirname(here)  # noqa: PTH120  # likewise
         if above == here:
-            return False
+            return ""
         here = above
-    return True
+    return here
 
 
 def _places(here: Path, real: tuple[Path, ...], objects: bool) -> GitPlaces | str | None:
-    top = next((up for up in (here, *here.parents) if os.path.lexists(up / ".git")), None)
-    if top is None:
+    if not (nearest := _top(here)):
         return None
+    top = Path(nearest)
     entry = top / ".git"
     folder = _git_folder(entry)
     if folder is None:

@@ -14,8 +14,9 @@ from daiku.domain.base import JsonObject
 from daiku.domain.errors import DaikuError
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
+from daiku.texts.text import text as sentence
 from daiku.tools.face import Face
-from daiku.tools.git.repository import Repository, repository
+from daiku.tools.git.repository import STATUS_TOO_SLOW, Repository, repository
 from daiku.tools.git.submodules import find_submodules, nearest_repository
 from daiku.tools.tool import Args, Tool, ToolContext, failed
 
@@ -139,6 +140,8 @@ async def ask(
     argv = [*wanted, *(["--end-of-options", ref] if ref else []), "--", *pathspecs]
     code, text = await found.run(argv, stdin=stdin, literal=not shows_content)
     data: JsonObject = {"exitCode": code, "output": text}
+    if code == STATUS_TOO_SLOW:
+        return failed(sentence("git.slow"))
     if code != 0:
         return ToolResult(ok=False, text=f"git {wanted[0]} failed with exit code {code}:\n{text}", data=data)
     left_out = "they look like files of secrets or are closed to you"

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from daiku.dataclass import dataclass
+from daiku.tools.git.repository import is_listing, run_listing
 from daiku.tools.shell.capture import ProgramResult, run_program
 from daiku.tools.shell.gitsettings import FOR_TOOLS, Settings, git_settings
 from daiku.tools.shell.process import reaper_argv
@@ -16,6 +17,8 @@ from daiku.workspace.repository import REACHES_NOTHING
 
 SECONDS = 300.0
 """How long git may take for what it does on this machine."""
+_LISTING_SECONDS = 60.0
+"""Seconds for a list of files by ignore patterns, which git never finishes for some of them."""
 LARGEST = 256_000_000
 """Bytes of a list of git's that is read as a whole."""
 COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
@@ -102,16 +105,15 @@ async def run_git(
         return ProgramResult(127, "git is not installed")
     given = git_settings((*FOR_TOOLS, *_OWN, *settings))
     whole = {**_ENVIRONMENT, **given, "PATH": path, **(env or {})}
+
+    async def run(most: float) -> ProgramResult:
+        words = reaper_argv([git, "--no-pager", *argv])
+        return await run_program(words, cwd, whole, stdin, LARGEST, seconds=most, inherited=inherited)
+
     try:
-        return await run_program(
-            reaper_argv([git, "--no-pager", *argv]),
-            cwd,
-            whole,
-            stdin,
-            LARGEST,
-            seconds=seconds,
-            inherited=inherited,
-        )
+        if is_listing(argv):
+            return await run_listing(argv, cwd, min(seconds, _LISTING_SECONDS), run)
+        return await run(seconds)
     except OSError as error:
         return ProgramResult(1, str(error))
 

@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 
 from daiku.dataclass import dataclass
 from daiku.texts.text import Text, text
+from daiku.tools.git.repository import STATUS_TOO_SLOW
 from daiku.tools.shell.capture import TOO_LATE, ProgramResult
 
 RefusalKind: TypeAlias = Literal[
@@ -20,8 +21,9 @@ RefusalKind: TypeAlias = Literal[
     "full",
     "empty",
     "unusable",
+    "slow",
 ]
-"""`empty`: the repository has no commit yet; `unreachable` may work later, or may have worked; `moved`: a branch is not where it was expected to be; `unusable`:
+"""`empty`: the repository has no commit yet; `slow`: git does not finish matching ignore patterns; `unreachable` may work later, or may have worked; `moved`: a branch is not where it was expected to be; `unusable`:
 what was asked for can never work."""
 
 
@@ -60,6 +62,8 @@ def _said(kind: RefusalKind) -> Text:
             return text("git.no_commit")
         case "unusable":
             return text("git.unusable")
+        case "slow":
+            return text("git.slow")
 
 
 # What is looked for in git's own words, in lower case; the first kind that is found counts.
@@ -87,6 +91,8 @@ def refusal_of(done: ProgramResult, otherwise: RefusalKind = "unusable") -> GitR
     """What a git that failed tells, `otherwise` where it is nothing known; None where it did not fail."""
     if not done.code:
         return None
+    if done.code == STATUS_TOO_SLOW:
+        return refused("slow")
     if done.code == TOO_LATE:
         return refused("unreachable")
     # What a server says, and names that somebody chose, are no words of git's.

@@ -5,15 +5,16 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
 from daiku.core.text.truncate import OUTPUT_LIMIT
 from daiku.dataclass import dataclass
-from daiku.tools.shell.capture import LARGEST_LIST, ProgramResult, run_program
+from daiku.texts.text import text
+from daiku.tools.shell.capture import LARGEST_LIST, SECONDS, TOO_LATE, ProgramResult, run_program
 from daiku.tools.shell.gitsettings import FOR_TOOLS, LISTED, Settings, git_settings, parse_settings
 from daiku.workspace.programs import find_program, safe_path
-from daiku.workspace.repository import REACHES_NOTHING, git_places
+from daiku.workspace.repository import REACHES_NOTHING, git_places, has_timed_out, note_timeout
 
 # All that is passed on: what is looked for in lower case, and the kind that it is told as.
 _KINDS: tuple[tuple[str, str], ...] = (
@@ -50,6 +51,11 @@ def kind_of(error: str) -> str:
 
 _KEPT_VARIABLES = ("HOME", "PATH", "TMPDIR", "LANG", "XDG_CONFIG_HOME", "GIT_AUTHOR_NAME", "GIT_AUTHOR_EMAIL",
                    "GIT_COMMITTER_NAME", "GIT_COMMITTER_EMAIL")  # fmt: skip
+
+STATUS_SECONDS = 10.0
+"""Seconds for a git command that lists files by ignore patterns: git's matcher never ends on some of them."""
+STATUS_TOO_SLOW = 123
+"""The exit code of such a command that did not end in time, now or before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +124,8 @@ async def _look(found: Repository) -> tuple[str, Settings]:
 
 
 def _failure(done: ProgramResult) -> str:
+    if done.code == STATUS_TOO_SLOW:
+        return text("git.slow")
     if done.failure:
         return f"Git was ended: {done.failure}."
     return kind_of(done.errors) if done.code else ""
@@ -152,4 +160,27 @@ async def _run(
         **(more or {}),
     }
     whole = [found.git, "--no-pager", *(["--literal-pathspecs"] if literal else []), *argv]
-    return await run_program(whole, found.root, env, stdin, largest)
+
+    async def run(seconds: float) -> ProgramResult:
+        return await run_program(whole, found.root, env, stdin, largest, seconds=seconds)
+
+    return await (run_listing(argv, found.root, STATUS_SECONDS, run) if is_listing(argv) else run(SECONDS))
+
+
+def is_listing(argv: list[str]) -> bool:
+    """Return True for a git command that lists files by ignore patterns."""
+    return argv[0] == "status" or "--exclude-standard" in argv
+
+
+async def run_listing(
+    argv: list[str], folder: Path, seconds: float, run: Callable[[float], Awaitable[ProgramResult]]
+) -> ProgramResult:
+    """Run a listing by `run`, unless it names no paths and git did not finish one in as many `seconds` before."""
+    names_paths = "--" in argv[:-1]
+    if not names_paths and has_timed_out(folder, seconds):
+        return ProgramResult(STATUS_TOO_SLOW)
+    done = await run(seconds)
+    if done.code == TOO_LATE:
+        note_timeout(folder, seconds)
+        done.code = STATUS_TOO_SLOW
+    return done
