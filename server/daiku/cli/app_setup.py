@@ -32,11 +32,18 @@ def folder_of(path: str | None) -> Path:
     return folder
 
 
-def settings_for(folder: Path, overrides: JsonObject | None = None) -> tuple[Loaded, Path]:
-    """The settings that count in `folder`, and Daiku's home. Raises UsageError."""
+def settings_for(
+    folder: Path, overrides: JsonObject | None = None, *, asks_model: bool = False
+) -> tuple[Loaded, Path]:
+    """Return the settings of `folder`, and Daiku's home. Raises UsageError: a setting is wrong, one of models only for
+    commands that ask one."""
     state = home(os.environ)
     loaded = load(
-        workspace=folder, trusted=is_trusted(state, folder), environ=os.environ, overrides=overrides
+        workspace=folder,
+        trusted=is_trusted(state, folder),
+        environ=os.environ,
+        overrides=overrides,
+        asks_model=asks_model,
     )
     start_logging(state, Redactor(secrets_of(loaded.config, os.environ)))
     return loaded, state
@@ -58,10 +65,12 @@ def tell_recovery(journal: Journal) -> None:
 
 
 @asynccontextmanager
-async def open_app(folder: Path, overrides: JsonObject | None = None) -> AsyncGenerator[App]:
+async def open_app(
+    folder: Path, overrides: JsonObject | None = None, *, asks_model: bool = False
+) -> AsyncGenerator[App]:
     """The App of a folder. A person who starts Daiku in a folder has chosen it: the guard trusts the
     folder; only its settings file needs `daiku config trust`. Raises UsageError."""
-    loaded, state = settings_for(folder, overrides)
+    loaded, state = settings_for(folder, overrides, asks_model=asks_model)
     tell_notices(loaded)
     app = build(
         loaded.config,

@@ -29,6 +29,7 @@ def resolve_model(llm: LLMSettings, name: str, probe: Probe) -> ModelChoice:
     """
     from daiku.llm.catalogue import normalize_model_name  # when used
 
+    llm.check()
     wanted = name.strip() or llm.model.strip()
     provider, model = _split(wanted, llm)
     if OVERRIDES.forbidden and not (provider and llm.entries[provider].needs == "script"):

@@ -206,6 +206,7 @@ def open_embedder(name: str, llm: LLMSettings, clock: Clock | None = None) -> Em
                 hint=text("memory.embedders", names=names),
             )
         )
+    llm.check()
     probe = Probe(lambda _: None, has_editor=False)
     if (problem := missing_requirement(llm, provider, probe)) is not None:
         raise problem

@@ -116,6 +116,7 @@ class Models:
         from daiku.llm.catalogue import models_of  # when used
 
         try:
+            self._llm.check()
             if (problem := missing_requirement(self._llm, name, self._probe)) is not None:
                 raise problem
             async with asyncio.timeout(LISTING_SECONDS):

@@ -15,6 +15,7 @@ from pydantic_core import PydanticKnownError
 
 from daiku.core.text.patterns import lazy
 from daiku.domain.config import ProviderSettings, Section
+from daiku.domain.errors import Failure, LLMRequestError
 from daiku.llm.provider import Provider, ProviderDeps, ProviderEntry
 from daiku.llm.transport.addresses import (
     anthropic_address,
@@ -200,6 +201,7 @@ class LLMSettings(Section):
     plugins: dict[str, ProviderSettings] = {}
     """The settings of providers that plug-ins bring, by their names."""
     _plugged: dict[str, ProviderEntry] = PrivateAttr(default_factory=dict[str, ProviderEntry])
+    _mistake: Failure | None = PrivateAttr(default=None)
 
     @property
     def entries(self) -> Mapping[str, ProviderEntry]:
@@ -213,6 +215,17 @@ class LLMSettings(Section):
         found = getattr(self, provider)
         assert isinstance(found, ProviderSettings)
         return found
+
+    def refusing(self, mistake: Failure) -> "LLMSettings":
+        """Return these settings for commands that use no model: choosing a model raises the mistake in them."""
+        made = self.model_copy()
+        made._mistake = mistake  # a private attribute of a copy that nobody has seen yet
+        return made
+
+    def check(self) -> None:
+        """Raise LLMRequestError if something in these settings is wrong."""
+        if self._mistake is not None:
+            raise LLMRequestError(self._mistake)
 
     def with_plugged(self, entries: Mapping[str, ProviderEntry], environ: Mapping[str, str]) -> "LLMSettings":
         """These settings with the providers of plug-ins, their keys read from the variables that they name."""

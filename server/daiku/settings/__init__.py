@@ -8,13 +8,20 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-from daiku.dataclass import dataclass
+from daiku.dataclass import dataclass, replace
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import Failure, UsageError
 from daiku.llm.table import PROVIDERS
 from daiku.settings.check import check_values, dotted, known_keys, leaves, normalize_keys
 from daiku.settings.config import Config
-from daiku.settings.environment import FROM_ENVIRONMENT, from_environment, secrets_of, with_keys
+from daiku.settings.environment import (
+    FROM_ENVIRONMENT,
+    MODELS,
+    from_environment,
+    secrets_of,
+    set_value,
+    with_keys,
+)
 from daiku.settings.trust import restrict_layer
 from daiku.texts.text import Text, joined, text
 
@@ -54,48 +61,56 @@ def load(
     environ: Mapping[str, str],
     editor: JsonObject | None = None,
     overrides: JsonObject | None = None,
+    asks_model: bool = True,
 ) -> Loaded:
     """Merge every layer. `editor` and `overrides` have the shape of the TOML file.
 
-    Raises UsageError with every wrong key and value in one line. A project's `.env` is never read.
+    Raises UsageError with every wrong key and value. Without `asks_model`, mistakes in `llm` are a notice, and choosing
+    a model raises them. A project's `.env` is never read.
     """
-    problems: list[Text] = []
+    of_models, problems = list[Text](), list[Text]()
     origins: dict[str, str] = {}
     notices: list[Text] = []
     ignored: tuple[str, ...] = ()
     merged = _names_of_keys()
 
-    def add(layer: JsonObject, where: str, names: Mapping[str, str] | None = None) -> None:
-        _merge(merged, layer)
-        for key, _ in leaves(layer):
+    def add(layer: JsonObject | None, where: str, names: Mapping[str, str] | None = None) -> None:
+        _merge(merged, layer or {})
+        for key, _ in leaves(layer or {}):
             origins[dotted(key)] = _variable(names[dotted(key)]) if names else where
 
+    def check(data: JsonObject, where: str) -> JsonObject | None:
+        return _check_layer(data, where, problems, of_models)
+
     user = user_file(environ)
-    if (layer := _check_layer(_read_toml(user, problems), str(user), problems)) is not None:
-        problems.extend(_keys_in_file(layer, user))
+    if (layer := check(_read_toml(user, problems), str(user))) is not None:
+        of_models.extend(_keys_in_file(layer, user))
         add(layer, str(user))
     own = workspace_file(workspace)
     if own is not None and not problems and _stays_inside(own, workspace, notices):
-        layer = _check_layer(_read_toml(own, problems), str(own), problems)
-        if layer is not None and not problems:
+        layer = check(_read_toml(own, problems), str(own))
+        if layer is not None:
             layer, ignored = restrict_layer(layer, Config.model_validate(merged), trusted=trusted)
             notices.extend(_about_ignored(own, ignored, trusted))
             add(layer, str(own))
-    if (
-        layer := _check_layer(_without_blanks(editor or {}), text("settings.from_editor"), problems)
-    ) is not None:
-        add(layer, "editor")
-    layer, names = from_environment(environ, problems)
-    if (checked := _check_layer(layer, FROM_ENVIRONMENT, problems)) is not None:
-        add(checked, "environment", names)
-    if (layer := _check_layer(overrides or {}, text("settings.from_command_line"), problems)) is not None:
-        add(layer, "command line")
-    if problems:
-        raise _usage_error(problems)
+    add(check(_without_blanks(editor or {}), text("settings.from_editor")), "editor")
+    layer, names = from_environment(environ, problems, of_models)
+    add(check(layer, FROM_ENVIRONMENT), "environment", names)
+    add(check(overrides or {}, text("settings.from_command_line")), "command line")
+    if problems or (of_models and asks_model):
+        raise _usage_error([*of_models, *problems])
     config, keys = with_keys(Config.model_validate(merged), environ)
     origins.update({key: _variable(name) for key, name in keys.items()})
     _check_together(config, origins)
-    return Loaded(config, origins, tuple(notices), ignored)
+    loaded = Loaded(config, origins, tuple(notices), ignored)
+    return _refuse_models(loaded, of_models) if of_models else loaded
+
+
+def _refuse_models(loaded: Loaded, problems: list[Text]) -> Loaded:
+    """Return the settings with a notice of the problems, which every choice of a model raises."""
+    mistake = _usage_error(problems).failure
+    config = loaded.config.model_copy(update={MODELS: loaded.config.llm.refusing(mistake)})
+    return replace(loaded, config=config, notices=(*loaded.notices, mistake.message))
 
 
 def from_mapping(given: JsonObject, environ: Mapping[str, str]) -> Config:
@@ -105,9 +120,9 @@ def from_mapping(given: JsonObject, environ: Mapping[str, str]) -> Config:
     merged = _names_of_keys()
     addresses = {entry.address_env for entry in PROVIDERS.values()}
     of_models = {k: v for k, v in environ.items() if k in addresses or k.startswith("DAIKU_LLM__")}
-    layer, _ = from_environment(of_models, problems)
+    layer, _ = from_environment(of_models, problems, problems)
     _merge(merged, layer)
-    if (checked := _check_layer(given, text("settings.from_program"), problems)) is not None:
+    if (checked := _check_layer(given, text("settings.from_program"), problems, problems)) is not None:
         _merge(merged, checked)
     if problems:
         raise _usage_error(problems)
@@ -200,11 +215,23 @@ def _read_toml(path: Path, problems: list[Text]) -> JsonObject:
     return {}
 
 
-def _check_layer(data: JsonObject, where: str, problems: list[Text]) -> JsonObject | None:
-    """Return the layer in snake_case, or None if something in it is wrong."""
+def _check_layer(
+    data: JsonObject, where: str, problems: list[Text], of_models: list[Text]
+) -> JsonObject | None:
+    """Return the layer in snake_case, without what is wrong in its `llm`, or None if something else is wrong."""
     before = len(problems)
-    layer = normalize_keys(data, problems, where)
+    rest = {name: value for name, value in data.items() if name != MODELS}
+    layer = normalize_keys(rest, problems, where)
     check_values(layer, problems, where)
+    models = {MODELS: data[MODELS]} if MODELS in data else {}
+    for key, value in leaves(normalize_keys(models, of_models, where)):
+        found: list[Text] = []
+        alone: JsonObject = {}
+        set_value(alone, key, value)
+        check_values(alone, found, where)
+        of_models += found
+        if not found:
+            _merge(layer, alone)
     return layer if len(problems) == before else None
 
 

@@ -25,6 +25,8 @@ _OTHER_NAMES: dict[str, Key] = {
     "GITLAB_API_URL": ("gitlab", "api_url"),
     "TRACE_OTLP_ENDPOINT": ("trace", "otlp_endpoint"),
 }
+MODELS = "llm"
+"""The table of the settings that only commands that use a model need."""
 FROM_ENVIRONMENT = text("settings.from_environment")
 _LOGIN = lazy(r"://[^/\s:@]*:(?P<password>[^/\s@]+)@")
 SECRET_NAME = lazy(
@@ -43,10 +45,12 @@ def set_value(data: JsonObject, key: Key, value: JsonValue) -> None:
     data[key[-1]] = value
 
 
-def from_environment(environ: Mapping[str, str], problems: list[Text]) -> tuple[JsonObject, dict[str, str]]:
+def from_environment(
+    environ: Mapping[str, str], problems: list[Text], of_models: list[Text]
+) -> tuple[JsonObject, dict[str, str]]:
     """The layer that the environment makes, and which variable each key came from.
 
-    An empty variable counts as not set. `DAIKU_…` wins over the usual names.
+    An empty variable counts as not set. `DAIKU_…` wins over the usual names. Mistakes in `llm` go to `of_models`.
     """
     data: JsonObject = {}
     origin: dict[str, str] = {}
@@ -59,13 +63,14 @@ def from_environment(environ: Mapping[str, str], problems: list[Text]) -> tuple[
         key = _key_of(name)
         if key is None or not value.strip():
             continue
+        found = of_models if key[0] == MODELS else problems
         field = field_at(key)
         if field is None or model_of(field) is not None:
             near = nearest_key(key)
             shown = "DAIKU_" + "__".join(near).upper() if near else ""
-            problems.append(unknown_setting(FROM_ENVIRONMENT, name, shown))
+            found.append(unknown_setting(FROM_ENVIRONMENT, name, shown))
             continue
-        set_value(data, key, _value_of(field, value, name, problems))
+        set_value(data, key, _value_of(field, value, name, found))
         origin[dotted(key)] = name
     return data, origin
 

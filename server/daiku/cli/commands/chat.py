@@ -59,7 +59,7 @@ def chat(**options: Any) -> int:
     folder = folder_of(chosen.folder)
     with asyncio.Runner() as runner, _history(home(os.environ) / "chat-history"):
         stack = AsyncExitStack()
-        app = runner.run(stack.enter_async_context(open_app(folder, chosen.overrides())))
+        app = runner.run(stack.enter_async_context(open_app(folder, chosen.overrides(), asks_model=True)))
         runner.run(stack.enter_async_context(end_background_commands()))
         try:
             return _talk(runner, app, _begin(app, chosen), as_json=chosen.as_json)

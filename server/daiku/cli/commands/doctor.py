@@ -49,7 +49,7 @@ def _trusted(place: Path) -> bool:
 
 async def _inside(place: Path) -> list[DoctorFinding]:
     try:
-        async with open_app(place) as app:
+        async with open_app(place, asks_model=True) as app:
             return await inside(app)
     except DaikuError as wrong:
         return [broken("settings", wrong.failure)]

@@ -55,7 +55,7 @@ def _one(chosen: RunOptions, make: Callable[[App], Awaitable[RunRequest]]) -> in
         raise usage(say("error.both_sessions"))
 
     async def work() -> int:
-        async with open_app(folder_of(chosen.folder), chosen.overrides()) as app:
+        async with open_app(folder_of(chosen.folder), chosen.overrides(), asks_model=True) as app:
             request = await make(app)
             whole = replace(
                 request,

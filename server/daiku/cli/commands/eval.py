@@ -162,7 +162,7 @@ async def _evaluate(chosen: EvalOptions, tasks: tuple[Task, ...], folder: Path) 
 
 def _settings(chosen: EvalOptions, folder: Path) -> tuple[tuple[Setting, ...], Path]:
     """Return the settings to compare: those of the files and the command line, and the second ones, if any."""
-    loaded, state = settings_for(Path.cwd())
+    loaded, state = settings_for(Path.cwd(), asks_model=True)
     tell_notices(loaded)
     first = Setting("A", _model(chosen.model or loaded.config.llm.model, folder), loaded.config)
     if chosen.with_lesson:
@@ -171,7 +171,7 @@ def _settings(chosen: EvalOptions, folder: Path) -> tuple[tuple[Setting, ...], P
         return (alone, replace(alone, label="B", lessons=(lesson,))), state
     if not (chosen.compare or chosen.overrides):
         return (first,), state
-    second, _ = settings_for(Path.cwd(), _overrides(chosen.overrides))
+    second, _ = settings_for(Path.cwd(), _overrides(chosen.overrides), asks_model=True)
     model = _model(chosen.compare, folder) or (
         first.model
         if chosen.model or not second.config.llm.model

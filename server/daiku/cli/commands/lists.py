@@ -29,7 +29,7 @@ from daiku.texts.text import joined
 @place_options
 def models(folder: str | None, as_json: bool) -> None:  # click's flag
     async def work() -> tuple[tuple[ProviderModels, ...], str, Plugged]:
-        async with open_app(folder_of(folder)) as app:
+        async with open_app(folder_of(folder), asks_model=True) as app:
             try:
                 chosen = app.llm.resolve("").name
             except DaikuError:

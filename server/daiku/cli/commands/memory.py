@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import click
 
-from daiku.cli.app_setup import folder_of, settings_for
+from daiku.cli.app_setup import folder_of, settings_for, tell_notices
 from daiku.cli.display.term import human_stream, safe, terminal
 from daiku.cli.main import usage
 from daiku.cli.options import place_options
@@ -91,6 +91,7 @@ def _with_memory(folder: str | None, work: Callable[[Memory], Awaitable[T]]) -> 
     async def inside() -> T:
         place = folder_of(folder)
         loaded, state = settings_for(place)
+        tell_notices(loaded)
         redact = Redactor(secrets_of(loaded.config, os.environ))
         async with open_memory(loaded.config, str(place), state, redact) as kept:
             return await work(kept)

@@ -57,7 +57,10 @@ def resume(run_id: str, **options: Any) -> int:
     how = RunMode(approvals, chosen.attended, as_json=chosen.as_json)
 
     async def work() -> int:
-        async with open_app(folder_of(chosen.folder), chosen.overrides()) as app, end_background_commands():
+        async with (
+            open_app(folder_of(chosen.folder), chosen.overrides(), asks_model=True) as app,
+            end_background_commands(),
+        ):
 
             async def start(listen: Listener) -> RunResult:
                 run = app.journal.find_run(run_id)
@@ -99,7 +102,7 @@ def start_request(
         raise usage(say("error.both_sessions"))
 
     async def work() -> int:
-        async with open_app(folder, options.overrides()) as app, end_background_commands():
+        async with open_app(folder, options.overrides(), asks_model=True) as app, end_background_commands():
             session = last_session(app) if options.last else options.session
             if session:
                 app.journal.get_session(session)

@@ -64,7 +64,7 @@ async def _serve(place: Path, listening: socket.socket, token: str, names: tuple
         write_output(json.dumps({"url": url_of(listening), "token": token}) + "\n")
 
     try:
-        async with open_app(place) as app:
+        async with open_app(place, asks_model=True) as app:
             await serve_http(app, listening, token, names, ready, stop)
     finally:
         restore()

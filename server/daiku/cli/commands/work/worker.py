@@ -55,7 +55,7 @@ def worker(
     where = folder_of(folder)
     if attempt:
         return asyncio.run(_attempt(where, Claim(attempt, fence), folder_of(place)))
-    loaded, home = settings_for(where)
+    loaded, home = settings_for(where, asks_model=not ask_health)
     if ask_health:
         return _tell_health(home, as_json=as_json)
     tell_notices(loaded)
@@ -107,7 +107,7 @@ def _tell_person(words: str) -> None:
 
 async def _attempt(where: Path, claim: Claim, place: Path) -> int:
     """Work one item in its tree; the run's result is the last line of standard output."""
-    loaded, home = settings_for(where, {"sandbox": {"network": False}})
+    loaded, home = settings_for(where, {"sandbox": {"network": False}}, asks_model=True)
     result = await attempt_item(loaded.config, home, where, claim, place, locale_of(os.environ))
     write_output(result.model_dump_json(by_alias=True) + "\n")
     return 0
