@@ -19,6 +19,7 @@ from daiku.domain.events import ApprovalKind
 from daiku.domain.playbook import DeltaStatus, DeltaType, Doubt, Origin, Verdict, Why
 from daiku.domain.runs import ClientApprovals, RunStatus
 from daiku.domain.servers import ServerStatus
+from daiku.domain.sessions import SessionStatus
 from daiku.domain.work.patches import FileKind
 from daiku.eval.compare import Used
 from daiku.eval.results import Outcome
@@ -80,7 +81,7 @@ def test_every_text_that_is_said_is_there_and_every_text_is_said() -> None:
     made |= {f"mcp.{status}" for status in get_args(ServerStatus)}
     made |= {f"change.{kind}" for kind in get_args(FileKind) if kind != "edit"}
     made |= {f"eval.outcome.{outcome}" for outcome in get_args(Outcome)}
-    made |= {f"eval.ended.{status}" for status in get_args(RunStatus)}
+    made |= {f"status.{status}" for status in (*get_args(RunStatus), *get_args(SessionStatus))}
     made |= {f"eval.used.{what}" for what in get_args(Used)} | {f"eval.head.{name}" for name in HEADS}
     made |= {f"lessons.{what}{one}" for what in ("told", "used") for one in ("", "_one")}
     made |= {f"playbook.type.{kind}" for kind in get_args(DeltaType)}

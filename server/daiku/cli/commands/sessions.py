@@ -16,7 +16,7 @@ from daiku.cli.app_setup import settings_for, tell_notices, tell_recovery
 from daiku.cli.commands.changes import changes, undo
 from daiku.cli.display.diffs import coloured_diff
 from daiku.cli.display.show import usage_text
-from daiku.cli.display.term import Colour, Terminal, clip, safe, terminal, to_the_minute
+from daiku.cli.display.term import Colour, Terminal, clip, columns, safe, terminal, to_the_minute
 from daiku.cli.display.toollines import call_text, decided_text
 from daiku.cli.main import FAILED
 from daiku.core.guard.redact import Redactor
@@ -191,7 +191,8 @@ def write_out(text: str) -> None:
 
 def session_line(session: Session, out: Terminal) -> str:
     """A session in one line: id, when, how it ended, title."""
-    status = out.paint(f"{session.status:<11}", STATUS_COLOURS.get(session.status, "dim"))
+    word = say(f"status.{session.status}")
+    status = out.paint(word + " " * (12 - columns(word)), STATUS_COLOURS.get(session.status, "dim"))
     when = to_the_minute(session.updated_at)
     title = clip(safe(session.title), out.width - 52) if out.live else safe(session.title)
     return f"{session.session_id}  {when}  {status}  {title}".rstrip()

@@ -128,7 +128,7 @@ def _row(attempt: Attempt) -> tuple[str, ...]:
         f"{used.cached_tokens:,}" if asked else "",
         _cost(used),
         f"{attempt.seconds:.1f} s" if attempt.seconds else "",
-        say(f"eval.ended.{attempt.ended}") if attempt.ended else "",
+        say(f"status.{attempt.ended}") if attempt.ended else "",
         attempt.session,
     )
 
