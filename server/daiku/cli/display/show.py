@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Literal, TypeAlias, assert_never
 
 from daiku.cli.display.markdown import Markdown
-from daiku.cli.display.term import Terminal, clip, safe
+from daiku.cli.display.term import Terminal, clip, safe, split_unfinished
 from daiku.cli.display.toollines import ToolLines, decided_text
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import Failure
@@ -74,6 +74,7 @@ class Show:
         self._since = clock()
         self._open_line = False
         self._streamed = False
+        self._unfinished = ""
         self._tools = ToolLines(terminal, self._tool_line)
         self._section: Section = ""
         self._silent = False
@@ -244,7 +245,8 @@ class Show:
     # -- text -----------------------------------------------------------------------------
 
     def _stream(self, text: str) -> None:
-        shown = self._markdown.feed(safe(text))
+        ready, self._unfinished = split_unfinished(self._unfinished + text)
+        shown = self._markdown.feed(safe(ready))
         if not self._streamed and text.strip():
             self._apart("text")
         self._streamed = True
@@ -262,7 +264,8 @@ class Show:
             self.line(self._terminal.paint(say("cut_off"), "yellow"))
 
     def _end_stream(self) -> None:
-        rest = self._markdown.close() if self._streamed else ""
+        rest = self._markdown.feed(safe(self._unfinished)) + self._markdown.close() if self._streamed else ""
+        self._unfinished = ""
         if rest:
             self._erase()
             self._terminal.write(rest)

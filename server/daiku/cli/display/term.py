@@ -10,6 +10,8 @@ import unicodedata
 from collections.abc import Mapping
 from typing import IO, Literal
 
+from daiku.core.text.patterns import lazy
+from daiku.core.text.visible import show_hidden
 from daiku.dataclass import dataclass
 
 Colour = Literal["bold", "dim", "red", "green", "yellow", "blue", "magenta", "cyan", "italic", "strike"]
@@ -27,8 +29,11 @@ _CODES: dict[Colour, str] = {
 }
 WIDEST = 2_000
 """Columns of a line where there is no terminal."""
-# Everything that moves the cursor, changes colours, or turns the direction of text.
-_UNSAFE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2028\u2029\u2066-\u2069\ufeff]")
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_JOINING = "\u200c\u200d\ufe00-\ufe0f\U000e0020-\U000e007f\U000e0100-\U000e01ef"
+"""Characters that are shown or not depending on the one before and the one after."""
+_UNFINISHED = lazy(f"[{_JOINING}]*[^\x00-\x7f{_JOINING}](?:[{_JOINING}]+[^\x00-\x7f{_JOINING}])*")
+"""The end of a text, backwards, that what follows may join or change."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +81,16 @@ def person_present() -> bool:
 
 
 def safe(text: str) -> str:
-    """Text from models, tools and files with every control character made visible."""
-    return _UNSAFE.sub(_visible, text.replace("\r\n", "\n"))
+    """Return text of models, tools and files with controls and characters that hide or reorder text as escapes."""
+    plain = text.replace("\r\n", "\n")
+    return show_hidden(_CONTROLS.sub(lambda found: f"\\x{ord(found[0]):02x}", plain))
 
 
-def _visible(found: re.Match[str]) -> str:
-    code = ord(found[0])
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+def split_unfinished(text: str) -> tuple[str, str]:
+    """Split a piece of a stream before a last character that the next piece may join or change."""
+    unfinished = _UNFINISHED.match(text[::-1])
+    end = len(text) - (unfinished.end() if unfinished else 0)
+    return text[:end], text[end:]
 
 
 def columns(text: str) -> int:
