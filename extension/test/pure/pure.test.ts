@@ -192,6 +192,8 @@ describe("a tool's face", () => {
       ...{ title: "Read", subject: "a/b.py:3–9" },
     });
     expect(toolFace("shell/run", { command: "npm test" }).subject).toBe("npm test");
+    expect(toolFace("shell/run", { command: "rm \u202ex" }).subject).toBe("rm ‹U+202E›x");
+    expect(toolFace("mcp/x", { name: "a\u{e0041}\u00ad" }).subject).toBe("a‹U+E0041›‹U+00AD›");
     expect(toolFace("files/patch", { patch: "--- a/x\n+++ b/x\n@@\n*** Update File: y\n" }).subject).toBe("x, y");
   });
 

@@ -9,6 +9,7 @@ from acp.schema import FileEditToolCallContent, ToolCallLocation, ToolKind
 from daiku.core.edits.udiff import FileDiff, parse_udiff
 from daiku.core.matching.hunk import HunkLine
 from daiku.core.matching.refusal import Refusal
+from daiku.core.text.visible import show_hidden
 from daiku.domain.base import JsonObject
 from daiku.domain.work.patches import FileChange
 from daiku.tools.face import subject_of
@@ -35,11 +36,11 @@ def kind_of(tool: str) -> ToolKind:
 
 
 def title_of(tool: str, args: JsonObject, language: str) -> str:
-    """What the call does, in one line."""
+    """Return what the call does in one line, with hidden characters as escapes."""
     face = faces().get(tool)
     if face is None:
         return tool
-    subject = " ".join(subject_of(face, args).split())
+    subject = " ".join(show_hidden(subject_of(face, args)).split())
     whole = f"{face.label.text(language)} {subject}".strip()
     return whole if len(whole) <= MOST_TITLE else f"{whole[: MOST_TITLE - 1]}…"
 

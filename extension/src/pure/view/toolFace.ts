@@ -1,6 +1,7 @@
 // How a tool call is displayed: an icon, a verb and its subject.
 
 import type { JsonObject } from "../../contract.gen";
+import { showControls } from "../text/ansi";
 import { TOOL_FACES } from "./tables.gen";
 
 interface ToolFace {
@@ -8,19 +9,21 @@ interface ToolFace {
   icon: string;
   /** To be translated. */
   title: string;
-  /** A path, a command, a pattern: shown as code. */
+  /** A path, a command, a pattern: shown as code, with hidden characters made visible. */
   subject: string;
 }
 
 /** The face of a call; a tool that is not ours shows its own name and its shortest telling argument. */
 export function toolFace(tool: string, args: JsonObject): ToolFace {
   const face = Object.hasOwn(TOOL_FACES, tool) ? TOOL_FACES[tool] : undefined;
-  if (!face) return { icon: "plug", title: tool, subject: shortestText(args) };
+  if (!face) return { icon: "plug", title: tool, subject: showControls(shortestText(args)) };
   const { icon, title, subject } = face;
   return {
     icon,
     title,
-    subject: subject.replace(/\[([^\]]*)\]/g, (_, part) => ifAny(part, args)).replace(PLACE, valueIn(args)),
+    subject: showControls(
+      subject.replace(/\[([^\]]*)\]/g, (_, part) => ifAny(part, args)).replace(PLACE, valueIn(args)),
+    ),
   };
 }
 
