@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import unicodedata
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daiku.core.text.visible import restore_invisible, show_hidden, show_invisible
+from daiku.core.text.visible import escape_invisible_json, restore_invisible, show_hidden, show_invisible
 from tests.cases import examples, for_each
 
 HIDDEN = [chr(code) for code in (*range(0x202A, 0x202F), *range(0x2060, 0x2070), *range(0xE0000, 0xE0080), 0x200B, 0x200E, 0x200F, 0xFEFF, 0x061C,
@@ -118,3 +119,11 @@ def test_flags_that_are_written_with_tags_stay(flag: str) -> None:
 )
 def test_emoji_ideographs_and_controls_stay(text: str) -> None:
     assert show_invisible(text) == text
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from(HIDDEN)))
+def test_json_shows_hidden_characters_as_escapes_of_the_same_value(value: str) -> None:
+    """A23.8"""
+    line = escape_invisible_json(json.dumps({"text": value}, ensure_ascii=False))
+    assert json.loads(line) == {"text": value}
+    assert not {char for char in HIDDEN if char != "\x7f"} & set(line)

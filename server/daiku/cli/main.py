@@ -188,11 +188,12 @@ def wants_json(words: Sequence[str]) -> bool:
 
 def write_event(event: Event) -> None:
     """Write an event as a line of JSON, in the form of a chunk that belongs to no run."""
-    from daiku.domain.chunks import Chunk, encode_event, iso_now  # only a mistake needs it
+    from daiku.core.text.visible import escape_invisible_json  # only a mistake needs it
+    from daiku.domain.chunks import Chunk, encode_event, iso_now  # likewise
 
     chunk = Chunk(0, iso_now(), "", "", "", event, encode_event(event))
     try:
-        write_output(chunk.json() + "\n")
+        write_output(escape_invisible_json(chunk.json()) + "\n")
     except (OSError, WriteFailed):
         silence_broken_pipe()
 

@@ -254,6 +254,15 @@ def test_control_characters_of_a_model_never_reach_the_terminal(script: Script, 
     assert "\\x1b]0;owned" in done.err
 
 
+def test_hidden_characters_are_escapes_in_json_chunks(script: Script, daiku: Daiku) -> None:
+    """A23.8: the value of a chunk stays as it is."""
+    evil = "a\u202eb\u200bc\U000e0041d\x9be"
+    model = script({"text": evil})
+    done = daiku("run", "--model", model, "--json", "hi")
+    assert not set(evil) & set(done.out) - set("abcde")
+    assert any(json.loads(line)["data"].get("text") == evil for line in done.out.splitlines())
+
+
 def test_japanese_is_spoken_to_who_reads_it(
     daiku: Daiku, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 
@@ -25,6 +26,7 @@ _UNSEEN = (
 )
 _HIDDEN = lazy(f"{_FLAGS}|[{_UNSEEN}\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _HIDING = lazy(f"{_FLAGS}|[{_UNSEEN}]")
+_RAW_IN_JSON = lazy(f"[{_UNSEEN}\x7f-\x9f]")
 
 
 def show_hidden(text: str) -> Text:
@@ -37,6 +39,11 @@ def show_hidden(text: str) -> Text:
 def show_invisible(text: str) -> str:
     """Return `text` with the characters that hide or reorder text as escapes; controls stay."""
     return text if text.isascii() else _escape_matches(text, _HIDING)
+
+
+def escape_invisible_json(line: str) -> str:
+    """Return JSON with controls and characters that hide or reorder text as JSON escapes: its value is the same."""
+    return line if line.isascii() else _RAW_IN_JSON.sub(lambda found: json.dumps(found[0])[1:-1], line)
 
 
 def restore_invisible(written: str, real: str) -> str:
