@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import unicodedata
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from daiku.core.text.visible import escape_invisible_json, restore_invisible, show_hidden, show_invisible
@@ -121,6 +121,7 @@ def test_emoji_ideographs_and_controls_stay(text: str) -> None:
     assert show_invisible(text) == text
 
 
+@example("".join(HIDDEN))
 @given(st.text(st.characters(exclude_categories=["Cs"]) | st.sampled_from(HIDDEN)))
 def test_json_shows_hidden_characters_as_escapes_of_the_same_value(value: str) -> None:
     """A23.8"""
