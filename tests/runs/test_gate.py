@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from daiku.core.proof.gate import LEAVE, VOUCH
-from daiku.domain.events import InputAsked, Notice, PlanEvent, ToolResponse
+from daiku.domain.chunks import Chunk
+from daiku.domain.events import ApprovalAsked, InputAsked, Notice, PlanEvent, ToolResponse
 from daiku.domain.runs import RunResult
 from daiku.runs import RunRequest
 from daiku.runs.recorded.replay import replay
@@ -208,3 +209,89 @@ async def test_a_program_that_a_step_has_to_bring_first_is_told(folder: Path) ->
     assert told.ok
     assert "There is no program 'no-such-tool' here" in told.result
     assert "- Check (10 min): `no-such-tool --version`" in told.result
+
+
+def write(path: str) -> Line:
+    return {"calls": [call("files/write", path=path, content="x = 1\n")]}
+
+
+def step(number: str, status: str) -> Line:
+    return {"calls": [call("plan/update_step", step_id=number, status=status)]}
+
+
+DENIED = ".git/config"
+REFUSED_EDITS: dict[str, tuple[tuple[Line, ...], tuple[str, ...]]] = {
+    "refused": (
+        (step("1", "in_progress"), write(DENIED), step("1", "completed")),
+        ("in_progress", "pending"),
+    ),
+    "never begun": ((write(DENIED), step("1", "completed")), ("pending", "pending")),
+    "begun twice": (
+        (step("1", "in_progress"), write(DENIED), step("1", "in_progress"), step("1", "completed")),
+        ("in_progress", "pending"),
+    ),
+    "another begun": (
+        (step("1", "in_progress"), write(DENIED), step("2", "in_progress"), step("1", "completed")),
+        ("in_progress", "in_progress"),
+    ),
+    "reopened": (
+        (
+            write(DENIED),
+            step("1", "failed"),
+            {"calls": [call("plan/update_step", step_id="1", status="completed", reopen=True)]},
+        ),
+        ("failed", "pending"),
+    ),
+    "another file": (
+        (step("1", "in_progress"), write(DENIED), write("a.py"), step("1", "completed")),
+        ("in_progress", "pending"),
+    ),
+    "in the step before": (
+        (step("1", "in_progress"), write(DENIED), step("1", "failed"), step("2", "completed")),
+        ("failed", "completed"),
+    ),
+    "in the step after": (
+        (
+            step("1", "in_progress"),
+            write("a.py"),
+            step("1", "completed"),
+            write(DENIED),
+            step("2", "completed"),
+        ),
+        ("completed", "pending"),
+    ),
+    "none": ((step("1", "in_progress"), write("a.py"), step("1", "completed")), ("completed", "pending")),
+}
+
+
+@pytest.mark.parametrize("by_user", [False, True], ids=["guard", "user"])
+@pytest.mark.parametrize("name", REFUSED_EDITS)
+async def test_a_step_whose_edit_was_refused_stays_open(folder: Path, name: str, by_user: bool) -> None:
+    """A23.1"""
+    lines, statuses = REFUSED_EDITS[name]
+    if by_user and name == "another file":  # edited after the user's answer
+        statuses = ("completed", "pending")
+    first = proposed({"name": "one"}, {"name": "two"}), {"calls": [call("plan/approve")]}
+    app = make_app(folder, *first, *lines, {"text": "All done!"})
+    watch = Watch()
+    tasks: list[asyncio.Future[None]] = []
+
+    def reject(chunk: Chunk) -> None:
+        watch(chunk)
+        if isinstance(chunk.event, ApprovalAsked):
+            tasks.append(
+                asyncio.ensure_future(app.runs.approve(chunk.run, chunk.event.approval_id, "reject_once"))
+            )
+
+    async with asyncio.timeout(20):
+        await app.runs.run(RunRequest("go", approvals="all", attended=by_user), reject)
+    await app.aclose()
+    plans = [c.event.plan for c in watch.chunks if isinstance(c.event, PlanEvent)]
+    assert tuple(each.status for each in plans[-1].steps) == statuses
+    assert all(f"the edit of `{DENIED}` was refused" in why for why in refusals(watch))
+    assert bool(refusals(watch)) == (lines[-1]["calls"][0]["args"]["step_id"] != _last_completed(statuses))
+
+
+def _last_completed(statuses: tuple[str, ...]) -> str:
+    done = [str(n) for n, status in enumerate(statuses, 1) if status == "completed"]
+    return done[-1] if done else ""

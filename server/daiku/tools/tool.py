@@ -16,7 +16,7 @@ from daiku.domain.events import Event
 from daiku.domain.tools import Effect, ToolResult
 from daiku.domain.work.documents import Document
 from daiku.domain.work.patches import Patch
-from daiku.domain.work.plans import Plan
+from daiku.domain.work.plans import Plan, Step
 from daiku.texts.text import NO_TEXT, Text
 
 if TYPE_CHECKING:
@@ -97,6 +97,8 @@ class ToolContext:
     plans: Callable[[], tuple[Plan, ...]] = tuple
     done: Callable[[], Evidence] = Evidence
     """What the run really did so far, and the proofs that still hold."""
+    refused_edits: Callable[[Plan, Step], tuple[str, ...]] = lambda _plan, _step: ()
+    """Files of a step's edits that were refused, and that nothing made up for."""
     replans: Callable[[], Plan | None] = _no_plan
     """The plan that this run is to make anew, finished steps kept."""
     asked: str = ""

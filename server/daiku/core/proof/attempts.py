@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from daiku.core.proof.evidence import exit_code_of, plain_command
 from daiku.domain.events import Edit, HandoffEnd, ToolCallEvent, ToolResponse
-from daiku.domain.tools import MISSING_SERVER, Outcome
+from daiku.domain.tools import MISSING_SERVER, Outcome, ToolCall
 from daiku.domain.work.handovers import FailedCall, NestedEvidence
 
 EDITING = frozenset(
@@ -156,13 +156,13 @@ def _look_at_job(tried: Attempts, call: ToolCallEvent, event: ToolResponse) -> A
 
 def _edit(tried: Attempts, call: ToolCallEvent, event: ToolResponse, position: int) -> Attempts:
     if event.outcome not in _BY_CHOICE:
-        return _add_failed(tried, call.tool, _paths(call), event.outcome, position)
-    names = {_name(path) for path in _paths(call)} if tried.failed else ()
+        return _add_failed(tried, call.tool, edited_paths(call), event.outcome, position)
+    names = {_name(path) for path in edited_paths(call)} if tried.failed else ()
     left = tuple(f for f in tried.failed if not (f.tool in EDITING and _name(f.subject) in names))
     return tried._replace(failed=left)
 
 
-def _paths(call: ToolCallEvent) -> tuple[str, ...]:
+def edited_paths(call: ToolCallEvent | ToolCall) -> tuple[str, ...]:
     """Return the paths that an edit would have changed; an empty one if it names none."""
     patch = call.args.get("patch")
     if not isinstance(patch, str):

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from daiku.core.proof.attempts import EDITING, is_refused
+from daiku.core.proof.attempts import EDITING, edited_paths, is_refused
 from daiku.core.proof.evidence import plain_command
 from daiku.core.state.lessons import used_bullets
 from daiku.core.state.state import State
@@ -17,7 +17,7 @@ from daiku.domain.events import AgentEnd, RunFinished
 from daiku.domain.messages import AssistantMessage, is_unreadable
 from daiku.domain.runs import TerminalStatus, UnverifiedReason
 from daiku.domain.work.handovers import FailedCall
-from daiku.domain.work.plans import Plan, PlanStanding
+from daiku.domain.work.plans import Plan, PlanStanding, Step
 from daiku.texts.text import NO_TEXT, text
 
 if TYPE_CHECKING:
@@ -186,10 +186,7 @@ def _of_calls(state: State, checks: CheckRuns | None) -> Iterator[UnverifiedReas
     for call in state.attempts.failed:
         if not (counts_mistakes or (counts_refusals and is_refused(call))):
             continue
-        passed = checks is not None and state.done.files and checks.has_pass_since(call.position)
-        # No check shows what a file lacks.
-        needs_user = call.outcome == "unattended" and call.tool in EDITING
-        if needs_user or not passed:
+        if _is_open(call, state, checks):
             yield _failed_call(call)
             break
     if (
@@ -201,6 +198,30 @@ def _of_calls(state: State, checks: CheckRuns | None) -> Iterator[UnverifiedReas
         and _asks_for_change(state)
     ):
         yield UnverifiedReason(kind="nothing_changed", message=text("unverified.nothing_changed"))
+
+
+def _is_open(call: FailedCall, state: State, checks: CheckRuns | None) -> bool:
+    """Return True if no check passed since the call failed. No check shows what a file lacks that needs the user."""
+    passed = checks is not None and state.done.files and checks.has_pass_since(call.position)
+    needs_user = call.outcome == "unattended" and call.tool in EDITING
+    return needs_user or not passed
+
+
+def refused_edits(state: State, plan: Plan, step: Step) -> tuple[str, ...]:
+    """Return the files of a step's edits that the guard or the user refused, and that nothing made up for."""
+    from daiku.core.team.record import answered_calls, calls_for_step  # when used
+
+    checks, rejected, tried = _checks(state), list[str](), set[str]()
+    for each in calls_for_step(answered_calls(state), plan, step):
+        back, paths = each.back, edited_paths(each.call) if each.call.tool in EDITING else ()
+        tried.update(paths, (call.subject for call in back.refused) if back is not None else ())
+        if (paths and each.ok) or (back is not None and back.deeds is not None and back.deeds.files):
+            rejected.clear()
+        elif each.outcome == "rejected":
+            rejected += paths
+    refused = [call for call in state.attempts.failed if call.tool in EDITING and is_refused(call)]
+    left = (call.subject for call in refused if call.subject in tried and _is_open(call, state, checks))
+    return tuple(dict.fromkeys((*rejected, *left)))
 
 
 def _of_run_request(state: State) -> Iterator[UnverifiedReason]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from daiku.core.plans.transitions import find_step
 from daiku.core.state.state import State
 from daiku.domain.events import HandoffEnd
 from daiku.domain.messages import AssistantMessage, ToolMessage
@@ -78,6 +79,13 @@ def since_begun(log: tuple[AnsweredCall, ...], step: Step) -> tuple[AnsweredCall
     """What was done since the step was begun; all where this run did not begin it."""
     begun = [i for i, t in enumerate(log) if t.step_update == (step.step_id, "in_progress")]
     return log[begun[-1] + 1 :] if begun else log
+
+
+def calls_for_step(log: tuple[AnsweredCall, ...], plan: Plan, step: Step) -> tuple[AnsweredCall, ...]:
+    """Return the calls since another step was last completed or failed; all if none was."""
+    moves = [(i, *t.step_update) for i, t in enumerate(log) if t.step_update is not None]
+    ends = [i for i, name, to in moves if to in ("completed", "failed") and find_step(plan, name) != step]
+    return log[ends[-1] :] if ends else log
 
 
 def since_work(log: tuple[AnsweredCall, ...]) -> tuple[AnsweredCall, ...]:

@@ -149,6 +149,7 @@ class RunPorts:
 
     def _context(self, call: ToolCall, record: Recorder) -> ToolContext:
         from daiku.core.changes.choose import chosen_hunks_of  # when used
+        from daiku.core.run.verdict import refused_edits  # when used
 
         live, services, state = self._live, self._services, record.state
         covered = self._covers_of(call, state.tainted)
@@ -165,6 +166,7 @@ class RunPorts:
             extra_cfg=live.log.agent.extra_cfg,
             plans=lambda: record.state.plans.all,
             done=lambda: record.state.done,
+            refused_edits=lambda plan, step: refused_edits(record.state, plan, step),
             asked=state.request.prompt,
             replans=lambda: None if state.request.brief is None else state.request.brief.plan,
             outputs=services.outputs,

@@ -27,6 +27,10 @@ from daiku.workspace.programs import is_on_path
 
 NAME_LIMIT = 80
 BY_WORD = "Step “{name}” has no checks: it is completed by your word alone, and nothing proves it."
+REFUSED = (
+    "Step “{name}” stays open: the edit of {files} was refused, and nothing made up for it. Edit in a way that is allowed, "
+    "ask the person, or set the step that needs this edit to failed."
+)
 Printable: TypeAlias = Annotated[str, AfterValidator(printable)]
 """A text that a person reads in the plan: without control characters and terminal escapes."""
 
@@ -154,6 +158,8 @@ async def update_step(args: UpdateStepArgs, context: ToolContext) -> ToolResult:
         lacking = missing_proofs(step, context.done(), editor=context.editor is not None)
         if lacking.to_run or not await _vouched(step, lacking, context):
             return failed(refusal(step, lacking, context.config.limits.check_seconds))
+        if not step.acceptance and (refused := context.refused_edits(plan, step)):
+            return failed(REFUSED.format(name=step.name, files=", ".join(f"`{each}`" for each in refused)))
         vouched += lacking.unseen
     by_word = args.status == "completed" and step is not None and not step.acceptance
     shown = _show(moved, context, BY_WORD.format(name=step.name) if by_word and step is not None else "")
