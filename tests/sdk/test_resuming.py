@@ -13,8 +13,11 @@ from pathlib import Path
 import pytest
 
 from daiku import Agent, Runner, tool
+from daiku.domain.base import long_id
+from daiku.domain.errors import UsageError
 from daiku.domain.events import ApprovalAsked
 from daiku.testing import FakeLLM
+from daiku.texts.text import render
 from daiku.tools.threads import LoopThread
 from daiku.trace.journal import Journal
 from tests.cases import for_each
@@ -222,3 +225,26 @@ async def test_the_approval_of_a_cancelled_run_is_refused(tmp_path: Path) -> Non
         runner.cancel(run)
         with pytest.raises(ValueError, match=r"has ended \(cancelled\)"):
             runner.approve(asked.approval_id, "allow_once", run_id=run)
+
+
+async def test_a_run_that_was_killed_before_it_began_is_to_be_started_again(tmp_path: Path) -> None:
+    """A23.5: its process wrote a session, and no event of the run."""
+    journal = Journal(tmp_path / "runs.db")
+    journal.new_session("Go.")
+    run, recorded = long_id("run"), await paused_run(tmp_path / "other.db")
+    for name, told in (
+        (run, True),
+        (recorded, True),
+        ("run_0", False),
+        (run.replace("run", "ses"), False),
+        (f"{run}0", False),
+    ):
+        with pytest.raises(UsageError) as wrong:
+            journal.session_of_run(name)
+        message = wrong.value.failure.message
+        assert repr(name) in message
+        assert ("start the run again" in message, "もう一度実行" in render(message, "ja")) == (told, told)
+    journal.close()
+    async with Runner(model=FakeLLM("Done."), store=tmp_path / "runs.db") as runner:
+        with pytest.raises(ValueError, match="Nothing is recorded here"):
+            await runner.resume(run)

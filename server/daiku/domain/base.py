@@ -125,3 +125,9 @@ def new_id(prefix: str) -> str:
 def long_id(prefix: str) -> str:
     """`prefix_` and 16 hexadecimal digits, for ids that live as long as the database."""
     return f"{prefix}_{secrets.token_hex(8)}"
+
+
+def is_long_id(name: str, prefix: str) -> bool:
+    """Return True if `name` has the form of `long_id(prefix)`."""
+    head, _, digits = name.partition("_")
+    return head == prefix and len(digits) == 16 and set(digits) <= set("0123456789abcdef")

@@ -7,7 +7,7 @@ from itertools import islice
 from time import gmtime, strftime, time
 from typing import TYPE_CHECKING, get_args
 
-from daiku.domain.base import long_id
+from daiku.domain.base import is_long_id, long_id
 from daiku.domain.chunks import Chunk, iso_now
 from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.domain.events import PlanDeleted, PlanEvent
@@ -191,7 +191,7 @@ class Journal:
         begins = "SELECT session FROM chunks WHERE run = ? AND type IN ('run_started', 'agent_start') LIMIT 1"
         row = self._db.first(begins, (run,))
         if row is None:
-            raise unknown("journal.no_run", run)
+            raise unknown("journal.unrecorded_run" if is_long_id(run, "run") else "journal.no_run", run)
         return row[0]
 
     def find_run(self, name: str) -> str:
