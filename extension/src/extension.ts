@@ -6,7 +6,7 @@ import { type App, createApp } from "./app";
 let app: App | undefined;
 
 /** How long the activation took, how much processor time the extension host used meanwhile, and what ran then. */
-export interface Activation {
+interface Activation {
   ms: number;
   busyMs: number;
   phase: string;
