@@ -74,7 +74,7 @@ PLAIN = [
     "secret = self.vault2.read(path)", "api_key: ${{ secrets.API_KEY_2 }}", 'private_key = "/run/secrets/key1.pem"', "api_key=<your-api-key-123>", "cl100k_base tokenizer",
     'tokenizer = "o200k_base"', '"token": "{{token1}}"', "Cookie: the biscuit that a browser keeps", "the password is wrong 3 times", "monkey: banana12345", "hotkey = 'ctrl+shift+p1'",
     "risk-free desk-organising-and-more-of-that-long-thing", "def test_fw_rules_are_applied_in_order(): pass", "0x" + _of(HEX, 64), "linear = 'gradient-of-many-colors-in-a-row'", "data:image/png;base64," + _of(ALNUM + "+/", 200),
-    "task-createUserPermissions12AndMore1", "disk_" + _of(HEX, 32), "pnpm_" + _of(HEX, 32), "highp_position_of_some_long_variable_name_2",
+    "task-createUserPermissions12AndMore1", "disk_" + _of(HEX, 32), "pnpm_" + _of(HEX, 32), "hotkey-" + _of(HEX, 32), "highp_position_of_some_long_variable_name_2",
     "webhook_glpatterns-of-many-names-1", "risk-admin-create-user-permission-123-and-more",
     "key-" + "a1" * 20 + "_x", "API-" + "A1" * 20 + "_X", "shippo_live_" + _of(HEX, 39) + "_x", "notion_ntn_user_settings_of_2024_and_more_of_that_kind", "EZAKTEST_and_a_longer_name_of_a_constant_1",
     "twitch_clip_view_count = twitch_api.get_clip_views_2024(channel_of_the_stream)", "travis: build_of_the_branch_main_on_linux_22_04_x86", "from linkedin_api import search_people_2_degrees_away",
@@ -97,6 +97,8 @@ def test_every_token_is_redacted_next_to_any_character(name: str, around: str) -
 AFTER_LETTERS = [
     "github", "github app", "npm", "slack", "openai", "anthropic", "hugging face", "aws", "google", "gitlab", "sendgrid", "pypi", "vault",
     "linear", "netlify", "docker", "sentry", "sentry org", "digital ocean", "rubygems", "sourcegraph", "pulumi", "supabase", "databricks", "shopify",
+    "stripe", "square", "square secret", "tailscale", "terraform", "telegram", "doppler", "hubspot", "discord bot",
+    "planetscale", "postman", "grafana", "dynatrace", "1password", "clojars", "heroku", "readme", "shippo", "artifactory reference",
     "age", "figma", "atlassian", "crates", "twilio", "airtable", "google secret", "AWS session",
 ]  # fmt: skip
 """Tokens with a prefix that no other word has."""
@@ -162,11 +164,8 @@ def test_code_prose_ids_and_sums_stay_readable(text: str) -> None:
 
 @cache
 def _rows() -> dict[str, TokenRule]:
-    own = {name: TokenRule(keywords, 0, pattern) for name, keywords, pattern in read_rows(OWN)}
-    rows = read_rows(RULES)
-    return own | {
-        name: TokenRule(keywords, float(entropy), pattern) for name, keywords, entropy, pattern in rows
-    }
+    names = [row[0] for row in (*read_rows(OWN), *read_rows(RULES))]
+    return dict(zip(names, token_rules(), strict=True))
 
 
 @pytest.mark.slow

@@ -31,13 +31,13 @@ _NEAR = r"""[ \t\w.-]{0,20}[\s'"\\]{0,4}(?:=|>|:{1,3}=|\|\||:|=>|\?=|,)[\x60'"\s
 
 OWN = r"""
 anthropic-openai	^< sk-	INSIDEsk-(?:ant|proj|svcacct|admin|or|lf)-[A-Za-z0-9_-]{16,}
-model-provider	^< sk- sk_ gsk- gsk_ xai- xai_ pplx- pplx_ tvly- tvly_ rk- rk_ lsv2- lsv2_ nvapi- nvapi_ csk- csk_ fw- fw_ r8- r8_ tgp- tgp_	START(?:sk|gsk|xai|pplx|tvly|rk|lsv2|nvapi|csk|fw|r8|tgp)[-_](?=[A-Za-z_-]{0,40}[0-9])[A-Za-z0-9_-]{24,}
-stripe	^< sk_ rk_ pk_ whsec_	START(?:sk|rk|pk|whsec)_(?:live|test)?_?[A-Za-z0-9]{20,}
+model-provider	^< sk- sk_ gsk- gsk_ xai- xai_ pplx- pplx_ tvly- tvly_ rk- rk_ lsv2- lsv2_ nvapi- nvapi_ csk- csk_ fw- fw_ r8- r8_ tgp- tgp_	(?:START(?:sk|rk|fw|r8)|INSIDE(?:gsk|xai|pplx|tvly|lsv2|nvapi|csk|tgp))[-_](?=[A-Za-z_-]{0,40}[0-9])[A-Za-z0-9_-]{24,}
+stripe	^< sk_ rk_ pk_ whsec_	(?:START(?:sk|rk|pk|whsec)_(?:live|test)?_?|INSIDE(?:[srp]k_(?:live|test)|whsec)_)[A-Za-z0-9]{20,}
 aws-access-key	^< akia asia abia acca	(?:START|(?<=[a-z]))(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}(?![0-9A-Z])
 aws-session-token	^ iqojb3jpz2lu fwogzxivyxdz	(?:IQoJb3JpZ2lu|FwoGZXIvYXdz)[A-Za-z0-9/+=]{60,}
 google-api-key	^ aiza	INSIDEAIza[A-Za-z0-9_-]{30,}
-google-access-token	^< ya29.	STARTya29\.[A-Za-z0-9_-]{20,}
-google-refresh-token	^ 1//0	START1//0[A-Za-z0-9_-]{30,}
+google-access-token	^< ya29.	INSIDEya29\.[A-Za-z0-9_-]{20,}
+google-refresh-token	^ 1//0	INSIDE1//0[A-Za-z0-9_-]{30,}
 google-client-secret	^< gocspx-	GOCSPX-[A-Za-z0-9_-]{20,}
 slack	^< xoxa- xoxb- xoxe- xoxo- xoxp- xoxr- xoxs- xapp-	INSIDE(?:xox[abeoprs]-[A-Za-z0-9-]{10,}|xapp-[A-Za-z0-9-]{20,})
 slack-hook	^ hooks.slack.com	hooks\.slack\.com/(?:services|workflows|triggers)/([A-Za-z0-9+/_-]{20,})
@@ -59,7 +59,7 @@ discord-hook	^ discord.com/api discordapp.com/api	discord(?:app)?\.com/api/(?:v\
 docker	^< dckr_	INSIDEdckr_[a-z]{2,5}_[A-Za-z0-9_-]{20,}
 docker-config	~ "auth"	"auth"\s{0,4}:\s{0,4}"([A-Za-z0-9+/]{12,}={0,2})"
 ethereum	0x	(?i:(?:eth|ethereum|ether|wallet|priv|private|signer|deployer|secret)[\w .:"'=\\-]{0,30})((?:0x)[0-9a-fA-F]{64})(?![0-9a-fA-F])
-linear	^ lin_api_ lin_oauth_	INSIDElin_(?:api|oauth)_[A-Za-z0-9]{30,}
+linear	^ lin_api_ lin_oauth_	lin_(?:api|oauth)_[A-Za-z0-9]{30,}
 netlify	^ nfpp_ nfp_ nfc_ nfo_ nfu_ nfb_	INSIDEnf[pcoub]_[A-Za-z0-9]{30,}
 netrc	~ password	(?i:\b(?:machine\s+\S{1,200}|default|login\s+\S{1,200})\s+password\s+)(\S{3,})
 new-relic	^< nr	NR[A-Z]{2}-[A-Za-z0-9-]{19,}
@@ -69,10 +69,10 @@ rubygems	^ rubygems_	rubygems_[a-f0-9]{40,}
 sentry	^< sntrys_ sntryu_	sntry[su]_[A-Za-z0-9+/=_-]{20,}
 sentry-dsn	~ .ingest.	https?://([0-9a-f]{32})(?::[0-9a-f]{32})?@[\w.-]{1,100}\.ingest\.
 shopify	^ shpat_ shpca_ shppa_ shpss_	shp(?:at|ca|pa|ss)_[A-Za-z0-9]{32,}
-square	^< sq0atp- sq0csp- sq0idp- eaaa	START(?:sq0(?:atp|csp|idp)-[A-Za-z0-9_-]{22,}|EAAA[A-Za-z0-9_-]{56,})
-tailscale	^< tskey-	STARTtskey-[A-Za-z0-9-]{16,}
-terraform	.atlasv1.	START[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{40,}
-telegram	:aa	START[0-9]{8,10}:AA[A-Za-z0-9_-]{33,}
+square	^< sq0atp- sq0csp- sq0idp- eaaa	(?:sq0(?:atp|csp|idp)-[A-Za-z0-9_-]{22,}|STARTEAAA[A-Za-z0-9_-]{56,})
+tailscale	^< tskey-	INSIDEtskey-[A-Za-z0-9-]{16,}
+terraform	.atlasv1.	[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{40,}
+telegram	:aa	(?<![0-9])[0-9]{8,10}:AA[A-Za-z0-9_-]{33,}
 twilio	^ sk	SK[0-9a-f]{32}(?![0-9A-Za-z])
 vault	^< hvs. hvb. hvr.	INSIDEhv[sbr]\.[A-Za-z0-9_-]{24,}
 sourcegraph	^ sgp_	sgp_(?:[A-Za-z0-9]{5,16}_)?[a-fA-F0-9]{40}
@@ -82,21 +82,23 @@ figma	^ figd_	INSIDEfigd_[A-Za-z0-9_-]{30,}
 cloudflare	^ cfut_ cfat_	INSIDEcf[ua]t_[A-Za-z0-9_-]{30,}
 atlassian	^ atatt3 atctt3 atbb	INSIDE(?:AT[AC]TT3[A-Za-z0-9_=.-]{40,}|ATBB[A-Za-z0-9]{28,})
 buildkite	^ bkua_	bkua_[a-f0-9]{40}
-circleci	^ ccipat_ cciprj_	STARTCCI(?:PAT|PRJ)_[A-Za-z0-9]{10,30}_[a-f0-9]{40}
-hubspot	^ pat-	STARTpat-[a-z]{2}\d-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}
-contentful	^ cfpat-	STARTCFPAT-[A-Za-z0-9_-]{40,}
+circleci	^ ccipat_ cciprj_	CCI(?:PAT|PRJ)_[A-Za-z0-9]{10,30}_[a-f0-9]{40}
+hubspot	^ pat-	pat-[a-z]{2}\d-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}
+contentful	^ cfpat-	INSIDECFPAT-[A-Za-z0-9_-]{40,}
 airtable	^ pat	pat[A-Za-z0-9]{14}\.[a-f0-9]{64}
 databricks	^ dapi	dapi[a-f0-9]{32}
-doppler	^ dp.pt. dp.st. dp.ct. dp.sa. dp.scim. dp.audit.	STARTdp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9_.-]{30,}
-mapbox	.eyj	START[ps]k\.eyJ[A-Za-z0-9_-]{40,}\.[A-Za-z0-9_-]{20,}
+doppler	^ dp.pt. dp.st. dp.ct. dp.sa. dp.scim. dp.audit.	INSIDEdp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9_.-]{30,}
+mapbox	.eyj	INSIDE[ps]k\.eyJ[A-Za-z0-9_-]{40,}\.[A-Za-z0-9_-]{20,}
 dropbox	^ sl.	STARTsl\.(?:u\.)?[A-Za-z0-9_-]{100,}
 paypal	^ access_token$	access_token\$(?:production|sandbox)\$[0-9a-z]{16}\$[0-9a-f]{32}
 amazon-mws	^ amzn.mws.	amzn\.mws\.[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}
 facebook	^ eaac eaam eaab	STARTEAA(?:C|M|B)[A-Za-z0-9]{60,}
-render	^ rnd_	STARTrnd_[A-Za-z0-9]{28,}
+render	^ rnd_	INSIDErnd_[A-Za-z0-9]{28,}
 firebase	^ aaaa	STARTAAAA[A-Za-z0-9_-]{7}:[A-Za-z0-9_-]{100,}
 command-user	~ curl wget	(?:[ \t]-u|--user)[= \t]{1,3}["']?[A-Za-z0-9_.@+-]{1,100}:(?![$\{])([^\s"'$]{3,})
 """
+_SURE = 5
+"""Characters of a keyword that ends no other word, at least."""
 _OF_RUNS = (string.ascii_letters + string.digits + "._~+/=$:%-").encode()
 _RUN_BYTES = bytes(ord("x") if byte in _OF_RUNS else 0 for byte in range(256))
 _LONG_RUN = b"x" * 14
@@ -178,8 +180,18 @@ def token_rules() -> tuple[TokenRule, ...]:
     from daiku.core.guard.token_rules import RULES  # when used
 
     own = (TokenRule(keywords, 0, pattern) for _, keywords, pattern in read_rows(OWN))
-    others = (TokenRule(words, float(entropy), pattern) for _, words, entropy, pattern in read_rows(RULES))
+    others = (
+        TokenRule(words, float(entropy), _begin_anywhere(words, pattern))
+        for _, words, entropy, pattern in read_rows(RULES)
+    )
     return (*own, *others)
+
+
+def _begin_anywhere(keywords: str, pattern: str) -> str:
+    """Return a pattern of gitleaks so that it begins behind letters too if no word ends with one of its keywords."""
+    return (
+        pattern if any(len(word) < _SURE for word in keywords.split()[1:]) else pattern.replace("START", "")
+    )
 
 
 def read_rows(table: str) -> list[list[str]]:
