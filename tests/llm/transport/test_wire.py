@@ -71,9 +71,8 @@ async def test_a_request_is_sent_again_at_once_if_the_server_had_closed_its_conn
     said = door.says(["Hello"], "stop")
     model_server.answer(door.path, said, *[Answer([LEAVE])] * closed, said)
     models, adapter = door.open(model_server)
-    for _ in range(2):
-        heard = [event async for event in adapter.stream(request(model=door.model))]
-        assert closing(heard).message.text == "Hello"
+    first, second = [[e async for e in adapter.stream(request(model=door.model))] for _ in range(2)]
     await models.aclose()
-    assert [type(event) for event in heard].count(Restarted) == tries
+    assert [closing(heard).message.text for heard in (first, second)] == ["Hello", "Hello"]
+    assert [type(event) for event in second].count(Restarted) == tries
     assert sum(each.path.startswith(door.path) for each in model_server.asked) == 2 + closed

@@ -1,9 +1,12 @@
-"""What is pushed says who it is for, and decides nothing on a forge."""
+"""What is pushed says who it is for, and decides nothing on a forge; what git refused, a source says in the same words."""
 
 from __future__ import annotations
 
+from typing import get_args
+
 from daiku.domain.items.item import ItemKey
-from daiku.work.kept.pushing import commit_message
+from daiku.tools.git.refusals import RefusalKind, refused
+from daiku.work.kept.pushing import as_refusal, commit_message
 from tests.cases import for_each
 
 KEY = ItemKey(source="github", kind="issue", repository="owner/name", name="3")
@@ -21,3 +24,10 @@ def test_a_title_keeps_no_checks_from_running(word: str) -> None:
 
 def test_without_a_title_the_item_is_the_subject() -> None:
     assert commit_message(" \n", KEY) == "github:owner/name#3\n\nFor github:owner/name#3."
+
+
+@for_each("kind", get_args(RefusalKind))
+def test_every_refusal_of_git_is_one_of_a_source_with_the_same_words(kind: RefusalKind) -> None:
+    why = refused(kind)
+    assert as_refusal(why).message == why.message
+    assert (as_refusal(why).kind == "unreachable") == (kind in ("unreachable", "full"))

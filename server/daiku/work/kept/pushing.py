@@ -141,7 +141,7 @@ def as_refusal(why: GitRefusal) -> ForgeRefusal:
             return ForgeRefusal(kind="moved", message=why.message)
         case "exists":
             return ForgeRefusal(kind="exists", message=why.message)
-        case "damaged" | "empty" | "unusable":
+        case "damaged" | "empty" | "unusable" | "slow":
             return ForgeRefusal(kind="bad", message=why.message)
         case _:
             assert_never(why.kind)
