@@ -77,7 +77,7 @@ MOST_PROMPT_TOKENS = 10_000
 
 def test_the_standard_job_takes_five_calls_and_few_tokens() -> None:
     task = TASKS["failing-test"]
-    # A short path: the folder is named in each prompt, and pytest's own is as long as its run and worker are many.
+    # Each prompt names the folder, and the length of pytest's own folders differs from run to run.
     with TemporaryDirectory() as home:
         found = run(task.folder, Path(home), setting(f"scripted/{task.folder / 'script.jsonl'}"))
     (attempt,) = found.attempts

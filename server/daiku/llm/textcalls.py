@@ -101,9 +101,9 @@ class TextCallStream:
             again=last,
             strict=self.strict and not request.in_words,
         )
-        native, cut = self.protocol == "native", reply.finish == "length"
-        taken = (native or cut) and (last or (native and cut))
-        if isinstance(read, FormatProblem) and taken:
+        cut = reply.finish == "length"
+        given_up = last or cut if self.protocol == "native" else last and cut
+        if isinstance(read, FormatProblem) and given_up:
             return mark_unreadable(reply.message)
         return read
 

@@ -23,7 +23,7 @@ describe("Daiku", () => {
     const start = performance.now();
     new Function("exports", "require", "module", readFileSync(file, "utf8"))({}, require, { exports: {} });
     const load = performance.now() - start;
-    // Where other programs have the processor meanwhile, the clock tells of them; processor time alone tells of no wait.
+    // The clock counts other programs too, and processor time counts no waiting.
     const { ms, busyMs } = activation;
     const said = `loaded in ${load.toFixed(0)} ms, activated in ${ms.toFixed(0)} ms (busy ${busyMs.toFixed(0)} ms)`;
     assert.ok(load + Math.min(ms, busyMs) < LIMIT_MS, said);

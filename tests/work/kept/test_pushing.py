@@ -1,4 +1,4 @@
-"""What is pushed says who it is for, and decides nothing on a forge; what git refused, a source says in the same words."""
+"""Messages of pushed commits, and refusals of git as a source tells them."""
 
 from __future__ import annotations
 

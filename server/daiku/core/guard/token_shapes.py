@@ -44,9 +44,9 @@ slack-hook	^ hooks.slack.com	hooks\.slack\.com/(?:services|workflows|triggers)/(
 hugging-face	^ hf_	INSIDEhf_[A-Za-z0-9]{30,}
 npm	^ npm_	INSIDEnpm_[A-Za-z0-9]{30,}
 pypi	^ pypi-	INSIDEpypi-[A-Za-z0-9_-]{40,}
-digital-ocean	^ dop_v1_ doo_v1_ dor_v1_	do[opr]_v1_[a-f0-9]{40,}
+digital-ocean	^ dop_v1_ doo_v1_ dor_v1_	STARTdo[opr]_v1_[a-f0-9]{40,}
 sendgrid	^ sg.	INSIDESG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}
-age	^ age-secret-key-1	AGE-SECRET-KEY-1[A-Z0-9]{40,}
+age	^ age-secret-key-1	STARTAGE-SECRET-KEY-1[A-Z0-9]{40,}
 brave	^< bsa	STARTBSA[A-Za-z0-9_-]{24,}
 github	^< gho_ ghp_ ghr_ ghs_ ghu_	INSIDEgh[oprsu]_(?=[A-Za-z0-9_.-]{30})[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*
 github-fine-grained	^ github_pat_	INSIDEgithub_pat_[A-Za-z0-9_]{22,}
@@ -59,19 +59,19 @@ discord-hook	^ discord.com/api discordapp.com/api	discord(?:app)?\.com/api/(?:v\
 docker	^< dckr_	INSIDEdckr_[a-z]{2,5}_[A-Za-z0-9_-]{20,}
 docker-config	~ "auth"	"auth"\s{0,4}:\s{0,4}"([A-Za-z0-9+/]{12,}={0,2})"
 ethereum	0x	(?i:(?:eth|ethereum|ether|wallet|priv|private|signer|deployer|secret)[\w .:"'=\\-]{0,30})((?:0x)[0-9a-fA-F]{64})(?![0-9a-fA-F])
-linear	^ lin_api_ lin_oauth_	lin_(?:api|oauth)_[A-Za-z0-9]{30,}
+linear	^ lin_api_ lin_oauth_	STARTlin_(?:api|oauth)_[A-Za-z0-9]{30,}
 netlify	^ nfpp_ nfp_ nfc_ nfo_ nfu_ nfb_	INSIDEnf[pcoub]_[A-Za-z0-9]{30,}
 netrc	~ password	(?i:\b(?:machine\s+\S{1,200}|default|login\s+\S{1,200})\s+password\s+)(\S{3,})
 new-relic	^< nr	NR[A-Z]{2}-[A-Za-z0-9-]{19,}
 new-relic-license	nral	[A-Za-z0-9]{36}NRAL(?![A-Za-z0-9])
 nuget	^ oy2	STARToy2[a-z0-9]{43}(?![A-Za-z0-9])
-rubygems	^ rubygems_	rubygems_[a-f0-9]{40,}
-sentry	^< sntrys_ sntryu_	sntry[su]_[A-Za-z0-9+/=_-]{20,}
+rubygems	^ rubygems_	STARTrubygems_[a-f0-9]{40,}
+sentry	^< sntrys_ sntryu_	STARTsntry[su]_[A-Za-z0-9+/=_-]{20,}
 sentry-dsn	~ .ingest.	https?://([0-9a-f]{32})(?::[0-9a-f]{32})?@[\w.-]{1,100}\.ingest\.
-shopify	^ shpat_ shpca_ shppa_ shpss_	shp(?:at|ca|pa|ss)_[A-Za-z0-9]{32,}
+shopify	^ shpat_ shpca_ shppa_ shpss_	STARTshp(?:at|ca|pa|ss)_[A-Za-z0-9]{32,}
 square	^< sq0atp- sq0csp- sq0idp- eaaa	(?:sq0(?:atp|csp|idp)-[A-Za-z0-9_-]{22,}|STARTEAAA[A-Za-z0-9_-]{56,})
 tailscale	^< tskey-	INSIDEtskey-[A-Za-z0-9-]{16,}
-terraform	.atlasv1.	[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{40,}
+terraform	.atlasv1.	START[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{40,}
 telegram	:aa	(?<![0-9])[0-9]{8,10}:AA[A-Za-z0-9_-]{33,}
 twilio	^ sk	SK[0-9a-f]{32}(?![0-9A-Za-z])
 vault	^< hvs. hvb. hvr.	INSIDEhv[sbr]\.[A-Za-z0-9_-]{24,}
@@ -81,8 +81,8 @@ supabase	^ sbp_	sbp_[a-f0-9]{40}
 figma	^ figd_	INSIDEfigd_[A-Za-z0-9_-]{30,}
 cloudflare	^ cfut_ cfat_	INSIDEcf[ua]t_[A-Za-z0-9_-]{30,}
 atlassian	^ atatt3 atctt3 atbb	INSIDE(?:AT[AC]TT3[A-Za-z0-9_=.-]{40,}|ATBB[A-Za-z0-9]{28,})
-buildkite	^ bkua_	bkua_[a-f0-9]{40}
-circleci	^ ccipat_ cciprj_	CCI(?:PAT|PRJ)_[A-Za-z0-9]{10,30}_[a-f0-9]{40}
+buildkite	^ bkua_	STARTbkua_[a-f0-9]{40}
+circleci	^ ccipat_ cciprj_	STARTCCI(?:PAT|PRJ)_[A-Za-z0-9]{10,30}_[a-f0-9]{40}
 hubspot	^ pat-	pat-[a-z]{2}\d-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}
 contentful	^ cfpat-	INSIDECFPAT-[A-Za-z0-9_-]{40,}
 airtable	^ pat	pat[A-Za-z0-9]{14}\.[a-f0-9]{64}
@@ -98,7 +98,7 @@ firebase	^ aaaa	STARTAAAA[A-Za-z0-9_-]{7}:[A-Za-z0-9_-]{100,}
 command-user	~ curl wget	(?:[ \t]-u|--user)[= \t]{1,3}["']?[A-Za-z0-9_.@+-]{1,100}:(?![$\{])([^\s"'$]{3,})
 """
 _SURE = 5
-"""Characters of a keyword that ends no other word, at least."""
+"""Characters of the shortest keyword that ends no other word: its token may begin behind letters too."""
 _OF_RUNS = (string.ascii_letters + string.digits + "._~+/=$:%-").encode()
 _RUN_BYTES = bytes(ord("x") if byte in _OF_RUNS else 0 for byte in range(256))
 _LONG_RUN = b"x" * 14
@@ -124,12 +124,9 @@ class TokenRule:
         self.keywords = tuple(words)
         self.entropy = entropy
         self.in_context = "NEAR" in pattern
-        self._pattern = (
-            pattern.replace("START", START)
-            .replace("INSIDE", _INSIDE)
-            .replace("NEAR", _NEAR)
-            .replace("END", _END)
-        )
+        start = START if min(map(len, words)) < _SURE else ""
+        pattern = pattern.replace("START", start).replace("INSIDE", _INSIDE)
+        self._pattern = pattern.replace("NEAR", _NEAR).replace("END", _END)
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
@@ -180,18 +177,8 @@ def token_rules() -> tuple[TokenRule, ...]:
     from daiku.core.guard.token_rules import RULES  # when used
 
     own = (TokenRule(keywords, 0, pattern) for _, keywords, pattern in read_rows(OWN))
-    others = (
-        TokenRule(words, float(entropy), _begin_anywhere(words, pattern))
-        for _, words, entropy, pattern in read_rows(RULES)
-    )
+    others = (TokenRule(words, float(entropy), pattern) for _, words, entropy, pattern in read_rows(RULES))
     return (*own, *others)
-
-
-def _begin_anywhere(keywords: str, pattern: str) -> str:
-    """Return a pattern of gitleaks so that it begins behind letters too if no word ends with one of its keywords."""
-    return (
-        pattern if any(len(word) < _SURE for word in keywords.split()[1:]) else pattern.replace("START", "")
-    )
 
 
 def read_rows(table: str) -> list[list[str]]:

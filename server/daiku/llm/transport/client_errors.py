@@ -39,6 +39,8 @@ def from_exception(service: Service, error: Exception) -> LLMError:
 def _translate(service: Service, error: Exception) -> LLMError:
     who = service.label
     match error:
+        case httpx2.ConnectTimeout() if is_closed(error):
+            return temporary_error("connection", text("llm.lost", service=who), text("llm.again_or_network"))
         case httpx2.ConnectTimeout() | httpx2.ConnectError():
             why, address = _connect_problem(error), service.place
             message = (
@@ -71,6 +73,15 @@ def _translate(service: Service, error: Exception) -> LLMError:
                     kind="internal", message=text("llm.unexpected", service=who), hint=text("runs.see_log")
                 )
             )
+
+
+def is_closed(error: httpx2.ConnectTimeout) -> bool:
+    """Return True if a connection was made and closed before an answer, as httpx-aiohttp tells it."""
+    from aiohttp import ClientConnectorError, ClientOSError, ServerDisconnectedError  # when used
+
+    cause = error.__cause__
+    made = not isinstance(cause, ClientConnectorError)
+    return made and isinstance(cause, ClientOSError | ServerDisconnectedError)
 
 
 def _connect_problem(error: BaseException | None) -> Text:

@@ -10,7 +10,6 @@ from functools import cache
 from typing import Any, Protocol
 
 import httpx2
-from aiohttp import ClientConnectorError, ClientOSError, ServerDisconnectedError
 from httpx_aiohttp.httpx2 import Httpx2AiohttpClient
 from pydantic import JsonValue
 
@@ -18,7 +17,7 @@ from daiku.domain.base import JsonObject
 from daiku.domain.config import ProviderSettings
 from daiku.domain.messages import ModelEvent, Reply, TextDelta, ThinkingDelta
 from daiku.llm.transport.addresses import join_url
-from daiku.llm.transport.client_errors import from_exception
+from daiku.llm.transport.client_errors import from_exception, is_closed
 from daiku.llm.transport.failures import (
     empty_response_error,
     from_status,
@@ -83,7 +82,7 @@ def _tls(*_certificates: str | None) -> ssl.SSLContext:
 
 
 class _Client(Httpx2AiohttpClient):
-    """Send a request once more if its connection was closed before an answer began.
+    """Client that sends a request once more if its connection was closed before an answer began.
 
     Servers close idle connections, llama.cpp right after a streamed reply, and the next request may be on its way by
     then. Browsers repeat such a request too, whatever its method (RFC 9112, 9.3.1, speaks of safe ones).
@@ -92,22 +91,10 @@ class _Client(Httpx2AiohttpClient):
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         try:
             return await super().send(request, **options)
-        except httpx2.TransportError as error:
-            if not _is_closed(error):
+        except httpx2.ConnectTimeout as error:
+            if not is_closed(error):
                 raise
-        try:
-            return await super().send(request, **options)
-        except httpx2.TransportError as error:
-            if not _is_closed(error):
-                raise
-            raise httpx2.ReadError(str(error), request=request) from error
-
-
-def _is_closed(error: httpx2.TransportError) -> bool:
-    """Return True if a connection that had been made was closed before an answer."""
-    cause = error.__cause__
-    made = not isinstance(cause, ClientConnectorError)
-    return made and isinstance(cause, ClientOSError | ServerDisconnectedError)
+        return await super().send(request, **options)
 
 
 def http_client(settings: ProviderSettings) -> httpx2.AsyncClient:
