@@ -27,6 +27,8 @@ const ICONS: Record<State, [icon: string, color?: string]> = {
   stopped: ["circle-slash"],
   done: ["pass-filled", "testing.iconPassed"],
 };
+/** Icon of work that a limit ended: it can be reviewed and is not whole. */
+const UNFINISHED: [icon: string, color?: string] = ["warning", "list.warningForeground"];
 const stateWords = (): Record<State, string> => ({
   waiting: t("Waits for an answer"),
   processing: t("At work"),
@@ -150,7 +152,7 @@ function stateRow(state: State, count: number): vscode.TreeItem {
 function itemRow(node: Extract<WorkNode, { kind: "item" }>): vscode.TreeItem {
   const { item } = node;
   const made = new vscode.TreeItem(item.title || item.item);
-  const [icon, color] = ICONS[item.state];
+  const [icon, color] = item.state === "done" && item.error ? UNFINISHED : ICONS[item.state];
   const short = [wantedWords()[item.wanted], progressOf(item), item.error.split("\n")[0] ?? "", ...factsOf(item)];
   const state = stateWords()[item.state];
   made.id = item.item;

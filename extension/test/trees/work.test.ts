@@ -83,6 +83,16 @@ describe("an item that is done", () => {
     const made = await row();
     expect([made.description, made.contextValue]).toEqual(["daiku/mend", "work.done"]);
     expect(String(made.tooltip)).toContain("Steps done: 1/2");
+    expect(made.iconPath).toMatchObject({ id: "pass-filled" });
+  });
+});
+
+describe("an item that a limit ended", () => {
+  it("is marked as unfinished, although its work is there to be reviewed", async () => {
+    const { row } = await looking([itemOf("files:mend", { state: "done", error: "The last look found more." })]);
+    const made = await row();
+    expect(made.description).toContain("The last look found more.");
+    expect(made.iconPath).toMatchObject({ id: "warning" });
   });
 });
 

@@ -148,7 +148,9 @@ def _items(folder: str | None) -> Generator[ItemStore]:
 
 def _line(item: WorkItem, out: Terminal, width: int) -> str:
     """Return an item as one line: its name, when it changed, its state, its title, and why it is in that state."""
-    state = out.paint(f"{item.state:<10}", STATE_COLOURS.get(item.state, "dim"))
+    unfinished = item.state == "done" and item.error  # a limit ended it
+    colour = "yellow" if unfinished else STATE_COLOURS.get(item.state, "dim")
+    state = out.paint(f"{item.state:<10}", colour)
     title = safe(f"{item.title} ({localize(item.error)})" if item.error else item.title)
     if out.live:
         title = clip(title, max(20, out.width - width - BESIDE_TITLE))
