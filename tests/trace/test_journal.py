@@ -428,7 +428,7 @@ def test_of_a_hundred_runs_under_way_beside_one_as_many_are_looked_at_as_are_nam
 ) -> None:
     """Those of this process are known without a look."""
     tried = list[Path]()
-    acquire = SessionLock.acquire
+    is_free = SessionLock.is_free
     journal, other = Journal(tmp_path / "daiku.db"), Journal(tmp_path / "daiku.db")
     sessions = [journal.add_session("/p", f"run {number}") for number in range(100)]
     locks = [(other if elsewhere else journal).lock(session) for session in sessions]
@@ -437,9 +437,9 @@ def test_of_a_hundred_runs_under_way_beside_one_as_many_are_looked_at_as_are_nam
 
     def counted(self: SessionLock) -> bool:
         tried.append(self._path)
-        return acquire(self)
+        return is_free(self)
 
-    monkeypatch.setattr(SessionLock, "acquire", counted)
+    monkeypatch.setattr(SessionLock, "is_free", counted)
     assert len(journal.running_titles("/p", beside=sessions[-1], most=3)) == 3
     assert len(tried) == looks
     for lock in locks:

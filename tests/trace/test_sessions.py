@@ -57,6 +57,9 @@ class Lists:
     def changed_sessions(self, workspace: str) -> dict[str, int]:
         return {}
 
+    def is_free(self, session: str) -> bool:
+        return True
+
     def running_titles(self, workspace: str, *, beside: str, most: int) -> list[str]:
         return []
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
+from time import sleep
 from typing import Protocol
 
 from daiku.domain.errors import DaikuError, Failure
@@ -13,13 +14,17 @@ from daiku.texts.text import text
 if sys.platform == "win32":
     import msvcrt
 
-    def _take(fd: int) -> None:
+    def _take(fd: int, *, shared: bool = False) -> None:  # noqa: ARG001  # Windows has no shared locks
         msvcrt.locking(fd, msvcrt.LK_NBLCK, 1)
 else:
     import fcntl
 
-    def _take(fd: int) -> None:
-        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    def _take(fd: int, *, shared: bool = False) -> None:
+        fcntl.flock(fd, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+
+
+TRIES, PAUSE = 4, 0.002
+"""Attempts to take a lock, and seconds between them: someone who only asks whether it is free holds it for microseconds."""
 
 
 def locks_beside(database: Path) -> Path:
@@ -128,9 +133,7 @@ class SessionLock:
         except FileNotFoundError:  # the first lock of this home
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             fd = self._open()
-        try:
-            _take(fd)
-        except OSError:
+        if not _take_soon(fd):
             os.close(fd)
             return False
         self._fd = fd
@@ -141,13 +144,22 @@ class SessionLock:
         return os.open(self._path, os.O_CREAT | os.O_RDWR | getattr(os, "O_CLOEXEC", 0), 0o600)
 
     def is_free(self) -> bool:
-        """Return True if nobody holds the lock, or if its file cannot be written and so tells nothing."""
+        """Return True if nobody holds the lock, or if its file cannot be opened and so tells nothing.
+
+        The lock is shared meanwhile: others who ask at the same moment see it free too.
+        """
+        if self._path.stem in self._held:
+            return False
         try:
-            if self._path.stem in self._held or not self.acquire():
-                return False
+            fd = os.open(self._path, os.O_RDWR | getattr(os, "O_CLOEXEC", 0))
         except OSError:
             return True
-        self.release()
+        try:
+            _take(fd, shared=True)
+        except OSError:
+            return False
+        finally:
+            os.close(fd)
         return True
 
     def release(self) -> None:
@@ -156,6 +168,19 @@ class SessionLock:
             self._held.discard(self._path.stem)
             os.close(self._fd)
             self._fd = None
+
+
+def _take_soon(fd: int) -> bool:
+    """Return whether the lock of an open file could be taken."""
+    for attempt in range(TRIES):
+        try:
+            _take(fd)
+        except OSError:
+            if attempt + 1 < TRIES:
+                sleep(PAUSE)
+        else:
+            return True
+    return False
 
 
 class FileLocks(MemoryLocks):

@@ -131,7 +131,7 @@ class Journal:
         held = (
             title
             for session, title in running_sessions(self._db, workspace)
-            if session != beside and (self._locks.holds(session) or not self._locks.of(session).is_free())
+            if session != beside and (self._locks.holds(session) or not self.is_free(session))
         )
         return list(islice(held, most))
 
@@ -264,6 +264,10 @@ class Journal:
             raise UsageError(Failure(kind="busy", message=text("journal.busy"), hint=text("journal.wait")))
         return lock
 
+    def is_free(self, session: str) -> bool:
+        """Return True if no process has a run under way in `session`."""
+        return self._locks.of(session).is_free()
+
     def as_holder(self, session: str) -> AbstractContextManager[None]:
         """A transaction of `database` that is carried out only as long as the lock of `session` is ours. Raises
         LockLost where another process has taken the session over."""
@@ -281,7 +285,7 @@ class Journal:
         from daiku.domain.sessions import Session, SessionStatus  # when used
 
         session, title, created, updated, model, status, last = row
-        if status in UNDER_WAY and self._locks.of(session).is_free():
+        if status in UNDER_WAY and self.is_free(session):
             status = "interrupted"
         # The tables are strict: only a damaged page contains another status.
         if status not in get_args(SessionStatus):

@@ -50,6 +50,10 @@ class KeepsSessions(Protocol):
         """The sessions of a workspace that changed files, the last one first, each with where it last did."""
         ...
 
+    def is_free(self, session: str) -> bool:
+        """Return True if no process has a run under way in `session`."""
+        ...
+
     def running_titles(self, workspace: str, *, beside: str, most: int) -> list[str]:
         """The titles of at most so many other sessions than `beside` in which a run is under way now."""
         ...

@@ -22,7 +22,7 @@ SECONDS = 2.0
 
 def left_behind(journal: KeepsSessions, unlearnt: NotesUnlearnt) -> tuple[str, ...]:
     """The sessions whose runs nobody learns from now: none is under way in any process."""
-    return tuple(session for session in unlearnt.sessions() if _is_free(journal, session))
+    return tuple(session for session in unlearnt.sessions() if journal.is_free(session))
 
 
 def catch_up(journal: Journal, unlearnt: NotesUnlearnt, learning: Callable[[str], Sequence[Bullet]]) -> None:
@@ -38,14 +38,6 @@ def catch_up(journal: Journal, unlearnt: NotesUnlearnt, learning: Callable[[str]
                 break
     except DaikuError:
         logger.warning("what runs of ended processes taught was not learnt", exc_info=True)
-
-
-def _is_free(journal: KeepsSessions, session: str) -> bool:
-    try:
-        journal.lock(session).release()
-    except UsageError:
-        return False
-    return True
 
 
 def _tell(journal: Journal, session: str, news: Sequence[Bullet]) -> None:
