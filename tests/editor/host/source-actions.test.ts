@@ -93,6 +93,7 @@ describe("code actions", () => {
       await vscode.commands.executeCommand("daiku.commitMessage", { rootUri: repository.rootUri });
       assert.equal(repository.inputBox.value, "Mend two");
       assert.throws(() => git("rev-parse", "--verify", "-q", "HEAD"));
+      await vscode.commands.executeCommand("git.close", repository.rootUri);
     } finally {
       rmSync(inWorkspace(".git"), { recursive: true, force: true });
     }
