@@ -29,18 +29,26 @@ StartServer = Callable[..., RealServer]
 
 @pytest.fixture
 def start_server() -> Iterator[StartServer]:
-    """Start a server with a window of `context` tokens whose replies have at most `reply` tokens."""
+    """Start a server with a window of `context` tokens whose replies have at most `reply` tokens, or exactly so many if
+    they are `endless`."""
     if not (PACKAGES / "xllamacpp").is_dir():
         pytest.skip(
             "the small model is not in the cache: npm test does not download 130 MB, npm run lab does"
         )
     with ExitStack() as running:
 
-        def start(*, context: int, reply: int) -> RealServer:
+        def start(*, context: int, reply: int, endless: bool = False) -> RealServer:
             serve = Path(__file__).with_name("serve.py")
             process = running.enter_context(
                 subprocess.Popen(
-                    [sys.executable, str(serve), str(PACKAGES), str(context), str(reply)],
+                    [
+                        sys.executable,
+                        str(serve),
+                        str(PACKAGES),
+                        str(context),
+                        str(reply),
+                        *["endless"] * endless,
+                    ],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
                     stderr=subprocess.DEVNULL,

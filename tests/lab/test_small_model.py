@@ -77,7 +77,8 @@ async def test_a_typed_answer_is_forced_by_the_servers_grammar(start_server: Sta
 
 
 def test_a_reply_that_was_cut_off_is_not_an_end(start_server: StartServer, workspace: Path) -> None:
-    command = start_command(start_server(context=4096, reply=12), workspace, "Explain this folder.")
+    server = start_server(context=4096, reply=12, endless=True)
+    command = start_command(server, workspace, "Explain this folder.")
     end, told = read_end(command)
     assert command.returncode == 5, told
     assert end["status"] == "completed_unverified"

@@ -6,6 +6,7 @@ import asyncio
 from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol, cast
 from urllib.parse import urlsplit
 
@@ -81,9 +82,11 @@ class MemoryCounter:
 @dataclass(frozen=True, slots=True)
 class SqliteCounter:
     """Totals in a SQLite file: each step is one statement, so that processes never lose one another's. The file is
-    open only as long as a step takes: nothing is left to close."""
+    open only as long as a step takes: nothing is left to close. The threads of one process take turns: SQLite lets
+    nobody wait in line, and one of many could wait longer than its time."""
 
     path: Path
+    turn: Lock = field(default_factory=Lock, repr=False, compare=False)
 
     async def take(self, name: str, tokens: int, most: int) -> int | None:
         return await asyncio.to_thread(self._ask, _TAKE, (name, tokens, tokens, most, most))
@@ -95,7 +98,7 @@ class SqliteCounter:
         return await asyncio.to_thread(self._ask, _TOTAL, (name,)) or 0
 
     def _ask(self, sql: str, values: tuple[str | int, ...]) -> int | None:
-        with closing(connect(self.path, SCHEMA)) as database:
+        with self.turn, closing(connect(self.path, SCHEMA)) as database:
             rows = database.query(sql, values)  # to its last row: only then it is committed
         return int(rows[0][0]) if rows else None
 
