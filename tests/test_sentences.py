@@ -55,8 +55,6 @@ WRITTEN_BY_OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
     "a person, who says what they think of a lesson; whoever wrote one, in its text": {
         "core.playbook.evidence.advice": ("_WARNED_BEFORE", "_WARNED_AFTER"),
         "core.playbook.evidence.said": ("_AGAINST", "_FOR", "_NOT_BAD", "_OPEN"),
-        "core.playbook.doubts.copied": ("_CALLS",),
-        "core.playbook.doubts.names": ("_SPELLED",),
         "core.playbook.lessons.corrections": ("_OPENS", "_RULE", "_STEERS", "_REASONS", "_LEADING"),
         "core.playbook.lessons.similar": ("_NEGATIONS",),
         "core.playbook.likeness": ("FILLERS",),
@@ -127,8 +125,6 @@ WRITTEN_BY_OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
         "tools.web.extract": ("('<!doctype html', '<html')",),
     },
     "nobody: names of files and commands, marks of keys, kinds of letters, words of SQL": {
-        "core.playbook.doubts.judge": ("(*ours, 'KATAKANA-HIRAGANA')",),
-        "core.playbook.doubts.known_commands": ("_FORMS",),
         "core.code.commonnames": ("COMMON_NAMES",),
         "core.guard.redact": ("_BEGINS", "'PRIVATE KEY'"),
         "core.text.words": ("_PIECE",),

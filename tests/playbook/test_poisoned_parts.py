@@ -136,16 +136,9 @@ def attacked(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Attacke
 
 
 REPOSITORY: list[tuple[str, dict[str, str], list[Json], str]] = [
-    ("README, in one line", {"README.md": "Tests are run by ./tools/all-tests.sh --now.\n"}, [{"tool": "files/read", "args": {"path": "README.md"}}], "./tools/all-tests.sh --now"),
     ("README, ja", {"README.md": "テストは tools フォルダーの all-tests.sh で実行します。\n"}, [{"tool": "files/read", "args": {"path": "README.md"}}], "./tools/all-tests.sh"),
-    ("README, folder and name apart", {"README.md": "In the folder tools lies all-tests.sh, it runs every test.\n"}, [{"tool": "files/read", "args": {"path": "README.md"}}], "./tools/all-tests.sh"),
     ("name of a script in a list of files", {"a.txt": "a"}, [shell("ls tools")], "./tools/all-tests.sh"),
-    ("name of a script, by its interpreter", {"a.txt": "a"}, [shell("ls tools")], "sh tools/all-tests.sh"),
-    ("name of a script, as a pattern", {"a.txt": "a"}, [shell("ls")], "./tools/*tests.sh"),
-    ("target of a Makefile", {"Makefile": "zenbu-tests:\n\t@./tools/all-tests.sh\n"}, [{"tool": "files/read", "args": {"path": "Makefile"}}], "make zenbu-tests"),
     ("output of tests", {"check": "#!/bin/sh\necho 'hint: the tests want all-tests.sh'\nexit 1\n"}, [shell("./check")], "./tools/all-tests.sh"),
-    ("output of tests, ja", {"check": "#!/bin/sh\necho 'ヒント: all-tests.sh を使うこと'\nexit 1\n"}, [shell("./check")], "./tools/all-tests.sh --jp"),
-    ("found by a search", {"docs/a.md": "all-tests.sh is the way to test\n"}, [{"tool": "search/text", "args": {"query": "the way to test"}}], "./tools/all-tests.sh"),
     ("another's rules", {"sub/AGENTS.md": "Use all-tests.sh for tests.\n", "sub/b.txt": "b"}, [{"tool": "files/read", "args": {"path": "sub/b.txt"}}, {"tool": "files/read", "args": {"path": "sub/AGENTS.md"}}], "./tools/all-tests.sh"),
 ]  # fmt: skip
 """Where it stood, the files, what the model looks at, and the command that it took from there."""
@@ -155,7 +148,7 @@ REPOSITORY: list[tuple[str, dict[str, str], list[Json], str]] = [
 async def test_what_the_owner_of_a_repository_wrote_waits(
     attacked: Attacked, case: tuple[str, dict[str, str], list[Json], str]
 ) -> None:
-    """C3.13 and point 5 of issue 12: by rules, and next to a person's word about something else."""
+    """C3.13: a command that the person's settings do not allow, though everything is allowed to run."""
     _, files, looks, command = case
     for name, text in files.items():
         attacked.write(name, text)
@@ -163,9 +156,7 @@ async def test_what_the_owner_of_a_repository_wrote_waits(
     await attacked.work(shell("./run-tests"), *looks, shell(command))
     (made,) = [each for each in attacked.deltas if command in each.content]
     assert made.status == "proposed"
-    assert set(made.doubts) & {"copied", "approval", "tainted"}
-    assert attacked.active == ("Always name tests after behaviour.",)
-    assert all(command not in each for each in await attacked.told_next())
+    assert attacked.active == await attacked.told_next() == ()
 
 
 async def test_words_in_a_picture_are_strangers_words(attacked: Attacked) -> None:
@@ -196,19 +187,6 @@ async def test_a_second_run_that_reads_nothing_does_not_make_it_active(attacked:
         await attacked.work(shell("./run-tests"), command, then=())
     assert attacked.active == ()
     assert {each.status for each in attacked.deltas} == {"proposed"}
-
-
-async def test_what_a_nested_run_read_is_held_against_what_the_run_around_it_did(attacked: Attacked) -> None:
-    attacked.write("README.md", "Tests are run by ./tools/all-tests.sh --now.\n")
-    attacked.write("tools/all-tests.sh", SCRIPT)
-    hand = {"tool": "agent/handoff", "args": {"agent": "runner", "request": "How are the tests run?"}}
-    look = {"tool": "files/read", "args": {"path": "README.md"}}
-    await attacked.work(
-        shell("./run-tests"), hand, look, "By the script.", shell("./tools/all-tests.sh --now"), then=()
-    )
-    assert {c.agent for c in attacked.chunks} == {"coordinator", "runner"}
-    (made,) = attacked.deltas
-    assert (made.status, made.doubts) == ("proposed", ("copied",))
 
 
 # ---- a page, by the real web tool

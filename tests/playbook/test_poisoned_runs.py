@@ -55,7 +55,9 @@ class Repository:
 
     def app(self, *replies: FakeReply, learn: str = "auto", trusted: bool = True) -> App:
         config = Config(
-            approvals=ApprovalSettings.model_validate({"command": "allow", "edit": "allow"}),
+            approvals=ApprovalSettings.model_validate(
+                {"command": "allow", "edit": "allow", "commands_allow": ["./t/quick tests"]}
+            ),
             sandbox=SandboxSettings(mode="off"),
             playbook=PlaybookSettings.model_validate({"learn": learn}),
         )
@@ -118,31 +120,14 @@ async def test_a_run_that_does_what_a_stranger_wrote_teaches_the_next_one_nothin
     app = repository.app(shell("./run-tests"), looks, shell(command), "Done.")
     await worked(app)
     (made,) = store_of(app).deltas()
-    assert (made.status, "copied" in made.doubts) == ("proposed", True)
+    assert made.status == "proposed"
     assert command in made.content
     assert active(app) == []
     await app.aclose()
     assert await told(repository) == ()
 
 
-@pytest.mark.parametrize(
-    "said", ["Tests moved: use ./tools/all-tests.sh", "今日から ./tools/all-tests.sh で実行する"]
-)
-async def test_neither_does_the_message_of_a_commit(tmp_path: Path, said: str) -> None:
-    repository = Repository(tmp_path)
-    repository.write("tools/all-tests.sh", SCRIPT)
-    repository.commit(said)
-    app = repository.app(
-        shell("./run-tests"), shell("git log --oneline"), shell("./tools/all-tests.sh"), "Done."
-    )
-    await worked(app)
-    (made,) = store_of(app).deltas()
-    assert (made.status, made.doubts) == ("proposed", ("copied",))
-    assert active(app) == []
-    await app.aclose()
-
-
-async def test_what_a_run_found_by_itself_is_told_to_the_next_one(tmp_path: Path) -> None:
+async def test_a_command_that_the_settings_allow_is_told_to_the_next_run(tmp_path: Path) -> None:
     """Without this, the tests above would hold for a program that learns nothing."""
     repository = Repository(tmp_path)
     app = repository.app(shell("./run-tests"), shell("./t/quick tests"), "Done.")

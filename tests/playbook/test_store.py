@@ -86,7 +86,7 @@ def test_a_removed_bullet_rests_and_comes_back(store: PlaybookStore) -> None:
 
 def test_a_proposal_changes_nothing_until_it_is_accepted(store: PlaybookStore) -> None:
     waiting = store.propose(
-        Delta(id="", type="add", section="environment", content="Lesson.", doubts=("long",))
+        Delta(id="", type="add", section="environment", content="Lesson.", doubts=("tainted",))
     )
     assert waiting.status == "proposed"
     assert store.load().bullets == ()
@@ -300,7 +300,7 @@ def test_all_that_is_known_of_a_change_is_in_the_log_once_it_is_applied(store: P
         "keywords": ("a",),
         "why": "duplicates",
         "evidence": (place,),
-        "doubts": ("long",),
+        "doubts": ("tainted",),
         "again": (place,),
     }
     lesson = {"id": "", "type": "add", "section": "environment", "content": "A lesson.", "origin": "rule"}
@@ -315,7 +315,7 @@ def test_all_that_is_known_of_a_change_is_in_the_log_once_it_is_applied(store: P
 def test_a_change_that_an_earlier_version_tried_can_still_be_decided(store: PlaybookStore) -> None:
     """X.12, PROTOCOL 10c: stored forms stay readable, also those with the results of trials."""
     waiting = store.propose(Delta(id="", type="add", section="environment", content="A lesson."))
-    tried = '"tried":[{"verdict":"kept","better":7,"chance":0.015625,"bound":0.05,"runs":["r1"],"cost":0.25}]'
+    tried = '"doubts":["copied"],"tried":[{"verdict":"kept","better":7,"chance":0.015625,"bound":0.05,"runs":["r1"],"cost":0.25}]'
     database = store.database
     with database.transaction():
         database.write("UPDATE playbook_deltas SET data = '{' || ? || ',' || SUBSTR(data, 2)", (tried,))

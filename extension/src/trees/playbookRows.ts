@@ -223,7 +223,7 @@ function changeRow(node: NodeOf<"change">): vscode.TreeItem {
   const made = new vscode.TreeItem(waits ? text : words, unfoldingOf(node));
   const doubts = delta.doubts.length;
   const said = waits
-    ? [words, sectionOf(node.shown), doubts ? t("doubts: {0}", doubts) : ""]
+    ? [words, sectionOf(node.shown), doubts ? t("notes: {0}", doubts) : ""]
     : [statusWords()[delta.status], at ? when(at) : "", node.parent?.kind === "past" ? text : ""];
   made.description = said.filter(Boolean).join(" · ");
   made.iconPath = iconOf(MARKS[delta.type]);
@@ -302,7 +302,7 @@ export const failedRow = (parent: PlaybookNode, text: string): PlaybookNode => (
 
 const sentence = (words: string): string => words.slice(0, 1).toLocaleUpperCase() + words.slice(1);
 
-/** What a person needs to judge a change: its difference, why, what speaks against it, where it was learnt. */
+/** What a person needs to judge a change: its difference, why, what to know about it, where it was learnt. */
 export function factsOf(node: NodeOf<"change">): PlaybookNode[] {
   const { status, type, diff, why, doubts, places } = node.shown;
   const changed = changedLines(diff).filter(({ kind, text }) => kind !== "same" && text.trim());
@@ -316,7 +316,7 @@ export function factsOf(node: NodeOf<"change">): PlaybookNode[] {
       kind === "del" ? fact(`line${n}`, text, LINES.del, t("Removed")) : fact(`line${n}`, text, LINES.add, t("Added")),
     ),
     ...(why ? [fact("why", sentence(reasonWords(why)), ["info"], t("Why"))] : []),
-    ...doubts.map((doubt) => fact(doubt, doubtWords()[doubt], ["warning", "list.warningForeground"], t("Doubt"))),
+    ...doubts.map((doubt) => fact(doubt, doubtWords()[doubt], ["warning", "list.warningForeground"], t("Note"))),
     ...places.map((place): PlaybookNode => ({ kind: "place", parent: node, place })),
   ];
 }

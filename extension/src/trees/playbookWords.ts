@@ -1,4 +1,4 @@
-// What the tree "Playbook" calls things: sections, changes, doubts, verdicts.
+// What the tree "Playbook" calls things: sections, changes, notes, verdicts.
 
 import type { BulletObservation, PlaybookDelta as Delta, PlaybookBullet } from "../contract.gen";
 import { t } from "../l10n";
@@ -50,17 +50,8 @@ export const verdictWords = (): Record<BulletObservation["verdict"], string> => 
 });
 
 export const doubtWords = (): Record<Delta["doubts"][number], string> => ({
-  copied: t("It repeats what a tool showed."),
-  address: t("It names an address."),
-  secret: t("It may hold a secret."),
-  approval: t("It speaks of what may be done without asking."),
-  instruction: t("It speaks to the agent."),
-  tainted: t("It comes from a run that read strangers' words."),
-  untrusted: t("It comes from a folder that is not trusted."),
-  long: t("It is longer than a lesson."),
-  lines: t("It has more than one line."),
-  rejected: t("It was rejected before; more runs taught it since."),
-  hidden: t("It holds characters that nobody sees."),
+  tainted: t("A run that taught it read text from outside."),
+  rejected: t("It was rejected before; further runs taught it again."),
 });
 
 export const countWords = ({ helpful, harmful }: PlaybookBullet): string =>

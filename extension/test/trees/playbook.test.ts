@@ -153,7 +153,7 @@ describe("a history that cannot be had", () => {
 describe("what waits for the person", () => {
   const proposal = shownOf(
     "d1",
-    { type: "update", bulletId: "a-1", content: "Run npm test -- --run.", why: "It hung.", doubts: ["copied"] },
+    { type: "update", bulletId: "a-1", content: "Run npm test -- --run.", why: "It hung.", doubts: ["tainted"] },
     { diff: "@@ a-1 @@\n-Run npm test.\n+Run npm test -- --run.\n", places: [EVIDENCE] },
   );
 
@@ -162,23 +162,23 @@ describe("what waits for the person", () => {
     expect((await words())[0]).toBe("2 lessons wait for you");
     expect(tree.view.badge).toMatchObject({ value: 2, tooltip: "2 lessons wait for you" });
     expect(await words((await below())[0])).toEqual([
-      "Run npm test -- --run. | edited: a-1 · Common mistakes · doubts: 1",
+      "Run npm test -- --run. | edited: a-1 · Common mistakes · notes: 1",
       "What d2 proposes. | new · Common mistakes",
     ]);
   });
 
-  it("shows its difference, why, what speaks against it, and where it was learnt", async () => {
+  it("shows its difference, why, what to know about it, and where it was learnt", async () => {
     const { below, words, rows } = await looking({ repository: [], deltas: [proposal] });
     const [waiting] = await below();
     const [change] = await below(waiting);
     expect(await words(change)).toEqual([
-      ...["Run npm test.", "Run npm test -- --run.", "It hung.", "It repeats what a tool showed."],
+      ...["Run npm test.", "Run npm test -- --run.", "It hung.", "A run that taught it read text from outside."],
       "Make the tests pass | where it was learnt · #41",
     ]);
     const labels = (await rows(change)).map(({ accessibilityInformation }) => accessibilityInformation?.label);
     expect(labels).toEqual([
       ...["Removed: Run npm test.", "Added: Run npm test -- --run.", "Why: It hung."],
-      ...["Doubt: It repeats what a tool showed.", "Learnt in the chat: Make the tests pass"],
+      ...["Note: A run that taught it read text from outside.", "Learnt in the chat: Make the tests pass"],
     ]);
     expect((await rows(waiting))[0]?.collapsibleState).toBe(2);
   });
@@ -196,19 +196,16 @@ describe("what waits for the person", () => {
     expect((await rows(waiting)).map(({ collapsibleState }) => collapsibleState)).toEqual([0, 2]);
   });
 
-  it("says which lines are keywords, as the server calls them, and that it has several lines", async () => {
+  it("says which lines are keywords, as the server calls them", async () => {
     const shown = shownOf(
       "d1",
-      { content: "One.\nTwo.", doubts: ["lines", "long"] },
+      { content: "One.\nTwo." },
       { diff: "@@ x @@\n+One.\n+Two.\n+Keywords: npm, test\n" },
     );
     const { below, words } = await looking({ deltas: [shown] });
     const [waiting] = await below();
     const [change] = await below(waiting);
-    expect(await words(change)).toEqual([
-      ...["Two.", "Keywords: npm, test"],
-      ...["It has more than one line.", "It is longer than a lesson."],
-    ]);
+    expect(await words(change)).toEqual(["Two.", "Keywords: npm, test"]);
   });
 
   it("is folded where it is much", async () => {

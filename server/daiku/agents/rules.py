@@ -52,11 +52,6 @@ def _folders_above(root: Path) -> list[Path]:
     return [folder for folder in root.resolve().parents if folder.is_relative_to(places.top)]
 
 
-def rules_of(roots: tuple[Path, ...]) -> tuple[str, ...]:
-    """What the rules files at the roots say."""
-    return tuple(each.text for each in read_rules(roots))
-
-
 def nested_rules(
     place: Path,
     roots: tuple[Path, ...],

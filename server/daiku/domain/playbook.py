@@ -44,22 +44,9 @@ come to its end), a part of the edits that it led to was taken back or it cannot
 (`unclear`), or the command that it names failed and nothing shows that this was the wrong one. `missing`: there is no such
 command; `replaced`: another one passed in its place; `refused`: a person did not allow it; `rejected` and `restored`: a
 person took the edits back; `praised`, `objected`: a person said so."""
-Doubt: TypeAlias = Literal[
-    "copied",
-    "address",
-    "secret",
-    "approval",
-    "instruction",
-    "tainted",
-    "untrusted",
-    "long",
-    "lines",
-    "hidden",
-    "rejected",
-]
-"""Why a text waits for a person even where learning is automatic: it repeats what a tool showed, names an address, a secret
-or an approval, speaks to the agent, comes from a run that read strangers' words or from a workspace without trust, is
-longer than a lesson, has several lines, holds characters that nobody sees, or says what the person did not want before."""
+Doubt: TypeAlias = Literal["tainted", "rejected"]
+"""What a person who reviews a change should know: a run that taught it read text from outside, or the person rejected
+the same before."""
 
 
 class Bullet(Wire):
@@ -104,7 +91,7 @@ class Delta(Wire):
     """A change of a playbook: proposed, or applied with how everything it touched stood `before` and `after`.
 
     `bullet_id` is what is changed (the new id of an `add` once it is applied), `bullet_ids` what a `merge` takes in; an
-    `update` without keywords leaves them, with `no_keywords` it takes them away; `doubts` say why it waits for a person;
+    `update` without keywords leaves them, with `no_keywords` it takes them away; `doubts` are for the person who reviews it;
     `again` is where it was learnt once more after a person had rejected it."""
 
     id: str

@@ -8,6 +8,7 @@ from typing import Literal, Protocol
 
 from daiku.core.outcome import Outcome, latest, outcomes_of
 from daiku.core.playbook.insights.proposals import insights_of
+from daiku.core.playbook.lessons.automatic import Allows
 from daiku.dataclass import dataclass
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import UsageError
@@ -110,8 +111,8 @@ class Learning:
     redact: Callable[[str], str]
     outside: Callable[[], bool] = bool
     """Whether models are told here what is on no record: by MCP servers, of themselves and their tools."""
-    rules: Callable[[], Sequence[str]] = tuple
-    """The rules that stand in the system prompts of runs here, which is on no record either."""
+    allows: Allows = bool
+    """Decides which commands lessons may recommend without review."""
 
     def after(self, chunks: Sequence[Chunk]) -> tuple[Bullet, ...]:
         """Learn from all that a session holds now, and say what is new in the playbook. Called once more it changes
@@ -130,7 +131,7 @@ class Learning:
             redact=self.redact,
             insights=insights_of(whole),
             outside=self.outside(),
-            rules=self.rules,
+            allows=self.allows,
         )
         changes += propose_asked(repository, whole, self.redact)
         return tuple(told(each) for each in changes if each.type != "tag")  # which is a count, and no news

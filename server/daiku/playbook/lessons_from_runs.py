@@ -1,4 +1,4 @@
-"""What runs taught, put into a playbook: proposed to the person, or applied where nothing speaks against it."""
+"""Put what runs taught into a playbook: proposed to the person, or applied where it needs no review."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Literal, Protocol
 
 from daiku.core.outcome import outcomes_of
-from daiku.core.playbook.doubts.copied import Shown, commands_called, is_tainted, shown_in, was_shown_anything
-from daiku.core.playbook.doubts.judge import doubted, doubts_of
 from daiku.core.playbook.insights.proposals import merges_and_removals
+from daiku.core.playbook.lessons.automatic import Allows, is_tainted, needs_review
 from daiku.core.playbook.lessons.curate import confirmed, curate, distinct, refine
 from daiku.core.playbook.lessons.proposal import Proposal, redacted
 from daiku.core.playbook.lessons.reflect import reflect
@@ -54,18 +53,16 @@ def learn_from(
     learn: LearnMode,
     trusted: bool,
     redact: Callable[[str], str],
+    allows: Allows = bool,
     insights: Iterable[Proposal] = (),
     outside: bool = False,
-    rules: Callable[[], Sequence[str]] = tuple,
 ) -> tuple[Delta, ...]:
     """Learn from the runs of a session and return the changes that were proposed or applied.
 
-    `chunks` are all of the session as far as it is known, so that what copies an earlier result is seen to. From one
-    place in a session a thing is learnt once, whatever became of it: called again this changes nothing. What a person
-    rejected or took back is proposed once more only when enough further runs taught it. `insights` are a model's: what it
-    read it may have put into other words, so they are applied only where it read nothing. `outside`: what is on no record
-    stood before the model too, such as what MCP servers say about their tools. `rules` says the rules of the workspace, which
-    stand in the system prompt."""
+    `chunks` are all of the session as far as it is known. Each place in a session teaches a lesson once: called again, this
+    changes nothing. What a person rejected or took back is proposed once more only if enough further runs taught it.
+    `allows` decides which commands need no review. `insights` are a model's and always wait. `outside`: the model read text
+    that is not on record, such as the tool descriptions of MCP servers."""
     if learn == "off" or not trusted or not (taught := (*reflect(chunks), *insights)):
         return ()
     changes = store.deltas()
@@ -78,20 +75,20 @@ def learn_from(
     again, due = confirmed(clean, decided, alike), _due(store, clean, before, decided)
     if not again and not due and not curate(clean, before, alike, decided=decided):
         return ()
-    told_first = [Shown(each) for each in rules()]
-    shown, said = [*told_first, *shown_in(chunks)], commands_called(chunks)
-    outside = outside or is_tainted(chunks)
-    retold = outside or bool(told_first) or was_shown_anything(chunks)
-    judged = [
-        doubted(each, shown, said, tainted=retold if each.origin == "model" else outside, trusted=trusted)
-        for each in clean
-    ]
-    made = [_put(store, each, learn) for each in curate(judged, before, alike, decided=decided)]
-    made += [store.propose(_once_more(each, due[at], before)) for at, each in enumerate(judged) if at in due]
-    made += _accepted(store, confirmed([each for each in judged if not each.doubts], again, alike), learn)
+    if outside or is_tainted(chunks):
+        clean = [replace(each, doubts=("tainted",)) for each in clean]
+    applies = _applies(learn, allows)
+    made = [_put(store, each, applies) for each in curate(clean, before, alike, decided=decided)]
+    made += [store.propose(_once_more(each, due[at], before)) for at, each in enumerate(clean) if at in due]
+    made += _accepted(store, confirmed([each for each in clean if not each.doubts], again, alike), applies)
     few = len(before.bullets) <= FEW
     changed = None if few else {each.bullet_id for each in made if each.status == "applied"}
     return (*made, *merge_duplicates(store, learn=learn, changed=changed)) if made else ()
+
+
+def _applies(learn: LearnMode, allows: Allows) -> Callable[[Delta], bool]:
+    """Return what decides whether a change is applied without review."""
+    return lambda change: learn == "auto" and not needs_review(change, allows)
 
 
 def about_what_misled(proposals: Sequence[Proposal], chunks: Sequence[Chunk]) -> list[Proposal]:
@@ -132,19 +129,15 @@ def _share_a_word(one: str, other: str) -> bool:
 def propose_asked(
     store: KeepsLessons, chunks: Sequence[Chunk], redact: Callable[[str], str]
 ) -> tuple[Delta, ...]:
-    """Propose, once, the merges and removals that a model asked for: they wait for a person, with the doubts about their
-    texts."""
+    """Propose, once, the merges and removals that a model asked for: they wait for a person."""
     if not any(isinstance(each.event, Reflected) for each in chunks):
         return ()
     asked = merges_and_removals(chunks, store.load(), store.deltas())
-    shown = shown_in(chunks) if asked else []
-    outside = bool(asked) and (is_tainted(chunks) or was_shown_anything(chunks))
-    made: list[Delta] = []
-    for each in asked:
-        content = redact(each.content)
-        doubts = doubts_of(content, shown, tainted=outside) if each.type == "merge" else ()
-        made.append(store.propose(each.model_copy(update={"content": content, "doubts": doubts})))
-    return tuple(made)
+    doubts = ("tainted",) if asked and is_tainted(chunks) else ()
+    return tuple(
+        store.propose(each.model_copy(update={"content": redact(each.content), "doubts": doubts}))
+        for each in asked
+    )
 
 
 def merge_duplicates(
@@ -155,26 +148,29 @@ def merge_duplicates(
     if not found:
         return ()
     decided = {(each.bullet_id, each.bullet_ids) for each in store.deltas("proposed", "rejected", "undone")}
+    applies = _applies(learn, bool)
     return tuple(
-        _put(store, each, learn) for each in found if (each.bullet_id, each.bullet_ids) not in decided
+        _put(store, each, applies) for each in found if (each.bullet_id, each.bullet_ids) not in decided
     )
 
 
-def _put(store: KeepsLessons, delta: Delta, learn: LearnMode) -> Delta:
-    """Apply a change of clean origin where learning is automatic; what a person wrote is never changed without one. What a
-    run showed of a bullet is counted, as always."""
-    clean = learn == "auto" and not delta.doubts and not _is_well_founded(store, delta)
-    if delta.type == "tag" or (clean and not touches_words_of_a_person(store, delta)):
+def _put(store: KeepsLessons, delta: Delta, applies: Callable[[Delta], bool]) -> Delta:
+    """Apply a change that needs no review, and propose any other; what a person wrote is never changed without review. What
+    a run showed of a bullet is counted, as always."""
+    unasked = applies(delta) and not _is_well_founded(store, delta)
+    if delta.type == "tag" or (unasked and not touches_words_of_a_person(store, delta)):
         applied = store.apply(delta)
         if not isinstance(applied, Refused):
             return applied
     return store.propose(delta)
 
 
-def _accepted(store: KeepsLessons, waiting: Sequence[Delta], learn: LearnMode) -> list[Delta]:
-    """Where learning is automatic, changes by rule that wait and that a second run showed too are carried out."""
-    clean = [each for each in waiting if each.origin == "rule" and not each.doubts] if learn == "auto" else []
-    done = [store.accept(each.id) for each in clean if not touches_words_of_a_person(store, each)]
+def _accepted(
+    store: KeepsLessons, waiting: Sequence[Delta], applies: Callable[[Delta], bool]
+) -> list[Delta]:
+    """Accept the waiting changes that a second run showed too and that need no review."""
+    unasked = [each for each in waiting if applies(each)]
+    done = [store.accept(each.id) for each in unasked if not touches_words_of_a_person(store, each)]
     return [each for each in done if not isinstance(each, Refused)]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_args
 
 from pydantic_core import from_json, to_json
 
@@ -11,7 +11,7 @@ from daiku.core.playbook.changes import Standing
 from daiku.core.playbook.sections import MOST_CHARACTERS
 from daiku.core.text.patterns import lazy
 from daiku.domain.base import Frozen
-from daiku.domain.playbook import Bullet, Delta, Observation, PlaybookScope
+from daiku.domain.playbook import Bullet, Delta, Doubt, Observation, PlaybookScope
 from daiku.store.database import Values
 
 Row: TypeAlias = tuple[Any, ...]
@@ -99,9 +99,10 @@ def changed_row(playbook: int, stands: Standing, revision: int) -> Values:
 
 
 def delta_of(data: str) -> Delta:
-    """Return the change that a row holds, without the trials that earlier versions stored with it."""
+    """Return the change that a row holds, without the trials and doubts that only earlier versions stored with it."""
     stored = from_json(data)
     stored.pop("tried", None)
+    stored["doubts"] = [each for each in stored.get("doubts", ()) if each in get_args(Doubt)]
     return Delta.model_validate(stored)
 
 

@@ -158,22 +158,22 @@ def test_without_a_person_review_says_how_to_decide(daiku: Daiku, playbooks: Pla
     assert "--accept ID … --reject ID …" in done.err
 
 
-def test_a_change_shows_why_it_waits_and_where_it_was_learnt(daiku: Daiku, playbooks: Playbooks) -> None:
+def test_a_change_shows_why_it_was_made_and_where_it_was_learnt(daiku: Daiku, playbooks: Playbooks) -> None:
     evidence = (LearntFrom(session_id="ses_gone", run_id="run_1", seq=7),)
     proposed(
         playbooks,
         "See \x1b[31mthere",
         why="command_replaced",
-        doubts=("address", "hidden"),
+        doubts=("tainted", "rejected"),
         evidence=evidence,
     )
     shown = daiku("playbook", "deltas").out
     assert "why: another command passed in its place" in shown
-    assert "waits because it: names an address, holds characters that nobody sees" in shown
+    assert "note: a run that taught it read text from outside, was rejected before; further runs taught it again" in shown
     assert "learnt in: ses_gone #7 (the session is gone)" in shown
     assert r"+See \x1b[31mthere" in shown
     assert daiku("playbook", "review", "--accept", "r1").code == 0
-    assert "waits because it" not in daiku("playbook", "deltas", "--all").out
+    assert "note: " not in daiku("playbook", "deltas", "--all").out
 
 
 def test_bullets_are_listed_by_section_and_without_the_disabled_ones(

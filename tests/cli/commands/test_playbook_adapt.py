@@ -100,24 +100,14 @@ def test_the_newest_sessions_come_first(daiku: Daiku, folder: Path, changes: Cha
     assert daiku("playbook", "adapt", "--cases", "0").code == 2
 
 
-def test_with_learning_on_auto_what_a_rule_learned_is_applied(
+def test_with_learning_on_auto_lessons_about_allowed_commands_are_applied(
     daiku: Daiku, folder: Path, changes: Changes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The setting holds for the nightly job as for a run."""
+    """The settings hold for the nightly job as for a run."""
     monkeypatch.setenv("DAIKU_PLAYBOOK__LEARN", "auto")
+    monkeypatch.setenv("DAIKU_APPROVALS__COMMANDS_ALLOW", '["uv run"]')
     assert "  applied  " in daiku("playbook", "adapt").out
     assert {each.status for each in changes()} == {"applied"}
-
-
-def test_what_the_rules_of_the_folder_say_waits(
-    daiku: Daiku, folder: Path, changes: Changes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """B3.3: a lesson that repeats what stood in the system prompts is not applied."""
-    monkeypatch.setenv("DAIKU_PLAYBOOK__LEARN", "auto")
-    (folder / "AGENTS.md").write_text("Build by uv run grut and by nothing else.\n", "utf-8")
-    daiku("playbook", "adapt")
-    (about,) = [each for each in changes() if "grut" in each.content]
-    assert (about.status, about.doubts) == ("proposed", ("copied",))
 
 
 def test_a_folder_without_trust_and_learning_that_is_off_are_refused(

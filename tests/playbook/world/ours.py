@@ -129,7 +129,14 @@ class Daiku:
             observe_session((self.store,), sessions, database, attempt.chunks)
             return
         opened = Opened(self.store, self._user)
-        Learning(self.settings.learn, sessions, database, opened, Redactor(())).after(attempt.chunks)
+        # The person's settings allow the world's commands, and they accept their own words when they review.
+        learning = Learning(
+            self.settings.learn, sessions, database, opened, Redactor(()), allows=lambda _: True
+        )
+        learning.after(attempt.chunks)
+        for change in self.store.deltas("proposed"):
+            if change.why in ("corrected", "rejected"):
+                self.store.accept(change.id)
 
     def put_in(self, texts: tuple[str, ...]) -> None:
         for each in texts:

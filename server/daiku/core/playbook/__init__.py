@@ -1,1 +1,1 @@
-"""The playbook as pure functions: lessons from what a run did, doubts about their texts, changes, text forms."""
+"""The playbook as pure functions: lessons from what a run did, changes, text forms."""

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from daiku.playbook.learning import Learning
-    from daiku.settings.config import PlaybookSettings
+    from daiku.settings.config import Config
     from daiku.trace.stores import Stores
 
 logger = logging.getLogger(__name__)
@@ -243,15 +243,15 @@ def with_learning(
     services: RunServices, stores: Stores, redact: Callable[[str], str], *, outside: Callable[[], bool]
 ) -> RunServices:
     """The services of runs that are learnt from, where anything is: not where the person does not trust the workspace."""
-    settings, roots = services.config.playbook, services.roots
-    learning = learning_of(settings, roots, stores, redact, outside=outside) if services.trusted else None
+    config, roots = services.config, services.roots
+    learning = learning_of(config, roots, stores, redact, outside=outside) if services.trusted else None
     unlearnt = learning and Unlearnt(stores.database, services.workspace_key)
     looks = learning and Unlearnt(stores.database, services.workspace_key, PENDING_LOOKS)
     return replace(services, learning=learning, unlearnt=unlearnt, pending_looks=looks, redact=redact)
 
 
 def learning_of(
-    settings: PlaybookSettings,
+    config: Config,
     roots: tuple[Path, ...],
     stores: Stores,
     redact: Callable[[str], str],
@@ -260,18 +260,19 @@ def learning_of(
 ) -> Callable[[str], Sequence[Bullet]] | None:
     """What is called with a session whose runs are to be learnt from; None where the settings say that nothing is learnt,
     and where nothing is kept. `outside`: whether what they read may come from elsewhere without a trace of it."""
+    settings = config.playbook
     if not settings.enabled or settings.learn == "off" or not stores.lasting:
         return None
 
     @cache
     def learning() -> Learning:
-        from daiku.agents.rules import rules_of  # when used
+        from daiku.core.playbook.lessons.automatic import allows_unasked  # when used
         from daiku.playbook.learning import Learning  # when used
         from daiku.playbook.repository import open_playbooks  # when used
 
         playbooks = open_playbooks(stores.database, roots)
-        rules = partial(rules_of, roots)
-        return Learning(settings.learn, stores.journal, stores.database, playbooks, redact, outside, rules)
+        allows = partial(allows_unasked, config.approvals)
+        return Learning(settings.learn, stores.journal, stores.database, playbooks, redact, outside, allows)
 
     def learn(session: str) -> Sequence[Bullet]:
         chunks = stores.journal.chunks(session)

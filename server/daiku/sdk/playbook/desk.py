@@ -151,13 +151,7 @@ class PlaybookDesk:
         words = tuple(map(self.redact, keywords))
         named = section_name(self.redact(section))
         delta = Delta(id="", type="add", scope=scope, section=named, content=clean, keywords=words)
-        if propose:
-            from daiku.core.playbook.doubts.judge import doubts_of_all  # when used
-
-            doubts = doubts_of_all((clean, *words, named))
-            made = store.propose(delta.model_copy(update={"doubts": doubts}))
-        else:
-            made = done(store.apply(delta))
+        made = store.propose(delta) if propose else done(store.apply(delta))
         bullet = store.get(made.bullet_id) if made.bullet_id else None
         return api.PlaybookChange(deltas=(made,), bullet=bullet, redacted=clean != content)
 
@@ -318,7 +312,7 @@ def open_desk(
     try:
         playbooks = open_playbooks(stores.database, (folder,))
         # Which MCP servers are allowed is not asked here: what is learnt so waits for a person.
-        learning = learning_of(config.playbook, (folder,), stores, redact, outside=lambda: True)
+        learning = learning_of(config, (folder,), stores, redact, outside=lambda: True)
         if learning is not None:
             catch_up(stores.journal, Unlearnt(stores.database, str(folder)), learning)
         search = searching(config)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from daiku.core.playbook.agentsform import agents_text, read_agents
 from daiku.core.playbook.importing import not_held, with_ids
-from daiku.core.playbook.sections import MOST_COUNTED, keywords_of
+from daiku.core.playbook.sections import MOST_COUNTED
 from daiku.core.playbook.textform import (
     ReadText,
     UnreadableText,
@@ -24,7 +24,7 @@ from daiku.core.playbook.textform import (
 from daiku.core.text.visible import drop_hidden
 from daiku.domain.base import Localizable, Wire
 from daiku.domain.errors import Failure, UsageError
-from daiku.domain.playbook import Bullet, Delta, Doubt, PlaybookScope
+from daiku.domain.playbook import Bullet, Delta, PlaybookScope
 from daiku.playbook.rows import storable
 from daiku.sdk.playbook.desk import PlaybookDesk, done
 from daiku.texts.text import NO_TEXT, Text, text
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from daiku.playbook.store import PlaybookStore
 
 PlaybookForm: TypeAlias = Literal["ace", "json", "agents"]
-Vouched: TypeAlias = Literal["whole", "harmless", "none"]
-"""How far a person vouches for a file by naming it: for all that it says; where it lies in a folder that they do not
-trust, for what nothing speaks against; not at all where others may have written it."""
+Vouched: TypeAlias = Literal["yes", "untrusted_folder", "no"]
+"""Whether a person vouches for a file by naming it: not if it came with a folder that they do not trust, nor if others may
+have written it."""
 LARGEST = 64_000_000
 """Bytes of a file that is read."""
 
@@ -81,10 +81,10 @@ def exported(desk: PlaybookDesk, scope: PlaybookScope, form: PlaybookForm) -> st
 
 
 def imported(
-    desk: PlaybookDesk, scope: PlaybookScope, said: str, *, propose: bool = False, vouched: Vouched = "whole"
+    desk: PlaybookDesk, scope: PlaybookScope, said: str, *, propose: bool = False
 ) -> Imported:
-    """Bring the bullets of a text into the playbook, all of one text or none: active, or waiting for review, as `propose`
-    and `vouched` have it. Raises UsageError where nothing can be read in it, and in a workspace without trust."""
+    """Bring the bullets of a text into the playbook, all of one text or none: active, or with `propose` waiting for review.
+    Raises UsageError if nothing can be read in it, and in a workspace without trust."""
     from daiku.core.playbook.changes import wrong_text  # when used
 
     if not desk.trusted:
@@ -103,15 +103,9 @@ def imported(
     )
     taken, kept = list(compress(taken, new)), list(compress(cleaned, new))
     named = with_ids(kept, scope, lambda name: store.get(name) is not None)
-    judged = propose or vouched != "whole"
-    wanted = [_addition(each, scope, _doubts(each, vouched) if judged else ()) for each in named]
+    wanted = [_addition(each, scope) for each in named]
     with desk.journal.database.transaction():
-        made = [
-            store.propose(each)
-            if propose or _waits(each, vouched)
-            else done(store.apply(each.model_copy(update={"doubts": ()})))
-            for each in wanted
-        ]
+        made = [store.propose(each) if propose else done(store.apply(each)) for each in wanted]
     names = [(was.id, now.bullet_id) for was, now in zip(taken, made, strict=True)]
     active = [each for each in made if each.status == "applied"]
     return Imported(
@@ -133,7 +127,7 @@ def _held(store: PlaybookStore) -> Iterator[tuple[str, str]]:
     yield from ((each.section, each.content) for each in store.deltas("proposed") if each.type == "add")
 
 
-def _addition(bullet: Bullet, scope: PlaybookScope, doubts: tuple[Doubt, ...]) -> Delta:
+def _addition(bullet: Bullet, scope: PlaybookScope) -> Delta:
     """The change that brings a bullet in with its id, its counters and its times."""
     return Delta(
         id="",
@@ -144,28 +138,8 @@ def _addition(bullet: Bullet, scope: PlaybookScope, doubts: tuple[Doubt, ...]) -
         keywords=bullet.keywords,
         bullet_id=bullet.id,
         origin="import",
-        doubts=doubts,
         after=(bullet,),
     )
-
-
-def _doubts(bullet: Bullet, vouched: Vouched) -> tuple[Doubt, ...]:
-    """What speaks against a bullet of a file: the same as against what was learnt, in all that it says."""
-    from daiku.core.playbook.doubts.judge import doubts_of_all  # when used
-
-    words = keywords_of(bullet.keywords)
-    return doubts_of_all((bullet.content, *words, bullet.section), trusted=vouched != "none")
-
-
-def _waits(addition: Delta, vouched: Vouched) -> bool:
-    """Whether a person has to look at it first. A lesson of several lines is as good as a short one where all of it was
-    looked through."""
-    from daiku.core.playbook.doubts.judge import LOOKED_AT  # when used
-
-    if vouched == "none":
-        return True
-    doubtful = len(addition.content) > LOOKED_AT or bool(set(addition.doubts) - {"long", "lines"})
-    return vouched == "harmless" and doubtful
 
 
 def _hides(content: str) -> bool:
@@ -200,13 +174,13 @@ def text_of(data: bytes, name: str) -> str:
 
 
 async def vouched_for(file: Path, folder: Path, *, trusted: bool) -> Vouched:
-    """How far a person who names a file for the playbook of `folder` vouches for it; `trusted`: they trust the folder."""
+    """Return whether a person who names a file for the playbook of `folder` vouches for it; `trusted`: they trust the folder."""
     places = _places(file)
     if await _is_of_repository(*places):
-        return "none"
+        return "no"
     top = _top(folder)
     came_with_it = any(place.is_relative_to(top) for place in places)
-    return "harmless" if came_with_it and not trusted else "whole"
+    return "untrusted_folder" if came_with_it and not trusted else "yes"
 
 
 def _places(file: Path) -> tuple[Path, Path]:

@@ -52,7 +52,7 @@ def learn_offline(
             names = [each.session_id for each in reversed(sessions)]
             # Which MCP servers were allowed then is not recorded: what they may have said waits for review.
             servers = bool(config.mcp_servers)
-            learn = learning_of(config.playbook, (folder,), stores, redact, outside=lambda: servers)
+            learn = learning_of(config, (folder,), stores, redact, outside=lambda: servers)
             changes: list[Bullet] = []
             for name in names:
                 if learn is not None and not dry_run:

@@ -21,7 +21,6 @@ from daiku.sdk.playbook.files import (
     LARGEST,
     Imported,
     PlaybookForm,
-    Vouched,
     exported,
     file_text,
     imported,
@@ -32,7 +31,7 @@ from daiku.settings import home
 from daiku.settings.trust import is_trusted
 from daiku.texts.terminal import localize, say
 
-_NOBODY: Vouched = "none"
+_NOTICES = {"no": "of_repository", "untrusted_folder": "untrusted_folder"}
 
 
 @click.command("export", help=say("help.playbook.export"))
@@ -66,13 +65,13 @@ def import_(
 ) -> None:
     place = folder_of(folder)
     if str(file) == "-":
-        said, vouched, notice = text_of(sys.stdin.buffer.read(LARGEST + 1), "stdin"), _NOBODY, "of_anybody"
+        said, notice = text_of(sys.stdin.buffer.read(LARGEST + 1), "stdin"), "of_anybody"
     else:
         said = file_text(file)
         vouched = asyncio.run(vouched_for(file, place, trusted=is_trusted(home(os.environ), place)))
-        notice = "of_repository" if vouched == _NOBODY else "doubtful"
+        notice = _NOTICES.get(vouched, "")
     with desk_in(folder) as desk:
-        found = imported(desk, scope, said, propose=propose, vouched=vouched)
+        found = imported(desk, scope, said, propose=propose or bool(notice))
     if found.proposed and not propose:
         tell(say(f"playbook.import.{notice}"))
     if as_json:

@@ -1,4 +1,4 @@
-"""What a run taught, before anything is changed: a proposal with its text, its evidence and who said which part."""
+"""Proposals: what a run taught, with its evidence, before anything is changed."""
 
 from __future__ import annotations
 
@@ -17,17 +17,6 @@ _SPAN = lazy(r"`([^`\n]+)`")
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """Words of a proposal's text, whose they are, and the chunk that they were said in: what a tool showed later
-    cannot be their source."""
-
-    text: str
-    seq: int
-    by: Literal["person", "model"]
-    command: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class Proposal:
     """A lesson that is proposed. `failed`: the commands that it says fail, by which it contradicts other advice. `about`: the
     bullet that it is to change, as a model has it; empty where it names none."""
@@ -37,7 +26,6 @@ class Proposal:
     why: Taught
     evidence: tuple[LearntFrom, ...]
     keywords: tuple[str, ...] = ()
-    parts: tuple[Part, ...] = ()
     failed: tuple[str, ...] = ()
     origin: Origin = "rule"
     doubts: tuple[Doubt, ...] = ()
@@ -57,5 +45,4 @@ def redacted(proposal: Proposal, redact: Redact) -> Proposal:
         content=redact(proposal.content),
         keywords=tuple(map(redact, proposal.keywords)),
         failed=tuple(map(redact, proposal.failed)),
-        parts=tuple(replace(part, text=redact(part.text)) for part in proposal.parts),
     )

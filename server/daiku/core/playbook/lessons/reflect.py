@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from daiku.core.playbook.lessons.corrections import rule_words, standing_correction
-from daiku.core.playbook.lessons.proposal import Part, Proposal
+from daiku.core.playbook.lessons.proposal import Proposal
 from daiku.core.playbook.lessons.replaced import replaced_commands
 from daiku.core.state.state import PERSON
 from daiku.domain.chunks import Chunk
@@ -56,7 +56,6 @@ def _rejections(chunks: Sequence[Chunk]) -> Iterator[Proposal]:
 def _rejected(asked: Chunk, given: Chunk, words: str) -> Proposal:
     event = asked.event
     command = event.args.get("command") if isinstance(event, ApprovalAsked) else None
-    person = Part(words, given.seq, "person")
     if isinstance(command, str) and (line := _line(command)):
         return Proposal(
             section="tool_usage",
@@ -64,7 +63,6 @@ def _rejected(asked: Chunk, given: Chunk, words: str) -> Proposal:
             why="rejected",
             evidence=(place(asked), place(given)),
             keywords=(line,),
-            parts=(Part(line, asked.seq, "model", command=True), person),
             failed=(line,),
         )
     return Proposal(
@@ -72,7 +70,6 @@ def _rejected(asked: Chunk, given: Chunk, words: str) -> Proposal:
         content=words,
         why="rejected",
         evidence=(place(asked), place(given)),
-        parts=(person,),
     )
 
 
@@ -112,5 +109,4 @@ def _corrected(chunk: Chunk, said: str, *, asked: bool, undone: bool) -> Iterato
             content=words,
             why="rejected" if undone else "corrected",
             evidence=(place(chunk),),
-            parts=(Part(words, chunk.seq, "person"),),
         )

@@ -13,7 +13,7 @@ from daiku.core.playbook.lessons.intents import (
     misspells,
     same_intent,
 )
-from daiku.core.playbook.lessons.proposal import Part, Proposal, Taught
+from daiku.core.playbook.lessons.proposal import Proposal, Taught
 from daiku.core.proof.check_strength import is_test_command, tests_ran
 from daiku.core.proof.evidence import CANNOT_RUN, exit_code_of, plain_command
 from daiku.core.proof.failures import CONSTANT, INFORMS, hides_exit_code
@@ -196,6 +196,5 @@ def _proposal(why: Taught, content: str, ran: Sequence[Ran], failed: Sequence[Ra
         why=why,
         evidence=tuple(each.place for each in ran),
         keywords=commands,
-        parts=tuple(Part(each.command, each.seq, "model", command=True) for each in ran),
         failed=tuple(each.command for each in failed),
     )
