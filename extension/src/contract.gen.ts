@@ -1030,7 +1030,7 @@ export interface PlaybookChange {
   redacted: boolean;
 }
 
-/** A change of a playbook: proposed, or applied with how everything it touched stood `before` and `after`. `bullet_id` is what is changed (the new id of an `add` once it is applied), `bullet_ids` what a `merge` takes in; an `update` without keywords leaves them, with `no_keywords` it takes them away; `doubts` say why it waits for a person; `again` is where it was learnt once more after a person had rejected it. */
+/** A change of a playbook: proposed, or applied with how everything it touched stood `before` and `after`. `bullet_id` is what is changed (the new id of an `add` once it is applied), `bullet_ids` what a `merge` takes in; an `update` without keywords leaves them, with `no_keywords` it takes them away; `doubts` are for the person who reviews it; `again` is where it was learnt once more after a person had rejected it. */
 export interface PlaybookDelta {
   id: string;
   type: "add" | "update" | "tag" | "merge" | "remove" | "restore";
@@ -1047,7 +1047,7 @@ export interface PlaybookDelta {
   why: string;
   evidence: LearntFrom[];
   again: LearntFrom[];
-  doubts: ("copied" | "address" | "secret" | "approval" | "instruction" | "tainted" | "untrusted" | "long" | "lines" | "hidden" | "rejected")[];
+  doubts: ("tainted" | "rejected")[];
   before: PlaybookBullet[];
   after: PlaybookBullet[];
   createdAt: string;
@@ -1523,7 +1523,7 @@ export interface ShownDelta {
   why: string;
   evidence: LearntFrom[];
   again: LearntFrom[];
-  doubts: ("copied" | "address" | "secret" | "approval" | "instruction" | "tainted" | "untrusted" | "long" | "lines" | "hidden" | "rejected")[];
+  doubts: ("tainted" | "rejected")[];
   before: PlaybookBullet[];
   after: PlaybookBullet[];
   createdAt: string;

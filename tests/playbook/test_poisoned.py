@@ -208,6 +208,7 @@ def test_pasted_by_the_person_it_waits_for_them_all_the_same(
     [RunStarted(prompt="an issue's words", tainted=True), showed("a page", "web/fetch", untrusted=True)],
 )
 def test_a_run_that_read_strangers_words_teaches_nothing_by_itself(event: Event) -> None:
+    """B3.3: Nor does it if the settings allow the command."""
     tables = open_tables(opened_place(None), "")
     store = PlaybookStore(tables, "repository", "here")
     (made,) = learn(store, told(event, ran("pytest", 127), ran("uv run pytest")))

@@ -165,9 +165,7 @@ def _put(store: KeepsLessons, delta: Delta, applies: Callable[[Delta], bool]) ->
     return store.propose(delta)
 
 
-def _accepted(
-    store: KeepsLessons, waiting: Sequence[Delta], applies: Callable[[Delta], bool]
-) -> list[Delta]:
+def _accepted(store: KeepsLessons, waiting: Sequence[Delta], applies: Callable[[Delta], bool]) -> list[Delta]:
     """Accept the waiting changes that a second run showed too and that need no review."""
     unasked = [each for each in waiting if applies(each)]
     done = [store.accept(each.id) for each in unasked if not touches_words_of_a_person(store, each)]

@@ -169,7 +169,10 @@ def test_a_change_shows_why_it_was_made_and_where_it_was_learnt(daiku: Daiku, pl
     )
     shown = daiku("playbook", "deltas").out
     assert "why: another command passed in its place" in shown
-    assert "note: a run that taught it read text from outside, was rejected before; further runs taught it again" in shown
+    assert (
+        "note: a run that taught it read text from outside, was rejected before; further runs taught it again"
+        in shown
+    )
     assert "learnt in: ses_gone #7 (the session is gone)" in shown
     assert r"+See \x1b[31mthere" in shown
     assert daiku("playbook", "review", "--accept", "r1").code == 0

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from daiku.core.playbook.sections import MOST_COUNTED
-from daiku.core.playbook.textform import json_text
 from daiku.dataclass import replace
 from daiku.domain.errors import UsageError
 from daiku.domain.playbook import Bullet, Delta, Observation, PlaybookScope
@@ -253,6 +252,7 @@ def test_a_file_that_is_none_of_the_repositorys_is_the_persons_own(
 ) -> None:
     git(workspace, "init", "-q")
     (workspace / "mine.txt").write_text(ACE, encoding="utf-8")
+    daiku("config", "trust", str(workspace))
     assert daiku("playbook", "import", "mine.txt").out == "Added: 3\n"
     assert daiku("playbook", "import", "mine.txt", "--propose").out.startswith("Waiting for review: 3\n")
     own = daiku("playbook", "import", "mine.txt", "--scope", "user", "--json")
@@ -290,10 +290,9 @@ def test_a_file_that_came_with_a_folder_without_trust_waits(
             assert "Packages are at" in daiku("playbook", "show", name, *form).out
     daiku("playbook", "review", "--accept", first.id, last.id)
     assert sorted(each.id for each in store.load().bullets) == ["env-00001", "env-00004"]
-    (workspace / "more.txt").write_text(SOME.replace("is no", "is a"), encoding="utf-8")
     monkeypatch.setenv("LC_ALL", "ja_JP.UTF-8")
-    told = daiku("playbook", "import", "more.txt")
-    assert "確認待ち: 1 件" in told.out
+    told = daiku("playbook", "import", "mine.txt")
+    assert "確認待ち: 4 件" in told.out
     assert "信頼されていない" in told.err
 
 

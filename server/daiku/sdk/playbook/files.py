@@ -80,9 +80,7 @@ def exported(desk: PlaybookDesk, scope: PlaybookScope, form: PlaybookForm) -> st
     return ace_text(active) if form == "ace" else agents_text(active)
 
 
-def imported(
-    desk: PlaybookDesk, scope: PlaybookScope, said: str, *, propose: bool = False
-) -> Imported:
+def imported(desk: PlaybookDesk, scope: PlaybookScope, said: str, *, propose: bool = False) -> Imported:
     """Bring the bullets of a text into the playbook, all of one text or none: active, or with `propose` waiting for review.
     Raises UsageError if nothing can be read in it, and in a workspace without trust."""
     from daiku.core.playbook.changes import wrong_text  # when used

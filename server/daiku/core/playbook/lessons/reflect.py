@@ -66,10 +66,7 @@ def _rejected(asked: Chunk, given: Chunk, words: str) -> Proposal:
             failed=(line,),
         )
     return Proposal(
-        section="review_feedback",
-        content=words,
-        why="rejected",
-        evidence=(place(asked), place(given)),
+        section="review_feedback", content=words, why="rejected", evidence=(place(asked), place(given))
     )
 
 
