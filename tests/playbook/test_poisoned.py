@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from daiku.core.guard.redact import Redactor
-from daiku.core.playbook.lessons.automatic import allows_unasked
+from daiku.core.playbook.lessons.automatic import allows_unasked, needs_review
 from daiku.core.playbook.lessons.proposal import Proposal
 from daiku.domain.chunks import Chunk
 from daiku.domain.config import ApprovalSettings
 from daiku.domain.events import Event, RunStarted
-from daiku.domain.playbook import Delta, LearntFrom
+from daiku.domain.playbook import Delta, LearntFrom, Origin
 from daiku.playbook.lessons_from_runs import learn_from
 from daiku.playbook.store import PlaybookStore
 from daiku.store.opening import open_tables, opened_place
@@ -271,9 +271,17 @@ def test_a_denied_command_waits(store: PlaybookStore) -> None:
     assert made.status == "proposed"
 
 
+@for_each("origin", ["model", "person", "import"])
+def test_only_lessons_by_rule_need_no_review(origin: Origin) -> None:
+    """B3.3: whatever else they say of themselves."""
+    change = Delta(id="", type="add", keywords=("ls",), origin="rule", why="command_replaced")
+    assert not needs_review(change, lambda _: True)
+    assert needs_review(change.model_copy(update={"origin": origin}), lambda _: True)
+
+
 def test_a_lesson_that_names_a_removed_secret_waits(store: PlaybookStore) -> None:
     """B3.3: The text of the command is not all that ran."""
-    (made,) = learn(store, told(ran("pytest", 127), ran(f"uv run pytest --key={KNOWN}")))
+    (made,) = learn(store, told(ran("pytest", 127), ran(f"uv run pytest '--key={KNOWN}'")))
     assert "[redacted]" in made.content
     assert made.status == "proposed"
 

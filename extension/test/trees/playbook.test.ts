@@ -197,11 +197,7 @@ describe("what waits for the person", () => {
   });
 
   it("says which lines are keywords, as the server calls them", async () => {
-    const shown = shownOf(
-      "d1",
-      { content: "One.\nTwo." },
-      { diff: "@@ x @@\n+One.\n+Two.\n+Keywords: npm, test\n" },
-    );
+    const shown = shownOf("d1", { content: "One.\nTwo." }, { diff: "@@ x @@\n+One.\n+Two.\n+Keywords: npm, test\n" });
     const { below, words } = await looking({ deltas: [shown] });
     const [waiting] = await below();
     const [change] = await below(waiting);
