@@ -45,7 +45,7 @@ def test_what_holds_at_once_is_told_as_learnt(
 ) -> None:
     """Nothing waits, so nothing is said of a review."""
     monkeypatch.setenv("DAIKU_PLAYBOOK__LEARN", "auto")
-    monkeypatch.setenv("DAIKU_APPROVALS__COMMANDS_ALLOW", '["make check"]')
+    monkeypatch.setenv("DAIKU_APPROVALS__COMMANDS_ALLOW", '["make check", "make test"]')
     told = run(daiku, model).err
     (line,) = [line for line in told.splitlines() if "Learnt: " in line]
     assert "make check" in line

@@ -56,7 +56,7 @@ class Repository:
     def app(self, *replies: FakeReply, learn: str = "auto", trusted: bool = True) -> App:
         config = Config(
             approvals=ApprovalSettings.model_validate(
-                {"command": "allow", "edit": "allow", "commands_allow": ["./t/quick tests"]}
+                {"command": "allow", "edit": "allow", "commands_allow": ["./run-tests", "./t/quick tests"]}
             ),
             sandbox=SandboxSettings(mode="off"),
             playbook=PlaybookSettings.model_validate({"learn": learn}),

@@ -105,7 +105,7 @@ def test_with_learning_on_auto_lessons_about_allowed_commands_are_applied(
 ) -> None:
     """The settings hold for the nightly job as for a run."""
     monkeypatch.setenv("DAIKU_PLAYBOOK__LEARN", "auto")
-    monkeypatch.setenv("DAIKU_APPROVALS__COMMANDS_ALLOW", '["uv run"]')
+    monkeypatch.setenv("DAIKU_APPROVALS__COMMANDS_ALLOW", '["uv run", "grut", "blib", "zock"]')
     assert "  applied  " in daiku("playbook", "adapt").out
     assert {each.status for each in changes()} == {"applied"}
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 
 from daiku.core.commands.judge import CommandRules, judge
 from daiku.core.guard.redact import MARK
+from daiku.core.playbook.lessons.proposal import code_spans
 from daiku.domain.chunks import Chunk
 from daiku.domain.config import ApprovalSettings
 from daiku.domain.events import ApprovalAsked, ApprovalGiven, HandoffEnd, RunStarted, ToolResponse
@@ -13,21 +14,22 @@ from daiku.domain.playbook import Delta
 
 Allows = Callable[[str], bool]
 """Return True if the person is not asked before a command line is run."""
-_RECOMMENDED = {"command_replaced": 1, "command_before": 2}
-"""Number of commands that a lesson recommends, by what taught it: the first of its keywords."""
+_ABOUT_COMMANDS = frozenset({"command_replaced", "command_before"})
+"""What taught lessons whose text contains only commands, between backquotes, and words of ours."""
 
 
 def needs_review(change: Delta, allows: Allows) -> bool:
     """Return True if a person decides on a change even with `learn = "auto"`.
 
     Only two kinds of changes need no review: merges of duplicates, which add no text, and lessons about commands that the
-    agent ran itself and may run unasked. `tainted` changes and those with a removed secret always need one.
+    agent ran itself and may run unasked, those that failed included: their words are part of the lesson. `tainted` changes
+    and those with a removed secret always need one.
     """
     if change.origin != "rule" or change.doubts or MARK in change.content:
         return True
     if change.type == "merge":
         return False
-    commands = change.keywords[: _RECOMMENDED.get(change.why, 0)]
+    commands = code_spans(change.content) if change.why in _ABOUT_COMMANDS else ()
     return not commands or not all(map(allows, commands))
 
 
