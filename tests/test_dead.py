@@ -38,8 +38,6 @@ KEPT: dict[str, tuple[str, ...]] = {
     "a value is compared or written as a whole": (
         "daiku.tools.sandbox.tree:Mark.inode",
         "daiku.core.traces.lines:TraceLine.*",
-        "daiku.core.work.tasklines:*.*",
-        "daiku.work.contexts.tasktable:TaskRow.*",
     ),
     "the MCP SDK calls it: a form of its own, not a base": ("daiku.tools.mcp.transport.oauth:TokenFile.*",),
 }

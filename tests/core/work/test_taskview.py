@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from typing import Any, get_args
 
-from daiku.core.work.tasklines import current_line, system_lines, task_key, task_status
-from daiku.core.work.taskview import Added, TaskView, add_chunk
+from daiku.core.work.tasklines import (
+    FileLine,
+    FileName,
+    TaskView,
+    build_task_key,
+    current_line,
+    current_lines,
+    task_status,
+)
+from daiku.domain.base import JsonObject
 from daiku.domain.chunks import Chunk, encode_event
 from daiku.domain.events import (
     AgentStart,
@@ -28,13 +36,16 @@ TIME = "2026-01-02T03:04:05.000Z"
 LONG = "x" * 400
 
 
-def play(*events: Event, parent: str | None = None) -> tuple[TaskView, list[Added]]:
-    view, added = TaskView(), list[Added]()
+def play(*events: Event, parent: str | None = None) -> tuple[TaskView, list[tuple[FileLine, ...]]]:
+    view, added = TaskView("u-1", "files:mend"), list[tuple[FileLine, ...]]()
     for seq, event in enumerate(events, 1):
         chunk = Chunk(seq, TIME, "ses_1", "run_1", "coordinator", event, encode_event(event), parent)
-        view, more = add_chunk(view, chunk, "u-1", "files:mend")
-        added.append(more)
+        added.append(view.add(chunk))
     return view, added
+
+
+def lines_of(file: FileName, *steps: tuple[FileLine, ...]) -> list[JsonObject]:
+    return [line.value for step in steps for line in step if line.file == file]
 
 
 def called(number: int) -> tuple[Event, ...]:
@@ -56,13 +67,14 @@ def test_a_summary_names_the_messages_that_it_stands_for_and_the_history_stays_w
     """S2C.11, S2C.13: seqs are those of `messages.jsonl`, which the summary itself joins as a new message."""
     view, added = play(*START, *called(1), *called(2), *called(3), Compacted(summary="s" * 40, kept=2))
     assert view.seqs == (8, 6, 7)
-    (line,) = added[-1].summaries
-    assert (line.id, line.start_seq, line.end_seq) == (1, 1, 5)
-    assert line.original_tokens >= 200
-    assert (line.summary_tokens, line.summary) == (10, "s" * 40)
-    assert line.ratio == round(10 / line.original_tokens, 4)
-    assert [m.seq for step in added for m in step.messages] == list(range(1, 9))
-    assert view.counts.compressions == 1
+    (line,) = lines_of("summaries.jsonl", added[-1])
+    assert (line["id"], line["start_seq"], line["end_seq"]) == (1, 1, 5)
+    assert isinstance(line["original_tokens"], int)
+    assert line["original_tokens"] >= 200
+    assert (line["summary_tokens"], line["summary"]) == (10, "s" * 40)
+    assert line["ratio"] == round(10 / line["original_tokens"], 4)
+    assert [each["seq"] for each in lines_of("messages.jsonl", *added)] == list(range(1, 9))
+    assert view.compressions == 1
 
 
 def test_results_that_were_shortened_are_the_same_messages() -> None:
@@ -70,17 +82,17 @@ def test_results_that_were_shortened_are_the_same_messages() -> None:
     short = Pruned(results=(ShortenedResult(at=2, call_id="call_1", text="cut"),))
     view, added = play(*START, *called(1), *called(2), short)
     assert view.seqs == (1, 2, 3, 4, 5)
-    assert not added[-1].messages
+    assert not added[-1]
     assert view.state.conversation.messages[2].text == "cut"
 
 
 def test_what_a_nested_run_calls_and_uses_counts_and_its_words_are_its_own() -> None:
     """S2C.9, S2C.14: calls and tokens of the whole item."""
     view, added = play(*called(1), parent="run_0")
-    assert (view.counts.llm_calls, view.counts.tokens, view.counts.tool_calls) == (1, 12, 1)
-    assert [len(step.messages) for step in added] == [0, 0, 0, 0]
-    (line,) = added[-1].tools
-    assert (line.seq, line.args, line.duration_ms) == (1, {"path": "1.txt"}, 7)
+    assert (view.llm_calls, view.tokens, view.tool_calls) == (1, 12, 1)
+    assert not lines_of("messages.jsonl", *added)
+    (line,) = lines_of("tools.jsonl", added[-1])
+    assert (line["seq"], line["args"], line["duration_ms"]) == (1, {"path": "1.txt"}, 7)
 
 
 def test_the_model_is_asked_where_no_call_is_open_and_the_last_word_is_not_its_own() -> None:
@@ -96,25 +108,24 @@ def test_a_plan_is_a_line_and_so_is_every_change_of_it() -> None:
     on = plan.model_copy(update={"status": "executing"})
     more = plan.model_copy(update={"steps": (*plan.steps, Step(name="two"))})
     view, added = play(*START, PlanEvent(plan=plan), PlanEvent(plan=on), PlanEvent(plan=more))
-    lines = [line for step in added for line in step.plans]
-    assert [line.type for line in lines] == ["plan", "progress", "revision"]
-    assert {(line.task_uuid, line.issue_id) for line in lines} == {("u-1", "files:mend")}
-    assert view.counts.revisions == 1
+    lines = lines_of("planning", *added)
+    assert [line["type"] for line in lines] == ["plan", "progress", "revision"]
+    assert {(line["task_uuid"], line["issue_id"]) for line in lines} == {("u-1", "files:mend")}
+    assert view.revisions == 1
 
 
 def test_a_line_of_the_conversation_has_the_form_of_openai() -> None:
     """S2C.12: role and content, the name of a tool for its result alone, calls with their results."""
     view, _ = play(*START, *called(1))
-    lines = [
-        current_line(message).model_dump(exclude_none=True) for message in view.state.conversation.messages
-    ]
+    lines = [current_line(message) for message in view.state.conversation.messages]
     assert [set(line) for line in lines] == [
         {"role", "content"},
         {"role", "content", "tool_calls"},
         {"role", "content", "tool_call_id", "tool_name"},
     ]
-    assert lines[1]["tool_calls"][0]["function"] == {"name": "files__read", "arguments": '{"path": "1.txt"}'}
-    assert not system_lines("", TIME)
+    calls: Any = lines[1]["tool_calls"]
+    assert calls[0]["function"] == {"name": "files__read", "arguments": '{"path": "1.txt"}'}
+    assert not current_lines("", ())
 
 
 @for_each(
@@ -132,10 +143,13 @@ def test_every_kind_of_item_has_its_key(item: str, kind: str, owner: str, repo: 
     key = read_key(item)
     assert key is not None
     assert str(key) == item
-    told = task_key(key)
-    assert (told.task_source, told.owner, told.repo) == (item.partition(":")[0], owner, repo)
-    assert (told.task_type, told.task_id) == (kind, "12")
-    assert type(told).model_validate_json(told.model_dump_json()) == told
+    assert build_task_key(key) == {
+        "task_source": item.partition(":")[0],
+        "owner": owner,
+        "repo": repo,
+        "task_type": kind,
+        "task_id": "12",
+    }
     assert ItemKey.model_validate_json(key.model_dump_json()) == key
 
 

@@ -18,6 +18,7 @@ from daiku.domain.events import ToolCallEvent
 from daiku.domain.items.intents import Outcome, ShowProgress
 from daiku.work.contexts import files as files_module
 from daiku.work.contexts.tasktable import TaskTable
+from daiku.work.contexts.tree import write_lines
 from tests.work.contexts.desk import ITEM, Desk, desk, write
 
 STEPS = (
@@ -300,10 +301,8 @@ async def test_a_row_that_cannot_be_written_is_tried_three_times(
 
         monkeypatch.setattr(table, "_db", Broken())
         (row,) = rows(at.home)
-        from daiku.work.contexts.tasktable import TaskRow
-
         with pytest.raises(DaikuError):
-            table.put(TaskRow.model_validate(row))
+            table.put(row)
         assert len(tries) == 3
 
 
@@ -314,3 +313,15 @@ async def test_a_call_under_way_is_in_the_journal_and_not_yet_among_the_tools(tm
         session = at.record.shown.session_id
         begun = [c for c in at.app.journal.chunks(session) if isinstance(c.event, ToolCallEvent)]
         assert len(begun) == len(at.lines("running", "tools.jsonl"))
+
+
+async def test_lines_are_not_written_through_a_link(tmp_path: Path) -> None:
+    """S2R.12"""
+    outside, link = tmp_path / "outside", tmp_path / "tools.jsonl"
+    outside.write_text("mine\n")
+    link.symlink_to(outside)
+    with pytest.raises(OSError, match="tools.jsonl"):
+        write_lines(link, [{"seq": 1}], append=True)
+    write_lines(link, [{"seq": 1}])
+    assert outside.read_text() == "mine\n"
+    assert (link.is_symlink(), link.read_text()) == (False, '{"seq":1}\n')

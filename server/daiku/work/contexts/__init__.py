@@ -1,1 +1,1 @@
-"""Context files of work items: the journal once more as files below `contexts/`, made from it and never read as truth."""
+"""Context files of work items: a copy of the journal below `contexts/` for people, never read as truth."""

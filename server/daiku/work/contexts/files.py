@@ -1,44 +1,54 @@
-"""The context files of one home: kept up while an item is worked, brought up to date, cleared away after 30 days."""
+"""The context files of one home: written while an item is processed, brought up to date, deleted after 30 days."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable
+import os
+from collections.abc import Callable
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Protocol, TypeVar
 
+from daiku.core.work.tasklines import task_status
 from daiku.dataclass import dataclass
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError
 from daiku.domain.items.item import OVER
 from daiku.runs.live import ModelTold
-from daiku.work.contexts.showing import TaskShow, Worked, own_process, status_of
+from daiku.work.contexts.mirror import Process, TaskMirror
 from daiku.work.contexts.tasktable import TaskTable
-from daiku.work.contexts.tree import is_below, is_pause_wanted, parent_of, remove_task, task_folder
+from daiku.work.contexts.tree import (
+    contexts_of,
+    is_pause_wanted,
+    parent_of,
+    place_task,
+    read_system,
+    remove_task,
+)
 from daiku.work.intents import IntentStore
 from daiku.work.items import ItemStore
 from daiku.work.record import HALTS, ItemRecord
 
 logger = logging.getLogger(__name__)
 KEPT_DAYS = 30
-"""Days for which the files of an item that is over are kept, and for which a paused one is taken up again by itself."""
+"""Days for which the files of an ended item are kept, and for which a paused item is resumed automatically."""
 Result = TypeVar("Result")
 FOLLOW_SECONDS = 0.2
-"""Between two looks at the journal while an item is worked."""
+"""Poll interval in seconds of the journal while an item is processed."""
 
 
 class Chunks(Protocol):
-    """Where the chunks of sessions are read (the journal)."""
+    """A reader of the chunks of sessions (the journal)."""
 
     def chunks(self, session: str, after_seq: int = 0) -> list[Chunk]: ...
 
 
 @dataclass(frozen=True, slots=True)
 class ContextFiles:
-    """The context files below `home`, made from what `items`, `intents` and `journal` hold. They may be deleted at any
-    time: a worker makes them again."""
+    """The context files below `home`, written from `items`, `intents`, and `journal` and never read as truth. They may
+    be deleted at any time: a worker writes them again."""
 
     home: Path
     items: ItemStore
@@ -48,55 +58,58 @@ class ContextFiles:
     async def follow(
         self, item: str, working: asyncio.Task[Result], told: Callable[[], ModelTold | None]
     ) -> Result:
-        """Show the item while `working` works it, to its end, and return what came of it. `told`: None as long as no
-        model was asked. What cannot be written ends only this; a worker makes the files again."""
-        shown: _Following | None = None
+        """Write the item's files until `working` ends, and return its result. `told`: None as long as no model was
+        asked. A write error ends only the writing; a worker writes the files later."""
+        mirror: TaskMirror | None = None
         try:
-            ended = False
-            while not ended:
-                await asyncio.wait({working}, timeout=FOLLOW_SECONDS)
-                ended = working.done()
-                record = self.items.record(item) if shown is None else None
-                begun = record is not None and record.shown.session_id and record.facts.uuid
-                if record is not None and begun and (known := told()) is not None:
-                    shown = _Following(self, record, own_process(known.context, known.system))
-                if shown is not None:
-                    await asyncio.to_thread(shown.look)
+            with closing(TaskTable(self.home)) as table:
+                ended = False
+                while not ended:
+                    await asyncio.wait({working}, timeout=FOLLOW_SECONDS)
+                    ended = working.done()
+                    if mirror is None:
+                        mirror = self._begin(item, table, told())
+                    if mirror is not None:
+                        await asyncio.to_thread(self._add_new, mirror)
         except (OSError, DaikuError) as wrong:
             logger.warning("the context files of %s were not kept up: %s", item, wrong)
         except asyncio.CancelledError:
             working.cancel()
             await asyncio.wait({working})
             raise
-        finally:
-            if shown is not None:
-                shown.table.close()
         return await working
 
+    def _begin(self, item: str, table: TaskTable, known: ModelTold | None) -> TaskMirror | None:
+        """Return the mirror of an item whose model was asked; None before that."""
+        record = self.items.record(item) if known is not None else None
+        if known is None or record is None or not record.shown.session_id or not record.facts.uuid:
+            return None
+        folder = place_task(self.home, "running", record.facts.uuid)
+        return TaskMirror(record, folder, table, Process(os.getpid(), known.context, known.system))
+
+    def _add_new(self, mirror: TaskMirror) -> None:
+        session = mirror.record.shown.session_id
+        mirror.add(self.journal.chunks(session, mirror.seq or 0) if session else [])
+
     def show(self, record: ItemRecord) -> None:
-        """Make the files of an item that nobody works now, as it stands. Where that fails, it is tried again later."""
+        """Write the files of an item that is not processed now. A write error is logged; it is tried again later."""
         try:
-            table = TaskTable(self.home)
-            try:
+            with closing(TaskTable(self.home)) as table:
                 self._show(record, table)
-            finally:
-                table.close()
         except (OSError, DaikuError) as wrong:
             logger.warning("the context files of %s were not made: %s", record.item, wrong)
 
     def refresh(self) -> None:
-        """What a worker does before it looks for items: take up what everything's pause held, and bring the files up to
-        date. Work does not depend on the latter."""
-        self._take_up()
+        """Queue again what the pause file held, and bring the files up to date, before a worker looks for items."""
+        if not is_pause_wanted(self.home):
+            self._resume_halted()
         try:
             self.catch_up()
         except (OSError, DaikuError) as wrong:
             logger.warning("the context files were not brought up to date: %s", wrong)
 
-    def _take_up(self) -> None:
-        """Queue again what the file held that pauses everything, now that it is gone (S2R.5, S2R.10)."""
-        if is_pause_wanted(self.home):
-            return
+    def _resume_halted(self) -> None:
+        """Queue the items again that the pause file held, except those paused for too long (S2R.5, S2R.10)."""
         oldest = oldest_kept()
         for record in self.items.records("paused"):
             if record.wanted not in HALTS:
@@ -107,67 +120,35 @@ class ContextFiles:
             self.items.requeue(record.item)
 
     def catch_up(self) -> None:
-        """Make what is missing or says something old, and clear away what is too old. What is worked now is left alone.
-        Raises OSError, DaikuError."""
+        """Write missing and outdated files of items that nobody processes now, and delete old ones. Raises OSError,
+        DaikuError."""
         oldest = oldest_kept()
-        table = TaskTable(self.home)
-        try:
-            for uuid in table.over_before(oldest):
+        with closing(TaskTable(self.home)) as table:
+            for uuid in table.ended_before(oldest):
                 remove_task(self.home, uuid)
                 table.remove(uuid)
-            known = dict(table.statuses())
+            statuses = table.statuses()
             for record in self.items.since(oldest, "queued", "paused", "waiting", *OVER):
-                status = status_of(record)
-                parent = parent_of(status)
-                if parent is None or not record.facts.uuid or record.shown.updated_at < oldest:
-                    continue
-                if known.get(record.facts.uuid) != status or not is_below(
-                    self.home, parent, record.facts.uuid
-                ):
+                status = task_status(record.shown.state, begun=bool(record.shown.session_id))
+                folder = contexts_of(self.home) / (parent_of(status) or "") / record.facts.uuid
+                is_current = statuses.get(record.facts.uuid) == status and folder.is_dir()
+                if record.shown.updated_at >= oldest and not is_current:
                     self._show(record, table)
-        finally:
-            table.close()
 
     def _show(self, record: ItemRecord, table: TaskTable) -> None:
-        parent = parent_of(status_of(record))
+        parent = parent_of(task_status(record.shown.state, begun=bool(record.shown.session_id)))
         if parent is None or not record.facts.uuid:
             return
-        folder = task_folder(self.home, parent, record.facts.uuid)
-        show = TaskShow(record, folder, table, Worked(system=folder.system()), self.checklist_of(record.item))
-        show.whole(self.chunks_of(record))
-
-    def checklist_of(self, item: str) -> str:
-        """The id of the comment that shows the item's plan."""
-        found = self.intents.find(item, "progress")
-        return found.reference if found is not None else ""
-
-    def chunks_of(self, record: ItemRecord, after: int = 0) -> Iterable[Chunk]:
-        """What the journal holds of the item's session after that number."""
-        session = record.shown.session_id
-        return self.journal.chunks(session, after) if session else ()
+        folder = place_task(self.home, parent, record.facts.uuid)
+        process = Process(system=read_system(folder / "messages.jsonl"))
+        checklist = self.intents.find(record.item, "progress")
+        mirror = TaskMirror(
+            record, folder, table, process, checklist.reference if checklist is not None else ""
+        )
+        self._add_new(mirror)
 
 
 def oldest_kept() -> str:
-    """The time before which what is over is cleared away."""
+    """Return the time before which context files are deleted."""
     time = datetime.now(UTC) - timedelta(days=KEPT_DAYS)
     return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
-class _Following:
-    """The files of one item while its run is under way."""
-
-    def __init__(self, files: ContextFiles, record: ItemRecord, worked: Worked) -> None:
-        self._files, self._record = files, record
-        self.table = TaskTable(files.home)
-        folder = task_folder(files.home, "running", record.facts.uuid)
-        self._show = TaskShow(record, folder, self.table, worked)
-        self._seq: int | None = None
-
-    def look(self) -> None:
-        """Add what has happened since the last look; at the first one everything is written anew."""
-        chunks = list(self._files.chunks_of(self._record, self._seq or 0))
-        if self._seq is None:
-            self._show.whole(chunks)
-        elif chunks:
-            self._show.more(chunks)
-        self._seq = chunks[-1].seq if chunks else self._seq or 0
