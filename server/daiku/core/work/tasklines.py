@@ -133,8 +133,9 @@ class TaskView:
             is_same = [step.name for step in before.steps] == [step.name for step in plan.steps]
             kind = "progress" if is_same else "revision"
             self.revisions += not is_same
-        shown = plan.model_dump(mode="json", exclude_none=True)
-        line = {"type": kind, "timestamp": time, "issue_id": self.item, "task_uuid": self.uuid, "plan": shown}
+        shown: JsonObject = plan.model_dump(mode="json", exclude_none=True)
+        line: JsonObject = {"type": kind, "timestamp": time, "issue_id": self.item, "task_uuid": self.uuid}
+        line["plan"] = shown
         return FileLine("planning", line)
 
 
