@@ -133,9 +133,13 @@ class TaskView:
             is_same = [step.name for step in before.steps] == [step.name for step in plan.steps]
             kind = "progress" if is_same else "revision"
             self.revisions += not is_same
-        shown: JsonObject = plan.model_dump(mode="json", exclude_none=True)
-        line: JsonObject = {"type": kind, "timestamp": time, "issue_id": self.item, "task_uuid": self.uuid}
-        line["plan"] = shown
+        line: JsonObject = {
+            "type": kind,
+            "timestamp": time,
+            "issue_id": self.item,
+            "task_uuid": self.uuid,
+            "plan": plan.model_dump(mode="json", exclude_none=True),
+        }
         return FileLine("planning", line)
 
 
@@ -144,13 +148,7 @@ def build_task_key(key: ItemKey) -> dict[str, str]:
     owner, _, repo = key.repository.rpartition("/")
     request = "merge_request" if key.source == "gitlab" else "pull_request"
     kind = request if key.kind == "request" else key.kind
-    return {
-        "task_source": key.source,
-        "owner": owner,
-        "repo": repo,
-        "task_type": kind,
-        "task_id": key.name,
-    }
+    return {"task_source": key.source, "owner": owner, "repo": repo, "task_type": kind, "task_id": key.name}
 
 
 def task_status(state: ItemState, *, begun: bool) -> TaskStatus:

@@ -61,7 +61,9 @@ class TaskTable:
 
     def ended_before(self, time: str) -> tuple[str, ...]:
         """Return the UUIDs of the tasks that ended before `time`."""
-        return tuple(uuid for (uuid,) in self._db.query("SELECT uuid FROM tasks WHERE completed_at < ?", (time,)))
+        return tuple(
+            uuid for (uuid,) in self._db.query("SELECT uuid FROM tasks WHERE completed_at < ?", (time,))
+        )
 
     def remove(self, uuid: str) -> None:
         self._db.write("DELETE FROM tasks WHERE uuid = ?", (uuid,))
