@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.eval.pot import Pot, draw, settle
+from daiku.eval.evaluate import Pot, draw, settle
 
 SHARE = st.floats(0, 1)
 

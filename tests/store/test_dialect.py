@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from daiku.store.dialect import for_postgres
+from daiku.store.postgres import for_postgres
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""All attempts of an evaluation: side by side, within the bound of cost, to the end or to an interruption."""
+"""Run all attempts of an evaluation in parallel, within its cost limit, until they end or are interrupted."""
 
 from __future__ import annotations
 
@@ -6,17 +6,52 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from daiku.dataclass import dataclass, field
 from daiku.domain.base import new_id
 from daiku.domain.errors import Failure, UsageError
 from daiku.eval.attempt import Job, Setting, attempt, check_model, not_made, why_not_safe
 from daiku.eval.compare import compare, totals_of
-from daiku.eval.pot import Pot, draw, settle
 from daiku.eval.results import Attempt, Evaluation, SettingInfo
 from daiku.eval.task import Task
 from daiku.store.copyfolders import close_copy_folder, open_copy_folder
 from daiku.texts.text import Text, text
+
+
+class Pot(NamedTuple):
+    """`most` USD in all, 0 for no bound; `held` is set aside for runs under way, one entry each."""
+
+    most: float = 0.0
+    spent: float = 0.0
+    ended: int = 0
+    held: tuple[float, ...] = ()
+
+    @property
+    def free(self) -> float:
+        return self.most - self.spent - sum(self.held)
+
+
+def draw(pot: Pot, jobs: int, own: float) -> tuple[Pot, float] | None:
+    """Set aside what one more run may cost: its own limit `own` (0: none), at most an equal part of what is
+    free for the runs that may go on at the same time. A run that would likely pass what is free, going by the
+    mean of those that ended, is not begun: None. The limit is 0 where nothing bounds the run."""
+    if not pot.most:
+        return pot._replace(held=(*pot.held, 0.0)), own
+    likely = pot.spent / pot.ended if pot.ended else 0.0
+    if pot.free <= 0 or pot.free < likely:
+        return None
+    share = max(pot.free / max(1, jobs - len(pot.held)), min(pot.free, 2 * likely))
+    limit = min(own, share) if own else share
+    return pot._replace(held=(*pot.held, limit)), limit
+
+
+def settle(pot: Pot, limit: float, cost: float) -> Pot:
+    """Give back what was set aside for a run, and charge what it cost."""
+    held = list(pot.held)
+    held.remove(limit if pot.most else 0.0)
+    return pot._replace(spent=pot.spent + cost, ended=pot.ended + 1, held=tuple(held))
+
 
 log = logging.getLogger(__name__)
 

@@ -1,4 +1,4 @@
-"""`daiku sessions` and `daiku trace`: conversations of the past."""
+"""`daiku sessions` and `daiku trace`: stored conversations and the changes that they made to files."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ from pathlib import Path
 import click
 
 from daiku.api import ExportFormat
-from daiku.cli.app_setup import settings_for, tell_notices, tell_recovery
-from daiku.cli.commands.changes import changes, undo
+from daiku.cli.app_setup import folder_of, open_app, settings_for, tell_notices, tell_recovery
 from daiku.cli.display.diffs import coloured_diff
 from daiku.cli.display.show import usage_text
 from daiku.cli.display.term import Colour, Terminal, clip, columns, safe, terminal, to_the_minute
-from daiku.cli.display.toollines import call_text, decided_text
+from daiku.cli.display.toollines import call_text, decided_text, stays_lines
 from daiku.cli.main import FAILED
+from daiku.cli.options import place_options
+from daiku.core.changes.review import FileReview
 from daiku.core.guard.redact import Redactor
 from daiku.core.traces.lines import as_jsonl
 from daiku.domain.chunks import Chunk
@@ -35,6 +36,7 @@ from daiku.domain.events import (
 )
 from daiku.domain.labels import LineEvent
 from daiku.domain.sessions import Session
+from daiku.sdk.fronts import RestoreOutcome, changed_files, diff_of, restore_result
 from daiku.sdk.replaying import Replayed
 from daiku.sdk.replaying import replay as replayed
 from daiku.settings import home, secrets_of
@@ -48,6 +50,52 @@ from daiku.trace.transcript import export
 from daiku.workspace.checkpoints import CheckpointStore
 from daiku.workspace.disk import DiskWorkspace
 from daiku.workspace.outputs import Outputs
+
+
+@click.command("changes", help=say("help.sessions.changes"))
+@click.argument("session")
+@place_options
+def changes(session: str, folder: str | None, as_json: bool) -> None:  # click's flag
+    async def work() -> dict[str, FileReview]:
+        async with open_app(folder_of(folder)) as app:
+            return await app.reviews.changes(session)
+
+    found = asyncio.run(work())
+    if as_json:
+        click.echo(
+            "[" + ",".join(f.model_dump_json(by_alias=True) for f in changed_files(found, session)) + "]"
+        )
+        return
+    out = terminal(sys.stdout)
+    if not found:
+        click.echo(say("changes.none"))
+    for path, review in found.items():
+        diff = diff_of(path, review)
+        for line in coloured_diff(diff, out) if diff else [say("changes.binary", path=safe(path))]:
+            click.echo(line)
+
+
+@click.command("undo", help=say("help.sessions.undo"))
+@click.argument("session")
+@click.option("--to", "checkpoint", metavar="CHECKPOINT", help=say("help.opt.to"))
+@place_options
+def undo(session: str, checkpoint: str | None, folder: str | None, as_json: bool) -> None:  # click's flag
+    async def work() -> RestoreOutcome:
+        async with open_app(folder_of(folder)) as app:
+            app.journal.get_session(session)
+            if checkpoint is None:
+                return await app.reviews.undo(session)
+            return await app.reviews.restore(checkpoint, session)
+
+    brought = asyncio.run(work())
+    if as_json:
+        click.echo(restore_result(brought).model_dump_json(by_alias=True))
+        return
+    click.echo(say("chat.undone", files=", ".join(safe(f.path) for f in brought.files) or "-"))
+    for line in stays_lines(brought.cannot_undo):
+        click.echo(line)
+    click.echo(say("undo.back", session=session, checkpoint=brought.redo))
+
 
 SHOWN_RESULT = 300
 """Columns of a tool's result that are shown at most."""
