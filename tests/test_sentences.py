@@ -130,7 +130,7 @@ WRITTEN_BY_OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
         "core.text.words": ("_PIECE",),
         "core.retrieval.hashed": ("_COMMON_WORDS",),
         "llm.tokens": ("_PIECES", "_JSON_PIECES", "_KANA", "_IDEOGRAPHS"),
-        "store.dialect": ("_TOKENS",),
+        "store.postgres": ("_TOKENS",),
         "texts.catalogue": ("_OF_JAPAN",),
     },
 }
