@@ -24,6 +24,7 @@ from daiku.domain.work.patches import FileKind
 from daiku.eval.compare import Used
 from daiku.eval.results import Outcome
 from daiku.runs.recorded.normalised import Kept
+from daiku.sdk.playbook.files import ReviewReason
 from daiku.texts.catalogue import sentences
 from tests.cli.conftest import Daiku
 from tests.conftest import ROOT
@@ -92,7 +93,7 @@ def test_every_text_that_is_said_is_there_and_every_text_is_said() -> None:
     made |= {f"playbook.taught.{why}" for why in TAUGHT}
     made |= {f"playbook.because.{why}" for why in get_args(Why)}
     made |= {f"playbook.doubt.{doubt}" for doubt in get_args(Doubt)}
-    made |= {f"playbook.import.{notice}" for notice in ("of_anybody", "of_repository", "untrusted_folder")}
+    made |= {f"playbook.import.{reason}" for reason in get_args(ReviewReason)}
     made |= {f"replay.{kept}" for kept in get_args(Kept)}
     assert said | made == {
         key.removeprefix("terminal.") for key in sentences("en") if key.startswith("terminal.")

@@ -78,7 +78,7 @@ def learn_from(
     if outside or is_tainted(chunks):
         clean = [replace(each, doubts=("tainted",)) for each in clean]
     applies = _applies(learn, allows)
-    made = [_put(store, each, applies) for each in curate(clean, before, alike, decided=decided)]
+    made = [_apply_or_propose(store, each, applies) for each in curate(clean, before, alike, decided=decided)]
     made += [store.propose(_once_more(each, due[at], before)) for at, each in enumerate(clean) if at in due]
     made += _accepted(store, confirmed([each for each in clean if not each.doubts], again, alike), applies)
     few = len(before.bullets) <= FEW
@@ -92,8 +92,9 @@ def _applies(learn: LearnMode, allows: Allows) -> Callable[[Delta], bool]:
 
 
 def about_what_misled(proposals: Sequence[Proposal], chunks: Sequence[Chunk]) -> list[Proposal]:
-    """The proposals; a person's words on what one lesson alone led to, which they took back, are to change that lesson. Beside
-    it they would say the contrary of what runs are still told."""
+    """Return the proposals, with the lesson that each correction is to change.
+
+    A correction changes the only lesson whose edits the user took back; as a second lesson it would contradict that one."""
     if not any(each.why in _PERSON_SAID for each in proposals):
         return list(proposals)
     runs = list(dict.fromkeys(chunk.run for chunk in chunks if chunk.parent is None))
@@ -122,7 +123,7 @@ def about_what_misled(proposals: Sequence[Proposal], chunks: Sequence[Chunk]) ->
 
 
 def _share_a_word(one: str, other: str) -> bool:
-    """Whether two texts are about one thing: a word of both that says something."""
+    """Return True if two texts share a word of more than three letters."""
     return any(len(term) > 3 for term in set(terms(one)) & set(terms(other)))
 
 
@@ -150,13 +151,16 @@ def merge_duplicates(
     decided = {(each.bullet_id, each.bullet_ids) for each in store.deltas("proposed", "rejected", "undone")}
     applies = _applies(learn, bool)
     return tuple(
-        _put(store, each, applies) for each in found if (each.bullet_id, each.bullet_ids) not in decided
+        _apply_or_propose(store, each, applies)
+        for each in found
+        if (each.bullet_id, each.bullet_ids) not in decided
     )
 
 
-def _put(store: KeepsLessons, delta: Delta, applies: Callable[[Delta], bool]) -> Delta:
-    """Apply a change that needs no review, and propose any other; what a person wrote is never changed without review. What
-    a run showed of a bullet is counted, as always."""
+def _apply_or_propose(store: KeepsLessons, delta: Delta, applies: Callable[[Delta], bool]) -> Delta:
+    """Apply a change that needs no review, and propose any other.
+
+    What the user wrote is never changed without review. Counts of a run are always applied."""
     unasked = applies(delta) and not _is_well_founded(store, delta)
     if delta.type == "tag" or (unasked and not touches_words_of_a_person(store, delta)):
         applied = store.apply(delta)
@@ -173,7 +177,7 @@ def _accepted(store: KeepsLessons, waiting: Sequence[Delta], applies: Callable[[
 
 
 def _is_well_founded(store: KeepsLessons, delta: Delta) -> bool:
-    """Whether runs showed much for the bullet whose text `delta` replaces: then one run alone does not outweigh them."""
+    """Return True if `delta` replaces a text that several runs confirmed: one run does not outweigh them."""
     if delta.type != "update" or delta.why in _PERSON_SAID:
         return False
     bullet = store.bullets((delta.bullet_id,)).get(delta.bullet_id)
@@ -181,7 +185,7 @@ def _is_well_founded(store: KeepsLessons, delta: Delta) -> bool:
 
 
 def touches_words_of_a_person(store: KeepsLessons, delta: Delta) -> bool:
-    """Whether a person wrote a bullet that `delta` changes, brought it by an import, or changed it since."""
+    """Return True if the user wrote, imported, or edited a bullet that `delta` changes."""
     touched = [name for name in dict.fromkeys((delta.bullet_id, *delta.bullet_ids)) if name]
     if any(each.origin in _PERSONS for each in store.bullets(touched).values()):
         return True
@@ -195,8 +199,9 @@ def touches_words_of_a_person(store: KeepsLessons, delta: Delta) -> bool:
 def _due(
     store: KeepsLessons, clean: Sequence[Proposal], before: Playbook, decided: Sequence[Delta]
 ) -> dict[int, Delta]:
-    """Which of the lessons a person rejected or took back before, and are to be asked about once more; of the others it is
-    kept that they were learnt again."""
+    """Find the rejected or undone lessons to propose once more, by their index in `clean`.
+
+    Of every other rejected lesson, record that it was learnt again."""
     alike, found = near_duplicates(), dict[int, Delta]()
     for at, each in enumerate(clean):
         earlier = turned_down(each, decided, alike)
@@ -211,7 +216,7 @@ def _due(
 
 
 def _once_more(proposal: Proposal, earlier: Delta, before: Playbook) -> Delta:
-    """The change that a lesson comes to which was rejected before, with all the runs that taught it: it always waits."""
+    """Build the change for a lesson that was rejected before, with all runs that taught it; it always waits."""
     (made,) = curate([proposal], before, near_duplicates())
     places = tuple(dict.fromkeys((*earlier.evidence, *earlier.again)))
     return made.model_copy(update={"evidence": places, "doubts": (*made.doubts, "rejected")})

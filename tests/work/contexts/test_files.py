@@ -302,7 +302,7 @@ async def test_a_row_that_cannot_be_written_is_tried_three_times(
         monkeypatch.setattr(table, "_db", Broken())
         (row,) = rows(at.home)
         with pytest.raises(DaikuError):
-            table.put(row)
+            table.upsert(row)
         assert len(tries) == 3
 
 

@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from daiku.playbook.store import PlaybookStore
 
 PlaybookForm: TypeAlias = Literal["ace", "json", "agents"]
-Vouched: TypeAlias = Literal["yes", "untrusted_folder", "no"]
-"""Whether a person vouches for a file by naming it: not if it came with a folder that they do not trust, nor if others may
-have written it."""
+ReviewReason: TypeAlias = Literal["of_repository", "untrusted_folder", "of_anybody"]
+"""Why the lessons of a file wait for review: the file is part of a repository, so that others may have written it; it
+came with a folder that the user does not trust; or it was read from standard input."""
 LARGEST = 64_000_000
 """Bytes of a file that is read."""
 
@@ -72,7 +72,7 @@ class Imported(Localizable):
 
 
 def exported(desk: PlaybookDesk, scope: PlaybookScope, form: PlaybookForm) -> str:
-    """The playbook as a text. JSON holds inactive bullets too: the other forms have no word for them."""
+    """Return the playbook as a text. Only JSON contains inactive bullets."""
     bullets = desk.store(scope).load().bullets
     if form == "json":
         return json_text(bullets)
@@ -120,13 +120,13 @@ def imported(desk: PlaybookDesk, scope: PlaybookScope, said: str, *, propose: bo
 
 
 def _held(store: PlaybookStore) -> Iterator[tuple[str, str]]:
-    """The sections and texts of the bullets that are active, and of those that wait for review."""
+    """Yield the sections and texts of the bullets that are active or wait for review."""
     yield from ((each.section, each.content) for each in store.load().bullets if each.active)
     yield from ((each.section, each.content) for each in store.deltas("proposed") if each.type == "add")
 
 
 def _addition(bullet: Bullet, scope: PlaybookScope) -> Delta:
-    """The change that brings a bullet in with its id, its counters and its times."""
+    """Build the change that adds a bullet with its id, its counters, and its times."""
     return Delta(
         id="",
         type="add",
@@ -149,7 +149,7 @@ def _said(bullet: Bullet) -> tuple[str, tuple[str, ...]]:
 
 
 def file_text(path: Path) -> str:
-    """The text of a file. Raises UsageError."""
+    """Return the text of a file. Raises UsageError."""
     try:
         if path.exists() and not path.is_file():
             raise _wrong(text("playbook.file_no_file", path=str(path)))
@@ -162,7 +162,7 @@ def file_text(path: Path) -> str:
 
 
 def text_of(data: bytes, name: str) -> str:
-    """What was read of `name`, as text. Raises UsageError."""
+    """Decode what was read from `name`. Raises UsageError."""
     if len(data) > LARGEST:
         raise _wrong(text("playbook.file_large", path=name, most=LARGEST))
     try:
@@ -171,30 +171,31 @@ def text_of(data: bytes, name: str) -> str:
         raise _wrong(text("playbook.file_utf8", path=name)) from None
 
 
-async def vouched_for(file: Path, folder: Path, *, trusted: bool) -> Vouched:
-    """Return whether a person who names a file for the playbook of `folder` vouches for it; `trusted`: they trust the folder."""
+async def find_review_reason(file: Path, folder: Path, *, trusted: bool) -> ReviewReason | None:
+    """Return why lessons of `file` wait for review in the playbook of `folder`; None if they do not.
+
+    `trusted`: the user trusts the folder."""
     places = _places(file)
     if await _is_of_repository(*places):
-        return "no"
+        return "of_repository"
     top = _top(folder)
     came_with_it = any(place.is_relative_to(top) for place in places)
-    return "untrusted_folder" if came_with_it and not trusted else "yes"
+    return "untrusted_folder" if came_with_it and not trusted else None
 
 
 def _places(file: Path) -> tuple[Path, Path]:
-    """Where a file is named, and where it is."""
+    """Return the path by which a file is named, and its real path."""
     return file.absolute(), file.resolve()
 
 
 def _top(folder: Path) -> Path:
-    """The folder of the repository that a folder lies in, else the folder itself."""
+    """Return the root of the repository that contains a folder; without a repository the folder itself."""
     real = folder.resolve()
     return next((up for up in (real, *real.parents) if os.path.lexists(up / ".git")), real)
 
 
 async def _is_of_repository(*places: Path) -> bool:
-    """Whether a repository holds a file at one of the places, so that others may have written it: also where git cannot
-    say so."""
+    """Return True if a repository tracks a file at one of the places, or if git cannot tell."""
     from daiku.tools.git.ownrun import run_git  # when used
 
     for place in places:
@@ -207,11 +208,11 @@ async def _is_of_repository(*places: Path) -> bool:
 
 
 _NOT_HELD = 1
-"""What git ends with for a file that is none of the repository's; any other end says that it is, or nothing."""
+"""Exit code of git for a file that the repository does not track."""
 
 
 def _read(said: str) -> tuple[PlaybookForm, ReadText]:
-    """The form of a text, and what it holds. Raises UsageError."""
+    """Return the form of a text, and what it contains. Raises UsageError."""
     start = said.removeprefix("\ufeff").lstrip()
     try:
         if is_ace(said):
@@ -232,7 +233,7 @@ def _nothing() -> UsageError:
 
 
 def _clean(bullet: Bullet, desk: PlaybookDesk) -> Bullet:
-    """The bullet without secrets, and with times only where they look like some."""
+    """Return the bullet without secrets, and with only those times that look like times."""
     times = {name: value for name in ("created_at", "updated_at") if (value := _time(getattr(bullet, name)))}
     return bullet.model_copy(
         update={

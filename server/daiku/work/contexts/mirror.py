@@ -75,11 +75,11 @@ class TaskMirror:
         status = task_status(self.record.shown.state, begun=True)
         asked = status == "running" and self.process.id and self.view.asks_model
         request: JsonObject = {"model": self.view.model, "messages": list(messages)}
-        self._put("request.json", request if asked else None)
-        self._put("task_state.json", self._state() if status == "paused" else None)
-        self.table.put(self._row(status))
+        self._write_or_delete("request.json", request if asked else None)
+        self._write_or_delete("task_state.json", self._state() if status == "paused" else None)
+        self.table.upsert(self._row(status))
 
-    def _put(self, name: str, value: JsonObject | None) -> None:
+    def _write_or_delete(self, name: str, value: JsonObject | None) -> None:
         """Write a file of one line, or delete it."""
         if value is None:
             (self.folder / name).unlink(missing_ok=True)

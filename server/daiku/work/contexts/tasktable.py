@@ -37,7 +37,7 @@ class TaskTable:
     def __init__(self, home: Path) -> None:
         self._db = connect(contexts_of(home) / "tasks.db", SCHEMA)
 
-    def put(self, row: dict[str, str | int | None]) -> None:
+    def upsert(self, row: dict[str, str | int | None]) -> None:
         """Write a row by its columns, or update it. Raises DaikuError."""
         sets = [
             f"{name} = CASE WHEN excluded.process_id = 0 THEN {name} ELSE excluded.{name} END"
@@ -66,6 +66,7 @@ class TaskTable:
         )
 
     def remove(self, uuid: str) -> None:
+        """Delete the row of a task. Raises DaikuError."""
         self._db.write("DELETE FROM tasks WHERE uuid = ?", (uuid,))
 
     def close(self) -> None:

@@ -21,17 +21,16 @@ from daiku.sdk.playbook.files import (
     LARGEST,
     Imported,
     PlaybookForm,
+    ReviewReason,
     exported,
     file_text,
+    find_review_reason,
     imported,
     text_of,
-    vouched_for,
 )
 from daiku.settings import home
 from daiku.settings.trust import is_trusted
 from daiku.texts.terminal import localize, say
-
-_NOTICES = {"no": "of_repository", "untrusted_folder": "untrusted_folder"}
 
 
 @click.command("export", help=say("help.playbook.export"))
@@ -65,23 +64,25 @@ def import_(
 ) -> None:
     place = folder_of(folder)
     if str(file) == "-":
-        said, notice = text_of(sys.stdin.buffer.read(LARGEST + 1), "stdin"), "of_anybody"
+        said = text_of(sys.stdin.buffer.read(LARGEST + 1), "stdin")
+        reason: ReviewReason | None = "of_anybody"
     else:
         said = file_text(file)
-        vouched = asyncio.run(vouched_for(file, place, trusted=is_trusted(home(os.environ), place)))
-        notice = _NOTICES.get(vouched, "")
+        trusted = is_trusted(home(os.environ), place)
+        reason = asyncio.run(find_review_reason(file, place, trusted=trusted))
     with desk_in(folder) as desk:
-        found = imported(desk, scope, said, propose=propose or bool(notice))
-    if found.proposed and not propose:
-        tell(say(f"playbook.import.{notice}"))
+        found = imported(desk, scope, said, propose=propose or reason is not None)
+    if found.proposed and reason is not None and not propose:
+        tell(say(f"playbook.import.{reason}"))
     if as_json:
         print_json(as_row(found))
         return
-    for line in _told(found):
+    for line in _lines(found):
         click.echo(line)
 
 
-def _told(found: Imported) -> Iterator[str]:
+def _lines(found: Imported) -> Iterator[str]:
+    """Yield what the import did, line by line."""
     if found.added or not (found.proposed or found.held):
         yield say("playbook.import.added", count=len(found.added))
     if found.proposed:
