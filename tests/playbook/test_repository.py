@@ -5,17 +5,20 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import tempfile
+import time
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from daiku.playbook.commits import UnreadableError, first_commit
-from daiku.playbook.repository import open_playbooks
+from daiku.playbook.repository import find_first_commit, open_playbooks
 from daiku.playbook.store import PlaybookStore
 from daiku.store.database import Database
 from daiku.store.opening import open_tables, opened_place
+from daiku.tools.git.ownrun import GIT_UNAVAILABLE, read_git
+from daiku.workspace.repository import GitPlaces
 from tests.playbook.changed import add
 
 ENVIRONMENT = {
@@ -194,19 +197,135 @@ def test_a_folder_that_only_points_at_a_repository_does_not_get_its_playbook(
     assert playbook(database, strange).load().bullets == ()
 
 
+def places(folder: Path) -> GitPlaces:
+    return GitPlaces(folder, folder / ".git", folder / ".git")
+
+
+@pytest.fixture
+def away_from_tmp() -> Iterator[Path]:
+    """A folder outside the system's temporary one."""
+    caches = Path.home() / ".cache" / "daiku-tests"
+    caches.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=caches) as made:
+        yield Path(made)
+
+
 def test_no_program_runs_and_no_setting_counts(
-    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    database: Database, away_from_tmp: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Settings of a repository can name programs: none of them is read, for git is not asked."""
-    here, ran = repository(tmp_path / "here"), tmp_path / "ran"
-    program = tmp_path / "program"
-    program.write_text(f"#!/bin/sh\ntouch {ran}\n")
+    """Settings of a repository and of its person can name programs and files: git runs none and reads none."""
+    here, ran = repository(away_from_tmp / "here"), away_from_tmp / "ran"
+    program = away_from_tmp / "program"
+    program.write_text(f"#!/bin/sh\ntouch {ran}\nexit 1\n")
     program.chmod(0o755)
-    for name in ("core.fsmonitor", "core.pager", "core.sshCommand", "alias.rev-list"):
+    named = (
+        *("core.fsmonitor", "core.pager", "pager.rev-list", "core.sshCommand", "core.gitProxy"),
+        *("core.alternateRefsCommand", "core.askPass", "credential.helper", "uploadpack.packObjectsHook"),
+        *("alias.rev-list", "alias.cat-file", "filter.x.smudge", "diff.external", "gpg.program"),
+    )
+    for name in named:
         git(here, "config", name, str(program))
+    (here / ".git" / "more").write_text(f"[core]\n\tfsmonitor = {program}\n\tpager = {program}\n")
+    git(here, "config", "include.path", "more")
+    (here / ".gitattributes").write_text("* filter=x diff=x\n")
+    home = away_from_tmp / "home"
+    home.mkdir()
+    (home / ".gitconfig").write_text(f"[core]\n\tfsmonitor = {program}\n[trace2]\n\teventTarget = {ran}\n")
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", str(home / ".gitconfig"))
+    monkeypatch.setenv("GIT_TRACE", str(ran))
+    monkeypatch.setenv("GIT_DIR", str(away_from_tmp / "nowhere"))
+    monkeypatch.setenv("GIT_PAGER", str(program))
     monkeypatch.setenv("PATH", "")
     add(playbook(database, here), "A lesson.")
+    assert playbook(database, here).get("cm-00001") is not None
     assert not ran.exists()
+    monkeypatch.undo()
+    assert find_first_commit(places(here), (here,)) == git(here, "rev-list", "--max-parents=0", "main")
+
+
+def test_a_missing_commit_is_not_fetched(away_from_tmp: Path) -> None:
+    """A partial clone names where its missing objects are fetched from, by a program of its choice."""
+    here, ran = repository(away_from_tmp / "here", commits=3), away_from_tmp / "ran"
+    program = away_from_tmp / "program"
+    program.write_text(f"#!/bin/sh\ntouch {ran}\nexit 1\n")
+    program.chmod(0o755)
+    missing = git(here, "rev-parse", "HEAD~1")
+    for name, value in (
+        ("core.repositoryFormatVersion", "1"),
+        ("extensions.partialClone", "origin"),
+        ("remote.origin.url", f"ext::{program}"),
+        ("remote.origin.promisor", "true"),
+        ("remote.origin.uploadpack", str(program)),
+        ("protocol.allow", "always"),
+        ("protocol.ext.allow", "always"),
+    ):
+        git(here, "config", name, value)
+    (here / ".git" / "objects" / missing[:2] / missing[2:]).unlink()
+    for url in (f"ext::{program}", str(away_from_tmp / "other"), "ssh://localhost/x"):
+        git(here, "config", "remote.origin.url", url)
+        assert find_first_commit(places(here), (here,)) == "?"
+        assert not ran.exists()
+
+
+def test_no_program_of_the_workspace_is_taken_for_git(
+    away_from_tmp: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = repository(away_from_tmp / "here")
+    program = here / "bin" / "git"
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\ntouch {here / 'ran'}\n")
+    program.chmod(0o755)
+    monkeypatch.setattr("daiku.workspace.programs.SYSTEM_FOLDERS", ())
+    monkeypatch.setenv("PATH", str(program.parent))
+    assert find_first_commit(places(here), (here,)) == "?"
+    assert not (here / "ran").exists()
+
+
+def test_replaced_and_grafted_commits_do_not_count(tmp_path: Path) -> None:
+    """They would make a repository that of a commit of their choosing."""
+    here = repository(tmp_path / "here", commits=3)
+    first, second, last = (git(here, "rev-parse", name) for name in ("HEAD~2", "HEAD~1", "HEAD"))
+    git(here, "replace", "--graft", second)
+    (here / ".git" / "info" / "grafts").write_text(f"{last}\n")
+    assert find_first_commit(places(here), (here,)) == first
+
+
+def test_a_repository_of_another_owner_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The person trusts the workspace: git's own question for the owner of its folder is answered by that."""
+    here = repository(tmp_path / "here")
+    monkeypatch.setenv("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+    assert find_first_commit(places(here), (here,)) == git(here, "rev-list", "--max-parents=0", "main")
+
+
+def test_without_git_a_repository_is_known_by_its_folder(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, there = repository(tmp_path / "here"), repository(tmp_path / "there")
+    add(playbook(database, there), "A lesson from before git was removed.")
+    monkeypatch.setattr("daiku.tools.git.ownrun.find_program", lambda *_: "")
+    assert playbook(database, there).get("cm-00001") is not None
+    add(playbook(database, here), "A lesson.")
+    assert playbook(database, here).get("cm-00001") is not None
+    git(tmp_path, "clone", "--quiet", str(here), "clone")
+    assert playbook(database, tmp_path / "clone").load().bullets == ()
+    monkeypatch.undo()
+    assert playbook(database, here).get("cm-00001") is not None
+
+
+def test_git_that_does_not_end_is_stopped(
+    database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here, slow = repository(tmp_path / "here"), tmp_path / "slow"
+    slow.write_text("#!/bin/sh\nexec sleep 60\n")
+    slow.chmod(0o755)
+    monkeypatch.setattr("daiku.tools.git.ownrun.find_program", lambda *_: str(slow))
+    monkeypatch.setattr("daiku.playbook.repository._SECONDS", 0.2)
+    started = time.monotonic()
+    assert read_git(here / ".git", ("cat-file", "-e", "0" * 40), (), seconds=0.2) == (GIT_UNAVAILABLE, "")
+    add(playbook(database, here), "A lesson.")
+    assert playbook(database, here).get("cm-00001") is not None
+    assert time.monotonic() - started < 10
 
 
 @pytest.mark.parametrize("what", ["HEAD", "refs/heads/main", "objects", "pack", "index"])
@@ -237,17 +356,17 @@ def test_the_first_commit_is_the_one_that_git_names(tmp_path: Path) -> None:
     git(here, "checkout", "--quiet", "main")
     git(here, "merge", "--quiet", "--allow-unrelated-histories", "-m", "Both", "other")
     named = git(here, "rev-list", "--first-parent", "--max-parents=0", "main")
-    assert first_commit(here / ".git", here / ".git") == named
+    assert find_first_commit(places(here), (here,)) == named
     git(here, "gc", "--quiet", "--aggressive")
     assert (
         "delta" in git(here, "verify-pack", "-v", *map(str, (here / ".git/objects/pack").glob("*.idx")))
         or True
     )
-    assert first_commit(here / ".git", here / ".git") == named
+    assert find_first_commit(places(here), (here,)) == named
     commit(here, "One more, loose")
-    assert first_commit(here / ".git", here / ".git") == named
+    assert find_first_commit(places(here), (here,)) == named
     git(tmp_path, "clone", "--quiet", "--shared", str(here), "borrows")
-    assert first_commit(tmp_path / "borrows" / ".git", tmp_path) == named
+    assert find_first_commit(places(tmp_path / "borrows"), (tmp_path,)) == named
 
 
 def test_a_history_that_leads_in_a_circle_ends(tmp_path: Path) -> None:
@@ -257,5 +376,4 @@ def test_a_history_that_leads_in_a_circle_ends(tmp_path: Path) -> None:
     file.chmod(0o600)
     body = f"tree {'0' * 40}\nparent {head}\n\nIn a circle".encode()
     file.write_bytes(zlib.compress(b"commit %d\0" % len(body) + body))
-    with pytest.raises(UnreadableError):
-        first_commit(here / ".git", here / ".git")
+    assert find_first_commit(places(here), (here,)) == "?"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from daiku.dataclass import dataclass
 from daiku.tools.git.repository import is_listing, run_listing
-from daiku.tools.shell.capture import ProgramResult, run_program
+from daiku.tools.shell.capture import ProgramResult, run_program, wait_for_program
 from daiku.tools.shell.gitsettings import FOR_TOOLS, Settings, git_settings
 from daiku.tools.shell.process import reaper_argv
 from daiku.workspace.programs import find_program, safe_path
@@ -21,6 +21,8 @@ _LISTING_SECONDS = 60.0
 """Seconds for a list of files by ignore patterns, which git never finishes for some of them."""
 LARGEST = 256_000_000
 """Bytes of a list of git's that is read as a whole."""
+GIT_UNAVAILABLE = 127
+"""The exit code of `read_git` if git is not installed or did not end in time."""
 COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
 _NOWHERE = "/dev/null"
 # Without a home there are no settings, no list of passwords (.netrc), and no ignored files of one person.
@@ -99,12 +101,10 @@ async def run_git(
     """Run git, and end it with all that it started when its time is over, the caller is cancelled or this process
     dies. `settings` are stronger than those that hold for every one of these."""
     roots = (cwd,) if cwd != Path("/") else ()
-    path = safe_path(os.environ.get("PATH") or os.defpath, roots)
     git = find_program("git", roots)
     if not git:
-        return ProgramResult(127, "git is not installed")
-    given = git_settings((*FOR_TOOLS, *_OWN, *settings))
-    whole = {**_ENVIRONMENT, **given, "PATH": path, **(env or {})}
+        return ProgramResult(GIT_UNAVAILABLE, "git is not installed")
+    whole = _environment(roots, settings, env or {})
 
     async def run(most: float) -> ProgramResult:
         words = reaper_argv([git, "--no-pager", *argv])
@@ -116,6 +116,29 @@ async def run_git(
         return await run(seconds)
     except OSError as error:
         return ProgramResult(1, str(error))
+
+
+def read_git(
+    folder: Path, argv: tuple[str, ...], roots: tuple[Path, ...], *, stdin: str = "", seconds: float
+) -> tuple[int, str]:
+    """Run git to read the git folder `folder`, and return its exit code and output. Blocks for at most `seconds`.
+
+    No program is taken from `roots`. The code is GIT_UNAVAILABLE if git is not installed or did not end in time."""
+    git = find_program("git", roots)
+    if not git:
+        return GIT_UNAVAILABLE, ""
+    whole = _environment(roots, (), {"GIT_DIR": str(folder), "GIT_GRAFT_FILE": _NOWHERE})
+    try:
+        return wait_for_program([git, "--no-pager", *argv], folder, whole, stdin, seconds=seconds)
+    except (OSError, TimeoutError):
+        return GIT_UNAVAILABLE, ""
+
+
+def _environment(roots: tuple[Path, ...], settings: Settings, env: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment for git. `settings` and `env` override the defaults."""
+    path = safe_path(os.environ.get("PATH") or os.defpath, roots)
+    given = git_settings((*FOR_TOOLS, *_OWN, *settings))
+    return {**_ENVIRONMENT, **given, "PATH": path, **env}
 
 
 def is_branch(name: str) -> bool:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import subprocess
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -109,3 +110,24 @@ async def _errors(stream: asyncio.StreamReader) -> str:
     while data := await stream.read(_READ):
         kept += data[: max(0, _ERRORS - len(kept))]
     return kept.decode("utf-8", "replace")
+
+
+def wait_for_program(
+    argv: list[str], cwd: Path, env: Mapping[str, str], stdin: str, *, seconds: float
+) -> tuple[int, str]:
+    """Run a program that starts no others, and return its exit code and stdout. Blocks.
+
+    Raises OSError, and TimeoutError after `seconds`."""
+    try:
+        done = subprocess.run(
+            argv,
+            cwd=cwd,
+            env=dict(env),
+            input=stdin.encode(),
+            capture_output=True,
+            timeout=seconds,
+            check=False,
+        )
+    except subprocess.TimeoutExpired as late:
+        raise TimeoutError(str(late)) from late
+    return done.returncode, done.stdout.decode("utf-8", "replace")

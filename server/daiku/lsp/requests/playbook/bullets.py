@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from weakref import WeakKeyDictionary
 
 from daiku import api
@@ -49,5 +50,6 @@ async def client_desk(c: ClientConnection) -> PlaybookDesk:
     app = await c.app()
     known = _DESKS.get(c)
     if known is None or known[0] is not app:
-        known = _DESKS[c] = (app, desk_of(app, c.protocol.language))
+        desk = await asyncio.to_thread(desk_of, app, c.protocol.language)  # asks git
+        known = _DESKS[c] = (app, desk)
     return known[1]
