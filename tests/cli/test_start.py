@@ -23,7 +23,7 @@ from daiku.domain.sessions import SessionStatus
 from daiku.domain.work.patches import FileKind
 from daiku.eval.compare import Used
 from daiku.eval.results import Outcome
-from daiku.runs.recorded.normalised import Kept
+from daiku.runs.recorded.compare import Kept
 from daiku.sdk.playbook.files import ReviewReason
 from daiku.texts.catalogue import sentences
 from tests.cli.conftest import Daiku

@@ -16,7 +16,7 @@ from daiku.domain.chunks import Chunk, decode_event, encode_event
 from daiku.domain.events import EPHEMERAL, ApprovalAsked, Event, HandoffEnd, HandoffStart, ToolCallEvent
 from daiku.domain.runs import RunLimits
 from daiku.runs import RunRequest
-from daiku.runs.recorded.normalised import LEFT_OUT, TAKEN
+from daiku.runs.recorded.compare import LEFT_OUT, TAKEN
 from daiku.runs.recorded.replay import replay
 from daiku.testing import FakeLLM
 from tests.runs.nested.test_tasks import call, main, propose, report, step, tasks, write

@@ -8,6 +8,7 @@ import sys
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -37,8 +38,6 @@ from daiku.domain.events import (
 from daiku.domain.labels import LineEvent
 from daiku.domain.sessions import Session
 from daiku.sdk.fronts import RestoreOutcome, changed_files, diff_of, restore_result
-from daiku.sdk.replaying import Replayed
-from daiku.sdk.replaying import replay as replayed
 from daiku.settings import home, secrets_of
 from daiku.store.copyfolders import remove_trial_data
 from daiku.store.opening import opened_place
@@ -50,6 +49,9 @@ from daiku.trace.transcript import export
 from daiku.workspace.checkpoints import CheckpointStore
 from daiku.workspace.disk import DiskWorkspace
 from daiku.workspace.outputs import Outputs
+
+if TYPE_CHECKING:
+    from daiku.sdk.replaying import Replayed
 
 
 @click.command("changes", help=say("help.sessions.changes"))
@@ -179,9 +181,11 @@ sessions.add_command(undo)
 @click.argument("session")
 @click.option("--json", "as_json", is_flag=True, help=say("help.opt.list_json"))
 def replay(session: str, as_json: bool) -> int:  # click's flag
+    from daiku.sdk.replaying import replay as replay_runs  # when used
+
     with open_journal() as journal:
         chunks = journal.chunks(session)
-    found = asyncio.run(replayed(chunks))
+    found = asyncio.run(replay_runs(chunks))
     if as_json:
         click.echo(found.model_dump_json())
     else:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
-from itertools import islice, pairwise
+from itertools import islice, pairwise, takewhile
 
 from daiku.core.guard.policy import Verdict
 from daiku.core.replies.parse import Unreadable
@@ -17,7 +16,7 @@ from daiku.core.state.fold import apply
 from daiku.core.state.machine import EndRun, MakeCall, Move
 from daiku.core.state.recorder import Recorder
 from daiku.core.state.state import State
-from daiku.domain.chunks import Chunk, encode_event
+from daiku.domain.chunks import Chunk
 from daiku.domain.errors import ContextOverflowError, Failure, LLMRequestError
 from daiku.domain.events import (
     EPHEMERAL,
@@ -46,8 +45,7 @@ from daiku.domain.messages import AssistantMessage, Message, ModelEvent, Reply, 
 from daiku.domain.runs import TerminalStatus, has_answer
 from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
 from daiku.runs.ending import cut_short
-from daiku.runs.recorded.normalised import only_tells
-from daiku.runs.recorded.said import replies_of, summaries_of
+from daiku.runs.recorded.compare import is_only_shown
 from daiku.texts.text import NO_TEXT, Text
 
 
@@ -75,8 +73,6 @@ class Recorded:
         """A journal of before these events."""
         self.made: list[Event] = []
         self.events = events = [c.event for c in chunks]
-        self._replies = deque(replies_of(events))
-        self._summaries = deque(summaries_of(events))
         self._answers = {e.id: e for e in events if isinstance(e, ToolResponse)}
         self._called = {e.id: e for e in events if isinstance(e, ToolCallEvent)}
         self._parallel = {
@@ -94,7 +90,7 @@ class Recorded:
         """Take what the loop writes, with what came from outside at this place before it."""
         written: list[Event] = []
         for event in events:
-            if event.type in EPHEMERAL or only_tells(event):
+            if event.type in EPHEMERAL or is_only_shown(event):
                 continue
             written += self.outside()
             if self._ended_here(event):
@@ -108,7 +104,7 @@ class Recorded:
     def _ended_here(self, event: Event) -> bool:
         """Whether the run was ended from outside before `event`, which nobody waited for any more. A nested one may have
         said its last word before it was given up after a restart."""
-        rest = self.events[len(self.made) :]
+        rest = self._rest
         if not all(isinstance(e, Failure | AgentEnd | RunFinished) for e in rest):
             return False
         finished = next((e for e in rest if isinstance(e, RunFinished)), None)
@@ -117,20 +113,20 @@ class Recorded:
         given_up = self._nested and finished.status == "cancelled"
         return given_up or not isinstance(event, Failure | AgentEnd | RunFinished)
 
+    @property
+    def _rest(self) -> list[Event]:
+        """What the record holds after what was made again."""
+        return self.events[len(self.made) :]
+
     def _from_outside(self, event: Event) -> bool:
         said = isinstance(event, MessageEvent) and event.role == "user" and event.reminder is None
         routed = isinstance(event, Usage) and event is self.events[min(1, len(self.events) - 1)]
-        return said or routed or isinstance(event, OUTSIDE) or only_tells(event) or self._of_an_edge(event)
+        return said or routed or isinstance(event, OUTSIDE) or is_only_shown(event) or self._of_an_edge(event)
 
     def outside(self) -> list[Event]:
         """Take what came from outside at this place of the record."""
-        found: list[Event] = []
-        while len(self.made) < len(self.events):
-            event = self.events[len(self.made)]
-            if not self._from_outside(event):
-                break
-            found.append(event)
-            self.made.append(event)
+        found = list(takewhile(self._from_outside, self._rest))
+        self.made += found
         return found
 
     def _of_an_edge(self, event: Event) -> bool:
@@ -148,18 +144,17 @@ class Recorded:
 
     def _aligned(self, event: Event) -> Event:
         """When something was said while the model was asked is a matter of time, not of decisions."""
-        if not isinstance(event, MessageEvent) or len(self.made) >= len(self.events):
-            return event
-        recorded = self.events[len(self.made)]
-        seen = recorded.seen if isinstance(recorded, MessageEvent) else event.seen
-        return event.model_copy(update={"seen": seen})
+        recorded = next(iter(self._rest), None)
+        if isinstance(event, MessageEvent) and isinstance(recorded, MessageEvent):
+            return event.model_copy(update={"seen": recorded.seen})
+        return event
 
     def close(self, state: State) -> None:
         """Take the end as it is where a run was ended from outside: cancelled, out of time, failed. What it came to in
         `state` follows all the same."""
         for event in self.outside():
             state = apply(state, event)
-        rest = self.events[len(self.made) :]
+        rest = self._rest
         if not all(isinstance(e, ToolResponse | Failure | AgentEnd | RunFinished) for e in rest):
             return
         for event in rest:
@@ -193,11 +188,11 @@ class Recorded:
 
     def _move(self, _: State) -> Move:
         """The next move on record of a run that a state machine drove."""
-        if not self._replies:
+        if (reply := self._next_reply()) is None:
             if (error := self._failure()) is None:
                 raise Over
             return error.failure
-        said, _used = self._replies.popleft()
+        said, _used = reply
         if not said.calls:
             return EndRun(said.text)
         return MakeCall(said.calls[0], said.text, question_of(said.opaque))
@@ -221,12 +216,17 @@ class Recorded:
     @property
     def asked_again(self) -> bool:
         """Whether the record has another reply of the model."""
-        return bool(self._replies)
+        return self._next_reply() is not None
+
+    def _next_reply(self) -> tuple[MessageEvent, Usage | None] | None:
+        """The model's next reply and its cost, which is unknown where the reply was cut off."""
+        for event, following in pairwise([*self._rest, None]):
+            if isinstance(event, MessageEvent) and event.role == "assistant":
+                return event, following if isinstance(following, Usage) else None
+        return None
 
     def _spec(self, name: str) -> ToolSpec:
-        asks = any(
-            isinstance(e, ToolCallEvent) and e.tool == name and e.id in self._inputs for e in self.events
-        )
+        asks = any(e.tool == name and e.id in self._inputs for e in self._called.values())
         return ToolSpec(
             name=name,
             description="",
@@ -259,37 +259,33 @@ class Recorded:
                 raise BlockedReply(Failure(kind="guardrail", message=told), used, told)
             case _:
                 pass
-        if isinstance(
-            self._following(), Pruned | Compacted | Usage
-        ):  # too long, or full enough, as it was then
+        if isinstance(self._following(), Pruned | Compacted | Usage):  # too long or full enough then
             raise ContextOverflowError(Failure(kind="context_overflow", message=NO_TEXT))
-        if not self._replies:
+        if (reply := self._next_reply()) is None:
             raise self._failure() or Over
-        said, used = self._replies.popleft()
+        said, used = reply
         if used is None:
             yield TextDelta(said.text)
             raise self._failure() or Broken
         message = AssistantMessage(
             text=said.text, thinking=said.thinking, calls=said.calls, opaque=said.opaque
         )
-        yield Reply(message, Usage.model_validate(used.model_dump()), said.finish)
+        yield Reply(message, used, said.finish)
         if isinstance(self._following(), Failure) and (failure := self._failure()) is not None:
             raise failure  # a role that has failed says so, and why
 
     def _condensing(self, _: State) -> Condensing | None:
         """How the conversation was made shorter then; None where the record goes on otherwise."""
-        rest = [e for e in self.events[len(self.made) :] if not self._from_outside(e)][:3]
+        rest = [e for e in self._rest if not self._from_outside(e)][:3]
         pruned = rest[0] if rest and isinstance(rest[0], Pruned) else None
-        left = iter(rest[1:] if pruned else rest)
-        after = next(left, None)
-        if isinstance(after, Usage):
-            after = next(left, None)
-        kept = after.kept if isinstance(after, Compacted) else None
+        left = rest[1:] if pruned else rest[:2]
+        summary = next((e for e in left if not isinstance(e, Usage)), None)
+        kept = summary.kept if isinstance(summary, Compacted) else None
         return Condensing(pruned, kept, 0) if pruned is not None or kept is not None else None
 
     def _following(self, later: int = 0) -> Event | None:
         """What the loop wrote next on record, or `later` than that."""
-        rest = (e for e in self.events[len(self.made) :] if not self._from_outside(e))
+        rest = (e for e in self._rest if not self._from_outside(e))
         return next(islice(rest, later, None), None)
 
     def _failure(self) -> LLMRequestError | None:
@@ -297,7 +293,7 @@ class Recorded:
         failure = next((e for e in self.events if isinstance(e, Failure)), None)
         if failure is None or failure.kind == "limit":
             return None
-        return LLMRequestError(Failure.model_validate_json(encode_event(failure)))
+        return LLMRequestError(failure)
 
     async def call(self, call: ToolCall, record: Recorder) -> ToolResult:
         answer = self._answers.get(call.id)
@@ -338,9 +334,12 @@ class Recorded:
         return given.model_copy(update={"input_id": asked.input_id})
 
     async def summarise(self, messages: tuple[Message, ...]) -> tuple[str, Usage | None]:
-        if not self._summaries:
-            raise Over
-        return self._summaries.popleft()
+        paid, compacted = self._following(), self._following(1)
+        if isinstance(paid, Compacted):
+            return paid.summary, None
+        if isinstance(paid, Usage) and isinstance(compacted, Compacted):
+            return compacted.summary, paid
+        raise Over
 
 
 def _status(recorded: TerminalStatus, failure: Failure | None) -> TerminalStatus:
