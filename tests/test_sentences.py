@@ -27,13 +27,6 @@ WRITTEN_BY_OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
         "core.plans.headings": ("_MACHINE",),
         "core.plans.proposed": ("word",),
         "core.plans.transitions": ("_NUMBER",),
-        "core.proof.claims": (
-            "_NOT",
-            "_NOT_JA",
-            "_BROKEN",
-            "_COUNT",
-            r"'\\b(?:all|every|whole|entire|full)\\b|すべて|全て|全部",
-        ),
         "core.proof.placeholders": ("_MARKS",),
         "core.run.reminders": ("_PROMISE", "_PROMISE_JA", "_LATER"),
         "core.text.omissions": ("_HINT", "_WHOLE", "_KEEPS", "_JAPANESE", "_JAPANESE_SIGNS"),

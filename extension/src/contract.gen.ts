@@ -202,7 +202,7 @@ export interface CheckpointRef {
   checkpointId: string;
 }
 
-/** One sentence of a report with what it rests on; without proof it is an assertion and is shown as one. `unfit`: nothing on record shows it, whatever it named. */
+/** One sentence of a report with what it rests on; without proof it is an assertion and is shown as one. `unfit`: set in journals of earlier versions, which judged the sentence; it is shown as not proven. */
 export interface Claim {
   text: string;
   proofs: Proof[];

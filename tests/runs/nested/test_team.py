@@ -242,7 +242,7 @@ async def test_after_two_plannings_anew_it_ends_with_what_is_missing_said(folder
     assert result.text.startswith(
         "Not finished:\n- step “Do it” (failed): `false` ended with exit code 1\n\n"
     )
-    assert "- All is done. (not proven)" in result.text
+    assert "The reporter says (not checked):\n\nAll is done.\n" in result.text
     assert "is done:" not in result.text
     await app.aclose()
 

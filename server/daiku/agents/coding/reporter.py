@@ -14,8 +14,6 @@ from daiku.agents.part import Part, Stage
 from daiku.agents.role import Role
 from daiku.core.calls.arguments import schema_of
 from daiku.core.plans.transitions import checklist
-from daiku.core.proof.claims import check_report, split_claims
-from daiku.core.proof.evidence import Evidence
 from daiku.core.replies.parse import Unreadable, read_json
 from daiku.core.state.state import State
 from daiku.core.team.summary import plain_report, proofs_of, sentence
@@ -72,19 +70,10 @@ def report_made(state: State) -> ReportMade | Unreadable:
             Claim(text=Text(c.text), proofs=tuple(proofs[ref] for ref in c.refs if ref in proofs))
             for c in reply.claims
         )
-        finished = brief is None or brief.plan is None or brief.plan.status == "completed"
-        report = Report(text=Text(reply.text), claims=claims)
-        return ReportMade(report=check_report(report, records_of(brief), finished=finished))
+        return ReportMade(report=Report(text=Text(reply.text), claims=claims))
     if brief is None:
         return Unreadable(text("roles.nothing_to_report"))
     return ReportMade(report=plain_report(brief))
-
-
-def records_of(brief: Brief | None) -> Evidence:
-    """Return the commands and proofs in a brief, against which a report's claims are checked."""
-    if brief is None:
-        return Evidence()
-    return Evidence(commands=brief.commands.commands if brief.commands else (), proofs=brief.proofs)
 
 
 class ClaimReply(Frozen):
@@ -138,7 +127,7 @@ def prose(_message: AssistantMessage, _messages: tuple[Message, ...]) -> Unreada
 
 
 def accept_plain_text(message: AssistantMessage) -> AssistantMessage:
-    """Accept words as a report: nothing that they claim is checked, and it is shown so."""
+    """Accept words as a report; the team shows them as the reporter's statement, not checked."""
     return _reporting(message, ReportReply(text=message.text))
 
 
@@ -186,14 +175,12 @@ def _reply_in(message: AssistantMessage) -> ReportReply | None:
 
 
 def _shown(reply: ReportReply) -> Text:
-    """The reply to be read; what its free text claims has no reference, so it is not checked."""
-    prose, said = split_claims(reply.text, Evidence(), finished=False)
-    free = (ClaimReply(text=claim.text) for claim in said)
+    """Return the reply as Markdown, each claim with its references."""
     claims = [
         text("team.claim", claim=claim.text, proofs=", ".join(claim.refs) or text("team.not_checked"))
-        for claim in (*reply.claims, *free)
+        for claim in reply.claims
     ]
-    return joined("paragraphs", (prose, joined("lines", claims)))
+    return joined("paragraphs", (Text(reply.text), joined("lines", claims)))
 
 
 def _references(brief: Brief | None) -> dict[str, Proof]:

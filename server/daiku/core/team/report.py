@@ -1,11 +1,10 @@
-"""The team's report: each claim is checked against the records, and missing ones are added."""
+"""The team's report: the steps and proofs from the records, and what the reporter says as its own statement."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
-from daiku.core.proof.claims import check_report
 from daiku.core.proof.evidence import Evidence, proof_of
 from daiku.core.proof.placeholders import new_leftovers
 from daiku.core.state.state import State
@@ -43,10 +42,8 @@ def final_report(state: State, plan: Plan | None) -> Report:
     claims = tuple(
         claim.model_copy(update={"proofs": on_record(claim.proofs, state.done)}) for claim in report.claims
     )
-    finished = plan is not None and not _lacking(state, plan)
-    report = check_report(report.model_copy(update={"claims": claims}), state.done, finished=finished)
     steps = step_claims(plan, state.done, _met_already(state))
-    return report.model_copy(update={"claims": (*steps, *report.claims)})
+    return report.model_copy(update={"claims": (*steps, *claims)})
 
 
 def _met_already(state: State) -> frozenset[str]:
@@ -128,8 +125,14 @@ def closing_words(state: State, plan: Plan | None, why: Text) -> Text:
     assumed = joined("lines", [text("team.assumed", question=each) for each in unanswered_questions(state)])
     dropped = ", ".join(f"`{check}`" for check in plan.dropped_checks) if plan is not None else ""
     gone = text("team.checks_gone", names=dropped) if dropped else ""
-    said = "" if why else report.text
+    said = "" if why else _statement(report)
     return joined("paragraphs", (why, missing, said, assumed, gone, claims))
+
+
+def _statement(report: Report) -> Text:
+    """Return the text of a report; a model's is marked as its statement, which nothing checks."""
+    marked = report.text and not report.from_records
+    return text("team.statement", text=report.text) if marked else report.text
 
 
 def _lacking(state: State, plan: Plan) -> list[Text]:

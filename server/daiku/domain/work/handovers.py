@@ -89,7 +89,7 @@ class NestedEvidence(Wire):
 
 class Claim(Localizable):
     """One sentence of a report with what it rests on; without proof it is an assertion and is shown as one.
-    `unfit`: nothing on record shows it, whatever it named."""
+    `unfit`: set in journals of earlier versions, which judged the sentence; it is shown as not proven."""
 
     text: Text
     proofs: tuple[Proof, ...] = ()
