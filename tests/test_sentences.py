@@ -54,8 +54,8 @@ WRITTEN_BY_OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
         "core.playbook.relevance": ("_NOTHING", "_LITTLE", "_AFTER_NOUNS"),
     },
     "the writer of a document, in its headings and the ends of its sentences": {
+        "agents.drafting.part_request": ("_POLITE", "_PLAIN"),
         "core.drafting.headings": ("_NUMBERED",),
-        "core.drafting.manner": ("_POLITE", "_PLAIN"),
     },
     "a person, in a request: whether it instructs to change something": {
         "core.calls.change_requests": (

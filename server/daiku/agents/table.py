@@ -13,17 +13,17 @@ from daiku.agents.coding.reporter import REPORTER
 from daiku.agents.coding.researcher import RESEARCHER
 from daiku.agents.coding.runner import RUNNER
 from daiku.agents.coding.tasks import BRINGER, TASK_LOOP, TASK_REPORT, TASKS
-from daiku.agents.coding.team import TEAM
 from daiku.agents.drafting.document import DOCUMENT
 from daiku.agents.drafting.draft import DRAFT, SECTIONS
 from daiku.agents.drafting.evaluator import EVAL
-from daiku.agents.drafting.guardian import GUARD
-from daiku.agents.drafting.reference import REFERENCE
 from daiku.agents.drafting.reflection import LESSONS, REFLECTION
 from daiku.agents.drafting.style import STYLE
+from daiku.agents.drafting.tool_stage import GUARD, REFERENCE
 from daiku.agents.learning.curator import CURATOR
 from daiku.agents.learning.reflector import REFLECTOR
-from daiku.agents.part import Part
+from daiku.agents.part import Machine, Part, Stage
+from daiku.core.run.verdict import unfinished
+from daiku.core.team.moves import brief_of, next_move, team_report
 from daiku.domain.errors import Failure, UsageError
 from daiku.domain.labels import Label
 from daiku.texts.text import text
@@ -54,6 +54,20 @@ GENERATOR = Agent(
         label=Label("Generator", "ジェネレーター"),
         description="answers a task with what the playbook knows of it",
         delegate=False,
+    ),
+)
+
+TEAM = Agent(
+    "team",
+    Prompt("agents/coordinator"),
+    tools=("agent/handoff", "agent/parallel", "plan/*", "shell/run", "editor/diagnostics", "user/ask"),
+    part=Part(
+        label=Label("Team", "チーム"),
+        description="works a plan through, step by step, by the other agents",
+        delegate=False,
+        may_cd=False,
+        stage=Stage(team_report),
+        machine=Machine(next_move, brief_of, unfinished),
     ),
 )
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from daiku.core.drafting.headings import headings
-from daiku.core.drafting.parts import MOST, Part, parts_of
+from daiku.core.drafting.progress import MOST, Part, parts_of
 from daiku.domain.work.documents import Document
 from tests.cases import examples
 

@@ -13,12 +13,12 @@ from daiku.core.work.comments import (
     progress_comment,
     question_comment,
 )
-from daiku.core.work.request import RequestFacts, request_body, request_title
 from daiku.domain.messages import Usage
 from daiku.domain.work.handovers import CommandOutcome
 from daiku.domain.work.patches import FileStat
 from daiku.domain.work.plans import Plan, Step
 from daiku.texts.text import Text
+from daiku.work.ending import RequestFacts, request_body, request_title
 from tests.cases import for_each
 
 STEPS = (

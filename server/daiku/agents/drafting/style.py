@@ -2,22 +2,111 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from typing import Literal, TypeAlias
+
 from pydantic import Field
 
 from daiku.agents.agent import Agent, Prompt
 from daiku.agents.drafting.answer_form import AnswerForm
 from daiku.agents.drafting.part_request import part_request
 from daiku.agents.part import Part, Stage
+from daiku.core.changes.changemap import overlap, patch_from, trimmed
+from daiku.core.changes.redacted import moves_marks
+from daiku.core.drafting.headings import headings, lines_of
 from daiku.core.drafting.moves import document_of
-from daiku.core.drafting.style_issues import patch_of_style
+from daiku.core.guard.redact import MARK
+from daiku.core.matching.refusal import Refusal
 from daiku.core.replies.parse import Unreadable
 from daiku.core.state.state import State
 from daiku.domain.base import Frozen
 from daiku.domain.labels import Label
-from daiku.domain.work.documents import PatchMade
+from daiku.domain.work.documents import DocumentFormat, PatchMade
 from daiku.domain.work.handovers import Brief
-from daiku.domain.work.patches import Issue
+from daiku.domain.work.patches import Change, Issue, IssuePatch, Unplaced
 from daiku.texts.text import text
+
+Why: TypeAlias = Literal["no_place", "not_there", "several_places", "overlap", "outside", "nothing_changes"]
+
+
+def patch_from_issues(text: str, issues: Iterable[Issue]) -> IssuePatch:
+    """The patch of `text` that puts right every issue whose place is certain. The others are in `unplaced`, with
+    why: nothing is guessed. Of two that overlap the first is taken."""
+    placed: list[Change] = []
+    unplaced: list[Unplaced] = []
+    for issue in issues:
+        found = _placed(text, issue)
+        if isinstance(found, Change) and any(overlap(found, other) for other in placed):
+            found = "overlap"
+        if isinstance(found, Change):
+            placed.append(found)
+        else:
+            unplaced.append(Unplaced(issue=issue, why=found))
+    patch = patch_from(text, placed)
+    assert not isinstance(patch, Refusal), "changes that do not overlap are a change map"
+    return IssuePatch(new_text=patch.new_text, change_map=patch.change_map, unplaced=tuple(unplaced))
+
+
+def _placed(text: str, issue: Issue) -> Change | Why:
+    """The change that puts `issue` right, or why there is none."""
+    quote, replacement = _line_ends(text, issue.quote), _line_ends(text, issue.replacement)
+    place = _by_offsets(text, issue, quote)
+    if isinstance(place, str) and quote:
+        place = _by_quote(text, quote)
+    if isinstance(place, str):
+        return place
+    start, end = place
+    if text[start:end] == replacement:
+        return "nothing_changes"
+    return trimmed(start, text[start:end], replacement)
+
+
+def _by_offsets(text: str, issue: Issue, quote: str) -> tuple[int, int] | Why:
+    if issue.start is None:
+        return "no_place"
+    end = issue.start + len(quote) if issue.end is None else issue.end
+    if not 0 <= issue.start <= end <= len(text):
+        return "outside"
+    return (issue.start, end) if not quote or text[issue.start : end] == quote else "not_there"
+
+
+def _by_quote(text: str, quote: str) -> tuple[int, int] | Why:
+    at = text.find(quote)
+    if at < 0:
+        return "not_there"
+    return "several_places" if text.find(quote, at + 1) >= 0 else (at, at + len(quote))
+
+
+def _line_ends(text: str, part: str) -> str:
+    """`part` with the line ends of `text`: a model writes plain ones."""
+    return part.replace("\n", "\r\n") if "\r\n" in text and "\r" not in part else part
+
+
+def patch_of_style(text: str, form: DocumentFormat, issues: Sequence[Issue]) -> IssuePatch:
+    """The patch that `issues` make of `text`; those that would change a heading, code or front matter, or take out
+    what stands for a secret, are not placed."""
+    closed = [(line.start, line.end) for line in lines_of(text, form) if line.closed]
+    closed += [(heading.start, heading.end) for heading in headings(text, form)]
+    kept: list[Issue] = []
+    unplaced: list[Unplaced] = []
+    for issue in issues:
+        alone = patch_from_issues(text, (issue,))
+        if any(_inside(change, closed) for change in alone.change_map) or moves_marks(
+            text, MARK, alone.change_map
+        ):
+            unplaced.append(Unplaced(issue=issue, why="protected"))
+        else:
+            kept.append(issue)
+    patch = patch_from_issues(text, kept)
+    return patch.model_copy(update={"unplaced": (*unplaced, *patch.unplaced)})
+
+
+def _inside(change: Change, closed: Sequence[tuple[int, int]]) -> bool:
+    """Whether a change touches a closed stretch; what is put before or behind it does not."""
+    if change.start == change.end:
+        return any(start < change.start < end for start, end in closed)
+    return any(change.start < end and start < change.end for start, end in closed)
+
 
 MOST_ISSUES = 60
 

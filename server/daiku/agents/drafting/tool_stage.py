@@ -1,4 +1,4 @@
-"""Agents that are one call of a tool: the machine that makes it, and its result as a handover."""
+"""Agents that are one call of a tool without a model: the search of references (R1.62) and the guard (R1.63-R1.65)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from pydantic import ValidationError
 
+from daiku.agents.agent import Agent, Prompt
 from daiku.agents.part import Machine, Part, Stage
 from daiku.core.replies.parse import Unreadable
 from daiku.core.state.machine import EndRun, MakeCall, Move
@@ -23,19 +24,20 @@ from daiku.texts.text import as_text, text
 T = TypeVar("T", ReferencesFound, SimilarityFound)
 
 
-def tool_part(tool: str, kind: type[T], *, label: Label, description: str) -> Part:
-    """What an agent does that calls `tool` once, without a model, and hands over its result as a `kind`."""
+def _tool_agent(name: str, tool: str, kind: type[T], label: Label, description: str) -> Agent:
+    """Build an agent that calls `tool` once, without a model, and hands over its result as a `kind`."""
 
     def handover(state: State) -> T | Unreadable:
         return _answer_as(state, tool, kind)
 
-    return Part(
+    part = Part(
         label=label,
         description=description,
         delegate=False,
         stage=Stage(handover),
         machine=Machine(_calls_once(tool), _no_brief, _never_unfinished),
     )
+    return Agent(name, Prompt("agents/coordinator"), tools=(tool,), part=part)
 
 
 def _calls_once(tool: str) -> Callable[[State, ApprovalMode, Failure | None], Move]:
@@ -73,3 +75,19 @@ def _no_brief(_state: State, _agent: str, request: str) -> Brief:
 def _never_unfinished(_: State) -> Failure | None:
     """Return None: the call is all that there is to do."""
     return None
+
+
+REFERENCE = _tool_agent(
+    "reference",
+    "document/references",
+    ReferencesFound,
+    Label("Reference", "参照担当"),
+    "finds passages of the workspace's references that are near to a text",
+)
+GUARD = _tool_agent(
+    "guard",
+    "document/similarity",
+    SimilarityFound,
+    Label("Guard", "類似度の確認担当"),
+    "compares a text with the workspace's references",
+)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 
-from daiku.core.drafting.passages import passages
+from daiku.core.drafting.headings import lines_of
 from daiku.core.guardrails.fingerprints import fingerprints, similarity, similarity_action
 from daiku.domain.errors import DaikuError
 from daiku.domain.events import Notice
@@ -16,6 +17,27 @@ from daiku.tools.documents.desk import DocumentDesk
 from daiku.tools.face import Face
 from daiku.tools.tool import Args, Tool, ToolContext, failed
 from daiku.workspace.references import reference_files
+
+LONGEST = 900
+"""Characters of a passage, about a paragraph or two."""
+
+
+def passages(text: str) -> Iterator[tuple[int, str]]:
+    """The passages of a text, each with the number of its first line: paragraphs, short ones together, long ones
+    cut."""
+    first, kept, size = 1, list[str](), 0
+    for number, line in enumerate(lines_of(text, "markdown"), 1):
+        ends = not line.text.strip() and size > LONGEST // 2
+        for piece in (line.text[at : at + LONGEST] for at in range(0, max(len(line.text), 1), LONGEST)):
+            if kept and (ends or size + len(piece) > LONGEST):
+                if joined := "\n".join(kept).strip():
+                    yield first, joined
+                first, kept, size = number, [], 0
+            kept.append(piece)
+            size += len(piece) + 1
+    if joined := "\n".join(kept).strip():
+        yield first, joined
+
 
 NEAREST = 5
 
