@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.drafting.replies import CLOSE, OPEN, new_text, restored
+from daiku.agents.drafting.draft import CLOSE, OPEN, new_text, restored
 from daiku.core.guard.redact import MARK
 from daiku.core.replies.parse import Unreadable
 from daiku.domain.work.documents import Document
