@@ -301,6 +301,27 @@ def test_context_that_a_hunk_leaves_out_parts_it(make: Callable[..., str | Refus
 
 
 @for_each("make", [apply_patch, unified])
+def test_an_elision_that_is_added_elsewhere_than_it_is_removed_is_refused(
+    make: Callable[..., str | Refusal],
+) -> None:
+    hunk = (
+        "-def second(a):",
+        "-    # ...",
+        "-    return d",
+        "+def second(b):",
+        "+    # ...",
+        "+    return b",
+    )
+    assert isinstance(make("@@ -10,3 +10,3 @@", *hunk), Refusal)
+
+
+@for_each("make", [apply_patch, unified])
+def test_context_above_an_elision_must_be_in_the_file(make: Callable[..., str | Refusal]) -> None:
+    hunk = ("     e = 5", "     # ...", "-    return d", "+    return d + b")
+    assert isinstance(make("@@ -10,3 +10,3 @@", *hunk), Refusal)
+
+
+@for_each("make", [apply_patch, unified])
 def test_added_lines_that_leave_code_out_are_filled_in_from_those_removed_or_refused(
     make: Callable[..., str | Refusal],
 ) -> None:

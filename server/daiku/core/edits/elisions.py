@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections import Counter, defaultdict
 from collections.abc import Collection, Sequence
 
+from daiku.core.matching.hunk import Hunk, HunkLine, hunk_of
 from daiku.core.matching.indents import indent_of
+from daiku.core.matching.match import Level
 from daiku.core.matching.refusal import Refusal
 from daiku.core.text.omissions import Kind, has_omission_comment, may_hold_omission, omission_kind
-from daiku.dataclass import dataclass
+from daiku.dataclass import dataclass, replace
 
-_CONTEXT = 4
-"""Lines next to an elision that are compared where one of them stands in several places."""
-_COMPARED = 100_000
-"""Lines that are compared at most to tell places apart."""
 _LOST, _SHOWN = 10, 8
 _ELSEWHERE = "the line {} it is not in the old text there, or in several places"
+_TAKES_OUT = "This line stands for lines that are left out ({!r}) and is to be removed: write out the lines that are to go."
+_UNEQUAL = "The search leaves lines out in {} places and the replacement in {}: write both out, or leave the same out in both."
 _BARE = re.compile(r"(?:\.{3}|…)")
 _HEAD = re.compile(r":\s*(?:#.*)?$")
 _PROSE = (".md", ".mdx", ".markdown", ".rst", ".adoc")
@@ -161,184 +160,167 @@ def _has_body(new: Sequence[str], index: int, old: Sequence[str]) -> bool:
 
 
 def _fill_marks(new: Sequence[str], old: Sequence[str], marks: Sequence[int]) -> list[str] | _Doubt:
-    """The new lines with the old ones between the neighbours of each elision."""
-    lines = _Lines(old)
-    marks, said = split_at_elisions(new, marks)
-    out: list[str] = said[0]
+    """Return the new lines with the old ones between the neighbors of each elision.
+
+    A neighbor counts if it stands once in the rest of the old text, or if it ends the block that holds the elision.
+    """
+    there = [line.rstrip() for line in old]
+    marks, parts = _split(new, marks)
+    out: list[str] = parts[0]
     since = 0
     for number, mark in enumerate(marks):
-        before, after = said[number], said[number + 1]
-        end = lines.end_of(before, since) if before else since
+        before, after = parts[number], parts[number + 1]
+        end = _end_of(before, there, since) if before else since
         if end is None:
             return _Doubt(mark, f"{_ELSEWHERE.format('above')}: {before[-1].strip()[:80]!r}")
-        if before and lines.lost(before, since, end) > max(_LOST, 2 * len(before)):
+        if _drops_much(before, there[since:end]):
             return _Doubt(mark, "what stands above it would take the place of many more lines")
-        depth = len(indent_of(new[mark]))
-        begin = (
-            lines.start_of(after, end, depth, last=number + 1 == len(marks))
-            if after
-            else lines.rest(end, depth)
-        )
+        begin = _start_of(after, there, end, len(indent_of(new[mark])))
         if begin is None:
-            why = (
-                f"{_ELSEWHERE.format('below')}: {after[0].strip()[:80]!r}"
-                if after
-                else "it is not clear how far they go"
-            )
-            return _Doubt(mark, why)
-        if not any(line.strip() for line in old[end:begin]):
-            sure = lines.is_once(before, -1) and lines.is_once(after, 0)
-            return _Doubt(mark, "nothing stands there in the old text", nothing=sure)
+            below = f"{_ELSEWHERE.format('below')}: {after[0].strip()[:80]!r}" if after else ""
+            return _Doubt(mark, below or "it is not clear how far they go")
+        if not any(there[end:begin]):
+            is_sure = all(there.count(line.rstrip()) == 1 for line in (*before[-1:], *after[:1]))
+            return _Doubt(mark, "nothing stands there in the old text", nothing=is_sure)
         out += [*old[end:begin], *after]
         since = begin
-    if said[-1] and lines.lost(said[-1], since, len(old)) > max(_LOST, 2 * len(said[-1])):
+    if _drops_much(parts[-1], there[since:]):
         return _Doubt(marks[-1], "what stands below it would take the place of many more lines")
     return out
 
 
-def split_at_elisions(new: Sequence[str], marks: Sequence[int]) -> tuple[list[int], list[list[str]]]:
+def _split(new: Sequence[str], marks: Sequence[int]) -> tuple[list[int], list[list[str]]]:
     """Split lines at their elision marks; return the marks and the parts between them, adjacent marks merged."""
+    if not marks:
+        return [], [list(new)]
     kept: list[int] = []
-    parts = [_tail_off(new[: marks[0]])]
+    parts = [_strip_blank_lines(new[: marks[0]], start=False)]
     for mark, following in zip(marks, [*marks[1:], None], strict=True):
-        part = _head_off(new[mark + 1 : following])
+        part = _strip_blank_lines(new[mark + 1 : following], end=following is not None)
+        if kept and not parts[-1]:
+            parts[-1] = part
+            continue
         kept.append(mark)
-        parts.append(part if following is None else _tail_off(part))
-        if len(kept) > 1 and not parts[-2]:
-            kept.pop()
-            parts.pop(-2)
+        parts.append(part)
     return kept, parts
 
 
-def _tail_off(lines: Sequence[str]) -> list[str]:
-    end = len(lines)
-    while end and not lines[end - 1].strip():
-        end -= 1
-    return list(lines[:end])
+def _strip_blank_lines(lines: Sequence[str], *, start: bool = True, end: bool = True) -> list[str]:
+    full = [number for number, line in enumerate(lines) if line.strip()]
+    if not full:
+        return []
+    return list(lines[full[0] if start else 0 : full[-1] + 1 if end else len(lines)])
 
 
-def _head_off(lines: Sequence[str]) -> list[str]:
-    start = 0
-    while start < len(lines) and not lines[start].strip():
-        start += 1
-    return list(lines[start:])
+def _end_of(before: Sequence[str], old: Sequence[str], since: int) -> int | None:
+    """Return where the old lines below the last of `before` begin.
 
-
-def _count_differing(one: Sequence[str], other: Sequence[str]) -> int:
-    """How many lines only one of the two has."""
-    return (Counter(one) - Counter(other)).total() + (Counter(other) - Counter(one)).total()
-
-
-def _nearest(said: Sequence[str], old: Sequence[str], ends: Sequence[int]) -> int | None:
-    """Of the lines at which `said` may end, the one up to which `old` has the most of it and the least besides;
-    None where that is not one alone."""
-    wanted = Counter(said)
-    apart: dict[int, int] = {}
-    seen, both, count = Counter[str](), 0, 0
-    candidates = set(ends)
-    for at, line in enumerate(old):
-        if line:
-            seen[line] += 1
-            count += 1
-            both += seen[line] <= wanted[line]
-        if at in candidates:
-            apart[at] = count - 2 * both
-    least = min(apart.values(), default=0)
-    found = [at for at, how in apart.items() if how == least]
-    return found[0] if len(found) == 1 else None
-
-
-class _Lines:
-    """The old lines, with the places of each."""
-
-    def __init__(self, old: Sequence[str]) -> None:
-        self.old = [line.rstrip() for line in old]
-        self.places: defaultdict[str, list[int]] = defaultdict(list)
-        for index, line in enumerate(self.old):
-            self.places[line].append(index)
-
-    def is_once(self, said: Sequence[str], at: int) -> bool:
-        """Whether the first or last line of what is said stands in one place only; true where nothing is said."""
-        return not said or len(self.places[said[at].rstrip()]) == 1
-
-    def end_of(self, before: Sequence[str], since: int) -> int | None:
-        """Where the old lines behind the last of `before` begin; None where that is not certain."""
-        full = [line.rstrip() for line in before if line.strip()]
-        found = [place for place in self.places.get(full[-1], []) if place >= since]
-        if len(found) == 1:
-            return found[0] + 1
-        nearest = _nearest(full, self.old[since:], [place - since for place in found])
-        if nearest is None:
-            return None
-        place = self._closing(full, since)
-        for count in range(2, min(_CONTEXT, len(full)) + 1):
-            found = [each for each in found if self._around(each, -1, count) == full[-count:][::-1]]
-            place = found[0] if place is None and len(found) == 1 else place
-        return None if place is None or place != since + nearest else place + 1
-
-    def _closing(self, full: Sequence[str], since: int) -> int | None:
-        """Where the block ends whose last line `full` ends with: by the line of the same indentation that opens it."""
-        depth = len(indent_of(full[-1]))
-        for line in reversed(full[:-1]):
-            if len(indent_of(line)) < depth:
-                return None
-            if len(indent_of(line)) == depth:
-                heads = [place for place in self.places.get(line, []) if place >= since]
-                if len(heads) != 1:
-                    return None
-                end = self._shallower(heads[0] + 1, depth + 1)
-                return end if end < len(self.old) and self.old[end] == full[-1] else None
+    None if that line stands several times and the block that it ends does not tell which is meant.
+    """
+    full = [line.rstrip() for line in before if line.strip()]
+    if old[since:].count(full[-1]) == 1:
+        return old.index(full[-1], since) + 1
+    depth = len(indent_of(full[-1]))
+    head = next((line for line in reversed(full[:-1]) if len(indent_of(line)) <= depth), "")
+    if len(indent_of(head)) != depth or not full.count(head) == old[since:].count(head) == 1:
         return None
+    end = _shallower(old, old.index(head, since) + 1, depth + 1)
+    return end + 1 if old[end : end + 1] == full[-1:] else None
 
-    def start_of(self, after: Sequence[str], end: int, depth: int, *, last: bool) -> int | None:
-        """Where the first of `after` stands below `end`, in the block of an elision of that indentation. `last`:
-        nothing is left out behind them."""
-        full = [line.rstrip() for line in after if line.strip()]
-        border = self._shallower(end, depth)
-        if len(indent_of(full[0])) < depth:
-            return border if border < len(self.old) and self.old[border] == full[0] else None
-        found = [place for place in self.places.get(full[0], []) if end <= place <= border]
-        if len(found) == 1:
-            return found[0]
-        nearest = self._likest(full, found, end, last=last)
-        for count in range(2, min(_CONTEXT, len(full)) + 1):
-            found = [place for place in found if self._around(place, 1, count) == full[:count]]
-            if len(found) == 1:
-                return found[0] if found[0] == nearest else None
+
+def _start_of(after: Sequence[str], old: Sequence[str], end: int, depth: int) -> int | None:
+    """Return where the first line of `after` stands in the block of an elision indented by `depth`.
+
+    That block begins at `end`. Without `after` the elision must reach the end of the text.
+    """
+    border = _shallower(old, end, depth)
+    if not after:
+        return border if border == len(old) else None
+    line = after[0].rstrip()
+    if len(indent_of(line)) < depth:
+        return border if old[border : border + 1] == [line] else None
+    places = [at for at in range(end, min(border + 1, len(old))) if old[at] == line]
+    return places[0] if len(places) == 1 else None
+
+
+def _shallower(old: Sequence[str], start: int, depth: int) -> int:
+    """Return the first line from `start` on that is indented less than `depth`, blank lines apart."""
+    return next(
+        (at for at in range(start, len(old)) if old[at] and len(indent_of(old[at])) < depth), len(old)
+    )
+
+
+def _drops_much(part: Sequence[str], old: Sequence[str]) -> bool:
+    """Return True if `part` would replace old lines that are neither in it nor few."""
+    kept = {line.strip() for line in part}
+    lost = sum(bool(line) and line.strip() not in kept for line in old)
+    return bool(part) and lost > max(_LOST, 2 * len(part))
+
+
+def resolve_elisions(
+    text: str, hunk: Hunk, *, path: str = "", insisted: bool = False
+) -> list[Hunk] | Refusal:
+    """Split a hunk at elided context, so that each part must match below the previous one.
+
+    Elided added lines are filled in from the lines that they replace.
+    """
+    if not text.strip() or not any(may_hold_omission(line.text) for line in hunk.lines):
+        return [hunk]
+    known = {line.strip() for line in text.split("\n")}
+    parts = [replace(hunk, lines=())]
+    added = ""
+    for line, below in zip(hunk.lines, (*hunk.lines[1:], None), strict=True):
+        mark = line.text.strip()
+        if added:  # an elision that is removed and added again is context
+            added = ""
+        elif line.tag == "+" or not omission_kind(mark) or mark in known:
+            parts[-1] = replace(parts[-1], lines=(*parts[-1].lines, line))
+        elif line.tag == "-" and (below is None or below.tag != "+" or below.text.strip() != mark):
+            return Refusal(_TAKES_OUT.format(mark[:100]))
+        else:
+            added = mark if line.tag == "-" else ""
+            parts.append(replace(hunk, lines=(), line=None, gap=len(indent_of(line.text))))
+    filled: list[Hunk] = []
+    for part in parts:
+        if any(line.text.strip() for line in part.lines):
+            whole = _fill_hunk(part, path, insisted=insisted)
+            if isinstance(whole, Refusal):
+                return whole
+            filled.append(whole)
+    return filled
+
+
+def _fill_hunk(hunk: Hunk, path: str, *, insisted: bool) -> Hunk | Refusal:
+    """Fill in the elisions of the hunk's added lines."""
+    if not any(line.tag == "+" and may_hold_omission(line.text) for line in hunk.lines):
+        return hunk
+    old = [line.text for line in hunk.lines if line.tag != "+"]
+    after = [line for line in hunk.lines if line.tag != "-"]
+    new, kept = [line.text for line in after], {at for at, line in enumerate(after) if line.tag == " "}
+    filled = fill_elisions(new, old, path=path, insisted=insisted, kept=kept)
+    if isinstance(filled, Refusal) or filled == new:
+        return filled if isinstance(filled, Refusal) else hunk
+    return replace(hunk, lines=hunk_of(old, filled, [Level.exact] * len(old)).lines)
+
+
+def elided_hunk(search: Sequence[str], replacement: Sequence[str]) -> Hunk | Refusal | None:
+    """Return a hunk for a search that elides lines that its replacement elides too.
+
+    None if the search elides nothing.
+    """
+    if not (marks := _marks(search)):
         return None
+    marks, old = _split(search, marks)
+    new = _split(replacement, _marks(replacement))[1]
+    if len(new) != len(old):
+        return Refusal(_UNEQUAL.format(len(marks), len(new) - 1))
+    lines: list[HunkLine] = []
+    for number, (before, after) in enumerate(zip(old, new, strict=True)):
+        if number:
+            lines.append(HunkLine(" ", search[marks[number - 1]]))
+        lines += hunk_of(before, after, [Level.exact] * len(before)).lines
+    return Hunk(tuple(lines), block=True)
 
-    def _likest(self, full: Sequence[str], found: Sequence[int], end: int, *, last: bool) -> int | None:
-        """Of several places the one from which on the old lines are most like those said."""
-        if last:
-            back = len(self.old) - 1
-            there = _nearest(full[::-1], self.old[end:][::-1], [back - place for place in found])
-            return None if there is None else back - there
-        if len(found) * len(full) > _COMPARED:
-            return None
-        apart = {place: _count_differing(full, self._around(place, 1, len(full))) for place in found}
-        likest = [place for place, how in apart.items() if how == min(apart.values())]
-        return likest[0] if len(likest) == 1 else None
 
-    def rest(self, end: int, depth: int) -> int | None:
-        """The end of the text, where all that is left is of that indentation or deeper."""
-        return len(self.old) if self._shallower(end, depth) == len(self.old) else None
-
-    def lost(self, said: Sequence[str], start: int, end: int) -> int:
-        """How many old lines of that stretch are not among what is said instead."""
-        kept = {line.strip() for line in said}
-        return sum(bool(line.strip()) and line.strip() not in kept for line in self.old[start:end])
-
-    def _around(self, place: int, step: int, count: int) -> list[str]:
-        found: list[str] = []
-        while 0 <= place < len(self.old) and len(found) < count:
-            if self.old[place]:
-                found.append(self.old[place])
-            place += step
-        return found
-
-    def _shallower(self, start: int, depth: int) -> int:
-        """The first line from `start` on that is indented less than `depth`, blank ones apart."""
-        for index in range(start, len(self.old)):
-            if self.old[index] and len(indent_of(self.old[index])) < depth:
-                return index
-        return len(self.old)
+def _marks(lines: Sequence[str]) -> list[int]:
+    return [number for number, line in enumerate(lines) if omission_kind(line)]

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from daiku.core.edits.hunkelisions import resolve_elisions
+from daiku.core.edits.elisions import resolve_elisions
 from daiku.core.matching.hunk import Hunk, Replacement
+from daiku.core.matching.indents import indent_of
 from daiku.core.matching.insert import join_lines, line_end_at, replacement_for, splice_all
 from daiku.core.matching.locate import LocatedHunk, locate, locate_insertion
 from daiku.core.matching.refusal import Refusal, ambiguous, line_number
@@ -16,10 +17,10 @@ def apply_hunks(text: str, hunks: Sequence[Hunk], *, path: str = "", insisted: b
     `insisted` see `elisions.fill`."""
     changing: list[Hunk] = []
     for number, hunk in enumerate(hunks, 1):
-        whole = resolve_elisions(text, hunk, path=path, insisted=insisted)
-        if isinstance(whole, Refusal):
-            return _at(whole, number, hunks)
-        changing += (part for part in whole if part.changes)
+        parts = resolve_elisions(text, hunk, path=path, insisted=insisted)
+        if isinstance(parts, Refusal):
+            return _at(parts, number, hunks)
+        changing += (part for part in parts if part.changes or len(parts) > 1)
     options: list[tuple[Replacement, ...]] = []
     located: list[list[LocatedHunk]] = []
     for number, hunk in enumerate(changing, 1):
@@ -37,10 +38,17 @@ def apply_hunks(text: str, hunks: Sequence[Hunk], *, path: str = "", insisted: b
     for index, place in enumerate(_in_order(options)):
         if place is None:
             return _at(ambiguous(text, [p.start for p in options[index]]), index + 1, changing)
-        if changing[index].after and chosen and place.start < chosen[-1].end:
+        depth = changing[index].gap
+        if depth is not None and chosen and not _is_gap(text, chosen[-1].end, place.start, depth):
             return _at(Refusal("Its lines do not follow on those above them."), index + 1, changing)
         chosen.append(place)
     return splice_all(text, chosen)
+
+
+def _is_gap(text: str, start: int, end: int, depth: int) -> bool:
+    """Return True if the lines from `start` to `end` can be those of an elision that is indented by `depth`."""
+    lines = [line for line in text[start:end].split("\n") if line.strip()]
+    return start <= end and all(len(indent_of(line)) >= depth for line in lines)
 
 
 def _at(refusal: Refusal, number: int, hunks: Sequence[Hunk]) -> Refusal:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from daiku.core.edits.elisions import fill_elisions
-from daiku.core.edits.gapped import edit_with_gaps
+from daiku.core.edits.elisions import elided_hunk, fill_elisions
+from daiku.core.edits.hunks import apply_hunks
 from daiku.core.matching.hunk import Replacement, hunk_of
 from daiku.core.matching.indents import indent_of, learn_indents, reindent
 from daiku.core.matching.insert import line_end_at, replacement_for, splice
@@ -22,7 +22,6 @@ from daiku.core.matching.match import (
 )
 from daiku.core.matching.preserve import merge_blanks
 from daiku.core.matching.refusal import Refusal, ambiguous, not_found
-from daiku.core.text.omissions import omission_kind
 
 _NUMBERED = re.compile(r"\s*(\d+) ?[|│→\t] ?(.*)", re.DOTALL)
 
@@ -46,8 +45,9 @@ def edit_lines(
     old, new = bare_lines(search), bare_lines(replace)
     if not search.endswith("\n") and not replace:
         new = [""]  # the line is emptied, not taken out: its line end was not part of the search
-    if (gapped := _edit_with_gaps(text, old, new)) is not None:
-        return gapped
+    elided = elided_hunk(old, new)
+    if elided is not None and not find_lines(text, old):
+        return elided if isinstance(elided, Refusal) else apply_hunks(text, [elided])
     filled = fill_elisions(new, old, path=path, insisted=insisted)
     if isinstance(filled, Refusal):
         return filled
@@ -76,12 +76,6 @@ def edit_lines(
     if tokens and (laid_out := _other_layout(text, search, "\n".join(new), *tokens[0])) is not None:
         return laid_out
     return not_found(text, old)
-
-
-def _edit_with_gaps(text: str, old: Sequence[str], new: Sequence[str]) -> str | Refusal | None:
-    if not any(omission_kind(line) for line in old) or find_lines(text, old):
-        return None
-    return edit_with_gaps(text, old, new)
 
 
 def _indented_matches(text: str, old: Sequence[str]) -> list[BlockMatch]:

@@ -26,8 +26,8 @@ class HunkLine:
 @dataclass(frozen=True, slots=True)
 class Hunk:
     """`line`: where the old lines should begin (from 1). `anchors`: lines that stand above it. `final_newline`:
-    what the hunk says of the end of the new file, None when nothing. `after`: it stands
-    below the hunk before it."""
+    what the hunk says of the end of the new file, None when nothing. `gap`: indentation of the elision between
+    the hunk before it and this one, None where there is none."""
 
     lines: tuple[HunkLine, ...]
     line: int | None = None
@@ -36,7 +36,7 @@ class Hunk:
     final_newline: bool | None = None
     exact_insert: bool = False
     """A hunk without old lines that has a line number (`@@ -7,0 +8,2 @@`)."""
-    after: bool = False
+    gap: int | None = None
     placed: bool = True
     """Whether it says itself that it stands at the end; otherwise that is only where lines without a place go."""
     block: bool = False
