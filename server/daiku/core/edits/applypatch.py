@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
-from daiku.core.matching.hunk import Hunk, HunkLine
+from daiku.core.matching.hunk import Hunk, HunkLine, parse_hunk_line
 from daiku.core.matching.refusal import Refusal
 from daiku.dataclass import dataclass, replace
 
@@ -125,7 +125,7 @@ def _parse_updated(path: str, lines: Sequence[str]) -> FileOp | Refusal:
         elif line.startswith("***"):
             return Refusal(f"This line has no place in an update: {line[:200]!r}")
         else:
-            found.append(_parse_line(line))
+            found.append(parse_hunk_line(line))
     close(at_end=False)
     if len(hunks) == 1 and hunks[0].line is None and not hunks[0].anchors and not hunks[0].old():
         hunks = [
@@ -141,15 +141,3 @@ def _parse_hunk_head(line: str) -> tuple[int | None, str]:
     if numbered := _NUMBERS.match(line):
         return int(numbered[1]), ""
     return None, line[2:].removesuffix("@@").strip()
-
-
-def _parse_line(line: str) -> HunkLine:
-    match line[:1]:
-        case "-":
-            return HunkLine("-", line[1:])
-        case "+":
-            return HunkLine("+", line[1:])
-        case " ":
-            return HunkLine(" ", line[1:], bare=line)
-        case _:
-            return HunkLine(" ", line)

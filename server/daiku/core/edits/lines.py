@@ -37,7 +37,7 @@ def edit_lines(
 ) -> str | Refusal:
     """`text` with `replace` for the one place whose whole lines are those of `search`.
 
-    They may differ in blanks at line ends, indentation (the same in all lines, or lost in the first only),
+    They may differ in blanks at line ends, indentation (the same in all lines),
     look-alike punctuation, blanks between words, blank lines at the edges, and line numbers copied from a
     listing. The same words in another layout count too; with `within_lines` also in a part of a line, to whose end they
     go where the search has a line end. What is left out of them (`// ...`) is filled in, or it is refused.
@@ -64,8 +64,6 @@ def edit_lines(
             return ambiguous(text, [span.start for span in spans])
         if spans:
             return _replace_span(text, old_lines, lines, spans[0])
-    if (stripped := _restore_first_indent(text, old, new)) is not None:
-        return stripped
     tokens = find_tokens(text, search)
     if not within_lines:
         tokens = [place for place in tokens if _begins_line(text, place[0])]
@@ -148,21 +146,6 @@ def _without_numbers(lines: Sequence[str]) -> list[str] | None:
     if not lines or len(numbers) < len(lines) or numbers != list(range(numbers[0], numbers[0] + len(lines))):
         return None
     return [match[2] for match in found if match]
-
-
-def _restore_first_indent(text: str, old: Sequence[str], new: Sequence[str]) -> str | Refusal | None:
-    """Return the edit if only the first line lost its indentation, as when the search was stripped."""
-    if len(old) < 2 or old[0] != old[0].lstrip():
-        return None
-    windows = [span for span in find_windows(text, old) if max(span.levels[1:]) <= Level.trailing]
-    if len(windows) != 1:
-        return ambiguous(text, [span.start for span in windows]) if windows else None
-    indent = indent_of(windows[0].lines[0])
-    indented, lines = [indent + old[0], *old[1:]], list(new)
-    if lines and lines[0].strip() and lines[0] == lines[0].lstrip():
-        lines[0] = indent + lines[0]
-    spans = [span for span in find_lines(text, indented) if span.start == windows[0].start]
-    return _replace_span(text, old, lines, spans[0]) if spans else None
 
 
 def _begins_line(text: str, start: int) -> bool:

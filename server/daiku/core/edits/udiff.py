@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from daiku.core.matching.hunk import Hunk, HunkLine
+from daiku.core.matching.hunk import Hunk, HunkLine, parse_hunk_line
 from daiku.core.matching.refusal import Refusal
 from daiku.dataclass import dataclass, replace
 
@@ -190,13 +190,5 @@ def _read(lines: Sequence[str]) -> Hunk:
                     final_newline if found[-1].tag == "-" and final_newline is False else found[-1].tag == "-"
                 )
             continue
-        match line[:1]:
-            case "-":
-                found.append(HunkLine("-", line[1:]))
-            case "+":
-                found.append(HunkLine("+", line[1:]))
-            case " ":
-                found.append(HunkLine(" ", line[1:], bare=line))
-            case _:
-                found.append(HunkLine(" ", line))
+        found.append(parse_hunk_line(line))
     return Hunk(tuple(found), final_newline=final_newline)

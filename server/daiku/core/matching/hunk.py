@@ -23,6 +23,15 @@ class HunkLine:
     any_line: bool = False
 
 
+def parse_hunk_line(line: str) -> HunkLine:
+    """Parse a line of a patch by its mark; a line without one is context whose blank was forgotten."""
+    if line[:1] == "-":
+        return HunkLine("-", line[1:])
+    if line[:1] == "+":
+        return HunkLine("+", line[1:])
+    return HunkLine(" ", line[1:], bare=line) if line[:1] == " " else HunkLine(" ", line)
+
+
 @dataclass(frozen=True, slots=True)
 class Hunk:
     """`line`: where the old lines should begin (from 1). `anchors`: lines that stand above it. `final_newline`:
