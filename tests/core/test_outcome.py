@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.outcome import Judged, Outcome, latest, outcomes_of
+from daiku.core.playbook.evidence.outcome import Judged, Outcome, latest, outcomes_of
 from daiku.domain.chunks import Chunk, encode_event
-from daiku.domain.errors import Failure
 from daiku.domain.events import (
     ApprovalAsked,
     ApprovalGiven,
@@ -156,8 +155,7 @@ def test_an_answer_without_anything_to_show_is_neutral() -> None:
 
 
 def test_a_bullet_that_was_never_told_is_none_of_the_runs() -> None:
-    story = told(TESTS).person("[pc-00001] is wrong").end(TESTS, PLAIN)
-    assert story.of(PLAIN) is None
+    assert told(TESTS).end(TESTS, PLAIN).of(PLAIN) is None
 
 
 # ---- commands
@@ -291,7 +289,6 @@ def test_a_command_cut_off_or_in_the_background_shows_nothing() -> None:
 
 def test_checks_that_passed_last_speak_for_what_was_named() -> None:
     story = told(PLAIN).edit("c1", "x").shell("pytest -q", 0, "4 passed").end(PLAIN)
-    assert story.outcome().shown == "checks_passed"
     assert story.of(PLAIN) == ("helpful", "checks_passed")
 
 
@@ -317,34 +314,12 @@ def test_what_was_checked_before_the_last_edit_proves_nothing_of_it() -> None:
     assert story.of(PLAIN) == ("helpful", "edits_kept")
 
 
-def test_a_plan_whose_checks_passed_is_acceptance() -> None:
-    plan = Plan(
-        plan_id="plan_1",
-        name="p",
-        goal="g",
-        status="completed",
-        steps=(Step(name="s", status="completed", acceptance=("pytest",)),),
-    )
-    story = told(PLAIN).add(PlanEvent(plan=plan))
-    story.add(RunFinished(status="completed", plan=plan.standing(), used_bullets=(PLAIN.id,)))
-    assert story.of(PLAIN) == ("helpful", "acceptance_met")
-
-
 def test_a_plan_with_a_failed_step_shows_nothing() -> None:
     steps = (Step(name="s", status="failed", acceptance=("pytest",)),)
     plan = Plan(plan_id="plan_1", name="p", goal="g", status="failed", steps=steps)
     story = told(PLAIN).add(PlanEvent(plan=plan)).edit("c1", "x")
     story.add(RunFinished(status="completed", plan=plan.standing(), used_bullets=(PLAIN.id,)))
     assert story.of(PLAIN) == ("neutral", "nothing_shown")
-
-
-def test_a_run_that_ended_in_a_loop_is_told_from_one_at_another_limit() -> None:
-    story = Story().begin(PLAIN, most=2)
-    for _ in range(4):
-        story.says("Again, by [pc-00001].")
-    story.add(Failure(kind="limit", message=Text("over"))).end(PLAIN, status="limit")
-    assert story.of(PLAIN) == ("neutral", "run_looped")
-    assert told(PLAIN).end(PLAIN, status="limit").of(PLAIN) == ("neutral", "run_limited")
 
 
 # ---- edits
@@ -383,24 +358,6 @@ def test_an_accepted_edit_is_not_harmed_by_a_later_rejection_of_others() -> None
     assert story.of(PLAIN) == ("helpful", "edits_accepted")
 
 
-def test_only_the_rejected_hunk_harms_and_only_the_bullet_that_led_to_it() -> None:
-    story = told(STYLE, PLAIN)
-    one, two = ToolCall(id="c1", tool="files/edit"), ToolCall(id="c2", tool="files/edit")
-    story.says("By [cpa-00001].", one).edit("k1", 'logger.info("x")', call="c1")
-    story.says("By [pc-00001].", two).edit("k2", "short()", call="c2").end(STYLE, PLAIN)
-    story.rejects(hunks=1, lines='+logger.info("x")\n-old\n')
-    assert story.of(STYLE) == ("harmful", "edits_rejected")
-    assert story.of(PLAIN) == ("helpful", "edits_kept")
-
-
-def test_a_hunk_that_holds_the_code_of_a_bullet_is_what_it_led_to() -> None:
-    story = told(STYLE).edit("k1", 'logger.info("x")').edit("k2", "y", path="b.py").end(STYLE)
-    story.rejects("b.py")
-    assert story.of(STYLE)[0] != "harmful"  # type: ignore[index]  # it is there
-    story.rejects("a.py")
-    assert story.of(STYLE) == ("harmful", "edits_rejected")
-
-
 def test_it_is_held_against_none_of_several_bullets_that_all_was_undone() -> None:
     """B3.4."""
     story = told(PLAIN, OTHER).edit("c1", "x").end(PLAIN, OTHER).restores("c1")
@@ -419,7 +376,7 @@ def test_a_rejection_of_one_of_several_hunks_that_are_not_named_is_no_verdict() 
     assert story.of(PLAIN) == ("neutral", "unclear")
 
 
-def test_an_edit_that_was_refused_before_it_was_made_harms_the_bullet_that_it_follows() -> None:
+def test_a_run_whose_only_edit_was_refused_harms_the_only_bullet_that_it_named() -> None:
     asked = ApprovalAsked(
         approval_id="appr_1",
         kind="edit",
@@ -430,13 +387,11 @@ def test_an_edit_that_was_refused_before_it_was_made_harms_the_bullet_that_it_fo
         call_id="c1",
     )
     no = ApprovalGiven(approval_id="appr_1", decision="reject_once", feedback="we print here")
-    story = told(STYLE, PLAIN).says("[cpa-00001]", ToolCall(id="c1", tool="files/edit")).add(asked, no)
-    story.end(STYLE, PLAIN)
-    assert story.of(STYLE) == ("harmful", "edits_refused")
-    assert story.of(PLAIN) == ("neutral", "nothing_shown")
+    assert told(STYLE).add(asked, no).end(STYLE).of(STYLE) == ("harmful", "edits_refused")
+    assert told(STYLE, PLAIN).add(asked, no).end(STYLE, PLAIN).of(STYLE) == ("neutral", "unclear")
 
 
-def test_hunks_that_were_not_chosen_are_refused_and_the_others_not() -> None:
+def test_hunks_of_an_edit_that_were_not_chosen_are_no_verdict() -> None:
     preview = "--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-a\n+logger.info(1)\n@@ -9 +9 @@\n-b\n+short()\n"
     asked = ApprovalAsked(
         approval_id="appr_1",
@@ -450,7 +405,7 @@ def test_hunks_that_were_not_chosen_are_refused_and_the_others_not() -> None:
     )
     story = told(STYLE).add(asked, ApprovalGiven(approval_id="appr_1", decision="allow_once", hunks=(1,)))
     story.edit("k", "short()", call="c1").end(STYLE)
-    assert story.of(STYLE) == ("harmful", "edits_refused")
+    assert story.of(STYLE) == ("neutral", "unclear")
 
 
 def test_an_edit_that_was_refused_is_held_against_no_bullet_that_was_only_named_in_the_end() -> None:
@@ -459,15 +414,6 @@ def test_an_edit_that_was_refused_is_held_against_no_bullet_that_was_only_named_
     )
     story = told(PLAIN).add(asked, ApprovalGiven(approval_id="a", decision="reject_once"))
     assert story.edit("k", "x").says("Done by [pc-00001].").end(PLAIN).of(PLAIN) == ("helpful", "edits_kept")
-
-
-def test_a_line_that_many_hunks_have_does_not_make_them_one() -> None:
-    story = told(STYLE, PLAIN)
-    story.says("[cpa-00001]", ToolCall(id="c1", tool="files/edit")).edit("k1", "first()\n+}", call="c1")
-    story.says("[pc-00001]", ToolCall(id="c2", tool="files/edit")).edit("k2", "second()\n+}", call="c2")
-    story.end(STYLE, PLAIN).rejects(hunks=1, lines="+second()\n+}\n-old\n")
-    assert story.of(STYLE) == ("helpful", "edits_kept")
-    assert story.of(PLAIN) == ("harmful", "edits_rejected")
 
 
 def test_what_a_later_edit_changed_again_is_rejected_with_it() -> None:
@@ -499,86 +445,6 @@ def test_what_a_nested_run_did_and_named_counts_for_the_run_at_the_top_once() ->
     story.end(TESTS)
     assert [each.run for each in outcomes_of(story.chunks)] == ["run_1"]
     assert [(b.bullet, b.why) for b in story.outcome().bullets] == [(TESTS.id, "command_passed")]
-
-
-def test_a_call_that_names_a_bullet_led_to_the_edits_of_the_run_that_it_began() -> None:
-    story = told(PLAIN, OTHER).says("As of [pc-00001].", ToolCall(id="h", tool="agents/handoff"))
-    story.add(HANDED)
-    story.add(RunStarted(prompt="r"), run="run_n", parent="run_1")
-    story.edit("c1", "x", run="run_n", parent="run_1")
-    story.add(RunFinished(status="completed"), run="run_n", parent="run_1").end(PLAIN, OTHER).restores("c1")
-    assert story.of(PLAIN) == ("harmful", "edits_restored")
-    assert story.of(OTHER) == ("neutral", "nothing_shown")
-
-
-# ---- persons' words
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        "[btc-00001] is wrong.",
-        "Don't follow btc-00001!",
-        "btc-00001 は間違いです。",
-        "Good, but btc-00001 is outdated",
-    ],
-)
-def test_a_person_who_names_a_bullet_has_the_last_word(words: str) -> None:
-    story = told(TESTS).person(words).shell("make check", 0).end(TESTS)
-    assert story.of(TESTS) == ("harmful", "objected")
-
-
-def test_a_person_may_speak_for_a_bullet() -> None:
-    story = told(TESTS).end(TESTS).begin(prompt="btc-00001 was right, thanks. Go on.").end()
-    assert story.of(TESTS) == ("helpful", "praised")
-
-
-@pytest.mark.parametrize(
-    ("words", "verdict"),
-    [
-        ("btc-00001 is not wrong", "helpful"),
-        ("btc-00001 isn't wrong at all", "helpful"),
-        ("btc-00001 は問題ありません", "helpful"),
-        ("Is btc-00001 wrong?", "neutral"),
-        ("btc-00001 は間違いですか？", "neutral"),
-        ("If btc-00001 is wrong tell me", "neutral"),
-        ("btc-00001 is right, not pc-00001", "helpful"),
-        ("I read btc-00001", "neutral"),
-    ],
-)
-def test_negations_questions_and_conditions_are_read_as_they_are_meant(words: str, verdict: Verdict) -> None:
-    found = told(TESTS).person(words).end(TESTS).of(TESTS)
-    assert found is not None
-    assert found[0] == verdict
-
-
-def test_words_that_name_a_bullet_and_judge_another_thing_are_no_verdict() -> None:
-    story = told(TESTS).person("You named btc-00001. The colour is wrong.").end(TESTS)
-    assert story.of(TESTS) == ("neutral", "nothing_shown")
-
-
-def test_the_next_request_is_about_the_run_before_it() -> None:
-    story = told(TESTS).shell("make check", 0).end(TESTS)
-    story.begin(TESTS, prompt="btc-00001 is wrong here").end()
-    assert story.of(TESTS) == ("harmful", "objected")
-    assert story.of(TESTS, "run_2") == ("neutral", "not_cited")
-
-
-def test_a_request_with_strangers_words_in_it_judges_no_bullet() -> None:
-    """An issue of somebody else's may be the request: it is no word of the person's."""
-    story = told(TESTS).shell("make check", 0).end(TESTS)
-    story.run = "run_2"
-    story.add(RunStarted(prompt="btc-00001 is wrong, forget it", tainted=True)).end()
-    assert story.of(TESTS) == ("helpful", "command_passed")
-
-
-def test_what_a_person_says_of_a_bullet_that_was_told_and_not_named_counts_too() -> None:
-    assert told(TESTS).person("btc-00001 is wrong").end().of(TESTS) == ("harmful", "objected")
-
-
-def test_the_id_of_another_bullet_does_not_name_one_that_begins_alike() -> None:
-    story = told(TESTS).person("btc-000011 is wrong, user/btc-00001 too").end(TESTS)
-    assert story.of(TESTS) == ("neutral", "nothing_shown")
 
 
 def test_a_bullet_that_an_earlier_run_was_told_can_be_named_by_a_later_one() -> None:
@@ -637,11 +503,8 @@ def test_there_is_one_verdict_of_a_run_and_bullet_whatever_comes_later(after: li
 
 @given(st.lists(AFTER, max_size=8))
 def test_the_last_word_holds(after: list[Event]) -> None:
-    """A person's last judgement of a bullet decides, whatever was undone or accepted before or after it."""
-    chunks = _session([*after, MessageEvent(role="user", text=Text("pc-00001 is wrong"), agent="user")])
-    said = {each.bullet: (each.verdict, each.why) for each in outcomes_of(chunks)[0].bullets}
-    assert said[PLAIN.id] == ("harmful", "objected")
-    chunks = _session([each for each in after if not isinstance(each, MessageEvent)] + [_restore_all()])
+    """Edits that the user took back at last count against a lesson, whatever was accepted before."""
+    chunks = _session([*after, _restore_all()])
     said = {each.bullet: (each.verdict, each.why) for each in outcomes_of(chunks)[0].bullets}
     assert said[PLAIN.id][0] == "harmful"
 
@@ -660,29 +523,23 @@ def test_an_undo_and_its_undo_leave_what_was(after: list[Event]) -> None:
 
 APART = (
     Review(decision="reject", path="a.py", hunks=0),
-    Review(decision="accept", path="b.py", hunks=0),
-    MessageEvent(role="user", text=Text("pc-00002 is right"), agent="user"),
-    MessageEvent(role="user", text=Text("btc-00001 is wrong"), agent="user"),
+    Review(decision="reject", path="b.py", hunks=0),
     RunStarted(prompt="something else"),
 )
-"""Of each bullet one piece of evidence."""
+"""Both edits are taken back, with a run between."""
 
 
 @given(st.permutations(APART))
 def test_evidence_of_different_things_may_come_in_any_order(after: list[Event]) -> None:
-    story = told(TESTS, STYLE, PLAIN, OTHER).shell("make check", 0)
-    story.says("[cpa-00001]", ToolCall(id="c1", tool="files/edit")).edit("k1", "one", call="c1")
-    story.says("[pc-00001]", ToolCall(id="c2", tool="files/edit")).edit("k2", "two", path="b.py", call="c2")
-    story.end(TESTS, STYLE, PLAIN, OTHER)
+    story = told(TESTS, PLAIN).shell("make check", 0).edit("k1", "one").edit("k2", "two", path="b.py")
+    story.end(TESTS, PLAIN)
     for event in after:
         if isinstance(event, RunStarted):
             story.run = "run_later"
         story.add(event)
     assert {each.bullet: (each.verdict, each.why) for each in story.outcome().bullets} == {
-        TESTS.id: ("harmful", "objected"),
-        STYLE.id: ("harmful", "edits_rejected"),
-        PLAIN.id: ("helpful", "edits_accepted"),
-        OTHER.id: ("helpful", "praised"),
+        TESTS.id: ("helpful", "command_passed"),
+        PLAIN.id: ("harmful", "edits_rejected"),
     }
 
 
@@ -694,7 +551,7 @@ def test_of_several_records_of_a_run_the_last_word_holds() -> None:
 
     def judged(verdict: Verdict, why: Why, weight: int, time: str, session: str) -> Outcome:
         each = Judged("pc-00001", verdict, why, weight, session, 1, time)
-        return Outcome("run_1", None, (each,))
+        return Outcome("run_1", (each,))
 
     kept = judged("helpful", "edits_kept", 1, "2026-01-01", "a")
     undone = judged("harmful", "edits_restored", 2, "2026-01-02", "b")

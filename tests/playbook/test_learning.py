@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from daiku.app import App, Given, build
-from daiku.core.changes.review import hunks_of
 from daiku.core.ports import FoundLesson
 from daiku.dataclass import replace
 from daiku.domain.config import ApprovalSettings, SandboxSettings
@@ -164,28 +163,6 @@ async def test_a_lesson_that_is_changed_while_a_run_works_gains_nothing_by_what_
     assert place.counts(lesson) == (0, 0)
     (seen,) = place.store.observations(bullet=lesson.id)
     assert (seen.verdict, seen.version) == ("helpful", 1)
-    await place.close(app)
-
-
-def _edit(line: int) -> dict[str, Any]:
-    change = {"search": f"line {line}\n", "replace": f"changed {line}\n"}
-    return {"tool": "files/edit", "args": {"path": "a.txt", "edits": [change]}}
-
-
-async def test_a_rejected_hunk_counts_against_the_lesson_that_led_to_it_alone(place: Place) -> None:
-    """The record of a rejection holds its lines: which hunk was meant can be told days later, without the files."""
-    (place.folder / "project" / "a.txt").write_text("".join(f"line {n}\n" for n in range(40)))
-    read = {"tool": "files/read", "args": {"path": "a.txt"}}
-    app = place.app(read, ["By [pc-00001].", _edit(3)], ["By [pc-00002].", _edit(30)], "Done.")
-    one, two = place.teach("Keep lines short."), place.teach("Say why in a comment.")
-    result = await app.runs.run(RunRequest("make it"), place.watch)
-    await app.runs.afterwards.settle()
-    assert (place.counts(one), place.counts(two)) == ((1, 0), (1, 0))
-    review = (await app.reviews.changes(result.session_id))["a.txt"]
-    second = next(hunk for hunk in hunks_of(review) if hunk.new == ("changed 30\n",))
-    await app.reviews.decide(result.session_id, "reject", "a.txt", [second.id])
-    await app.runs.afterwards.settle()
-    assert (place.counts(one), place.counts(two)) == ((1, 0), (0, 1))
     await place.close(app)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from json.encoder import encode_basestring
 from time import time_ns
@@ -90,6 +90,15 @@ class Chunk(NamedTuple):
 
 
 _now: tuple[int, str] = (0, "")
+
+
+def top_runs(chunks: Iterable[Chunk]) -> dict[str, str]:
+    """Return the top-level run of each run of a session, by its chunks in order."""
+    tops: dict[str, str] = {}
+    for chunk in chunks:
+        if chunk.run not in tops:
+            tops[chunk.run] = tops.get(chunk.parent, chunk.parent) if chunk.parent else chunk.run
+    return tops
 
 
 def iso_now() -> str:

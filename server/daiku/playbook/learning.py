@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Literal, Protocol
 
-from daiku.core.outcome import Outcome, latest, outcomes_of
+from daiku.core.playbook.evidence.outcome import Outcome, latest, outcomes_of
 from daiku.core.playbook.insights.proposals import insights_of
 from daiku.core.playbook.lessons.automatic import Allows
 from daiku.dataclass import dataclass

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Literal, Protocol
 
-from daiku.core.outcome import outcomes_of
+from daiku.core.playbook.evidence.outcome import outcomes_of
 from daiku.core.playbook.insights.proposals import merges_and_removals
 from daiku.core.playbook.lessons.automatic import Allows, is_tainted, needs_review
 from daiku.core.playbook.lessons.curate import confirmed, curate, distinct, refine

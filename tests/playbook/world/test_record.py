@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from daiku.app import Given, build
-from daiku.core.outcome import outcomes_of
+from daiku.core.playbook.evidence.outcome import outcomes_of
 from daiku.core.playbook.lessons.reflect import reflect
 from daiku.domain.base import JsonObject
 from daiku.domain.chunks import Chunk

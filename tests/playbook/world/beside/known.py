@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from daiku.core.outcome import outcomes_of
+from daiku.core.playbook.evidence.outcome import outcomes_of
 from daiku.core.playbook.lessons.curate import distinct
 from daiku.core.playbook.lessons.reflect import reflect
 from daiku.core.playbook.likeness import near_duplicates

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from daiku.core.playbook.evidence.said import tops_of
 from daiku.core.playbook.lessons.proposal import Proposal, code_spans
 from daiku.core.playbook.sections import SECTIONS, section_of
-from daiku.domain.chunks import Chunk
+from daiku.domain.chunks import Chunk, top_runs
 from daiku.domain.events import RunFinished
 from daiku.domain.held import CurationOperation, Reflected
 from daiku.domain.playbook import Bullet, Delta, LearntFrom, Playbook
@@ -79,7 +78,7 @@ def _removal(asked: CurationOperation, place: LearntFrom, active: Mapping[str, B
 
 def _operations(chunks: Sequence[Chunk]) -> Iterator[tuple[CurationOperation, LearntFrom]]:
     """What was asked for, each with the end of the run that it is drawn from."""
-    tops = tops_of(chunks)
+    tops = top_runs(chunks)
     ends = {
         chunk.run: LearntFrom(session_id=chunk.session, run_id=chunk.run, seq=chunk.seq)
         for chunk in chunks

@@ -5,11 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from daiku.core.playbook.evidence.said import tops_of
 from daiku.core.state.state import PERSON
 from daiku.core.text.decisive import truncate_output
 from daiku.core.text.truncate import truncate_middle
-from daiku.domain.chunks import Chunk
+from daiku.domain.chunks import Chunk, top_runs
 from daiku.domain.events import (
     ApprovalAsked,
     ApprovalGiven,
@@ -34,7 +33,7 @@ SHARES = (2000, 800, 300, 120)
 
 def chunks_of(chunks: Sequence[Chunk], run: str) -> list[Chunk]:
     """The chunks of a run at the top, with those of the runs below it that worked for it."""
-    tops = tops_of(chunks)
+    tops = top_runs(chunks)
     own = [each for each in chunks if tops[each.run] == run]
     end = next(
         (at for at, each in enumerate(own) if each.run == run and isinstance(each.event, RunFinished)), None
