@@ -14,9 +14,8 @@ from typing import Any
 import pytest
 
 from daiku.app import App, Given, build
-from daiku.core.playbook.agentsform import agents_text
 from daiku.core.playbook.refused import Refused
-from daiku.core.playbook.textform import ace_text, json_text
+from daiku.core.playbook.textform import ace_text, agents_text, json_text
 from daiku.core.traces.lines import as_jsonl
 from daiku.domain.chunks import Chunk
 from daiku.domain.config import ApprovalSettings, MCPServerSettings, SandboxSettings

@@ -11,7 +11,7 @@ from daiku.core.playbook.lessons.automatic import Allows, is_tainted, needs_revi
 from daiku.core.playbook.lessons.curate import confirmed, curate, distinct, refine
 from daiku.core.playbook.lessons.proposal import Proposal, redacted
 from daiku.core.playbook.lessons.reflect import reflect
-from daiku.core.playbook.lessons.rejected import is_due, turned_down
+from daiku.core.playbook.lessons.similar import Alike, says_the_same
 from daiku.core.playbook.likeness import near_duplicates
 from daiku.core.playbook.refused import Refused
 from daiku.core.retrieval.terms import terms
@@ -31,6 +31,8 @@ _PERSON_SAID = frozenset({"rejected", "corrected"})
 _TAKEN_BACK = frozenset({"edits_refused", "edits_rejected", "edits_restored"})
 _PERSONS = frozenset({"person", "import"})
 """Whose words a rule does not change by itself."""
+LEAST_AGAIN = 2
+"""So many further runs have to teach at least what a person did not want."""
 
 
 class KeepsLessons(Protocol):
@@ -204,13 +206,13 @@ def _due(
     Of every other rejected lesson, record that it was learnt again."""
     alike, found = near_duplicates(), dict[int, Delta]()
     for at, each in enumerate(clean):
-        earlier = turned_down(each, decided, alike)
+        earlier = _turned_down(each, decided, alike)
         if earlier is None or set(each.evidence) <= set(earlier.again):
             continue
         if all(made.type == "tag" for made in curate([each], before, alike)):
             continue
         kept = store.learnt_again(earlier.id, each.evidence)
-        if isinstance(kept, Delta) and is_due(kept):
+        if isinstance(kept, Delta) and _is_due(kept):
             found[at] = kept
     return found
 
@@ -220,3 +222,24 @@ def _once_more(proposal: Proposal, earlier: Delta, before: Playbook) -> Delta:
     (made,) = curate([proposal], before, near_duplicates())
     places = tuple(dict.fromkeys((*earlier.evidence, *earlier.again)))
     return made.model_copy(update={"evidence": places, "doubts": (*made.doubts, "rejected")})
+
+
+def _turned_down(proposal: Proposal, decided: Sequence[Delta], alike: Alike) -> Delta | None:
+    """The last change that a person rejected or took back, and that says what `proposal` says; None where there is none, and
+    where it waits for them already."""
+    same = [each for each in decided if says_the_same(proposal.content, each.content, alike)]
+    same = [each for each in same if each.type in ("add", "update")]
+    if not same or any(each.status == "proposed" for each in same):
+        return None
+    return same[-1] if same[-1].status in ("rejected", "undone") else None
+
+
+def _is_due(delta: Delta) -> bool:
+    """Whether it is worth a person's word once more: as many further runs taught it as had taught it before, so that with
+    each rejection it is longer until it comes again."""
+    return _count_runs(delta.again) >= max(LEAST_AGAIN, _count_runs(delta.evidence))
+
+
+def _count_runs(places: Iterable[LearntFrom]) -> int:
+    """How many runs these places are of."""
+    return len({(each.session_id, each.run_id) for each in places})

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.playbook.importing import with_ids
 from daiku.core.playbook.sections import id_parts
 from daiku.domain.playbook import Bullet, PlaybookScope
+from daiku.sdk.playbook.files import assign_ids
 
 _IDS = st.sampled_from(
     ["", "pc-00001", "pc-00002", "pc-00003", "pc-00009", "err-00001", "mypc-00001", "X", "pc-1", "pc-00000"]
@@ -19,7 +19,7 @@ def bullets(*ids: str) -> list[Bullet]:
 
 
 def ids(*given: str, scope: PlaybookScope = "repository", taken: tuple[str, ...] = ()) -> list[str]:
-    return [each.id for each in with_ids(bullets(*given), scope, taken.__contains__)]
+    return [each.id for each in assign_ids(bullets(*given), scope, taken.__contains__)]
 
 
 def test_an_id_that_is_free_is_kept() -> None:

@@ -8,15 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.playbook.agentsform import agents_text, read_agents
 from daiku.core.playbook.sections import USUAL_SECTION, section_of
 from daiku.core.playbook.textform import (
     ReadText,
     UnreadableText,
     ace_text,
+    agents_text,
     is_ace,
     json_text,
     read_ace,
+    read_agents,
     read_json,
 )
 from daiku.domain.playbook import Bullet

@@ -1,4 +1,4 @@
-"""A playbook as ACE's text and as JSON: what is written is read again unchanged, ids included."""
+"""A playbook as text in three forms: ACE, JSON, and rules for agents (AGENTS.md)."""
 
 from __future__ import annotations
 
@@ -18,6 +18,10 @@ _BROKEN = lazy(r"\[[^\]\s]+\][ \t]*helpful=.*")
 _HEADER = lazy(r"##(?!#)[ \t]*(.*)")
 _ESCAPED = lazy(r"\\+(?:##(?!#)|\[[^\]\s]+\][ \t]*helpful=|$)")
 _TO_ESCAPE = lazy(r"\\*(?:##(?!#)|\[[^\]\s]+\][ \t]*helpful=)|\\+$")
+_ITEM = lazy(r"(?:[-*+]|[0-9]{1,9}[.)])(?: (.*))?")
+_AGENTS_HEADER = lazy(r"#{1,6}[ \t]+(.*?)(?:[ \t]+#+)?[ \t]*")
+_FENCE = lazy(r"(`{3,}|~{3,})")
+_INDENT = "  "
 _BULLETS = TypeAdapter(tuple[Bullet, ...])
 
 
@@ -170,3 +174,62 @@ def section_name(said: str) -> str:
     """A section's name as a header can hold it: on one line, without what cannot be seen; the usual one where nothing
     is left."""
     return section_of("".join(char for char in said if char.isprintable() or char.isspace()))
+
+
+# ---- AGENTS.md: a list below the header of each section; contents are kept, ids and counters are not
+
+
+def agents_text(bullets: Iterable[Bullet]) -> str:
+    """Write a list below the header of each section. Further lines of a lesson are indented, so that nothing in them ends it."""
+    parts: list[str] = []
+    for section, members in by_section(bullets):
+        items = [_agents_item(each.content) for each in members]
+        parts.append("\n".join([f"## {section}", "", *items]) + "\n")
+    return "\n".join(parts)
+
+
+def read_agents(text: str) -> ReadText:
+    """Read the list items of a Markdown file. Paragraphs and blocks of code between the lists are left out."""
+    found: list[Bullet] = []
+    left_out: list[int] = []
+    section, item, fence = USUAL_SECTION, list[str](), ""
+
+    def close() -> None:
+        if item:
+            while len(item) > 1 and not item[-1]:
+                item.pop()
+            lines = [item[0], *(line[len(_INDENT) :] if line else "" for line in item[1:])]
+            found.append(Bullet(id="", section=section, content="\n".join(lines), origin="import"))
+            item.clear()
+
+    for number, line in enumerate(lines_of(text), 1):
+        if fence:
+            left_out.append(number)
+            fence = "" if line.startswith(fence) else fence
+        elif item and (not line or line.startswith((_INDENT, "\t"))):
+            item.append(_INDENT + line[1:] if line.startswith("\t") else line)
+        elif (match := _ITEM.fullmatch(line)) is not None:
+            close()
+            item.append(match[1] or "")
+        elif (header := _AGENTS_HEADER.fullmatch(line)) is not None:
+            close()
+            section = section_name(header[1])
+        elif item and item[-1] and line.strip() and not _FENCE.match(line):
+            item.append(_INDENT + line)  # a line that goes on with the item, as Markdown has it
+        elif line.strip():
+            close()
+            left_out.append(number)
+            opened = _FENCE.match(line)
+            fence = opened[1] if opened is not None else ""
+    close()
+    return ReadText(tuple(each for each in found if each.content.strip()), tuple(left_out))
+
+
+def _agents_item(content: str) -> str:
+    first, *others = content.split("\n")
+    lines = [f"{_INDENT}{line}" if line else "" for line in others]
+    for at in range(len(lines) - 1, -1, -1):
+        if lines[at]:
+            break
+        lines[at] = _INDENT
+    return "\n".join([f"- {first}", *lines])

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from daiku.core.playbook.agentsform import agents_text, read_agents
-from daiku.core.playbook.importing import not_held, with_ids
-from daiku.core.playbook.sections import MOST_COUNTED
+from daiku.core.playbook.sections import MOST_COUNTED, bullet_id, id_parts, section_words, slug_of
 from daiku.core.playbook.textform import (
     ReadText,
     UnreadableText,
     ace_text,
+    agents_text,
     is_ace,
     json_text,
     read_ace,
+    read_agents,
     read_json,
     section_name,
 )
@@ -94,13 +95,13 @@ def imported(desk: PlaybookDesk, scope: PlaybookScope, said: str, *, propose: bo
     taken = [each for at, each in enumerate(read.bullets, 1) if at not in wrong]
     cleaned = [_clean(each, desk) for each in taken]
     store = desk.store(scope)
-    new = not_held(
+    new = _find_new(
         [each.model_copy(update={"content": storable(each.content)}) for each in cleaned],
         scope,
         lambda: _held(store),
     )
     taken, kept = list(compress(taken, new)), list(compress(cleaned, new))
-    named = with_ids(kept, scope, lambda name: store.get(name) is not None)
+    named = assign_ids(kept, scope, lambda name: store.get(name) is not None)
     wanted = [_addition(each, scope) for each in named]
     with desk.journal.database.transaction():
         made = [store.propose(each) if propose else done(store.apply(each)) for each in wanted]
@@ -255,3 +256,45 @@ def _time(said: str) -> str:
 
 def _wrong(message: Text, hint: Text = NO_TEXT) -> UsageError:
     return UsageError(Failure(kind="usage", message=message, hint=hint))
+
+
+def _find_new(
+    bullets: Sequence[Bullet], scope: PlaybookScope, held: Callable[[], Iterable[tuple[str, str]]]
+) -> tuple[bool, ...]:
+    """Whether each bullet is new: one without an id of such a playbook is known by its text alone, and not taken a second
+    time where one of `held` (sections and texts) says the same in the same section. One with such an id is new."""
+    anonymous = [id_parts(each.id, scope) is None for each in bullets]
+    known = {_words(*each) for each in held()} if any(anonymous) else set[tuple[tuple[str, ...], str]]()
+    return tuple(
+        not (nameless and _words(each.section, each.content) in known)
+        for each, nameless in zip(bullets, anonymous, strict=True)
+    )
+
+
+def _words(section: str, content: str) -> tuple[tuple[str, ...], str]:
+    """A section however it is spelt, and a text whatever white space is in it."""
+    return section_words(section), " ".join(content.split())
+
+
+def assign_ids(
+    bullets: Sequence[Bullet], scope: PlaybookScope, is_taken: Callable[[str], bool]
+) -> tuple[Bullet, ...]:
+    """The bullets with the ids that they are to have: one that is taken, stands a second time, or is no id of this
+    playbook gets a number above all others of its slug in the text, so that it takes none of theirs."""
+    last = Counter[str]()
+    for bullet in bullets:
+        if (parts := id_parts(bullet.id, scope)) is not None:
+            last[parts[0]] = max(last[parts[0]], parts[1])
+    given: set[str] = set()
+    found: list[Bullet] = []
+    for bullet in bullets:
+        parts = id_parts(bullet.id, scope)
+        name = bullet.id
+        if parts is None or name in given or is_taken(name):
+            slug = slug_of(bullet.section, scope) if parts is None else parts[0]
+            last[slug] += 1
+            while is_taken(name := bullet_id(slug, last[slug])):
+                last[slug] += 1
+        given.add(name)
+        found.append(bullet.model_copy(update={"id": name}))
+    return tuple(found)

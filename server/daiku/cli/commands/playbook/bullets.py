@@ -10,7 +10,6 @@ import click
 
 from daiku.api import ShownDelta
 from daiku.cli.commands.playbook.adapt import adapt
-from daiku.cli.commands.playbook.deltas import deltas, undo
 from daiku.cli.commands.playbook.files import export_, import_
 from daiku.cli.commands.playbook.looks import bullet_line, delta_lines, indented, observation_line
 from daiku.cli.commands.playbook.opening import (
@@ -21,7 +20,7 @@ from daiku.cli.commands.playbook.opening import (
     scope_option,
     tell_redacted,
 )
-from daiku.cli.commands.playbook.reviewing import review
+from daiku.cli.commands.playbook.reviewing import deltas, review, undo
 from daiku.cli.display.term import safe, terminal, to_the_minute
 from daiku.cli.options import given_text, place_options
 from daiku.core.playbook.sections import SECTIONS, section_words

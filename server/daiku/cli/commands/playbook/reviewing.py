@@ -1,21 +1,31 @@
-"""`daiku playbook review`: what waits is accepted, edited or rejected, by one key each or by ids."""
+"""`daiku playbook deltas`, `review`, and `undo`: list the changes of a playbook, decide on them, and take them back."""
 
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Sequence
+from typing import get_args
 
 import click
 
 from daiku import api
 from daiku.cli.ask.review_changes import Answer, ask_about
 from daiku.cli.commands.playbook.looks import delta_lines
-from daiku.cli.commands.playbook.opening import as_row, desk_in, print_json, tell_redacted
+from daiku.cli.commands.playbook.opening import (
+    as_row,
+    desk_in,
+    print_json,
+    print_rows,
+    scope_option,
+    tell_redacted,
+)
 from daiku.cli.commands.sessions import chunk_lines
-from daiku.cli.display.term import Terminal, human_stream, person_present, safe
+from daiku.cli.display.term import Terminal, human_stream, person_present, safe, terminal
 from daiku.cli.main import FAILED, complain, usage
 from daiku.cli.options import place_options
 from daiku.core.playbook.shown import diff_of
+from daiku.domain.playbook import DeltaStatus, PlaybookScope
 from daiku.sdk.playbook.desk import PlaybookDesk
 from daiku.texts.terminal import localize, say
 
@@ -129,3 +139,45 @@ def _show_evidence(desk: PlaybookDesk, shown: api.ShownDelta, people: Terminal) 
             mark = people.paint("→ ", "yellow") if chunk.seq == place.seq else "  "
             for line in chunk_lines(chunk, people):
                 people.write(f"{mark}{line}\n")
+
+
+@click.command("deltas", help=say("help.playbook.deltas"))
+@click.option("--status", type=click.Choice(get_args(DeltaStatus)), default="proposed", show_default=True)
+@click.option("--all", "everything", is_flag=True, help=say("help.playbook.every_status"))
+@scope_option()
+@place_options
+def deltas(
+    status: DeltaStatus,
+    everything: bool,  # click's flag
+    scope: PlaybookScope | None,
+    folder: str | None,
+    as_json: bool,  # click's flag
+) -> None:
+    with desk_in(folder) as desk:
+        found = desk.deltas(scope, get_args(DeltaStatus) if everything else (status,))
+    if as_json:
+        print_rows(found)
+        return
+    out = terminal(sys.stdout)
+    if not found:
+        click.echo(say("playbook.nothing_waits") if status == "proposed" else say("none_yet"))
+    for shown in found:
+        for line in delta_lines(shown, out):
+            click.echo(line)
+
+
+@click.command("undo", help=say("help.playbook.undo"))
+@click.argument("delta")
+@place_options
+def undo(delta: str, folder: str | None, as_json: bool) -> int:  # click's flag
+    with desk_in(folder) as desk:
+        found = desk.review(undo=(delta,))
+    if as_json:
+        print_json(as_row(found))
+    elif found.decided:
+        name = safe(delta)
+        waits = found.decided[0].status == "proposed"
+        click.echo(say("playbook.waits_again", id=name) if waits else say("playbook.undone", id=name))
+    if found.refused and not as_json:
+        return complain(localize(found.refused[0].message), "", FAILED)
+    return FAILED if found.refused else 0
