@@ -23,15 +23,17 @@ from daiku.lsp.requests.commands import examine
 from daiku.lsp.requests.documents import document
 from daiku.lsp.requests.grants import grants_list, grants_revoke
 from daiku.lsp.requests.plans import plan_export, plan_import, plan_run
-from daiku.lsp.requests.playbook.bullets import (
+from daiku.lsp.requests.playbook import (
     playbook_add,
+    playbook_deltas,
     playbook_list,
     playbook_remove,
+    playbook_review,
     playbook_search,
     playbook_show,
     playbook_update,
+    playbook_watch,
 )
-from daiku.lsp.requests.playbook.changes import playbook_deltas, playbook_review, playbook_watch
 from daiku.lsp.requests.run_requests import chat, code, commands, generate, plan, research, resume
 from daiku.lsp.requests.traces import trace_get
 from daiku.lsp.requests.work import (

@@ -1,1 +1,0 @@
-"""Wire methods on the playbook, one module a group."""
