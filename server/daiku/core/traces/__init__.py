@@ -1,1 +1,1 @@
-"""Traces: the chunks of a session as lines and as spans, and spans as OTLP sends them."""
+"""The chunks of a session as trace lines and as spans."""

@@ -9,7 +9,6 @@ from itertools import islice
 from threading import Event, Lock, Thread
 from time import monotonic
 
-from daiku.core.traces.otlp import encode_spans
 from daiku.core.traces.spans import Span
 from daiku.trace.telemetry.collector import NotSent, Send, open_collector
 from daiku.trace.telemetry.endpoint import Endpoint
@@ -165,6 +164,9 @@ class SpanSender:
         """Send the oldest spans; whether the collector is done with them."""
         usual = WITH_CONTENT if self._content else MOST_AT_ONCE
         batch = list(islice(self._waiting, usual if self._answers else AS_A_TRIAL))
+        # Imported in the thread that sends: an extra, and 60 ms that a start does not wait for.
+        from daiku.trace.telemetry.otlp import encode_spans
+
         body = encode_spans(batch, version=self._version, content=self._content)
         self._asked_since = began = monotonic()
         try:

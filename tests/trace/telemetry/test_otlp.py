@@ -10,9 +10,9 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.proto.trace.v1 import trace_pb2
 
 from daiku.core.traces.genai import describe
-from daiku.core.traces.otlp import encode_spans, span_id, trace_id
 from daiku.core.traces.spans import Span, session_spans
 from daiku.domain.messages import Usage
+from daiku.trace.telemetry.otlp import encode_spans, span_id, trace_id
 from tests.core.traces.test_spans import WHOLE
 
 Values = dict[str, str | int | float | bool]
@@ -105,6 +105,16 @@ def test_ids_follow_from_names() -> None:
     assert (len(trace_id(PLAIN)), len(span_id("a"))) == (16, 8)
     assert trace_id(PLAIN) == trace_id(replace(PLAIN, key="inner")) != trace_id(other)
     assert span_id("a") != span_id("b")
+
+
+def test_a_lone_surrogate_and_a_number_beyond_64_bits_do_not_stop_the_sender() -> None:
+    used = Usage(prompt_tokens=2**70, completion_tokens=0)
+    [span] = decoded(
+        encode_spans([replace(PLAIN, end=PLAIN.start, agent="a\ud800", tokens=used)], version="1.2")
+    )
+    told = values(span.attributes)
+    assert (span.name, told["gen_ai.agent.name"]) == ("invoke_agent a?", "a?")
+    assert told["gen_ai.usage.input_tokens"] == 2**63 - 1
 
 
 @given(st.text(), st.integers(0, 2**62), st.floats(0, 1e6), st.integers(0, 2**40))
