@@ -55,7 +55,7 @@ def heard(pieces: Iterable[str], *, own: bool, closely: bool) -> tuple[str, str]
                     text = ""
                 case Reply():
                     pass
-    return text + (reply_filter.prose.close() if reply_filter.prose else ""), thought
+    return text, thought
 
 
 @example(parts=[" ", "<tool_call>"], cuts=[7], own=False)

@@ -131,4 +131,4 @@ def test_no_markup_of_such_a_call_is_shown(name: str) -> None:
     if name in ("cline", "python in a block"):
         return
     shown = HumanText(OfferedTools(ALL), own=False)
-    assert not (shown.feed(CLOSED[name]) + shown.close()).strip()
+    assert not (shown.feed(CLOSED[name]) + shown.unshown_text("")).strip()

@@ -106,7 +106,7 @@ def repair_json(text: str) -> JsonValue:
     import json_repair  # 30 ms that only a reply nobody can read has to pay
 
     value: JsonValue = json_repair.loads(text)  # pyright: ignore[reportAssignmentType]  # no schema, no logging: JSON
-    return _without_lone_surrogates(value)
+    return without_lone_surrogates(value)
 
 
 def repair_whole_json(text: str) -> JsonValue | None:
@@ -190,7 +190,7 @@ def _loads(written: str) -> JsonValue:
         value: JsonValue = json.loads(written, strict=False, parse_constant=_no_constant)
     except RecursionError:
         raise ValueError(text("forms.too_deep")) from None
-    return _without_lone_surrogates(value)
+    return without_lone_surrogates(value)
 
 
 def _no_constant(name: str) -> JsonValue:
@@ -236,7 +236,7 @@ def _scan_values(reply: str) -> tuple[list[JsonValue], list[tuple[int, int]]]:
             broken.append((start, len(reply)))
             break
         else:
-            found.append(_without_lone_surrogates(value))
+            found.append(without_lone_surrogates(value))
     return found, broken
 
 
@@ -298,7 +298,7 @@ def _syntax(wrong: ValueError) -> Text:
     return error_text(wrong)
 
 
-def _without_lone_surrogates(value: JsonValue) -> JsonValue:
+def without_lone_surrogates(value: JsonValue) -> JsonValue:
     r"""`"\ud800"` is valid JSON and no text: nothing could store it."""
     match value:
         case str():
@@ -306,8 +306,8 @@ def _without_lone_surrogates(value: JsonValue) -> JsonValue:
                 return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
             return value
         case list():
-            return [_without_lone_surrogates(item) for item in value]
+            return [without_lone_surrogates(item) for item in value]
         case dict():
-            return {str(_without_lone_surrogates(k)): _without_lone_surrogates(v) for k, v in value.items()}
+            return {str(without_lone_surrogates(k)): without_lone_surrogates(v) for k, v in value.items()}
         case _:
             return value
