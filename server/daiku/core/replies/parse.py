@@ -60,7 +60,7 @@ def read_json(reply: str, check: Check[T], *, cut: bool = False) -> T | Unreadab
                 value = _loads(candidate)
             except ValueError as wrong:
                 if candidate[:1] in ("{", "["):  # what is wrong with prose helps nobody
-                    unparsed = unparsed or _syntax(wrong)
+                    unparsed = unparsed or json_problem(wrong)
                 continue
             try:
                 fitting.append((value, check(value)))
@@ -197,7 +197,8 @@ def _no_constant(name: str) -> JsonValue:
     raise ValueError(text("forms.no_value", name=name))
 
 
-_DECODER = json.JSONDecoder(strict=False, parse_constant=_no_constant)
+DECODER = json.JSONDecoder(strict=False, parse_constant=_no_constant)
+"""Decodes JSON with raw line breaks inside strings, which models write."""
 
 
 def _candidates(reply: str) -> Iterator[list[str]]:
@@ -224,7 +225,7 @@ def _scan_values(reply: str) -> tuple[list[JsonValue], list[tuple[int, int]]]:
     while budget > 0 and (opener := _JSON_BEGINS.search(reply, at)):
         start = opener.start()
         try:
-            value, at = _DECODER.raw_decode(reply, start)
+            value, at = DECODER.raw_decode(reply, start)
         except json.JSONDecodeError as wrong:
             # Making the error counts the lines before it: that is why a late one costs more.
             budget -= wrong.pos - start + wrong.pos // 64 + 50
@@ -292,7 +293,10 @@ def _balanced(text: str) -> bool:
     return not stack and not quote
 
 
-def _syntax(wrong: ValueError) -> Text:
+def json_problem(wrong: ValueError | RecursionError) -> Text:
+    """Return why JSON could not be parsed, with the position if it is known."""
+    if isinstance(wrong, RecursionError):
+        return text("forms.too_deep")
     if isinstance(wrong, json.JSONDecodeError):
         return text("roles.json_error", problem=wrong.msg, line=wrong.lineno, column=wrong.colno)
     return error_text(wrong)

@@ -5,15 +5,16 @@ from __future__ import annotations
 import ast
 import json
 import re
+from types import NoneType
 from typing import NamedTuple, cast
 
 from pydantic import JsonValue
 
 from daiku.core.replies.actions import read_actions, read_command
-from daiku.core.replies.parse import Unreadable, repair_whole_json
+from daiku.core.replies.parse import DECODER, Unreadable, json_problem, repair_whole_json
 from daiku.core.textcalls.parsed_calls import UnreadableCall, WrittenCall, whole_object
-from daiku.core.textcalls.problems import SOME_ITEMS, bad_arguments, bad_json
 from daiku.domain.base import JsonObject
+from daiku.texts.text import text
 
 _NAMES = ("operation", "tool", "name", "tool_name", "action", "function", "recipient_name")
 _ARGS = ("args", "arguments", "parameters", "input", "action_input", "tool_input", "params")
@@ -62,7 +63,7 @@ def _listed(values: list[JsonValue], *, own: bool, marked: bool = False) -> Json
     if not said:
         return next((each for each in found if isinstance(each, UnreadableCall)), None)
     if len(said) < len(found):
-        return UnreadableCall(SOME_ITEMS)
+        return UnreadableCall(text("calls.some_items"))
     return JsonReply(
         tuple(call for each in said for call in each.calls),
         "\n".join(each.comment for each in said if each.comment),
@@ -71,34 +72,28 @@ def _listed(values: list[JsonValue], *, own: bool, marked: bool = False) -> Json
 
 
 def _in_own_form(value: JsonObject) -> JsonReply | UnreadableCall | None:
-    if any(isinstance(value.get(name), list) or (name in value and value[name] is None) for name in _LISTS):
+    """Return what an action list, one action or a command says; None for other JSON."""
+    is_list = any(isinstance(value.get(name, ""), list | NoneType) for name in _LISTS)
+    is_command = (
+        isinstance(value.get("command"), dict) or "done" in value or bool(set(value) <= _OWN and value)
+    )
+    if is_list or (not is_command and isinstance(value.get("operation"), str)):
         actions = read_actions(json.dumps(value))
         if isinstance(actions, Unreadable):
             return UnreadableCall(actions.problem)
         calls = tuple(WrittenCall(a.operation.strip(), a.args, a.id, a.reasoning) for a in actions.actions)
         return JsonReply(calls, actions.comment, own=True)
-    if isinstance(value.get("command"), dict) or "done" in value or (value and set(value) <= _OWN):
-        command = read_command(json.dumps(value))
-        if isinstance(command, Unreadable):
-            return UnreadableCall(command.problem)
-        return JsonReply(
-            () if command.done else (WrittenCall(command.tool.strip(), command.args),),
-            command.comment,
-            own=True,
-        )
-    if "operation" in value and isinstance(value["operation"], str):
-        actions = read_actions(json.dumps(value))
-        if isinstance(actions, Unreadable):
-            return UnreadableCall(actions.problem)
-        return JsonReply(
-            tuple(WrittenCall(a.operation.strip(), a.args, a.id, a.reasoning) for a in actions.actions),
-            own=True,
-        )
-    return None
+    if not is_command:
+        return None
+    command = read_command(json.dumps(value))
+    if isinstance(command, Unreadable):
+        return UnreadableCall(command.problem)
+    calls = () if command.done else (WrittenCall(command.tool.strip(), command.args),)
+    return JsonReply(calls, command.comment, own=True)
 
 
 def _comment(value: JsonObject) -> str:
-    return next((text for key in _SPOKEN if isinstance(text := value.get(key), str) and text), "")
+    return next((said for key in _SPOKEN if isinstance(said := value.get(key), str) and said), "")
 
 
 def _call(value: JsonObject, *, marked: bool = False) -> WrittenCall | UnreadableCall | None:
@@ -119,14 +114,14 @@ def _call(value: JsonObject, *, marked: bool = False) -> WrittenCall | Unreadabl
         and isinstance(given.get("properties"), dict)
     ):
         return None  # a schema: it says what the tool takes
-    text = str(value[name]).strip()
+    tool = str(value[name]).strip()
     found = whole_object(given)
     if found is None:
-        return UnreadableCall(bad_arguments(text))
+        return UnreadableCall(text("calls.bad_arguments", name=tool))
     own = value.get("id", value.get("action_id"))
     reasoning = value.get("reasoning")
     return WrittenCall(
-        text,
+        tool,
         found,
         str(own) if isinstance(own, str | int) else "",
         reasoning if isinstance(reasoning, str) else None,
@@ -146,17 +141,17 @@ class Values(NamedTuple):
     end: int
 
 
-def values_from(text: str, at: int = 0) -> Values | UnreadableCall:
+def values_from(reply: str, at: int = 0) -> Values | UnreadableCall:
     """The JSON values from `at` on, with nothing but blanks, `;` and `,` between them."""
     found: list[JsonValue] = []
     end = at
-    while match := _LOOKS.match(text, at := _BETWEEN.match(text, at).end()):  # pyright: ignore[reportOptionalMemberAccess]  # matches nothing too
+    while match := _LOOKS.match(reply, at := _BETWEEN.match(reply, at).end()):  # pyright: ignore[reportOptionalMemberAccess]  # matches nothing too
         try:
-            value, at = _DECODER.raw_decode(text, match.start())
+            value, at = DECODER.raw_decode(reply, match.start())
         except (ValueError, RecursionError) as wrong:
-            doubled = _doubled(text, match.start())
+            doubled = _doubled(reply, match.start())
             if doubled is None:
-                return UnreadableCall(bad_json(wrong))
+                return UnreadableCall(json_problem(wrong))
             value, at = doubled
         found.append(value)
         end = at
@@ -177,19 +172,12 @@ def whole_values(text: str) -> Values | UnreadableCall | None:
     return found if value is None else Values((value,), len(text))
 
 
-def _no_constant(name: str) -> JsonValue:
-    raise ValueError(f"{name} is no JSON value")
-
-
-_DECODER = json.JSONDecoder(strict=False, parse_constant=_no_constant)
-
-
 def _doubled(text: str, at: int) -> tuple[JsonValue, int] | None:
     """A value between doubled braces, as a template would show it."""
     if not text.startswith("{{", at):
         return None
     try:
-        value, end = _DECODER.raw_decode(text, at + 1)
+        value, end = DECODER.raw_decode(text, at + 1)
     except (ValueError, RecursionError):
         return None
     closing = re.compile(r"\s*\}").match(text, end)

@@ -13,8 +13,7 @@ from daiku.core.calls.refs import rename_refs
 from daiku.core.calls.stubs import prompt_stub
 from daiku.core.calls.toolnames import spell
 from daiku.core.textcalls.parsed_calls import OfferedTools, UnreadableCall, WrittenCall
-from daiku.core.textcalls.problems import NO_JSON
-from daiku.core.textcalls.reading import DoubtfulCalls, ReplyCalls, ReplyReader
+from daiku.core.textcalls.reading import ReplyCalls, ReplyReader
 from daiku.dataclass import dataclass, replace
 from daiku.domain.base import JsonObject, long_id
 from daiku.domain.config import ToolProtocol
@@ -31,7 +30,7 @@ from daiku.domain.messages import (
     mark_own,
 )
 from daiku.domain.tools import ToolCall, ToolSpec
-from daiku.texts.text import NO_TEXT, Text
+from daiku.texts.text import NO_TEXT, Text, text
 
 TextProtocol: TypeAlias = Literal["action_list", "command"]
 
@@ -108,13 +107,11 @@ def decode(
     match read:
         case UnreadableCall(problem):
             return _problem(problem, protocol)
-        case DoubtfulCalls(problem):
-            return _problem(problem, protocol)
         case ReplyCalls(words_only=True) if strict and own:
-            return _problem(NO_JSON, protocol)
-        case ReplyCalls(text, written, dropped):
+            return _problem(text("roles.no_json"), protocol)
+        case ReplyCalls(said, written, dropped):
             named = [offered.with_tool_name(call) for call in written]
-            found = message.model_copy(update={"text": Text(text), "calls": _calls(named)})
+            found = message.model_copy(update={"text": Text(said), "calls": _calls(named)})
             return mark_dropped(found) if dropped else found
         case _:
             assert_never(read)
@@ -205,8 +202,8 @@ def _as_action_lists(messages: tuple[Message, ...]) -> Iterator[Message]:
                 actions: list[JsonValue] = [
                     {"id": c.id, "operation": spell(c.tool), "args": c.args} for c in message.calls
                 ]
-                text = Text(_json({"comment": message.text, "actions": actions}))
-                yield AssistantMessage(text=text, opaque=_mark(message))
+                written = Text(_json({"comment": message.text, "actions": actions}))
+                yield AssistantMessage(text=written, opaque=_mark(message))
             case UserMessage():
                 yield message
             case _:
@@ -224,16 +221,16 @@ def _as_commands(messages: tuple[Message, ...]) -> Iterator[Message]:
             case ToolMessage():
                 call = calls.get(message.call_id) or ToolCall(id=message.call_id, tool=message.tool)
                 command: JsonObject = {"tool": spell(call.tool), "args": call.args}
-                text = Text(_json({"comment": comment, "command": command}))
-                yield AssistantMessage(text=text, opaque=mark)
+                written = Text(_json({"comment": comment, "command": command}))
+                yield AssistantMessage(text=written, opaque=mark)
                 yield _results([message], calls)
                 comment = ""
             case AssistantMessage() if message.calls:
                 calls.update({call.id: call for call in message.calls})
                 comment, mark = message.text, _mark(message)
             case AssistantMessage():
-                text = Text(_json({"done": True, "comment": message.text}))
-                yield AssistantMessage(text=text, opaque=_mark(message))
+                written = Text(_json({"done": True, "comment": message.text}))
+                yield AssistantMessage(text=written, opaque=_mark(message))
             case UserMessage():
                 yield message
             case _:

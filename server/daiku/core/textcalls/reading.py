@@ -9,10 +9,13 @@ from daiku.core.text.patterns import lazy
 from daiku.core.textcalls.calljson import JsonReply, python_calls, read_value, values_from, whole_values
 from daiku.core.textcalls.marked import skip_closing_tokens
 from daiku.core.textcalls.parsed_calls import OfferedTools, UnreadableCall, WrittenCall
-from daiku.core.textcalls.problems import CUT, NO_JSON, SOME_VALUES, WITHIN
 from daiku.core.textcalls.scan import CodeBlock, ScannedReply, scan_reply
 from daiku.dataclass import dataclass
-from daiku.texts.text import NO_TEXT, Text
+from daiku.texts.text import NO_TEXT, Text, text
+
+_CUT = text("calls.cut_off")
+_MAY_BE_EXAMPLE = text("calls.text_between")
+"""Calls may be an example where other text stands between or behind them: nothing of it is carried out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +27,6 @@ class ReplyCalls:
     calls: tuple[WrittenCall, ...] = ()
     dropped: bool = False
     words_only: bool = False
-
-
-class DoubtfulCalls(NamedTuple):
-    """What may be meant as calls and may be an example of them: nothing of it is carried out."""
-
-    problem: Text
 
 
 class _Act(NamedTuple):
@@ -55,7 +52,7 @@ class ReplyReader:
     cut: bool = False
     again: bool = False
 
-    def __call__(self, reply: str) -> ReplyCalls | DoubtfulCalls | UnreadableCall:
+    def __call__(self, reply: str) -> ReplyCalls | UnreadableCall:
         """What `reply`, without its thoughts, says and calls."""
         if (whole := self._whole(reply)) is not None:
             return whole
@@ -72,28 +69,27 @@ class ReplyReader:
 
     def _whole(self, reply: str) -> ReplyCalls | UnreadableCall | None:
         """Calls where nothing else stands in the reply; None where it is something else."""
-        text = reply.strip().removeprefix("\ufeff")
-        said = self._read_values(text)
+        said = self._read_values(reply.strip().removeprefix("\ufeff"))
         if said is None:
             return None
         if isinstance(said, UnreadableCall):
-            return UnreadableCall(CUT) if self.cut else said
+            return UnreadableCall(_CUT) if self.cut else said
         if not self.own and not self.offered.knows(said.calls):
             return None
         return ReplyCalls(said.comment.strip() if self.own else "", said.calls)
 
-    def _read_values(self, text: str) -> JsonReply | UnreadableCall | None:
+    def _read_values(self, written: str) -> JsonReply | UnreadableCall | None:
         """What a text of values says; Wrong where it is meant as calls and cannot be read."""
-        values = None if self.cut and _unclosed(text) else whole_values(text)
+        values = None if self.cut and _unclosed(written) else whole_values(written)
         if values is None:
-            python = python_calls(text)
+            python = python_calls(written)
             if python is not None and self.offered.specs and self.offered.knows(python):
                 return JsonReply(python)
-            if self.cut and self._begins_like_calls(text):
-                return UnreadableCall(CUT)
+            if self.cut and self._begins_like_calls(written):
+                return UnreadableCall(_CUT)
             return None
         if isinstance(values, UnreadableCall):
-            return values if self._begins_like_calls(text) else None
+            return values if self._begins_like_calls(written) else None
         found = [read_value(value, own=self.own) for value in values.values]
         told = [each for each in found if isinstance(each, JsonReply)]
         wrong = next((each for each in found if isinstance(each, UnreadableCall)), None)
@@ -102,26 +98,26 @@ class ReplyReader:
         if not told:
             return None
         if len(told) < len(found):
-            return UnreadableCall(SOME_VALUES)
+            return UnreadableCall(text("calls.some_values"))
         calls = tuple(call for each in told for call in each.calls)
         closing = [each for each in told if each.calls] if calls else told  # the end comes later
         return JsonReply(
             calls, "\n".join(each.comment for each in closing if each.comment), any(each.own for each in told)
         )
 
-    def _begins_like_calls(self, text: str) -> bool:
+    def _begins_like_calls(self, written: str) -> bool:
         """True where JSON that cannot be read begins like calls."""
-        return (_OWN_KEYS if self.own else _CALL_KEYS).match(text.strip()) is not None
+        return (_OWN_KEYS if self.own else _CALL_KEYS).match(written.strip()) is not None
 
     # -- places in the reply --------------------------------------------------------------------
 
-    def _calls_at_end(self, reply: str, found: ScannedReply) -> ReplyCalls | DoubtfulCalls | UnreadableCall:
+    def _calls_at_end(self, reply: str, found: ScannedReply) -> ReplyCalls | UnreadableCall:
         acts = self._acts(reply, found)
         if not acts:
             if self.own and not reply.strip():
-                return UnreadableCall(NO_JSON)
+                return UnreadableCall(text("roles.no_json"))
             doubtful = not self.again and self._looks_like_calls(reply, found)
-            return DoubtfulCalls(WITHIN) if doubtful else ReplyCalls(reply, words_only=True)
+            return UnreadableCall(_MAY_BE_EXAMPLE) if doubtful else ReplyCalls(reply, words_only=True)
         ends = self._nothing(reply[acts[-1].end :])
         first = len(acts) - 1 if ends else len(acts)
         while ends and first and self._nothing(reply[acts[first - 1].end : acts[first].start]):
@@ -131,11 +127,11 @@ class ReplyReader:
             insists = self.again and run and all(act.marked and act.alone for act in (*earlier, *run))
             if not insists:
                 doubtful = not self.again and (earlier or run)
-                return DoubtfulCalls(WITHIN) if doubtful else ReplyCalls(reply, words_only=True)
+                return UnreadableCall(_MAY_BE_EXAMPLE) if doubtful else ReplyCalls(reply, words_only=True)
         if wrong := next((act.wrong for act in (*earlier, *run) if act.wrong), NO_TEXT):
-            return UnreadableCall(CUT if self.cut else wrong)
+            return UnreadableCall(_CUT if self.cut else wrong)
         if self.cut:
-            return UnreadableCall(CUT)
+            return UnreadableCall(_CUT)
         return _join_calls(reply, [*earlier, *run])
 
     def _acts(self, reply: str, found: ScannedReply) -> list[_Act]:
@@ -165,12 +161,12 @@ class ReplyReader:
         return (
             said
             if block.closed or not isinstance(said, JsonReply)
-            else (UnreadableCall(CUT) if self.cut else said)
+            else (UnreadableCall(_CUT) if self.cut else said)
         )
 
-    def _nothing(self, text: str) -> bool:
-        """True where `text` says nothing more: blanks, closing tokens, and that all is done."""
-        rest = text[skip_closing_tokens(text, 0) :].strip(" \t\r\n;,")
+    def _nothing(self, written: str) -> bool:
+        """True where `written` says nothing more: blanks, closing tokens, and that all is done."""
+        rest = written[skip_closing_tokens(written, 0) :].strip(" \t\r\n;,")
         if not rest or not self.own:
             return not rest
         values = whole_values(rest)
@@ -213,9 +209,9 @@ def _is_alone(reply: str, at: int) -> bool:
     return not before or before[-1] in ".!?…。！？"
 
 
-def _unclosed(text: str) -> bool:
+def _unclosed(written: str) -> bool:
     """True where a reply that was cut off may have gone on: it is not one value."""
-    values = values_from(text)
+    values = values_from(written)
     return isinstance(values, UnreadableCall) or len(values.values) != 1
 
 

@@ -7,10 +7,10 @@ from bisect import bisect_right
 from typing import NamedTuple
 
 from daiku.core.text.patterns import lazy
-from daiku.core.textcalls.marks import FORMATS
-from daiku.core.textcalls.parsed_calls import OfferedTools, WrittenCall
+from daiku.core.textcalls.marked import MarkedCalls
+from daiku.core.textcalls.marks import FORMATS, read_calls
+from daiku.core.textcalls.parsed_calls import OfferedTools
 from daiku.dataclass import dataclass, field
-from daiku.texts.text import Text
 
 
 class CodeBlock(NamedTuple):
@@ -23,22 +23,12 @@ class CodeBlock(NamedTuple):
     closed: bool
 
 
-class ScannedCalls(NamedTuple):
-    """Calls between marks. `token`: their marks are special tokens, which nobody writes by chance."""
-
-    start: int
-    end: int
-    calls: tuple[WrittenCall, ...]
-    wrong: Text
-    token: bool
-
-
 @dataclass(slots=True)
 class ScannedReply:
     """What stands where in a reply."""
 
     blocks: list[CodeBlock] = field(default_factory=list[CodeBlock])
-    marked: list[ScannedCalls] = field(default_factory=list[ScannedCalls])
+    marked: list[MarkedCalls] = field(default_factory=list[MarkedCalls])
     results: list[int] = field(default_factory=list[int])
     """Where results of tools begin that only a tool can give."""
     quoted: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
@@ -110,13 +100,13 @@ def _note_match(reply: str, match: re.Match[str], found: ScannedReply, offered: 
             return begin
         end = inner.end()
     else:
-        number = next(n for n in range(len(FORMATS)) if match[f"f{n}"] is not None)
-        read = FORMATS[number].read(reply, match, offered)
-        if read is None:
+        form = next(each for number, each in enumerate(FORMATS) if match[f"f{number}"] is not None)
+        calls = read_calls(reply, match, form, offered)
+        if calls is None:
             return match.end()
         begin = start + len(match[0]) - len(match[0].lstrip())
-        found.marked.append(ScannedCalls(begin, read.end, read.calls, read.wrong, FORMATS[number].token))
-        end = read.end
+        found.marked.append(calls._replace(start=begin, token=form.token))
+        end = calls.end
     found.quoted.append((start, end))
     return end
 
