@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from pydantic import BaseModel, JsonValue, ValidationError
 from pydantic_core import ErrorDetails
 
-from daiku.core.calls.jsonargs import repair_args
+from daiku.core.calls.jsonargs import repair_args, usage_of
 from daiku.core.calls.toolnames import nearest_names
 from daiku.core.text.truncate import truncate_middle
 from daiku.domain.base import JsonObject
@@ -151,33 +151,5 @@ def _problem(problem: ErrorDetails, model: type[BaseModel]) -> str:
 
 
 def usage(model: type[BaseModel]) -> str:
-    """The arguments in one line: `{"path": string, "start_line"?: integer}`."""
-    schema = schema_of(model)
-    properties = schema.get("properties")
-    assert isinstance(properties, dict)
-    return _fields(schema, properties)
-
-
-def _fields(schema: JsonObject, properties: JsonObject) -> str:
-    required = schema.get("required") or []
-    assert isinstance(required, list)
-    parts = [
-        f'"{name}"{"" if name in required else "?"}: {_type_words(value)}'
-        for name, value in properties.items()
-    ]
-    return "{" + ", ".join(parts) + "}"
-
-
-def _type_words(node: JsonValue) -> str:
-    if not isinstance(node, dict):
-        return "any"
-    if isinstance(choices := node.get("enum"), list):
-        return " | ".join(json.dumps(choice) for choice in choices)
-    if isinstance(options := node.get("anyOf"), list):
-        words = [_type_words(option) for option in options]
-        return " | ".join(word for word in words if word != "null")
-    if node.get("type") == "array":
-        return f"[{_type_words(node.get('items'))}, …]"
-    if node.get("type") == "object" and isinstance(properties := node.get("properties"), dict):
-        return _fields(node, properties)
-    return str(node.get("type") or "any")
+    """Return the arguments in one line: `{"path": string, "start_line"?: integer}`."""
+    return usage_of(schema_of(model))

@@ -3,29 +3,56 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Literal, NamedTuple
 
-from daiku.core.replies.answerposition import FENCE, FENCE_SO_FAR, AnswerPosition
-from daiku.core.replies.thoughtmarks import (
-    ANSWERS,
-    ANY_MARK,
-    CHANNEL_ENDS,
-    CLOSER_PATTERNS,
-    CLOSERS,
-    CLOSES_LINE,
-    FIRST_OF_MARKS,
-    HARMONY,
-    HARMONY_ENDS,
-    IN_LINE,
-    LAST_MARK,
-    LONGEST_HEAD,
-    MESSAGE,
-    PAIRS,
-)
 from daiku.core.text.patterns import lazy
 
+_TAGS = ("think", "thinking", "thought", "reasoning", "seed:think", "antthinking")
+PAIRS: dict[str, str] = {
+    **{f"<{tag}>": f"</{tag}>" for tag in _TAGS},
+    "[think]": "[/think]",
+    "<|start_thinking|>": "<|end_thinking|>",
+    "<|begin_of_thought|>": "<|end_of_thought|>",
+    "<|inner_prefix|>": "<|inner_suffix|>",
+    "<|channel>thought": "<channel|>",
+    "◁think▷": "◁/think▷",
+}
+"""How thoughts open and close in the templates of open models, in lower case."""
+_CLOSERS = tuple(PAIRS.values())
+_ANSWERS = ("<|start_response|>", "<|begin_of_solution|>")
+_ANSWER_ENDS = ("<|end_response|>", "<|end_of_solution|>", "<|end|>", "<|return|>")
+"""Marks around an answer: they say nothing. An end counts only behind a beginning."""
+_HARMONY = ("<|start|>assistant", "<|channel|>")
+_MARKS = (*PAIRS, *_ANSWERS, *_CLOSERS, *_HARMONY)
+
+
+def _any_of(marks: Iterable[str]) -> str:
+    return "|".join(map(re.escape, marks))
+
+
+_TO_MESSAGE = r"(?:(?!<\|message\|>)[\s\S]){0,170}"
+_MARK = lazy(
+    rf"(?P<open>{_any_of(PAIRS)})|(?P<answer>{_any_of(_ANSWERS)})|(?P<end>{_any_of(_ANSWER_ENDS)})"
+    rf"|(?P<close>{_any_of(_CLOSERS)})|(?P<channel>(?:<\|start\|>assistant{_TO_MESSAGE}?)?<\|channel\|>\s*"
+    rf"(?P<name>analysis|final|commentary){_TO_MESSAGE}<\|message\|>)",
+    re.IGNORECASE,
+)
+"""A mark that counts at the start of a line; of harmony's channels analysis is thought, the others are the answer."""
+_CHANNEL_SO_FAR = lazy(rf"(?:<\|start\|>assistant|<\|channel\|>){_TO_MESSAGE}\Z", re.IGNORECASE)
+_CHANNEL_END = lazy(r"<\|(?:end|start|channel|return|call)\|>")
+_ANSWER_END = lazy(_any_of(_ANSWER_ENDS), re.IGNORECASE)
+_CLOSER = {opener: lazy(re.escape(closer), re.IGNORECASE) for opener, closer in PAIRS.items()}
+_CLOSES_LINE = lazy(rf"(?:{_any_of(_CLOSERS)})(?=[ \t\r]*$)", re.IGNORECASE)
+_ANY_MARK = lazy(_any_of(_MARKS), re.IGNORECASE)
+_LAST_MARK = lazy(r"[<\[◁][^<\[◁\n]{0,30}$")
+_IN_LINE = lazy(r"[<\[◁](?:(?<!\[)|(?=/|$))")
+"""What may begin a mark within a line of an answer; at the start of one there are more."""
 _SPECIAL = lazy(r"[<\[`~◁]")
+_FENCE = lazy(r"(?P<run>`{3,}|~{3,})(?:(?<=`)[^`\n]{0,200}(?:\n|\Z)|(?<=~))")
+_FENCE_SO_FAR = lazy(r"(?:`{1,200}|~{1,200}|`{3,200}[^`\n]{0,200})\Z")
+_ARGUMENTS = lazy(r"<(/?)(?:[a-z]+:)?(?:tool_call|function_calls|function|invoke|parameter|arg_value)\b")
+"""Tags of calls: between them stand arguments, the text of a file for example."""
 
 
 class ThoughtPiece(NamedTuple):
@@ -51,14 +78,16 @@ class ThoughtSplitter:
     """
 
     __slots__ = (
-        "_at",
+        "_arguments",
         "_before",
+        "_blank",
         "_closing",
         "_drop",
+        "_fence",
         "_fresh",
         "_gap",
-        "_head",
         "_held",
+        "_line",
         "_said",
         "_thoughts",
     )
@@ -67,10 +96,12 @@ class ThoughtSplitter:
         self._held = ""
         self._said: list[str] = []
         self._fresh = True  # nothing but blanks was answered
-        self._at = AnswerPosition()
-        self._drop: tuple[str, ...] = ()
+        self._blank = True  # nothing but blanks stands in this line
+        self._fence = ""  # what opened the block of code
+        self._line: list[str] = []  # from its first tag on
+        self._arguments = False  # between tags of a call
+        self._drop = False  # behind a mark that begins an answer
         self._closing: re.Pattern[str] | None = None
-        self._head = False  # the head of a channel is still to come
         self._before = ""
         self._gap = ""
         self._thoughts = 0
@@ -79,20 +110,17 @@ class ThoughtSplitter:
     def is_calm(self) -> bool:
         """Return whether text without line breaks and possible markers can be passed on as answer text
         unprocessed."""
-        return not (self._fresh or self._held or self._closing or self._at.blank or self._at.info)
+        return not (self._fresh or self._held or self._closing or self._blank)
 
     def _plain(self, text: str) -> bool:
         """Take `text` where all of it is answer, at nearly no cost; False where it has to be looked at."""
         if self._fresh or self._held or self._closing:
             return False
-        within = not self._at.blank and not self._at.info and "\n" not in text
-        if (IN_LINE if within else _SPECIAL).search(text):
+        within = not self._blank and "\n" not in text
+        if (_IN_LINE if within else _SPECIAL).search(text):
             return False
         self._said.append(text)
-        if "\n" in text:
-            self._at.after_lines(text)
-        elif self._at.blank or self._at.line:
-            self._at.within_line(text)
+        self._advance(text)
         return True
 
     def feed(self, text: str) -> Sequence[ThoughtPiece]:
@@ -114,29 +142,22 @@ class ThoughtSplitter:
 
     # -- thoughts -------------------------------------------------------------------------------
 
-    def _open(self, closing: re.Pattern[str], *, head: bool = False) -> None:
-        self._closing, self._head, self._before = closing, head, ""
+    def _open(self, closing: re.Pattern[str]) -> None:
+        self._closing, self._before = closing, ""
         self._gap = "\n\n" if self._thoughts else ""
         self._thoughts += 1
 
     def _thought(self, out: list[ThoughtPiece], last: bool) -> bool:
         assert self._closing is not None
-        if self._head:
-            at = self._held.find(MESSAGE)
-            if at < 0 and not last and len(self._held) <= LONGEST_HEAD:
-                return False
-            self._held = self._held[at + len(MESSAGE) :] if at >= 0 else self._held
-            self._head = False
-            return True
         found = self._closing.search(self._held)
         while found and self._is_quoted(found):
             found = self._closing.search(self._held, found.end())
         waits = found is not None and found.end() == len(self._held) and self._behind_tick(found)
         if found and (last or not waits):
             self._think(out, self._held[: found.start()].rstrip())
-            harmony = self._closing is CHANNEL_ENDS and found[0] in ("<|start|>", "<|channel|>")
+            harmony = self._closing is _CHANNEL_END and found[0] in ("<|start|>", "<|channel|>")
             self._held = self._held[found.start() if harmony else found.end() :]
-            self._closing, self._at.blank = None, True
+            self._closing, self._blank = None, True
             return True
         upto = len(self._held) if last else self._undecided(found)
         upto = len(self._held[:upto].rstrip())  # blanks before the end of a thought say nothing
@@ -151,7 +172,7 @@ class ThoughtSplitter:
         return self._behind_tick(mark) and self._held[mark.end() : mark.end() + 1] == "`"
 
     def _undecided(self, found: re.Match[str] | None) -> int:
-        found = found or LAST_MARK.search(self._held)
+        found = found or _LAST_MARK.search(self._held)
         return found.start() if found else len(self._held)
 
     def _think(self, out: list[ThoughtPiece], text: str) -> None:
@@ -164,7 +185,7 @@ class ThoughtSplitter:
     # -- the answer -----------------------------------------------------------------------------
 
     def _answer(self, out: list[ThoughtPiece], last: bool) -> bool:
-        if not self._at.blank:
+        if not self._blank:
             return self._in_line(out, last)
         rest = self._held.lstrip(None if self._fresh else " \t")
         blanks = len(self._held) - len(rest)
@@ -173,60 +194,41 @@ class ThoughtSplitter:
             blanks = 0
         if not rest:
             return False
-        if self._at.fence:
+        if self._fence:
             return self._in_block(out, last)
-        if not self._at.arguments:
+        if not self._arguments:
             acted = self._mark(out, rest, last)
             if acted is not None:
                 return acted
-        run = FENCE_SO_FAR.match(rest)
-        if run and run.end() == len(rest) and not last:
+        if not last and _FENCE_SO_FAR.match(rest):
             return False
-        fence = FENCE.match(rest)
+        fence = _FENCE.match(rest)
+        self._fence = fence["run"] if fence else ""
         self._emit(out, blanks + (fence.end() if fence else 1))
-        if fence:
-            self._at.fence, self._at.info = fence[0], True
         return True
 
     def _mark(self, out: list[ThoughtPiece], rest: str, last: bool) -> bool | None:
         """Act on the mark that begins the line: False to wait for more of it, None where there is none."""
-        low = rest[:40].lower()
-        if not self._drop and low[0] not in FIRST_OF_MARKS:
+        if rest[0] not in "<[◁":
             return None
-        for opener, closer in PAIRS.items():
-            if low.startswith(opener):
-                self._held = rest[len(opener) :]
-                self._open(CLOSER_PATTERNS[closer])
-                return True
-        for opener, ends in ANSWERS.items():
-            if low.startswith(opener):
-                self._held, self._drop = rest[len(opener) :], ends
-                return True
-        for end in self._drop:
-            if low.startswith(end):
-                self._held = rest[len(end) :]
-                return True
-        for closer in CLOSERS:
-            if low.startswith(closer):
-                return self._unopened(out, rest, closer, last)
-        if low.startswith(HARMONY):
-            return self._channel(rest, last)
-        marks = (*PAIRS, *ANSWERS, *CLOSERS, *HARMONY, *self._drop)
-        return False if not last and any(mark.startswith(low) for mark in marks) else None
-
-    def _channel(self, rest: str, last: bool) -> bool | None:
-        """A channel of harmony: analysis is thought, the final one and a preamble are the answer."""
-        at = rest.find(MESSAGE, 0, LONGEST_HEAD)
-        if at < 0:
-            return None if last or len(rest) > LONGEST_HEAD else False
-        head = rest[:at].partition("<|channel|>")[2].strip()
-        if head.startswith("analysis"):
-            self._held = rest
-            self._open(CHANNEL_ENDS, head=True)
-            return True
-        if not head.startswith(("final", "commentary")) or "to=" in rest[:at]:
+        found = _MARK.match(rest)
+        if found is None:
+            low = rest[:40].lower()
+            marks = (*_MARKS, *(_ANSWER_ENDS if self._drop else ()))
+            waits = any(mark.startswith(low) for mark in marks) or _CHANNEL_SO_FAR.match(rest)
+            return False if waits and not last else None
+        if found["close"]:
+            return self._unopened(out, rest, found["close"], last)
+        is_answer = found["answer"] or (found["end"] and self._drop)
+        if found["open"]:
+            self._open(_CLOSER[found["open"].lower()])
+        elif found["channel"] and found["name"].lower() == "analysis":
+            self._open(_CHANNEL_END)
+        elif is_answer or (found["channel"] and "to=" not in found["channel"]):
+            self._drop = True
+        else:
             return None
-        self._held, self._drop = rest[at + len(MESSAGE) :], HARMONY_ENDS
+        self._held = rest[found.end() :]
         return True
 
     def _unopened(self, out: list[ThoughtPiece], rest: str, closer: str, last: bool) -> bool | None:
@@ -246,74 +248,76 @@ class ThoughtSplitter:
             out.append(ThoughtPiece("void", ("\n\n" if self._thoughts else "") + said))
         self._said.clear()
         self._thoughts += 1
-        self._fresh = self._at.blank = True
+        self._fresh = self._blank = True
 
     def _in_block(self, out: list[ThoughtPiece], last: bool) -> bool:
-        """The start of a line of code: the only mark that counts there closes the block."""
-        run = FENCE_SO_FAR.match(self._held)
-        if run and run[0][0] == self._at.fence[0]:
-            line, newline, _ = self._held.partition("\n")
-            bare = not line[run.end() :].strip()
-            if bare and not newline and not last:
+        """Process the start of a line of code: the only mark that counts there closes the block."""
+        line, newline, _ = self._held.partition("\n")
+        run = line.rstrip()
+        if not run.strip(self._fence[0]):
+            if not newline and not last:
                 return False
-            if bare and run.end() >= len(self._at.fence):
-                self._at.fence = ""
-                self._emit(out, len(line))
-                return True
-        self._emit(out, 1)
+            if len(run) >= len(self._fence):
+                self._fence = ""
+        self._emit(out, len(line) or 1)
         return True
 
     def _in_line(self, out: list[ThoughtPiece], last: bool) -> bool:
-        """The rest of a line: what ends an answer is dropped, what ends an unopened thought counts."""
+        """Process the rest of a line: the end of an answer is dropped, that of an unopened thought counts."""
         line, newline, _ = self._held.partition("\n")
         length = len(line) + len(newline)
-        if self._at.info and self._at.fence[:1] == "`" and (tick := line.find("`")) >= 0:
-            self._emit(out, tick + 1)  # code in the line, not a block: its rest is prose
-            return bool(self._held)
-        if self._at.fence or self._at.arguments or not _SPECIAL.search(line):
+        if self._fence or self._arguments or not _SPECIAL.search(line):
             self._emit(out, length)
-            return bool(self._held)
-        for end in self._drop:
-            if (at := line.lower().find(end)) >= 0:
-                self._emit(out, at)
-                self._held, self._at.blank = self._held[len(end) :], True
-                return bool(self._held)
-        if not self._thoughts and newline and (found := CLOSES_LINE.search(line)):
+            return True
+        if self._drop and (end := _ANSWER_END.search(line)):
+            self._emit(out, end.start())
+            self._held, self._blank = self._held[len(end[0]) :], True
+            return True
+        if not self._thoughts and newline and (found := _CLOSES_LINE.search(line)):
             self._emit(out, found.start())
-            self._held = self._held[found.end() - found.start() :]
+            self._held = self._held[len(found[0]) :]
             self._void(out)
             return True
-        if not newline and not last and (found := LAST_MARK.search(line)):
+        if not newline and not last and (found := _LAST_MARK.search(line)):
             tail = found[0].rstrip().lower()
-            if any(mark.startswith(tail) for mark in (*self._drop, *CLOSERS)):
+            if any(mark.startswith(tail) for mark in (*_CLOSERS, *(_ANSWER_ENDS if self._drop else ()))):
                 self._emit(out, found.start())
                 return False
         self._emit(out, length)
-        return bool(self._held)
+        return True
 
     def _emit(self, out: list[ThoughtPiece], count: int) -> None:
         text, self._held = self._held[:count], self._held[count:]
-        if not text:
-            return
         if self._fresh and self._thoughts:
             text = text.lstrip()
-        if self._fresh and text.strip():
-            self._fresh = False
-        if text:
-            self._said.append(text)
-            if "\n" in text:
-                self._at.after_lines(text)
-            else:
-                self._at.within_line(text)
-            if out and out[-1].kind == "answer":
-                out[-1] = ThoughtPiece("answer", out[-1].text + text)
-            else:
-                out.append(ThoughtPiece("answer", text))
+        if not text:
+            return
+        self._fresh = self._fresh and not text.strip()
+        self._said.append(text)
+        self._advance(text)
+        if out and out[-1].kind == "answer":
+            out[-1] = ThoughtPiece("answer", out[-1].text + text)
+        else:
+            out.append(ThoughtPiece("answer", text))
+
+    def _advance(self, text: str) -> None:
+        """Follow the position in the answer: the line, and whether it is between tags of a call."""
+        first, *more = text.split("\n")
+        for number, part in enumerate((first, *more)):
+            if number:
+                if not self._fence:
+                    for tag in _ARGUMENTS.finditer("".join(self._line)):
+                        self._arguments = not tag[1]
+                self._line.clear()
+                self._blank = True
+            self._blank = self._blank and not part.strip()
+            if self._line or "<" in part:
+                self._line.append(part)
 
 
 def may_hold_thoughts(reply: str) -> bool:
     """False where a look at the whole reply can tell that there is no mark in it."""
-    return ANY_MARK.search(reply) is not None
+    return _ANY_MARK.search(reply) is not None
 
 
 def split_thoughts(reply: str) -> Split:

@@ -222,27 +222,20 @@ def _python_call(node: ast.expr) -> WrittenCall | None:
         case ast.Call(args=[], keywords=keywords):
             try:
                 args = {word.arg: _literal(word.value) for word in keywords if word.arg is not None}
-            except ValueError:
+            except (ValueError, TypeError, RecursionError):
                 return None
             return WrittenCall(ast.unparse(node.func), args) if len(args) == len(keywords) else None
         case _:
             return None
 
 
+class _JsonNames(ast.NodeTransformer):
+    """Replaces JSON's names of constants by their values."""
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:  # the name that `ast` calls
+        return ast.Constant(_LITERALS[node.id]) if node.id in _LITERALS else node
+
+
 def _literal(node: ast.expr) -> JsonValue:
-    """Raises ValueError for anything but a literal."""
-    match node:
-        case ast.Name(id=name) if name in _LITERALS:
-            return _LITERALS[name]
-        case ast.List(elts=items) | ast.Tuple(elts=items):
-            return [_literal(item) for item in items]
-        case ast.Dict(keys=keys, values=values):
-            named = [_literal(key) if key is not None else None for key in keys]
-            if not all(isinstance(key, str) for key in named):
-                raise ValueError("keys must be texts")
-            return {str(key): _literal(value) for key, value in zip(named, values, strict=True)}
-        case _:
-            value: object = ast.literal_eval(node)
-            if value is None or isinstance(value, str | int | float | bool):
-                return value
-            raise ValueError("no literal of JSON")
+    """Return the JSON value of a literal. Raises ValueError or TypeError for anything else."""
+    return cast("JsonValue", json.loads(json.dumps(ast.literal_eval(_JsonNames().visit(node)))))
