@@ -30,8 +30,7 @@ WRITTEN_BY_OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
         "core.proof.placeholders": ("_MARKS",),
         "core.run.reminders": ("_PROMISE", "_PROMISE_JA", "_LATER"),
         "core.text.omissions": ("_HINT", "_WHOLE", "_KEEPS", "_JAPANESE", "_JAPANESE_SIGNS"),
-        "core.textcalls.marks": (r"'[ \\t]*`?([\\w./-]+)`?[ \\t]*\\n+[ \\t]*Action ",),
-        "core.textcalls.tagcalls": ("_INVOKE",),
+        "core.textcalls.marks": ("_REACT",),
         "tools.face": ("_PATCHED",),
     },
     "a person or a model, in the text of a plan; its Markdown is a file that people write too": {

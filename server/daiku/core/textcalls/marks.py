@@ -16,6 +16,10 @@ from daiku.texts.text import text
 _CONTAINERS = r"<(?:tool_calls?|TOOLCALL|function_calls?|functioncalls?|(?:minimax|seed|mm):tool_call|[｜|]DSML[｜|]function_calls)>"
 _HARMONY = r"(?:<\|start\|>assistant[^<\n]{0,100})?<\|channel\|>(?:commentary|analysis)"
 _HARMONY_HEAD = r"(?:[^<]|<\|(?:start|channel|constrain)\|>){0,300}?"
+_REACT = lazy(
+    r"[ \t]*Action:[ \t]*`?(?P<name>[\w./-]+)`?[ \t]*\n+[ \t]*Action Input:"
+    r"(?=[ \t]*(?:```(?:json)?)?\s*(?:\{|null\b|None\b|\Z))"
+)
 _TOKEN_END = lazy(r"<\|(?:tool_call_end|END_ACTION|/tool_call)\|>")
 
 ReadTag: TypeAlias = Callable[[str, "re.Match[str]", OfferedTools], MarkedCalls | None]
@@ -81,15 +85,7 @@ FORMATS: tuple[Format, ...] = (
         without_head="text",
         token=True,
     ),
-    Format(
-        r"Action:(?=[ \t]*(?:```|`?[\w./-]+`?[ \t]*\n))",
-        lazy(
-            r"[ \t]*Action:[ \t]*`?(?P<name>[\w./-]+)`?[ \t]*\n+[ \t]*Action Input:"
-            r"(?=[ \t]*(?:```(?:json)?)?\s*(?:\{|null\b|None\b|\Z))"
-        ),
-        line=True,
-        data=True,
-    ),
+    Format(r"Action:(?=[ \t]*(?:```|`?[\w./-]+`?[ \t]*\n))", _REACT, line=True, data=True),
     Format(rf"<(?:{'|'.join(PLAIN_TAGS)})>(?=\s*[\[{{])", tag=read_tag, line=True, data=True),
     Format(r"<(?P<name>[a-z][\w./-]*)>(?=\s*[<{])", tag=read_bare_tags, line=True),
 )
