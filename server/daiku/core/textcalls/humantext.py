@@ -24,7 +24,7 @@ _VALUE_SO_FAR = r"[{\[][\s{\[]{0,200}(?:[\"']?[\w.]{0,60}[\"']?\s{0,200})?\Z"
 _MARKS = r"<(?:[|｜][A-Za-z/]|/?(?:tool_|TOOLCALL|function|invoke|minimax:|seed:|mm:))|\[TOOL_CALLS\]"
 _MARKS_SO_FAR = r"<(?:[|｜]|[/\w:]{0,10})\Z|\[[A-Z_]{0,10}\Z"
 _BEGINS = lazy(
-    rf"(?<=\n)[ \t]{{0,200}}(?:{_MARKS}|(?P<fence>(?P<run>`{{3,}}|~{{3,}})(?P<info>[\w+-]*)\s{{0,200}})|{_VALUE}"
+    rf"(?<=\n)[ \t]{{0,200}}(?:{_MARKS}|(?P<fence>(?P<run>`{{3,200}}|~{{3,200}})(?P<info>[\w+-]*)\s{{0,200}})|{_VALUE}"
     r"|Action:[ \t]{0,9}(?:`{3}|`?[\w./-]{1,90}`?[ \t]{0,9}\n)|functools\[|previous_(?:output|command)\W"
     rf"|<(?P<tag>[a-z][\w./-]{{0,89}})>)|(?<!`)(?:{_MARKS})"
 )
