@@ -15,8 +15,7 @@ from daiku.domain.tools import ToolCall
 from daiku.domain.work.handovers import Brief, EditsMade
 from daiku.domain.work.patches import FileStat
 from daiku.domain.work.plans import Plan, Step
-from daiku.runs.nested.briefing import brief_from, write_request
-from daiku.runs.nested.projectfiles import FILE_LIMIT, MOST_NAMED
+from daiku.runs.nested.briefing import FILE_LIMIT, MOST_NAMED, brief_from, write_request
 from daiku.texts.text import Text
 from daiku.workspace.disk import DiskWorkspace
 from tests.cases import for_each
