@@ -166,8 +166,9 @@ def floors(embedder: Embedder) -> dict[str, Floor]:
     for each in questions:
         asked = SearchQuery(query_text=each.query)
         first = [
-            {hit.bullet.id for hit in search.search(asked, playbook, related=on)} for on in (False, True)
-        ]
+            {hit.bullet.id for hit in search.search(asked, playbook, related=on) if hit.combined_score > 0}
+            for on in (False, True)
+        ]  # a score of 0: it only fills the list
         without, within = (len(each.relevant & found) for found in first)
         counts[each.kind].append((without, within, len(each.relevant)))
     told = defaultdict[str, list[int]](list)

@@ -9,11 +9,12 @@ from collections.abc import Sequence
 import pytest
 
 from daiku.core.playbook.relevance import STRANGERS
+from daiku.core.retrieval.hashed import hashed_vector
 from daiku.core.retrieval.vectors import Vector, whole_vector
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import Failure, LLMError
 from daiku.domain.playbook import Bullet, Playbook, SearchQuery
-from daiku.playbook.index import vectors
+from daiku.playbook import vectors
 from daiku.playbook.search import PlaybookSearch, search_of
 from daiku.settings import from_mapping
 from daiku.texts.text import Text, text
@@ -210,7 +211,8 @@ def test_a_provider_that_does_not_answer_is_waited_for_once_and_what_comes_late_
     assert waits == [0.0, 0.01, 0.0, 0.0]
     slow.may_answer.set()
     assert slow.answered.wait(10)
-    while (pending := search._vectors._asked) is not None and not pending.vectors.done():
+    assert search._service is not None
+    while (pending := search._service._asked) is not None and not pending.vectors.done():
         pending.vectors.result(10)
     monkeypatch.setattr(vectors, "WAITED_SECONDS", 10.0)
     assert vector_scores("snow falls") == [1.0, 0.0]
@@ -236,10 +238,19 @@ def test_what_has_nothing_to_do_with_the_question_is_left_out_where_that_is_want
     assert [hit.bullet.id[-1] for hit in found] == ["1"]
 
 
+class Alike(Meanings):
+    """Compares words, and says of no cosine that it means anything."""
+
+    unrelated = 1.1
+
+    async def embed(self, texts: Sequence[str]) -> list[Vector]:
+        return [hashed_vector(each) for each in texts]
+
+
 def test_what_is_left_out_makes_room_for_what_fits() -> None:
     """Among the nearest there may be strangers before the one that fits."""
     near = [bullet(n, "of the of the of the", keywords=()) for n in range(1, 30)]
     playbook = Playbook(bullets=(*near, bullet(90, "the kites of the harbour of the bay of the town")))
     asked = SearchQuery(query_text="the harbour of the of the", top_k=2)
-    found = PlaybookSearch(alpha=1.0).search(asked, playbook, related=True)
+    found = PlaybookSearch(Alike(), alpha=1.0).search(asked, playbook, related=True)
     assert [hit.bullet.id for hit in found] == ["tts-00090"]

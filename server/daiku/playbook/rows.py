@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Any, TypeAlias, get_args
+from typing import Any, NamedTuple, TypeAlias, get_args
 
 from pydantic_core import from_json, to_json
 
@@ -17,6 +17,15 @@ from daiku.store.database import Values
 Row: TypeAlias = tuple[Any, ...]
 _UNSTORABLE = lazy("[\x00\ud800-\udfff]")
 _DELTA_ID = lazy("[ru][0-9]{1,18}")
+
+
+class StoredVector(NamedTuple):
+    """The packed vector of a bullet, the square of its length, and the digest of the text that it belongs to."""
+
+    bullet: str
+    digest: str
+    squared: int
+    packed: bytes
 
 
 class Earlier(Frozen):

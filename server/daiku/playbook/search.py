@@ -1,24 +1,24 @@
-"""Search in a playbook by words and vectors together (R3.45): the same answers for a value and for a store."""
+"""Search in a playbook by words, and by the vectors of an embedder where one is configured (R3.45)."""
 
 from __future__ import annotations
 
+import hashlib
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import TYPE_CHECKING, Protocol
 from weakref import WeakKeyDictionary
 
-from daiku.core.playbook.ranking import Question, Scored, search, text_of
+from daiku.core.playbook.ranking import Lessons, Question, Scored, search, text_of
 from daiku.core.playbook.relevance import STRANGERS, Asked, is_related, least_alike
-from daiku.core.retrieval.hashed import hashed_vector
-from daiku.core.retrieval.vectors import Vector
+from daiku.core.retrieval.vectors import Vector, pack, squared_length
+from daiku.dataclass import dataclass, field
 from daiku.domain.errors import DaikuError
 from daiku.domain.playbook import Bullet, BulletHit, Playbook, SearchQuery, confidence
 from daiku.llm.embedder import Embedder, HashedWords
-from daiku.playbook.index.source import Embedded, Source
-from daiku.playbook.index.stored import StoredSource
-from daiku.playbook.index.value import ValueSource
-from daiku.playbook.index.vectors import ServiceVectors
+from daiku.playbook.rows import StoredVector
 from daiku.playbook.store import PlaybookStore
+from daiku.playbook.vectors import ServiceVectors
 
 if TYPE_CHECKING:
     from daiku.settings.config import Config
@@ -39,109 +39,127 @@ class Loads(Protocol):
         ...
 
 
+@dataclass(slots=True)
+class _StoredLessons:
+    """The lessons of a stored playbook as of its `revision`."""
+
+    lessons: Lessons = field(default_factory=Lessons)
+    revision: int = 0
+
+
 class PlaybookSearch:
-    """R3.45, B3.2: the bullets that fit a question best, by words (BM25) and by vectors, each stretched to 0..1, `alpha`
-    the weight of the vectors. `embedder`: how vectors are made; None by words and their pieces, without a download."""
+    """R3.45, B3.2: finds the bullets that fit a question best, by words (BM25) and by the vectors of `embedder`.
+
+    Both scores are stretched to 0..1; `alpha` is the weight of the vectors. Without an embedder words decide alone."""
 
     def __init__(self, embedder: Embedder | None = None, *, alpha: float = 0.5) -> None:
         if not 0 <= alpha <= 1:
             raise ValueError(f"alpha is between 0 and 1, not {alpha}")
-        self._embedder = embedder or HashedWords()
+        if isinstance(embedder, HashedWords):
+            embedder = None  # these vectors compare words, which BM25 does better
+        self._service = None if embedder is None else ServiceVectors(embedder)
         self._alpha = alpha
-        self._vectors = ServiceVectors(self._embedder)
         self._strangers: Sequence[Vector] = ()
-        self._last: ValueSource | None = None
-        self._stored = WeakKeyDictionary[PlaybookStore, StoredSource]()
+        self._last: tuple[Playbook, Lessons] | None = None
+        self._stored = WeakKeyDictionary[PlaybookStore, _StoredLessons]()
 
     def search(
         self, query: SearchQuery, playbook: Playbook | Loads, *, resting: bool = False, related: bool = False
     ) -> list[BulletHit]:
-        """The active bullets that fit best, at most `top_k` (R3.46), none for an empty playbook (R3.41). Bullets below
-        the least confidence are left out; `resting`: they are found too, marked as resting, to be shown to a person.
-        `related`: only those that have to do with the question at all, which may be none. Where the embedder is a service this
-        waits for it, for a while."""
-        source = self._source(playbook)
-        while True:
-            try:
-                made = self._embedded(query.query_text, source.lacking(), related=related)
-                if (
-                    source.take(made)
-                    and (found := self._found(source, query, made, resting=resting, related=related))
-                    is not None
-                ):
-                    return [_hit(each, bullet, query) for each, bullet in found]
-            except DaikuError as wrong:
-                source = self._instead(playbook, source, wrong)
+        """Return the active bullets that fit best, at most `top_k` (R3.46), none for an empty playbook (R3.41).
 
-    def _source(self, playbook: Playbook | Loads) -> Source:
-        if isinstance(playbook, PlaybookStore):
-            known = self._stored.get(playbook)
-            if known is None:
-                most = None if isinstance(self._embedder, HashedWords) else AT_ONCE
-                known = self._stored[playbook] = StoredSource(playbook, self._embedder.name, most)
-            return known
+        Bullets below the least confidence are left out; `resting`: they are found too, marked as resting, to be shown to a
+        person. `related`: only those that have to do with the question at all, which may be none. Where the embedder is a
+        service this waits for it, for a while."""
+        store = playbook if isinstance(playbook, PlaybookStore) else None
+        lessons = self._read(store) if store is not None else self._lessons_of(playbook)
+        text = query.query_text[:LONGEST_QUESTION]
+        vector = self._vector_of(text, lessons, store, related=related)
+        hidden = _hidden(lessons.active, query, resting=resting)
+        question = Question(text, vector, query.top_k, hidden, fill=self._service is None)
+        found = search(lessons, question, self._alpha)
+        if related:
+            asked, least = Asked(text), self._least_alike(vector)
+            fit = (
+                each
+                for each in found
+                if is_related(asked, text_of(lessons.active[each.number]), each.likeness, least)
+            )
+            found = list(islice(fit, query.top_k))
+        return [_hit(each, lessons.active[each.number], query) for each in found[: query.top_k]]
+
+    def _lessons_of(self, playbook: Playbook | Loads) -> Lessons:
         value = playbook if isinstance(playbook, Playbook) else playbook.load()
-        if self._last is None or self._last.playbook is not value:
-            self._last = ValueSource(value)
-        return self._last
+        if self._last is None or self._last[0] is not value:
+            self._last = value, Lessons(value.bullets)
+        return self._last[1]
 
-    def _instead(self, playbook: Playbook | Loads, source: Source, wrong: DaikuError) -> Source:
-        """Where an index cannot be written, the playbook itself is looked through. Raises `wrong` where there is no
-        index to do without."""
-        if isinstance(playbook, Playbook) or not isinstance(source, StoredSource):
-            raise wrong
-        logger.warning("lessons are searched without their index: %s", wrong.failure.message)
-        return ValueSource(playbook.load())
+    def _read(self, store: PlaybookStore) -> Lessons:
+        """Return the lessons of a store as they are now: what changed since the last search is read again."""
+        known, revision = self._stored.get(store), store.revision()
+        is_new = known is None or known.revision > revision  # an older playbook was put in its place
+        if known is None or is_new:
+            known = self._stored[store] = _StoredLessons()
+        if known.revision < revision:
+            for bullet in store.changed_since(known.revision):
+                known.lessons.put(bullet)
+            known.revision = revision
+        if is_new and self._service is not None:
+            digests = {each.id: _digest(each) for each in known.lessons.active.values()}
+            for vector in store.vectors(self._service.embedder.name):
+                if digests.get(vector.bullet) == vector.digest:
+                    known.lessons.add_vector(vector.bullet, vector.packed, vector.squared)
+        return known.lessons
 
-    def _found(
-        self, source: Source, query: SearchQuery, made: Embedded | None, *, resting: bool, related: bool
-    ) -> list[tuple[Scored, Bullet]] | None:
-        """What is found; None where the playbook changed meanwhile."""
-        searched = source.searched()
-        question = Question(
-            query.query_text[:LONGEST_QUESTION],
-            None if made is None else made.question,
-            query.top_k,
-            source.hidden(query, resting=resting),
-        )
-        listed = search(searched, question, self._alpha)
-        asked, most = Asked(question.text) if related else None, query.top_k
-        least = self._least_alike(made) if related else None
-        found: list[tuple[Scored, Bullet]] = []
-        for start in range(0, len(listed), most):
-            bullets = source.bullets([each.number for each in listed[start : start + most]])
-            there = [
-                (each, bullets[each.number])
-                for each in listed[start : start + most]
-                if each.number in bullets
-            ]
-            found += [
-                (each, bullet)
-                for each, bullet in there
-                if asked is None or is_related(asked, text_of(bullet), each.likeness, least)
-            ]
-            if asked is None or len(found) >= most:
-                break
-        return found[:most] if source.holds() else None
+    def _vector_of(
+        self, question: str, lessons: Lessons, store: PlaybookStore | None, *, related: bool
+    ) -> Vector | None:
+        """Return the vector of a question, and add those that lessons lack. None: the service does not answer."""
+        vector = self._ask(question, lessons, store, related=related)
+        if vector is not None and lessons.forget_vectors_of_other_size(len(vector)):
+            vector = self._ask(question, lessons, store, related=related)  # another model under the same name
+        return vector
 
-    def _least_alike(self, made: Embedded | None) -> float | None:
-        """From which cosine on a text has to do with the question; None where a cosine says nothing of that."""
-        if made is None or isinstance(self._embedder, HashedWords):
+    def _ask(
+        self, question: str, lessons: Lessons, store: PlaybookStore | None, *, related: bool
+    ) -> Vector | None:
+        """Ask the service for the vectors of a question and of lessons without one.
+
+        `related`: strangers' vectors are made too, once, for what is found has to be more alike than these."""
+        if self._service is None:
             return None
-        return least_alike(made.question, self._strangers, self._embedder.unrelated)
-
-    def _embedded(self, question: str, texts: Sequence[str], *, related: bool) -> Embedded | None:
-        """The vectors of the question and of other texts; None where the service does not answer. `related`: strangers'
-        are made too, once, for what is found has to be more alike than these."""
-        asked = question[:LONGEST_QUESTION]
-        if isinstance(self._embedder, HashedWords):
-            return Embedded(hashed_vector(asked), [hashed_vector(each) for each in texts])
+        lacking = lessons.without_vector(None if store is None else AT_ONCE)
         beside = STRANGERS if related and not self._strangers else ()
-        known = self._vectors.of((asked, *texts, *beside))
+        known = self._service.of((question, *map(text_of, lacking), *beside))
         if known is None:
             return None
         self._strangers = [known[each] for each in beside] or self._strangers
-        return Embedded(known[asked], [known[each] for each in texts])
+        self._add_vectors(lessons, store, [(each, known[text_of(each)]) for each in lacking])
+        return known[question]
+
+    def _add_vectors(
+        self, lessons: Lessons, store: PlaybookStore | None, made: Sequence[tuple[Bullet, Vector]]
+    ) -> None:
+        """Add vectors to lessons, and store them so that no process asks for them again."""
+        assert self._service is not None
+        vectors = [
+            StoredVector(bullet.id, _digest(bullet), squared_length(vector), pack(vector))
+            for bullet, vector in made
+        ]
+        for each in vectors:
+            lessons.add_vector(each.bullet, each.packed, each.squared)
+        if store is None or not vectors:
+            return
+        try:
+            store.store_vectors(self._service.embedder.name, vectors)
+        except DaikuError as wrong:
+            logger.warning("vectors of lessons are not stored: %s", wrong.failure.message)
+
+    def _least_alike(self, question: Vector | None) -> float | None:
+        """From which cosine on a text has to do with the question; None where a cosine says nothing of that."""
+        if question is None or self._service is None:
+            return None
+        return least_alike(question, self._strangers, self._service.embedder.unrelated)
 
 
 def search_of(config: Config) -> PlaybookSearch:
@@ -151,6 +169,20 @@ def search_of(config: Config) -> PlaybookSearch:
     from daiku.llm.embed import embedder_of  # when used
 
     return PlaybookSearch(embedder_of(config.memory.embedder, config.llm), alpha=config.playbook.alpha)
+
+
+def _hidden(active: Mapping[int, Bullet], query: SearchQuery, *, resting: bool) -> set[int]:
+    """Return the lessons that a query does not ask for: of other sections, or below its least confidence."""
+    section, least = query.section_filter, 0.0 if resting else query.min_confidence
+    return {
+        number
+        for number, each in active.items()
+        if (section is not None and each.section != section) or confidence(each) < least
+    }
+
+
+def _digest(bullet: Bullet) -> str:
+    return hashlib.sha256(text_of(bullet).encode("utf-8", "surrogatepass")).hexdigest()[:24]
 
 
 def _hit(found: Scored, bullet: Bullet, query: SearchQuery) -> BulletHit:

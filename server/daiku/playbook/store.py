@@ -12,7 +12,7 @@ from daiku.domain.chunks import iso_now
 from daiku.domain.playbook import Bullet, Delta, DeltaStatus, LearntFrom, Observation, Playbook, PlaybookScope
 from daiku.playbook import counting, tables
 from daiku.playbook.changing import Changing
-from daiku.playbook.rows import delta_of, standing_of
+from daiku.playbook.rows import StoredVector, delta_of, standing_of
 from daiku.store.database import MOST_MARKS, Database
 
 T = TypeVar("T")
@@ -30,7 +30,7 @@ class PlaybookStore:
 
     @property
     def database(self) -> Database:
-        """The database that its tables are in, for an index beside them."""
+        """The database that contains the playbook."""
         return self._db()
 
     def load(self) -> Playbook:
@@ -158,6 +158,21 @@ class PlaybookStore:
             return ()
         rows = self._database.query(tables.CHANGED, (playbook, revision))
         return tuple(standing_of(row).bullet for row in rows)
+
+    def vectors(self, embedder: str) -> list[StoredVector]:
+        """Return the stored vectors that an embedder made of bullets."""
+        playbook = self._id()
+        if playbook is None:
+            return []
+        rows = self._database.query(tables.VECTORS, (playbook, embedder))
+        return [StoredVector(*row) for row in rows]
+
+    def store_vectors(self, embedder: str, vectors: Sequence[StoredVector]) -> None:
+        """Store vectors that an embedder made of bullets, in place of earlier ones of the same bullets."""
+        playbook = self._id()
+        if playbook is not None:
+            with self._database.transaction():
+                self._database.write_all(tables.PUT_VECTOR, [(playbook, embedder, *each) for each in vectors])
 
     def _db(self) -> Database:
         if not self._prepared:

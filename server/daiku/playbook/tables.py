@@ -46,13 +46,18 @@ CREATE TABLE IF NOT EXISTS playbook_observed_versions(
 CREATE TABLE IF NOT EXISTS playbook_meanings(
   playbook INTEGER NOT NULL, bullet TEXT NOT NULL, version INTEGER NOT NULL, meaning INTEGER NOT NULL,
   PRIMARY KEY(playbook, bullet, version)) STRICT, WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS playbook_vectors(
+  playbook INTEGER NOT NULL, embedder TEXT NOT NULL, bullet TEXT NOT NULL, digest TEXT NOT NULL,
+  squared INTEGER NOT NULL, vector BLOB NOT NULL, PRIMARY KEY(playbook, embedder, bullet)) STRICT;
 """
 """`added` and `revision` of a bullet are the revisions of the playbook at its adding and at its last change. A change's
 `number` is the revision at which it came, `applied` that at which it was applied (0: not yet); `playbook_merged` names
 the bullets that merges took in beside the one that they are of. An `add` that did not wait names no bullet: its number
 is when that was `added`. `brought` is what an import brought. `meaning` is the first version of a bullet that says what
 this one says: only what was observed of versions that say the same is counted for it. A version without a row says what
-the first one says, and so does what was observed before there were these two tables."""
+the first one says, and so does what was observed before there were these two tables. A vector belongs to the text with
+its `digest`; `squared` is the square of its length. Earlier versions also made `playbook_index*` tables: nothing reads
+them."""
 
 FIND = "SELECT id, revision, created_at, updated_at FROM playbooks WHERE scope = ? AND key = ?"
 TAKE_REVISION = (
@@ -144,6 +149,11 @@ OBSERVATIONS_OF_RUN = (
     f"{_OBSERVED} INDEXED BY playbook_observations_of{_WITH_VERSION} AND o.run = ? ORDER BY o.bullet"
 )
 OBSERVATIONS_OF_BULLET = f"{_OBSERVED}{_WITH_VERSION} AND o.bullet = ? ORDER BY o.run"
+VECTORS = "SELECT bullet, digest, squared, vector FROM playbook_vectors WHERE playbook = ? AND embedder = ?"
+PUT_VECTOR = (
+    "INSERT INTO playbook_vectors VALUES(?,?,?,?,?,?) ON CONFLICT(playbook, embedder, bullet) DO UPDATE SET"
+    " digest = excluded.digest, squared = excluded.squared, vector = excluded.vector"
+)
 MEANING = "SELECT meaning FROM playbook_meanings WHERE playbook = ? AND bullet = ? AND version = ?"
 MEAN = "INSERT INTO playbook_meanings VALUES(?,?,?,?)"
 MERGED = "SELECT merged_into FROM playbook_bullets WHERE playbook = ? AND id = ?"

@@ -5,23 +5,24 @@ from __future__ import annotations
 import math
 from collections import Counter
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.playbook import ranking
-from daiku.core.playbook.ranking import Entry, InMemory, Question, Scored, combined, search, wide
+from daiku.core.playbook.ranking import Lessons, Question, Scored, combined, search, search_terms, wide
 from daiku.core.retrieval.hashed import hashed_vector
 from daiku.core.retrieval.nearest import Ranked
-from daiku.core.retrieval.terms import terms
-from daiku.core.retrieval.vectors import cosine
+from daiku.core.retrieval.vectors import cosine, pack, squared_length
+from daiku.domain.playbook import Bullet
 
 WORDS = ["tests", "pytest", "run", "make", "parse_json", "HttpClient", "設定", "試験", "lint", "ci", "!"]
 texts = st.lists(st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join), max_size=12)
 
 
-def in_memory(said: list[str]) -> InMemory:
-    return InMemory(Entry(at, terms(each), hashed_vector(each)) for at, each in enumerate(said))
+def in_memory(said: list[str]) -> Lessons:
+    lessons = Lessons(Bullet(id=str(at), section="environment", content=each) for at, each in enumerate(said))
+    for at, vector in enumerate(map(hashed_vector, said)):
+        lessons.add_vector(str(at), pack(vector), squared_length(vector))
+    return lessons
 
 
 def asked(text: str, most: int = 10, hidden: frozenset[int] = frozenset()) -> Question:
@@ -35,10 +36,10 @@ def stretched(scores: dict[int, float]) -> dict[int, float]:
 
 def by_hand(said: list[str], question: str, alpha: float, most: int, hidden: frozenset[int]) -> list[Scored]:
     """B3.2 as it is written: every text has both scores, and both are stretched over all of them."""
-    counted = [Counter(terms(each)) for each in said]
+    counted = [Counter(search_terms(each)) for each in said]
     usual = sum(sum(each.values()) for each in counted) / len(said)
     shown = [n for n in range(len(said)) if n not in hidden]
-    have = {term: sum(term in each for each in counted) for term in terms(question)}
+    have = {term: sum(term in each for each in counted) for term in search_terms(question)}
     words: dict[int, float] = {}
     for n in shown:
         words[n] = 0.0
@@ -97,10 +98,36 @@ def test_what_is_on_one_list_only_counts_as_the_last_of_the_other() -> None:
     ]
 
 
-def test_a_word_that_thousands_of_texts_have_is_not_looked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ranking, "MOST_COMMON", 2)
-    found = search(in_memory(["make a", "make b", "make c"]), Question("make b", None, 5), 0.5)
-    assert [each.number for each in found] == [1]
+def test_a_list_is_filled_in_the_order_of_adding_if_wanted() -> None:
+    """B3.2: without an embedder, each lesson has a score, which is 0 where no word is shared."""
+    said = ["run make", "lint with ruff", "make lint"]
+    found = search(in_memory(said), Question("lint", None, 5, frozenset({1}), fill=True), 0.9)
+    assert [(each.number, each.words) for each in found] == [(2, 1.0), (0, 0.0)]
+    found = search(in_memory(said), Question("???", None, 5, fill=True), 0.9)
+    assert [(each.number, each.combined) for each in found] == [(0, 0.5), (1, 0.5), (2, 0.5)]
+
+
+def test_a_changed_lesson_is_found_by_its_new_words_alone() -> None:
+    """R3.45: the index in memory is changed and not built again; what is left is what a new one has."""
+    lessons, bullet = (
+        in_memory(["run make", "lint", "run"]),
+        Bullet(id="0", section="environment", content="lint make"),
+    )
+    lessons.put(bullet)
+    lessons.put(Bullet(id="2", section="environment", content="run", active=False))
+    lessons.put(Bullet(id="1", section="tool_usage", content="lint"))
+    assert [each.content for each in lessons.without_vector(None)] == ["lint make"]
+    anew = Lessons([bullet, Bullet(id="1", section="tool_usage", content="lint")])
+    for asked_for in ("run", "lint", "make lint"):
+        question = Question(asked_for, None, 5)
+        assert search(lessons, question, 0.0) == search(anew, question, 0.0)
+    assert search(lessons, Question("run", None, 5), 0.0) == []
+
+
+def test_forms_of_a_word_and_lone_characters_are_found() -> None:
+    said = ["Run the test suite", "鍵は金庫にある"]
+    for question, found in (("How are suites tested?", 0), ("鍵の置き場所", 1)):
+        assert [each.number for each in search(in_memory(said), Question(question, None, 5), 0.0)] == [found]
 
 
 def test_more_is_looked_at_than_is_asked_for() -> None:

@@ -1,37 +1,32 @@
-"""Which bullets fit a question: by words (BM25) and by vectors, each stretched to 0..1, weighted by alpha."""
+"""Rank lessons for a question: BM25 over their words, and the vectors of an embedder where there is one."""
 
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from heapq import nlargest
-from typing import NamedTuple, Protocol, TypeAlias
+from heapq import nlargest, nsmallest
+from typing import NamedTuple
 
+from daiku.core.playbook.relevance import lone_characters, stem
 from daiku.core.retrieval.fuse import asked_terms, terms_worth
 from daiku.core.retrieval.nearest import Nearest, Ranked, Row, in_order
 from daiku.core.retrieval.terms import terms
-from daiku.core.retrieval.vectors import Vector, pack, squared_length
+from daiku.core.retrieval.vectors import Vector
 from daiku.domain.playbook import Bullet
 
 K1, B = 1.2, 0.75
 """BM25's own two numbers: how much a repeated word counts, and how much a long text loses."""
-MOST_COMMON = 5_000
-"""A word that more texts have is not looked for: it finds everything and tells nothing."""
 WIDER = 4
 """Of each list so many times more than what is asked for: what is good on both is not the best on either."""
 LEAST_WIDE = 40
-_GAP = "  "
-"""Between the terms of a text as one string: each can then be counted with a space on both sides."""
-
-
-Posting: TypeAlias = tuple[int, int, int]
-"""A text that has a term: its number, how often it has it, and how many terms it has in all."""
 
 
 class Scored(NamedTuple):
-    """A text by its number, and how well it fits by vectors, by words and together, each from 0 to 1; `likeness` is the
-    cosine itself, None where the text is not among the nearest."""
+    """A lesson by its number, and how well it fits by vectors, by words and together, each from 0 to 1.
+
+    `likeness` is the cosine itself, None if the lesson is not among the nearest."""
 
     number: int
     vector: float
@@ -40,39 +35,16 @@ class Scored(NamedTuple):
     likeness: float | None = None
 
 
-class Searched(Protocol):
-    """The texts that are looked through. Their numbers rise in the order in which they were added."""
-
-    @property
-    def texts(self) -> int:
-        """How many there are."""
-        ...
-
-    @property
-    def terms(self) -> int:
-        """How many terms they have in all."""
-        ...
-
-    def count(self, term: str) -> int:
-        """How many texts have a term."""
-        ...
-
-    def postings(self, term: str) -> Iterable[Posting]:
-        """The texts that have a term."""
-        ...
-
-    def nearest(self, question: Vector, most: int, hidden: AbstractSet[int]) -> list[Ranked]:
-        """The texts nearest to a vector, without those that are hidden; equals by their number."""
-        ...
-
-
 class Question(NamedTuple):
-    """What is looked for: its text, its vector (None: by words alone), how many, without which."""
+    """A text to search for, its vector (None: by words alone), the number of results, and the hidden lessons.
+
+    `fill`: by words alone, lessons that share no word follow in the order of adding."""
 
     text: str
     vector: Vector | None
     most: int
     hidden: AbstractSet[int] = frozenset()
+    fill: bool = False
 
 
 def text_of(bullet: Bullet) -> str:
@@ -80,39 +52,120 @@ def text_of(bullet: Bullet) -> str:
     return " ".join((bullet.content, *bullet.keywords))
 
 
+def search_terms(text: str) -> list[str]:
+    """Return the terms that lessons are compared by: the stems of words, and Chinese characters that stand alone."""
+    return [*(stem(term) for term in terms(text)), *lone_characters(text)]
+
+
+class Lessons:
+    """The active lessons of a playbook in memory, with the words and the vectors that they are found by.
+
+    A lesson's number is its place in the order of adding."""
+
+    def __init__(self, bullets: Iterable[Bullet] = ()) -> None:
+        self.active: dict[int, Bullet] = {}
+        self._numbers: dict[str, int] = {}
+        self._postings: dict[str, dict[int, int]] = {}
+        self._lengths: dict[int, int] = {}
+        self._terms = 0
+        self._rows: dict[int, Row] = {}
+        self._nearest: Nearest | None = None
+        for bullet in bullets:
+            self.put(bullet)
+
+    def put(self, bullet: Bullet) -> None:
+        """Add a lesson, or replace an earlier state of it; remove it if it is inactive."""
+        number = self._numbers.setdefault(bullet.id, len(self._numbers))
+        before = self.active.get(number)
+        if before is not None and not (bullet.active and text_of(before) == text_of(bullet)):
+            self._remove(number, text_of(before))
+            before = None
+        if bullet.active:
+            self.active[number] = bullet
+            if before is None:
+                self._add_words(number, text_of(bullet))
+
+    def _add_words(self, number: int, text: str) -> None:
+        found = search_terms(text)
+        for term, times in Counter(found).items():
+            self._postings.setdefault(term, {})[number] = times
+        self._lengths[number] = len(found)
+        self._terms += len(found)
+
+    def _remove(self, number: int, text: str) -> None:
+        for term in set(search_terms(text)):
+            del self._postings[term][number]
+        self._terms -= self._lengths.pop(number)
+        del self.active[number]
+        if self._rows.pop(number, None) is not None:
+            self._nearest = None
+
+    def without_vector(self, most: int | None) -> list[Bullet]:
+        """Return the first `most` lessons that have no vector (None: all)."""
+        lacking = (number for number in self.active if number not in self._rows)
+        return [
+            self.active[number] for number in (sorted(lacking) if most is None else nsmallest(most, lacking))
+        ]
+
+    def add_vector(self, bullet: str, packed: bytes, squared: int) -> None:
+        """Set the packed vector of a lesson and the square of its length."""
+        number = self._numbers[bullet]
+        self._rows[number] = Row(number, packed, squared)
+        self._nearest = None
+
+    def forget_vectors_of_other_size(self, dimension: int) -> bool:
+        """Remove the vectors that have another dimension; return whether there were any."""
+        other = [number for number, row in self._rows.items() if len(row.packed) != 2 * dimension]
+        for number in other:
+            del self._rows[number]
+            self._nearest = None
+        return bool(other)
+
+    def nearest(self, question: Vector, most: int, hidden: AbstractSet[int]) -> list[Ranked]:
+        """Return the lessons nearest to a vector of the same dimension as theirs; equals by number."""
+        if self._nearest is None or self._nearest.dimension != len(question):
+            same_size = (row for _, row in sorted(self._rows.items()) if len(row.packed) == 2 * len(question))
+            self._nearest = Nearest(len(question))
+            self._nearest.add(same_size)
+        return self._nearest.search(question, most, hidden)
+
+    def by_words(self, question: str, most: int, hidden: AbstractSet[int]) -> list[Ranked]:
+        """Return the lessons that share words with the question, by BM25 over the rarest of them."""
+        counts = {term: len(self._postings.get(term, ())) for term in asked_terms(search_terms(question))}
+        texts = len(self.active)
+        usual = self._terms / texts if texts else 1.0
+        scores: dict[int, float] = {}
+        for term in terms_worth(counts):
+            weight = math.log(1 + (texts - counts[term] + 0.5) / (counts[term] + 0.5)) * (K1 + 1)
+            for number, times in self._postings[term].items():
+                worth = weight * times / (times + K1 * (1 - B + B * self._lengths[number] / usual))
+                scores[number] = scores.get(number, 0.0) + worth
+        for number in hidden & scores.keys():
+            del scores[number]
+        least = min(nlargest(most, scores.values()), default=0.0)
+        return in_order([Ranked(number, score) for number, score in scores.items() if score >= least], most)
+
+
 def wide(most: int) -> int:
-    """How many of each list are looked at for the best `most` of both."""
+    """Return how many of each list are looked at for the best `most` of both."""
     return max(WIDER * most, LEAST_WIDE)
 
 
-def search(searched: Searched, question: Question, alpha: float) -> list[Scored]:
-    """The texts that fit best, `alpha` the weight of the vectors: more than are asked for, for whoever leaves some out.
+def search(lessons: Lessons, question: Question, alpha: float) -> list[Scored]:
+    """Return the lessons that fit best, `alpha` the weight of the vectors, and more than are asked for.
+
     Where nothing tells them apart the first come first."""
-    listed = min(wide(question.most), searched.texts - len(question.hidden))
+    hidden = question.hidden
+    listed = min(wide(question.most), len(lessons.active) - len(hidden))
     if listed <= 0:
         return []
-    words = by_words(searched, question, listed)
-    if question.vector is None:
-        return combined(words, None, listed, 0.0)
-    vectors = searched.nearest(question.vector, listed, question.hidden)
-    return combined(words, vectors, listed, alpha)
-
-
-def by_words(searched: Searched, question: Question, most: int) -> list[Ranked]:
-    """The texts that share words with the question, by BM25 over the rarest of them."""
-    counts = {term: searched.count(term) for term in asked_terms(terms(question.text))}
-    chosen = terms_worth({term: count for term, count in counts.items() if count <= MOST_COMMON})
-    usual = searched.terms / searched.texts if searched.texts else 1.0
-    scores: dict[int, float] = {}
-    for term in chosen:
-        weight = math.log(1 + (searched.texts - counts[term] + 0.5) / (counts[term] + 0.5)) * (K1 + 1)
-        for number, times, length in searched.postings(term):
-            worth = weight * times / (times + K1 * (1 - B + B * length / usual))
-            scores[number] = scores.get(number, 0.0) + worth
-    for number in question.hidden & scores.keys():
-        del scores[number]
-    least = min(nlargest(most, scores.values()), default=0.0)
-    return in_order([Ranked(number, score) for number, score in scores.items() if score >= least], most)
+    words = lessons.by_words(question.text, listed, hidden)
+    if question.vector is not None:
+        return combined(words, lessons.nearest(question.vector, listed, hidden), listed, alpha)
+    if question.fill:
+        others = lessons.active.keys() - hidden - {each.number for each in words}
+        words += [Ranked(number, 0.0) for number in nsmallest(listed - len(words), others)]
+    return combined(words, None, listed, 0.0)
 
 
 def combined(
@@ -145,47 +198,3 @@ class _Stretched:
         if self._span <= 0.0:
             return 0.5
         return (self.scores.get(number, self._least) - self._least) / self._span
-
-
-class Entry(NamedTuple):
-    """A text to be looked through: its number, its terms, its vector where it has one."""
-
-    number: int
-    terms: Sequence[str]
-    vector: Vector | None
-
-
-class InMemory:
-    """Texts that are looked through where they are: a playbook as a value, or what an index has not taken in yet."""
-
-    def __init__(self, entries: Iterable[Entry]) -> None:
-        self._said: dict[int, tuple[str, int]] = {}
-        self._nearest: dict[int, Nearest] = {}
-        self.terms = 0
-        for number, said, vector in entries:
-            self._said[number] = (f" {_GAP.join(said)} ", len(said))
-            self.terms += len(said)
-            if vector is not None:
-                near = self._nearest.setdefault(len(vector), Nearest(len(vector)))
-                near.add([Row(number, pack(vector), squared_length(vector))])
-
-    @property
-    def texts(self) -> int:
-        return len(self._said)
-
-    def count(self, term: str) -> int:
-        framed = f" {term} "
-        return sum([framed in said for said, _ in self._said.values()])
-
-    def postings(self, term: str) -> Iterable[Posting]:
-        framed = f" {term} "
-        return [
-            (number, said.count(framed), length)
-            for number, (said, length) in self._said.items()
-            if framed in said
-        ]
-
-    def nearest(self, question: Vector, most: int, hidden: AbstractSet[int]) -> list[Ranked]:
-        """Vectors of another dimension are of another embedder: they are never compared."""
-        near = self._nearest.get(len(question))
-        return near.search(question, most, hidden) if near is not None else []

@@ -80,7 +80,7 @@ class Asked:
 def _asked_words(part: str) -> Mapping[str, float]:
     """The words of a sentence; a single one is what is looked for, whatever it is."""
     only = set(terms(part))
-    return {_stem(word): 1.0 for word in only} if len(only) == 1 else weights_of(part)
+    return {stem(word): 1.0 for word in only} if len(only) == 1 else weights_of(part)
 
 
 def _asked_for(part: Mapping[str, float]) -> float:
@@ -97,7 +97,7 @@ def weights_of(text: str) -> Mapping[str, float]:
     found: dict[str, float] = {}
     for term in terms(text):
         if (weight := _weight(term)) > 0:
-            word = _stem(term)
+            word = stem(term)
             found[word] = max(weight, found.get(word, 0.0))
     for alone in _ALONE.finditer(text):
         found[alone[0]] = 1.0 if text[alone.end() : alone.end() + 1] in _AFTER_NOUNS else _VERB
@@ -122,7 +122,14 @@ def _is_kana(sign: str) -> bool:
     return "\u3041" <= sign <= "\u309f" or sign == "ー"
 
 
-def _stem(term: str) -> str:
+def lone_characters(text: str) -> list[str]:
+    """Return the Chinese characters with no other one next to them: each is a word of its own."""
+    return [] if text.isascii() else _ALONE.findall(text)
+
+
+@lru_cache(maxsize=50_000)
+def stem(term: str) -> str:
+    """Return an English word without the end that its forms differ by; other terms stay as they are."""
     if not term.isascii() or not term.isalpha():
         return term
     for end, least in _ENDS:

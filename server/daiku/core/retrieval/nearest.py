@@ -5,11 +5,11 @@ from __future__ import annotations
 from array import array
 from bisect import insort
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from heapq import nlargest, nsmallest
 from math import sqrt
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 from daiku.core.retrieval.vectors import SCALE, Vector, score_of, squared_length
 
@@ -39,12 +39,6 @@ def in_order(found: Iterable[Ranked], most: int) -> list[Ranked]:
     return sorted(found, key=lambda each: (-each.score, each.number))[:most]
 
 
-class Columns(Protocol):
-    """The components of the vectors of a block by their place: as a tuple, or read when they are asked for."""
-
-    def __getitem__(self, place: int, /) -> int: ...
-
-
 class Block(NamedTuple):
     """Vectors by component: the n-th number holds the n-th component of each, in 16 bits apiece."""
 
@@ -53,11 +47,9 @@ class Block(NamedTuple):
     shortest: int
     longest: int
     """The least and the greatest of the squares."""
-    columns: Columns
+    columns: Sequence[int]
     ones: int
     """A one in each lane of 32 bits: for every second row."""
-    empty: AbstractSet[int] = frozenset()
-    """Places that hold no row."""
 
 
 class Nearest:
@@ -75,25 +67,26 @@ class Nearest:
         for row in rows:
             self._rows.append(row)
             if len(self._rows) == BLOCK:
-                self._full.append(block_of(self._rows, self.dimension))
+                self._full.append(_block_of(self._rows, self.dimension))
                 self._rows = []
         self._rest = None
 
     def search(self, question: Vector, most: int, hidden: AbstractSet[int] = frozenset()) -> list[Ranked]:
         """The `most` rows nearest to `question`, equals by their number; none of the numbers that are `hidden`."""
         if self._rows and self._rest is None:
-            self._rest = block_of(self._rows, self.dimension)
+            self._rest = _block_of(self._rows, self.dimension)
         blocks = [*self._full, *((self._rest,) if self._rest is not None else ())]
-        return nearest_in(blocks, question, most, hidden)
+        return _nearest_in(blocks, question, most, hidden)
 
 
-def nearest_in(
-    blocks: Iterable[Block], question: Vector, most: int, hidden: AbstractSet[int] = frozenset()
+def _nearest_in(
+    blocks: Iterable[Block], question: Vector, most: int, hidden: AbstractSet[int]
 ) -> list[Ranked]:
     """The `most` rows of all `blocks` that are nearest to `question`, equals by their number; none that is `hidden`."""
     asked, weights = squared_length(question), _by_weight(question)
     if not weights:  # nothing is nearer than anything else
-        return [Ranked(number, 0.0) for number in nsmallest(most, _shown(blocks, hidden))]
+        shown = (number for block in blocks for number in block.numbers if number not in hidden)
+        return [Ranked(number, 0.0) for number in nsmallest(most, shown)]
     summed = [(block, *_products(block, weights)) for block in blocks]
     closed = [_closed(products, block, hidden) for block, products, _ in summed]
     # The block with the greatest product first: then few others have to be looked into.
@@ -115,23 +108,9 @@ def nearest_in(
     return [Ranked(number, -low) for low, number in kept]
 
 
-def _shown(blocks: Iterable[Block], hidden: AbstractSet[int]) -> Iterator[int]:
-    """The numbers of all rows that are not hidden."""
-    for block in blocks:
-        for at, number in enumerate(block.numbers):
-            if at not in block.empty and number not in hidden:
-                yield number
-
-
 def _closed(products: array[int], block: Block, hidden: AbstractSet[int]) -> AbstractSet[int]:
     """The rows of a block that are hidden. Their products become the least there are, so that they bound nothing."""
-    numbers = block.numbers
-    if isinstance(numbers, range) and len(hidden) < len(numbers):
-        out = {numbers.index(number) for number in hidden if number in numbers} | block.empty
-    elif hidden:
-        out = {at for at, number in enumerate(numbers) if number in hidden} | block.empty
-    else:
-        out = block.empty
+    out = {at for at, number in enumerate(block.numbers) if number in hidden} if hidden else frozenset[int]()
     for at in out:
         products[at] = 0
     return out
@@ -197,7 +176,7 @@ def _products(block: Block, weights: Mapping[int, list[int]]) -> tuple[array[int
     return products[: len(block.numbers)], SCALE * (given - taken) + 2 * SCALE * taken
 
 
-def block_of(rows: Sequence[Row], dimension: int) -> Block:
+def _block_of(rows: Sequence[Row], dimension: int) -> Block:
     """The rows as one block."""
     data, step = b"".join(row.packed for row in rows), 2 * dimension
     columns: list[int] = []
@@ -206,9 +185,5 @@ def block_of(rows: Sequence[Row], dimension: int) -> Block:
         lanes[0::2], lanes[1::2] = data[place::step], data[place + 1 :: step]
         columns.append(int.from_bytes(lanes, "little"))
     numbers, squares = tuple(row.number for row in rows), tuple(row.squared for row in rows)
-    return Block(numbers, squares, min(squares), max(squares), tuple(columns), ones_of(len(rows)))
-
-
-def ones_of(rows: int) -> int:
-    """A one in each lane of 32 bits, for so many rows."""
-    return int.from_bytes(b"\1\0\0\0" * ((rows + 1) // 2), "little")
+    ones = int.from_bytes(b"\1\0\0\0" * ((len(rows) + 1) // 2), "little")
+    return Block(numbers, squares, min(squares), max(squares), tuple(columns), ones)

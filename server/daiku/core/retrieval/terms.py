@@ -11,8 +11,8 @@ from daiku.core.text.patterns import lazy
 
 _CJK = "\u3005-\u3007\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003134f"
 _RUNS = lazy(rf"(?P<cjk>[{_CJK}]+)|(?P<word>(?:(?![{_CJK}])\w)+)")
-_ASCII = lazy(r"(?P<cjk>(?!))|(?P<word>\w+)")
-"""The same for a text that is ASCII: the other takes milliseconds to be compiled."""
+_ASCII = lazy(r"\w+")
+"""The words of a text that is ASCII: the other pattern takes milliseconds to be compiled."""
 _PARTS = lazy(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z]+|[A-Z]+|[0-9]+")
 LONGEST_TERM = 64
 """Characters of a word that count: what is longer is a hash or a key, not a word."""
@@ -33,16 +33,24 @@ def _known_terms(text: str) -> tuple[str, ...]:
 
 
 def _terms(text: str) -> Iterator[str]:
-    for run in (_ASCII if text.isascii() else _RUNS).finditer(text):
+    if text.isascii():
+        for word in _ASCII.findall(text):
+            yield from _word_terms(word[:LONGEST_TERM])
+        return
+    for run in _RUNS.finditer(text):
         if (cjk := run["cjk"]) is not None:
             yield from (cjk[at : at + 2] for at in range(len(cjk) - 1)) if len(cjk) > 1 else (cjk,)
-            continue
-        word = run["word"][:LONGEST_TERM]
-        whole = word.replace("_", "").casefold()
-        if not whole:
-            continue
-        if whole != word:
-            parts = _PARTS.findall(word) if word.isascii() else [part for part in word.split("_") if part]
-            if len(parts) > 1:
-                yield from (part.casefold() for part in parts)
-        yield whole
+        else:
+            yield from _word_terms(run["word"][:LONGEST_TERM])
+
+
+@lru_cache(maxsize=20_000)
+def _word_terms(word: str) -> tuple[str, ...]:
+    """Return the parts of an identifier and the identifier as one word."""
+    whole = word.replace("_", "").casefold()
+    if not whole:
+        return ()
+    parts: list[str] = []
+    if whole != word:
+        parts = _PARTS.findall(word) if word.isascii() else [part for part in word.split("_") if part]
+    return (*(part.casefold() for part in parts), whole) if len(parts) > 1 else (whole,)

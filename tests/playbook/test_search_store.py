@@ -1,9 +1,8 @@
-"""The index of a playbook in a database: it answers what the playbook as a value answers, whatever was ended when."""
+"""Search in a stored playbook: it answers what the playbook as a value answers, whatever changed, and stores vectors."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import TypeAlias
 
@@ -11,13 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.retrieval.hashed import hashed_vector
 from daiku.core.retrieval.vectors import Vector, whole_vector
 from daiku.domain.playbook import Delta, Observation, SearchQuery
-from daiku.llm.embedder import HashedWords
-from daiku.playbook.index import blocks, snapshot, taking
-from daiku.playbook.index.source import Embedded
-from daiku.playbook.index.stored import StoredSource
 from daiku.playbook.search import PlaybookSearch
 from daiku.playbook.store import PlaybookStore
 from daiku.store.sqlite import connect
@@ -49,14 +43,6 @@ queries = st.builds(
 )
 
 
-@pytest.fixture(autouse=True)
-def small_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Few bullets fill a block, so that a short test has several."""
-    for module in (blocks, snapshot, taking):
-        monkeypatch.setattr(module, "BLOCK", 8)
-    monkeypatch.setattr(taking, "MOST_FRESH", 3)
-
-
 def carry_out(store: PlaybookStore, step: Step) -> None:
     """One change; what does not fit how things are is refused, and changes nothing."""
     kind, which, content, section = step
@@ -84,7 +70,7 @@ def test_a_store_and_its_value_give_the_same_answers(
     kept = PlaybookSearch()
     for at, content in enumerate(first):
         add(store, content, SECTIONS[at % 2])
-    kept.search(query, store)  # most are filed now
+    kept.search(query, store)
     for step in done:
         if step[0] == "search":
             kept.search(query, store)
@@ -94,7 +80,7 @@ def test_a_store_and_its_value_give_the_same_answers(
     assert PlaybookSearch().search(query, store, resting=resting) == value
 
 
-def test_what_is_filed_and_changed_then_is_found_as_it_is(store: PlaybookStore) -> None:
+def test_what_was_changed_since_the_last_search_is_found_as_it_is(store: PlaybookStore) -> None:
     """R3.45: a text that was changed, one that was put aside and one that is back, among many that stay as they are."""
     ids = [
         add(store, f"run lesson {number} of many words{' and more' * (number % 5)}") for number in range(17)
@@ -106,7 +92,7 @@ def test_what_is_filed_and_changed_then_is_found_as_it_is(store: PlaybookStore) 
     assert search.search(query, store) == PlaybookSearch().search(query, store.load())
     remove(store, ids[6])
     remove(store, ids[7])
-    search.search(query, store)  # these are filed as inactive
+    search.search(query, store)
     store.apply(Delta(id="", type="restore", bullet_id=ids[5]))
     for asked in (query, SearchQuery(query_text="5 3"), SearchQuery(query_text="run", top_k=1)):
         assert search.search(asked, store) == PlaybookSearch().search(asked, store.load())
@@ -115,37 +101,69 @@ def test_what_is_filed_and_changed_then_is_found_as_it_is(store: PlaybookStore) 
     assert ids[5] in hits
 
 
-def test_a_search_brings_the_index_up_to_date_and_writes_nothing_when_it_is(store: PlaybookStore) -> None:
+def test_a_search_reads_what_another_process_changed(open_playbook: OpenPlaybook) -> None:
     """R3.45, on every database."""
+    store, other = open_playbook(), open_playbook()
     search, query = PlaybookSearch(), SearchQuery(query_text="run tests")
     assert search.search(query, store) == []
-    ids = [add(store, f"run tests {number}") for number in range(20)]
-    assert search.search(query, store) == PlaybookSearch().search(query, store.load())
-    update(store, ids[3], "試験")
-    remove(store, ids[4])
-    store.observe([Observation(run="r", bullet=ids[5], verdict="harmful")])
+    ids = [add(other, f"run tests {number}") for number in range(20)]
+    assert search.search(query, store) == PlaybookSearch().search(query, other.load())
+    update(other, ids[3], "試験")
+    remove(other, ids[4])
+    other.observe([Observation(run="r", bullet=ids[5], verdict="harmful")])
     for resting in (True, False):
-        value = PlaybookSearch().search(query, store.load(), resting=resting)
+        value = PlaybookSearch().search(query, other.load(), resting=resting)
         assert search.search(query, store, resting=resting) == value
-        assert PlaybookSearch().search(query, store, resting=resting) == value
     assert search.search(SearchQuery(query_text="試験", top_k=1), store)[0].bullet.id == ids[3]
-    before = store.database.query("SELECT writes FROM playbook_indexes")
-    search.search(query, store)
-    assert store.database.query("SELECT writes FROM playbook_indexes") == before == [(2,)]
 
 
-def test_an_index_of_other_terms_or_of_a_later_revision_is_made_anew(
-    store: PlaybookStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What was indexed by an earlier version of the terms, or before an older playbook was put in its place."""
-    query = SearchQuery(query_text="run tests")
-    for number in range(10):
+def test_an_older_playbook_in_the_place_of_this_one_is_read_anew(store: PlaybookStore) -> None:
+    """R3.45: somebody restored a backup of the database while this process had read the newer one."""
+    search, query = PlaybookSearch(), SearchQuery(query_text="run tests")
+    first = add(store, "run tests 1")
+    later = add(store, "run tests 2")
+    assert len(search.search(query, store)) == 2
+    store.database.write("DELETE FROM playbook_bullets WHERE id = ?", (later,))
+    store.database.write("UPDATE playbooks SET revision = 1")
+    assert [hit.bullet.id for hit in search.search(query, store)] == [first]
+
+
+OLD_INDEX = """
+CREATE TABLE playbook_indexes(
+  id INTEGER PRIMARY KEY, scope TEXT NOT NULL, key TEXT NOT NULL, embedder TEXT NOT NULL,
+  revision INTEGER NOT NULL, version INTEGER NOT NULL, dimension INTEGER NOT NULL, last INTEGER NOT NULL,
+  texts INTEGER NOT NULL, terms INTEGER NOT NULL, fresh INTEGER NOT NULL, writes INTEGER NOT NULL,
+  UNIQUE(scope, key, embedder)) STRICT;
+CREATE TABLE playbook_indexed(
+  idx INTEGER NOT NULL, number INTEGER NOT NULL, id TEXT NOT NULL, digest TEXT NOT NULL,
+  section TEXT NOT NULL, confidence REAL NOT NULL, active INTEGER NOT NULL, length INTEGER NOT NULL,
+  fresh INTEGER NOT NULL, said TEXT NOT NULL, filed TEXT NOT NULL, squared INTEGER NOT NULL, vector BLOB,
+  PRIMARY KEY(idx, number)) STRICT;
+CREATE VIRTUAL TABLE playbook_index_words USING fts5(terms, content='', tokenize='ascii');
+INSERT INTO playbook_indexes VALUES(1, 'repository', 'here', 'hashed-words-1/384', 2, 1, 384, 1, 2, 6, 2, 1);
+INSERT INTO playbook_indexed VALUES(1, 0, 'cm-00001', '', 'common_mistakes', 0.5, 1, 3, 1, 'run tests 0', '', 0, NULL);
+INSERT INTO playbook_index_words(rowid, terms) VALUES(1, '1·run 1·tests 1·0');
+"""
+"""What an earlier version left in a database: an index of its own, behind the playbook."""
+
+
+def test_a_database_of_an_earlier_version_is_opened_and_searched(tmp_path: Path) -> None:
+    """Its index is not read, and a table that it lacks is made."""
+    database = connect(tmp_path / "daiku.db", "")
+    store = PlaybookStore(database, "repository", "here")
+    for number in range(3):
         add(store, f"run tests {number}")
-    found = PlaybookSearch().search(query, store)
-    for damage in ("version = 0", "revision = revision + 100"):
-        store.database.write(f"UPDATE playbook_indexes SET {damage}")
-        store.database.write("UPDATE playbook_indexed SET said = 'other'")
-        assert PlaybookSearch().search(query, store) == found
+    database.write("DROP TABLE playbook_vectors")
+    database.prepare(OLD_INDEX)
+    database.close()
+    database = connect(tmp_path / "daiku.db", "")
+    opened, query = PlaybookStore(database, "repository", "here"), SearchQuery(query_text="run tests 2")
+    for embedder in (None, Counted()):
+        found = PlaybookSearch(embedder).search(query, opened)
+        assert found[0].bullet.content == "run tests 2"
+        assert len(found) == 3
+    assert len(opened.vectors(Counted.name)) == 3
+    database.close()
 
 
 def test_a_service_is_asked_for_some_vectors_at_a_time(
@@ -163,28 +181,60 @@ def test_a_service_is_asked_for_some_vectors_at_a_time(
     assert search.search(query, store) == PlaybookSearch(Counted()).search(query, store.load())
 
 
+def test_a_service_is_asked_for_a_vector_once_by_all_processes(open_playbook: OpenPlaybook) -> None:
+    """What has its text still has its vector in the next process; what was changed gets another."""
+    one = open_playbook()
+    ids = [add(one, f"run tests {number}") for number in range(6)]
+    query = SearchQuery(query_text="run tests")
+    first = PlaybookSearch(Counted()).search(query, one)
+    next_one, meanings = open_playbook(), Counted()
+    assert PlaybookSearch(meanings).search(query, next_one) == first
+    assert meanings.sizes == [1], "only the question"
+    update(next_one, ids[2], "run 333 tests")
+    last, again = open_playbook(), Counted()
+    found = PlaybookSearch(again).search(query, last)
+    assert again.sizes == [2], "the question, and what was changed"
+    assert found == PlaybookSearch(Counted()).search(query, last.load())
+
+
+def test_an_embedding_of_an_earlier_text_is_not_used(open_playbook: OpenPlaybook) -> None:
+    """R3.45: a process changed the text and ended before it searched."""
+    one = open_playbook()
+    ids = [add(one, f"run tests {number}") for number in range(6)]
+    query = SearchQuery(query_text="333")
+    PlaybookSearch(Counted()).search(query, one)
+    update(one, ids[2], "run 333 tests")
+    found = PlaybookSearch(Counted(), alpha=1.0).search(query, open_playbook())
+    assert found == PlaybookSearch(Counted(), alpha=1.0).search(query, one.load())
+    assert found[0].bullet.id == ids[2]
+
+
 def test_a_model_with_vectors_of_another_size_makes_all_of_them_anew(store: PlaybookStore) -> None:
     """Vectors of two sizes are never compared."""
     query = SearchQuery(query_text="run tests")
     for number in range(6):
         add(store, f"run tests {number}")
-    PlaybookSearch(Counted()).search(query, store)
-    search, value = PlaybookSearch(Counted(7)), PlaybookSearch(Counted(7))
-    assert search.search(query, store) == value.search(query, store.load())
+    search, other = PlaybookSearch(Counted()), Counted(7)
+    search.search(query, store)
+    value = PlaybookSearch(Counted(7)).search(query, store.load())
+    assert PlaybookSearch(other).search(query, store) == value
+    assert other.sizes == [1, 6]
+    assert PlaybookSearch(Counted(7)).search(query, store) == value
+    assert {len(each.packed) for each in store.vectors(Counted.name)} == {14}
 
 
-def test_two_embedders_have_indexes_of_their_own(store: PlaybookStore) -> None:
+def test_two_embedders_have_vectors_of_their_own(store: PlaybookStore) -> None:
     query = SearchQuery(query_text="run tests")
     for number in range(6):
         add(store, f"run tests {number}")
-    one, other = PlaybookSearch(), PlaybookSearch(Counted())
+    one, other = PlaybookSearch(Named("test/one")), PlaybookSearch(Named("test/other", 7))
     for search in (one, other, one, other):
-        value = PlaybookSearch() if search is one else PlaybookSearch(Counted())
+        value = PlaybookSearch(Counted(5 if search is one else 7))
         assert search.search(query, store) == value.search(query, store.load())
-    assert store.database.query("SELECT writes FROM playbook_indexes") == [(1,), (1,)]
+    assert [len(store.vectors(name)) for name in ("test/one", "test/other")] == [6, 6]
 
 
-def test_while_the_database_cannot_be_written_the_playbook_is_searched_as_a_value(tmp_path: Path) -> None:
+def test_while_the_database_cannot_be_written_the_playbook_is_searched(tmp_path: Path) -> None:
     """A full disk or a file that another program holds keeps nobody from its lessons."""
     database = connect(tmp_path / "daiku.db", "")
     store = PlaybookStore(database, "repository", "here")
@@ -192,9 +242,12 @@ def test_while_the_database_cannot_be_written_the_playbook_is_searched_as_a_valu
         add(store, f"run tests {number}")
     query = SearchQuery(query_text="run tests")
     database.write("PRAGMA query_only = ON")
-    found = PlaybookSearch().search(query, store)
-    assert found == PlaybookSearch().search(query, store.load())
-    assert len(found) == 6
+    for embedder in (None, Counted()):
+        found = PlaybookSearch(embedder).search(query, store)
+        assert found == PlaybookSearch(embedder).search(query, store.load())
+        assert len(found) == 6
+    assert store.vectors(Counted.name) == []
+    database.close()
 
 
 class Counted:
@@ -219,37 +272,9 @@ class Counted:
         """Nothing is open."""
 
 
-def test_two_that_take_in_the_same_changes_do_it_one_after_the_other(open_playbook: OpenPlaybook) -> None:
-    """Who looked before another wrote looks again, and takes nothing in twice."""
-    one, other = open_playbook(), open_playbook()
-    ids = [add(one, f"run tests {number}") for number in range(6)]
-    query = SearchQuery(query_text="run tests")
-    slow = StoredSource(one, HashedWords().name, None)
-    texts = slow.lacking()
-    assert len(texts) == 6
-    update(other, ids[0], "something else")
-    found = PlaybookSearch().search(query, other)
-    vectors = [hashed_vector(text) for text in texts]
-    assert not slow.take(Embedded(hashed_vector("x"), vectors))
-    assert slow.lacking() == []
-    assert PlaybookSearch().search(query, one) == found == PlaybookSearch().search(query, one.load())
+class Named(Counted):
+    """The same with a name of its own."""
 
-
-def test_an_index_that_is_changed_while_it_is_searched_is_searched_again(
-    open_playbook: OpenPlaybook, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    one, other = open_playbook(), open_playbook()
-    for number in range(6):
-        add(one, f"run tests {number}")
-    query, looked = SearchQuery(query_text="run tests"), StoredSource.hidden
-    search = PlaybookSearch()
-    search.search(query, one)
-
-    def meanwhile(source: StoredSource, asked: SearchQuery, *, resting: bool) -> AbstractSet[int]:
-        monkeypatch.setattr(StoredSource, "hidden", looked)
-        add(other, "run tests again")
-        PlaybookSearch().search(query, other)
-        return looked(source, asked, resting=resting)
-
-    monkeypatch.setattr(StoredSource, "hidden", meanwhile)
-    assert len(search.search(query, one)) == 7
+    def __init__(self, name: str, size: int = 5) -> None:
+        super().__init__(size)
+        self.name = name
