@@ -121,6 +121,7 @@ def test_a_changed_lesson_is_found_by_its_new_words_alone() -> None:
     for asked_for in ("run", "lint", "make lint"):
         question = Question(asked_for, None, 5)
         assert search(lessons, question, 0.0) == search(anew, question, 0.0)
+        assert lessons.by_words(asked_for, 5, frozenset()) == anew.by_words(asked_for, 5, frozenset())
     assert search(lessons, Question("run", None, 5), 0.0) == []
 
 
