@@ -19,7 +19,6 @@ EXTRAS: dict[str, list[str]] = tomllib.loads((ROOT / "pyproject.toml").read_text
 MODULES = {
     "agent-client-protocol": "acp",
     "grpcio": "grpc",
-    "opentelemetry-proto": "opentelemetry",
     "python-gitlab": "gitlab",
     "sqlite-vec": "sqlite_vec",
 }
@@ -73,7 +72,6 @@ def test_every_package_of_an_extra_is_used(extra: str) -> None:
             "work",
         ),
         ("gitlab", WORKED.format("{'gitlab': {'projects': ['g/n'], 'token_env': 'PYTHONPATH'}}"), "work"),
-        ("opentelemetry.proto", "daiku.TraceLogger(otlp_endpoint='http://127.0.0.1:1')", "otlp"),
         ("grpc", "daiku.TraceLogger(otlp_endpoint='grpc://127.0.0.1:1')", "otlp-grpc"),
     ],
 )

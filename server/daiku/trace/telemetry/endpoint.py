@@ -44,18 +44,9 @@ def endpoint_problem(address: str) -> Text:
         right, parts = False, None
     if not right or parts is None:
         return text("trace.address", address=repr(address.rpartition("@")[2]))
-    over_grpc, encodes = parts.scheme.startswith("grpc"), _is_installed("opentelemetry.proto")
-    if over_grpc and not (encodes and _is_installed("grpc")):
+    if parts.scheme.startswith("grpc") and importlib.util.find_spec("grpc") is None:
         return text("trace.no_grpc")
-    return NO_TEXT if encodes else text("trace.no_otlp")
-
-
-def _is_installed(module: str) -> bool:
-    """Return True if `module` can be imported. Does not import it, only its parent package."""
-    try:
-        return importlib.util.find_spec(module) is not None
-    except ModuleNotFoundError:  # its parent package is missing
-        return False
+    return NO_TEXT
 
 
 def parse_endpoint(address: str, headers: Mapping[str, str] = NOTHING) -> Endpoint:

@@ -1,4 +1,4 @@
-"""Spans as the protobuf message that OTLP sends, built from opentelemetry-proto's classes (an extra, 60 ms to load)."""
+"""Spans as the protobuf message that OTLP sends, built from opentelemetry-proto's classes."""
 
 from __future__ import annotations
 

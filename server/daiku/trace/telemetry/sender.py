@@ -164,8 +164,7 @@ class SpanSender:
         """Send the oldest spans; whether the collector is done with them."""
         usual = WITH_CONTENT if self._content else MOST_AT_ONCE
         batch = list(islice(self._waiting, usual if self._answers else AS_A_TRIAL))
-        # Imported in the thread that sends: an extra, and 60 ms that a start does not wait for.
-        from daiku.trace.telemetry.otlp import encode_spans
+        from daiku.trace.telemetry.otlp import encode_spans  # when used: 60 ms, in the thread that sends
 
         body = encode_spans(batch, version=self._version, content=self._content)
         self._asked_since = began = monotonic()
