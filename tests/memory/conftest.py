@@ -1,4 +1,4 @@
-"""A PostgreSQL server of its own for the tests of memories, and the four stores that must all behave alike."""
+"""A PostgreSQL server of its own for the tests of memories, and the three stores that must all behave alike."""
 
 from __future__ import annotations
 
@@ -13,11 +13,9 @@ import pytest
 from daiku.memory.postgres_store import PostgresMemories
 from daiku.memory.sqlite_store import SqliteMemories
 from daiku.memory.store import MemoryStore
-from daiku.store.sqlite_vectors import vector_library
 
 STORES = (
     "sqlite",
-    "sqlite-vec",
     pytest.param("pgvector", marks=pytest.mark.slow),
     pytest.param("postgresql", marks=pytest.mark.slow),
 )
@@ -53,14 +51,7 @@ def open_kind(kind: str, folder: Path, request: pytest.FixtureRequest) -> Memory
     """A new store of a kind, below `folder` or on the server."""
     match kind:
         case "sqlite":
-            return SqliteMemories(folder / "plain.db", plain=True)
-        case "sqlite-vec":
-            if vector_library() is None:
-                # Some builds of Python cannot load extensions of SQLite, such as sqlite-vec.
-                pytest.skip("no SQLite that loads sqlite-vec")
-            found = SqliteMemories(folder / "vectors.db")
-            assert found.has_vectors
-            return found
+            return SqliteMemories(folder / "memory.db")
         case _:
             url = request.getfixturevalue("postgres")()
             return PostgresMemories(url, plain=kind == "postgresql")

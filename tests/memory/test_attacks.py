@@ -7,12 +7,13 @@ import importlib
 import sqlite3
 import sys
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-import daiku.store.sqlite_vectors as opening
+import daiku.memory.sqlite_store as opening
 from daiku import Memory
 from daiku.domain.errors import DaikuError, UsageError
 from tests.conftest import ROOT
@@ -78,9 +79,7 @@ async def test_a_file_that_another_program_holds_is_a_sentence_and_no_lost_memor
     monkeypatch.setattr(opening, "BUSY_SECONDS", 0.05)
     async with Memory(tmp_path / "m.db") as memory:
         await memory.remember("before")
-        # The same library: two in one process do not see each other's locks.
-        library: Any = (opening.vector_library() or (sqlite3,))[0]
-        holder = library.connect(tmp_path / "m.db", isolation_level=None)
+        holder = sqlite3.connect(tmp_path / "m.db", isolation_level=None)
         holder.execute("BEGIN EXCLUSIVE")
         with pytest.raises(DaikuError, match="The memory cannot be used: another program holds it"):
             await memory.remember("during")
@@ -88,6 +87,21 @@ async def test_a_file_that_another_program_holds_is_a_sentence_and_no_lost_memor
         holder.execute("ROLLBACK")
         holder.close()
         assert await memory.remember("during")
+
+
+async def test_the_vectors_that_an_earlier_version_kept_for_sqlite_vec_are_removed(tmp_path: Path) -> None:
+    """R1.16: a file of an earlier version opens, and what is forgotten leaves no copy in its second table of vectors."""
+    async with Memory(tmp_path / "m.db") as memory:
+        await memory.remember("the cat sleeps")
+    with closing(sqlite3.connect(tmp_path / "m.db")) as earlier, earlier:
+        earlier.execute(
+            "CREATE TABLE memory_floats (number INTEGER PRIMARY KEY, vector BLOB NOT NULL) STRICT"
+        )
+        earlier.execute("INSERT INTO memory_floats VALUES (1, x'00')")
+    async with Memory(tmp_path / "m.db") as memory:
+        assert [each.text for each in await memory.recall("the cat")] == ["the cat sleeps"]
+    with closing(sqlite3.connect(tmp_path / "m.db")) as after:
+        assert after.execute("SELECT 1 FROM sqlite_schema WHERE name = 'memory_floats'").fetchall() == []
 
 
 async def fill(memory: Memory) -> None:

@@ -1,4 +1,4 @@
-"""One suite for every store of memories: SQLite plain and with sqlite-vec, PostgreSQL with pgvector and without."""
+"""One suite for every store of memories: SQLite, PostgreSQL with pgvector and without."""
 
 from __future__ import annotations
 
@@ -170,8 +170,7 @@ async def test_all_stores_give_the_same_order_of_ten_thousand_texts(
     by_words: dict[str, list[list[str]]] = {}
     url = request.getfixturevalue("postgres")()
     stores = {
-        "sqlite": SqliteMemories(tmp_path / "plain.db", plain=True),
-        "sqlite-vec": SqliteMemories(tmp_path / "vectors.db"),
+        "sqlite": SqliteMemories(tmp_path / "memory.db"),
         "pgvector": PostgresMemories(url),
         "postgresql": PostgresMemories(url, plain=True),  # on the rows that the one before has added
     }
@@ -185,7 +184,6 @@ async def test_all_stores_give_the_same_order_of_ten_thousand_texts(
             assert await found(store, await store.nearest(MINE, words(asked), 20)) == right, (kind, asked)
         by_words[kind] = [await found(store, await store.by_words(MINE, asked, 5)) for asked in questions]
         await store.aclose()
-    assert by_words["sqlite"] == by_words["sqlite-vec"]
     assert by_words["pgvector"] == by_words["postgresql"]
     alike = [
         set(one) & set(other) for one, other in zip(by_words["sqlite"], by_words["pgvector"], strict=True)

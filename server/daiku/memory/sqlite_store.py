@@ -1,9 +1,11 @@
-"""Memories in a SQLite file: words by FTS5, vectors in memory or by sqlite-vec where it can be loaded."""
+"""Memories in a SQLite file: words by FTS5, vectors compared in this process."""
 
 from __future__ import annotations
 
 import asyncio
-import struct
+import os
+import sqlite3
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,13 +13,11 @@ from typing import TypeVar
 
 from daiku.core.retrieval.fuse import asked_terms, terms_worth
 from daiku.core.retrieval.nearest import Nearest, Ranked, Row, in_order
-from daiku.core.retrieval.settle import Candidate, settled, wider
 from daiku.core.retrieval.terms import VERSION, terms
-from daiku.core.retrieval.vectors import Vector, pack, squared_length, unpack
+from daiku.core.retrieval.vectors import pack, squared_length
 from daiku.memory.faults import as_memory_fault
 from daiku.memory.store import WIDER, Embedded, Entry, Scope, Waiting
-from daiku.store.sqlite import DatabaseFault
-from daiku.store.sqlite_vectors import MEMORY, open_with_vectors
+from daiku.store.sqlite import BUSY_SECONDS, DatabaseFault, SqliteDatabase, fault_of
 
 T = TypeVar("T")
 
@@ -32,8 +32,10 @@ CREATE INDEX IF NOT EXISTS memories_by_embedder ON memories (user, workspace, em
 CREATE VIRTUAL TABLE IF NOT EXISTS memory_terms USING fts5(terms, content='', tokenize='ascii');
 CREATE VIRTUAL TABLE IF NOT EXISTS memory_counts USING fts5vocab(memory_terms, 'row');
 CREATE TABLE IF NOT EXISTS memory_state (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT;
+DROP TABLE IF EXISTS memory_floats;
 """
-FLOATS = "CREATE TABLE IF NOT EXISTS memory_floats (number INTEGER PRIMARY KEY, vector BLOB NOT NULL) STRICT;"
+_IN_MEMORY = ":memory:"
+_SETTINGS = "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA secure_delete=ON;"
 COMMON, MOST_COMMON = 200, 20_000
 """From so many texts on a term is common; so many common terms are known at a time."""
 MOST_INDEXES = 8
@@ -50,13 +52,11 @@ class _Index:
 
 class SqliteMemories:
     """A MemoryStore in a SQLite file (None: in memory only). One connection; statements run in a thread of its
-    own, so that a locked file stalls no other session. `plain`: sqlite-vec is not used even where it is there."""
+    own, so that a locked file stalls no other session."""
 
-    def __init__(self, path: Path | None, *, plain: bool = False) -> None:
-        with as_memory_fault(str(path or MEMORY)):
-            self._db, self.has_vectors = open_with_vectors(path, SCHEMA, plain=plain)
-            if self.has_vectors:
-                self._db.write(FLOATS)
+    def __init__(self, path: Path | None) -> None:
+        with as_memory_fault(str(path or _IN_MEMORY)):
+            self._db = _open(path)
             self._bring_terms_up_to_date()
         self._thread = ThreadPoolExecutor(1, "daiku memory")
         self._indexes: dict[tuple[Scope, str], _Index] = {}
@@ -70,8 +70,7 @@ class SqliteMemories:
     async def nearest(self, scope: Scope, question: Embedded, most: int) -> list[Ranked]:
         if not any(question.vector):
             return []
-        search = self._by_extension if self.has_vectors else self._by_index
-        return await self._apart(lambda: search(scope, question, most))
+        return await self._apart(lambda: self._index(scope, question).nearest.search(question.vector, most))
 
     async def by_words(self, scope: Scope, question: str, most: int) -> list[Ranked]:
         return await self._apart(lambda: self._by_words(scope, question, most))
@@ -130,10 +129,6 @@ class SqliteMemories:
                 "INSERT INTO memory_terms (rowid, terms) VALUES (?, ?)",
                 (added[0][0], " ".join(terms(entry.text))),
             )
-            if self.has_vectors and embedded is not None and any(embedded.vector):
-                self._db.write(
-                    "INSERT INTO memory_floats VALUES (?, ?)", (added[0][0], _floats(embedded.vector))
-                )
         return entry.id
 
     def _read(self, numbers: Sequence[int]) -> dict[int, Entry]:
@@ -157,8 +152,6 @@ class SqliteMemories:
                 [(number, " ".join(terms(text))) for number, text in rows],
             )
             self._db.write_all("DELETE FROM memories WHERE number = ?", numbers)
-            if self.has_vectors:
-                self._db.write_all("DELETE FROM memory_floats WHERE number = ?", numbers)
             self._count_removal()
         if rows:  # what was forgotten is in no segment of the terms and in no log any more
             self._db.write("INSERT INTO memory_terms (memory_terms) VALUES ('optimize')")
@@ -171,10 +164,6 @@ class SqliteMemories:
                 "UPDATE memories SET embedder = ?, squared = ?, vector = ? WHERE number = ?",
                 [(*_columns(embedded), number) for number, embedded in made],
             )
-            if self.has_vectors:
-                self._db.write_all(
-                    "DELETE FROM memory_floats WHERE number = ?", [(number,) for number, _ in made]
-                )
             self._count_removal()
 
     def _count_removal(self) -> None:
@@ -188,9 +177,6 @@ class SqliteMemories:
         return 0 if found is None else found[0]
 
     # -- vectors --------------------------------------------------------------------------
-
-    def _by_index(self, scope: Scope, question: Embedded, most: int) -> list[Ranked]:
-        return self._index(scope, question).nearest.search(question.vector, most)
 
     def _index(self, scope: Scope, question: Embedded) -> _Index:
         """The vectors of a scope, those included that other processes have added since."""
@@ -211,39 +197,6 @@ class SqliteMemories:
         while len(self._indexes) > MOST_INDEXES:
             del self._indexes[next(iter(self._indexes))]
         return index
-
-    def _by_extension(self, scope: Scope, question: Embedded, most: int) -> list[Ranked]:
-        try:
-            self._fill_floats(scope, question.key)
-        except DatabaseFault:  # another process writes, or nobody can: reading needs no floats
-            return self._by_index(scope, question, most)
-        asked, taken = _floats(question.vector), most
-        while True:
-            taken = wider(most, taken)
-            rows = self._db.query(
-                "SELECT m.number, 1 - vec_distance_cosine(f.vector, ?) AS score, m.vector FROM memories m"
-                " JOIN memory_floats f ON f.number = m.number"
-                " WHERE m.user = ? AND m.workspace = ? AND m.embedder = ? ORDER BY score DESC, m.number LIMIT ?",
-                (asked, *scope, question.key, taken),
-            )
-            candidates = [Candidate(number, score, unpack(vector)) for number, score, vector in rows]
-            found = settled(question.vector, candidates, most, complete=len(rows) < taken)
-            if found is not None:
-                return found
-
-    def _fill_floats(self, scope: Scope, key: str) -> None:
-        """Make the floats that sqlite-vec reads for rows that were written without it."""
-        rows = self._db.query(
-            "SELECT m.number, m.vector FROM memories m LEFT JOIN memory_floats f ON f.number = m.number"
-            " WHERE m.user = ? AND m.workspace = ? AND m.embedder = ? AND f.number IS NULL AND m.squared > 0",
-            (*scope, key),
-        )
-        if rows:
-            with self._db.transaction():
-                self._db.write_all(
-                    "INSERT OR REPLACE INTO memory_floats VALUES (?, ?)",
-                    [(number, _floats(unpack(vector))) for number, vector in rows],
-                )
 
     # -- words ----------------------------------------------------------------------------
 
@@ -306,5 +259,39 @@ def _columns(embedded: Embedded) -> tuple[str, int, bytes]:
     return embedded.key, squared_length(embedded.vector), pack(embedded.vector)
 
 
-def _floats(vector: Vector) -> bytes:
-    return struct.pack(f"<{len(vector)}f", *vector)
+def _open(path: Path | None) -> SqliteDatabase:
+    """Open the database file `path` (None: in memory) and create its missing tables; deleted rows are overwritten.
+    Raises DatabaseFault, OSError."""
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        if not path.exists():
+            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    try:
+        connection = sqlite3.connect(
+            _IN_MEMORY if path is None else path,
+            isolation_level=None,
+            timeout=BUSY_SECONDS,
+            check_same_thread=False,
+        )
+        try:
+            _prepare(connection)
+        except BaseException:
+            connection.close()
+            raise
+    except sqlite3.Error as wrong:
+        raise DatabaseFault(fault_of(wrong)) from wrong
+    return SqliteDatabase(connection)
+
+
+def _prepare(connection: sqlite3.Connection) -> None:
+    """Set up the connection and create the tables. SQLite ignores its timeout while another process creates the same
+    tables, so retry for as long."""
+    ends = time.monotonic() + BUSY_SECONDS
+    while True:
+        try:
+            connection.executescript(f"{_SETTINGS} {SCHEMA}")
+            return
+        except sqlite3.Error as wrong:
+            if fault_of(wrong) != "held" or time.monotonic() > ends:
+                raise
+        time.sleep(0.02)

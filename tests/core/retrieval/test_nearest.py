@@ -1,4 +1,4 @@
-"""The search in long whole numbers finds exactly what comparing one by one finds."""
+"""The search with numpy finds exactly what comparing one by one finds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.retrieval.nearest import BLOCK, Nearest, Ranked, Row, in_order
+from daiku.core.retrieval.nearest import Nearest, Ranked, Row, in_order
 from daiku.core.retrieval.settle import FLOAT_ERROR, Candidate, settled, wider
 from daiku.core.retrieval.vectors import (
     MOST_DIMENSIONS,
@@ -49,9 +49,9 @@ def test_it_finds_what_comparing_one_by_one_finds(data: st.DataObject, dimension
 
 
 @pytest.mark.parametrize("dimension", [7, 384])
-def test_over_several_blocks_and_with_rows_added_later(dimension: int) -> None:
+def test_it_finds_the_nearest_of_thousands_and_rows_added_later(dimension: int) -> None:
     chance = random.Random(dimension)
-    count = 2 * BLOCK + 100
+    count = 4200
     vectors = {n: whole_vector([chance.gauss(0, 1) for _ in range(dimension)]) for n in range(count)}
     index = Nearest(dimension)
     index.add(row(n, vectors[n]) for n in range(count - 50))
@@ -76,7 +76,7 @@ def test_what_is_hidden_is_not_among_the_nearest(data: st.DataObject, dimension:
     assert index.search(question, most, hidden) == one_by_one(question, shown, most)
 
 
-def test_the_largest_vectors_do_not_run_over_into_their_neighbours() -> None:
+def test_the_largest_vectors_are_ordered_exactly() -> None:
     """The worst case of the sums: all dimensions, all components as large as they can be."""
     same = whole_vector([1.0] * MOST_DIMENSIONS)
     opposite = tuple(-part for part in same)
