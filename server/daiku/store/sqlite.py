@@ -30,6 +30,8 @@ SMALLEST_BYTES = 512
 """Size in bytes of the smallest page of a SQLite file."""
 BUSY_SECONDS = 10.0
 """How long a statement waits for another program that holds the file."""
+_ERRORS = (sqlite3.Error, UnicodeDecodeError)
+"""Exceptions of a failing file; the second is a text that is not UTF-8."""
 
 
 class SqliteDatabase:
@@ -38,7 +40,6 @@ class SqliteDatabase:
     def __init__(
         self,
         connection: sqlite3.Connection,
-        errors: tuple[type[Exception], ...] = (sqlite3.Error, UnicodeDecodeError),
         *,
         path: Path | None = None,
         recovery: Recovery | None = None,
@@ -49,7 +50,6 @@ class SqliteDatabase:
         self.recovery, self._read_only, self._path, self.checked = recovery, read_only, path, False
         self._inode = 0 if path is None else path.stat().st_ino
         self._connection = connection
-        self._errors = errors
         self._execute = connection.execute  # bound once: every step of a run writes
         self._alone = threading.RLock()
 
@@ -59,7 +59,7 @@ class SqliteDatabase:
         with self._alone:
             try:
                 self._connection.executescript(schema)
-            except self._errors as wrong:
+            except _ERRORS as wrong:
                 raise self._fault(wrong) from wrong
 
     def has(self, table: str) -> bool:
@@ -74,28 +74,28 @@ class SqliteDatabase:
         with self._alone:
             try:
                 return self._execute(sql, values).fetchall()
-            except self._errors as wrong:
+            except _ERRORS as wrong:
                 raise self._fault(wrong) from wrong
 
     def first(self, sql: str, values: Values = ()) -> Any:
         with self._alone:
             try:
                 return self._execute(sql, values).fetchone()
-            except self._errors as wrong:
+            except _ERRORS as wrong:
                 raise self._fault(wrong) from wrong
 
     def write(self, sql: str, values: Values = ()) -> None:
         with self._alone:
             try:
                 self._execute(sql, values)
-            except self._errors as wrong:
+            except _ERRORS as wrong:
                 raise self._fault(wrong) from wrong
 
     def write_all(self, sql: str, rows: Iterable[Values]) -> None:
         with self._alone:
             try:
                 self._connection.executemany(sql, rows)
-            except self._errors as wrong:
+            except _ERRORS as wrong:
                 raise self._fault(wrong) from wrong
 
     def transaction(self) -> AbstractContextManager[None]:

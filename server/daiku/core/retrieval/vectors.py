@@ -12,7 +12,7 @@ Vector: TypeAlias = tuple[int, ...]
 """A direction: its length is about SCALE, its components lie between -SCALE and SCALE."""
 SCALE = 4095
 MOST_DIMENSIONS = 4096
-"""With more, the sums of `Nearest` would outgrow their 32 bits."""
+"""Dimensions of the largest vector that is accepted."""
 
 
 def whole_vector(values: Sequence[float]) -> Vector:
