@@ -44,6 +44,7 @@ class Nearest:
     def __init__(self, dimension: int) -> None:
         import numpy as np  # when used
 
+        self.dimension = dimension
         self._numbers: list[int] = []
         self._squares = np.empty(0, np.int64)
         self._vectors = np.empty((0, dimension), np.float32)
@@ -59,7 +60,7 @@ class Nearest:
         if end > len(self._squares):
             room = max(end, 2 * start)  # doubled, so that adding one row rarely copies the others
             self._squares = np.resize(self._squares, room)
-            vectors = np.empty((room, self._vectors.shape[1]), np.float32)
+            vectors = np.empty((room, self.dimension), np.float32)
             vectors[:start] = self._vectors[:start]
             self._vectors = vectors
         packed = np.frombuffer(b"".join(row.packed for row in added), "<u2")
