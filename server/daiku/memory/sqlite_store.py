@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import sqlite3
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,7 +14,7 @@ from daiku.core.retrieval.terms import VERSION, terms
 from daiku.core.retrieval.vectors import pack, squared_length
 from daiku.memory.faults import as_memory_fault
 from daiku.memory.store import WIDER, Embedded, Entry, Scope, Waiting
-from daiku.store.sqlite import BUSY_SECONDS, DatabaseFault, SqliteDatabase, fault_of
+from daiku.store.erasing import IN_MEMORY, open_erasing
 
 T = TypeVar("T")
 
@@ -34,8 +31,6 @@ CREATE VIRTUAL TABLE IF NOT EXISTS memory_counts USING fts5vocab(memory_terms, '
 CREATE TABLE IF NOT EXISTS memory_state (name TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT;
 DROP TABLE IF EXISTS memory_floats;
 """
-_IN_MEMORY = ":memory:"
-_SETTINGS = "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA secure_delete=ON;"
 COMMON, MOST_COMMON = 200, 20_000
 """From so many texts on a term is common; so many common terms are known at a time."""
 MOST_INDEXES = 8
@@ -55,8 +50,8 @@ class SqliteMemories:
     own, so that a locked file stalls no other session."""
 
     def __init__(self, path: Path | None) -> None:
-        with as_memory_fault(str(path or _IN_MEMORY)):
-            self._db = _open(path)
+        with as_memory_fault(str(path or IN_MEMORY)):
+            self._db = open_erasing(path, SCHEMA)
             self._bring_terms_up_to_date()
         self._thread = ThreadPoolExecutor(1, "daiku memory")
         self._indexes: dict[tuple[Scope, str], _Index] = {}
@@ -257,41 +252,3 @@ _ENTRY = "id, text, session, origin, time"
 
 def _columns(embedded: Embedded) -> tuple[str, int, bytes]:
     return embedded.key, squared_length(embedded.vector), pack(embedded.vector)
-
-
-def _open(path: Path | None) -> SqliteDatabase:
-    """Open the database file `path` (None: in memory) and create its missing tables; deleted rows are overwritten.
-    Raises DatabaseFault, OSError."""
-    if path is not None:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if not path.exists():
-            os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-    try:
-        connection = sqlite3.connect(
-            _IN_MEMORY if path is None else path,
-            isolation_level=None,
-            timeout=BUSY_SECONDS,
-            check_same_thread=False,
-        )
-        try:
-            _prepare(connection)
-        except BaseException:
-            connection.close()
-            raise
-    except sqlite3.Error as wrong:
-        raise DatabaseFault(fault_of(wrong)) from wrong
-    return SqliteDatabase(connection)
-
-
-def _prepare(connection: sqlite3.Connection) -> None:
-    """Set up the connection and create the tables. SQLite ignores its timeout while another process creates the same
-    tables, so retry for as long."""
-    ends = time.monotonic() + BUSY_SECONDS
-    while True:
-        try:
-            connection.executescript(f"{_SETTINGS} {SCHEMA}")
-            return
-        except sqlite3.Error as wrong:
-            if fault_of(wrong) != "held" or time.monotonic() > ends:
-                raise
-        time.sleep(0.02)
