@@ -46,8 +46,3 @@ def score_of(product: int, lengths: int) -> float:
 def pack(vector: Vector) -> bytes:
     """The vector as bytes, two for each component, raised by SCALE so that none is negative."""
     return struct.pack(f"<{len(vector)}H", *[part + SCALE for part in vector])
-
-
-def unpack(packed: bytes) -> Vector:
-    """The vector that `pack` made the bytes of."""
-    return tuple([part - SCALE for part in struct.unpack(f"<{len(packed) // 2}H", packed)])
