@@ -90,7 +90,7 @@ class Playbooks:
     kept: Callable[[], Kept]
     finder: Callable[[], FindsBullets]
     _alone: threading.Lock = field(default_factory=threading.Lock)
-    """Held by the one thread that opens the playbooks or searches them: a search brings an index up to date."""
+    """Held by the one thread that opens the playbooks or searches them, since a search updates the lessons in memory."""
 
     async def recall(
         self, question: str, *, personal: bool = True, window: int = 0, working: bool = False
@@ -162,8 +162,8 @@ class Playbooks:
     def _best(
         self, stores: Sequence[KeepsBullets], query: SearchQuery, *, resting: bool, related: bool
     ) -> Sequence[BulletHit]:
-        """The active bullets of `stores` that fit best, each playbook looked into by its index; `related`: none that has
-        nothing to do with the question. Raises DaikuError."""
+        """Return the active bullets of `stores` that fit best; `related`: none that has nothing to do with the question.
+        Raises DaikuError."""
         if not stores:
             return ()
         with self._alone:
