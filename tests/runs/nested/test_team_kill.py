@@ -85,7 +85,7 @@ def test_killed_anywhere_the_team_resumes_to_the_same_end_and_no_call_is_carried
         ended = asyncio.run(world.resume())
         chunks = world.chunks()
         assert facts(chunks) == ("completed", ["completed"]), die_at
-        assert ended.text.startswith("All is done."), die_at
+        assert ended.text.startswith("The reporter says (not checked):\n\nAll is done."), die_at
         assert (world.root / "a.txt").read_text() == "one\n", die_at
         commands = [
             c.event for c in chunks if isinstance(c.event, ToolCallEvent) and c.event.tool == "shell/run"

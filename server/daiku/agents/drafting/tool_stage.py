@@ -24,20 +24,19 @@ from daiku.texts.text import as_text, text
 T = TypeVar("T", ReferencesFound, SimilarityFound)
 
 
-def _tool_agent(name: str, tool: str, kind: type[T], label: Label, description: str) -> Agent:
-    """Build an agent that calls `tool` once, without a model, and hands over its result as a `kind`."""
+def _tool_part(tool: str, kind: type[T], label: Label, description: str) -> Part:
+    """Build the part of an agent that calls `tool` once, without a model, and hands over its result as a `kind`."""
 
     def handover(state: State) -> T | Unreadable:
         return _answer_as(state, tool, kind)
 
-    part = Part(
+    return Part(
         label=label,
         description=description,
         delegate=False,
         stage=Stage(handover),
         machine=Machine(_calls_once(tool), _no_brief, _never_unfinished),
     )
-    return Agent(name, Prompt("agents/coordinator"), tools=(tool,), part=part)
 
 
 def _calls_once(tool: str) -> Callable[[State, ApprovalMode, Failure | None], Move]:
@@ -77,17 +76,25 @@ def _never_unfinished(_: State) -> Failure | None:
     return None
 
 
-REFERENCE = _tool_agent(
+REFERENCE = Agent(
     "reference",
-    "document/references",
-    ReferencesFound,
-    Label("Reference", "参照担当"),
-    "finds passages of the workspace's references that are near to a text",
+    Prompt("agents/coordinator"),
+    tools=("document/references",),
+    part=_tool_part(
+        "document/references",
+        ReferencesFound,
+        Label("Reference", "参照担当"),
+        "finds passages of the workspace's references that are near to a text",
+    ),
 )
-GUARD = _tool_agent(
+GUARD = Agent(
     "guard",
-    "document/similarity",
-    SimilarityFound,
-    Label("Guard", "類似度の確認担当"),
-    "compares a text with the workspace's references",
+    Prompt("agents/coordinator"),
+    tools=("document/similarity",),
+    part=_tool_part(
+        "document/similarity",
+        SimilarityFound,
+        Label("Guard", "類似度の確認担当"),
+        "compares a text with the workspace's references",
+    ),
 )
