@@ -138,10 +138,10 @@ def _scale(raw: bytes) -> Fitted:
 def _resize(picture: Bitmap, box: tuple[int, int]) -> Bitmap:
     """Return the picture in another size, in a mode that can be scaled smoothly and written as PNG."""
     if picture.mode.startswith("I;16"):  # `convert` would cut 16 bits off at 255
-        picture = picture.convert("I").point(lambda value: value * (1 / 256)).convert("L")  # pyright: ignore[reportUnknownMemberType]  # a type of numpy
+        picture = picture.convert("I").point(lambda value: value * (1 / 256)).convert("L")
     elif picture.mode not in ("L", "LA", "RGB", "RGBA"):
         picture = picture.convert("RGBA" if picture.has_transparency_data else "RGB")
-    return picture.resize(box)  # pyright: ignore[reportUnknownMemberType]  # a type of numpy
+    return picture.resize(box)
 
 
 def _encodings(picture: Bitmap, *, lossless: bool) -> Iterator[tuple[str, str]]:
