@@ -43,7 +43,7 @@ FindingsText: TypeAlias = Annotated[str, BeforeValidator(_as_text)]
 
 
 class FindingsReport(Frozen):
-    """What the researcher reports; every part may be missing, and what else is there counts for nothing."""
+    """Report of the researcher. Every part may be missing, and unknown parts are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 

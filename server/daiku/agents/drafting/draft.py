@@ -80,7 +80,7 @@ def _left_out(old: str, new: str) -> str:
 
 
 def _between(reply: str, old: str) -> str | Unreadable:
-    """What stands between the marks. Without marks a reply counts that begins as the old text does: others begin
+    """Return the text between the marks. Without marks a reply counts that begins as the old text does: others begin
     with words about it."""
     start = reply.find(OPEN)
     if start >= 0:

@@ -20,7 +20,7 @@ _LEAST = 3
 
 
 def is_japanese(text: str) -> bool:
-    """Whether a text is written in Japanese: a tenth of its letters or more are kana."""
+    """Return True if a text is Japanese: at least a tenth of its letters are kana."""
     return len(_KANA.findall(text)) > _SHARE * max(1, len(_LETTER.findall(text)))
 
 

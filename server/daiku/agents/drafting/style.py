@@ -102,7 +102,7 @@ def patch_of_style(text: str, form: DocumentFormat, issues: Sequence[Issue]) -> 
 
 
 def _inside(change: Change, closed: Sequence[tuple[int, int]]) -> bool:
-    """Whether a change touches a closed stretch; what is put before or behind it does not."""
+    """Return True if a change touches a closed stretch; an insertion before or behind it does not."""
     if change.start == change.end:
         return any(start < change.start < end for start, end in closed)
     return any(change.start < end and start < change.end for start, end in closed)

@@ -41,7 +41,7 @@ WORDS = 60
 
 
 def closing_words(done: Progress, merged: MergedWork, *, applied: bool) -> Text:
-    """What came of the work, in a few lines."""
+    """Return the outcome of the work in a few lines."""
     parts = [
         _changed(done, merged, applied=applied),
         _left(done),

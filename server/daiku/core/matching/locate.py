@@ -261,7 +261,7 @@ def locate_insertion(text: str, hunk: Hunk) -> int | Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What an anchor narrows the search to: from its own line at `start`, which ends at `below`, to the end
+    """Return the range that an anchor narrows the search to: from its own line at `start`, which ends at `below`, to the end
     of its block."""
 
     start: int

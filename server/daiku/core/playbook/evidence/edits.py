@@ -1,4 +1,4 @@
-"""What the user did with the edits of runs: accepted, refused, rejected, or restored; the last decision counts."""
+"""The user's decisions on the edits of runs: accepted, refused, rejected, or restored; the last one counts."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ Fate: TypeAlias = Literal["open", "accepted", "partial", "refused", "rejected", 
 
 
 class Standing(NamedTuple):
-    """What became of an edit, and the number of the chunk that decided it."""
+    """The fate of an edit, and the number of the chunk that decided it."""
 
     fate: Fate
     seq: int
 
 
 class FileEdit(NamedTuple):
-    """What one edit of a run did to one file."""
+    """The change that one edit of a run made to one file."""
 
     run: str
     path: str

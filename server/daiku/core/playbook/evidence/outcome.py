@@ -38,7 +38,7 @@ _OF_STATUS: Mapping[TerminalStatus, Why] = MappingProxyType(
 
 
 class Evidence(NamedTuple):
-    """What decided the verdict on a lesson, and the number of its chunk."""
+    """The reason for the verdict on a lesson, and the number of its chunk."""
 
     why: Why
     verdict: Verdict
@@ -47,7 +47,7 @@ class Evidence(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """What a run showed of one lesson. `time`: when what decided it happened."""
+    """The verdict of a run on one lesson. `time`: when the deciding event happened."""
 
     bullet: str
     verdict: Verdict
@@ -61,7 +61,7 @@ class Judged(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What a top-level run showed of the lessons that it was told."""
+    """The verdicts of a top-level run on the lessons that it was told."""
 
     run: str
     bullets: tuple[Judged, ...]
