@@ -20,6 +20,7 @@ from tests.timing import cpu_seconds
 LONG = [
     "a=1 " * 3000 + "ls", "(" * 3000, "echo " + "{a,b}" * 40, "cat x;" * 2000, "echo " + "$(" * 300 + "ls", "echo '" * 2001, "ls | " * 2000 + "ls", "x" * 15_000,
     "echo " + "${a:-" * 400, "cat <<E\n" * 300, "[[ " + "a == b && " * 1000 + "c ]]", "find . " + "-exec ls ';' " * 1000, "bash -c '" + "bash -c \"" * 200, "case x in " + "a) ls;; " * 900,
+    "".join(f"echo a{n}|php;" for n in range(1200)), "".join(f"bash a{n};tee b{n};" for n in range(900)),
 ]  # fmt: skip
 
 

@@ -116,12 +116,15 @@ def starts_unknown(words: tuple[Word, ...]) -> bool:
     return name in _AWK and any(w.text.startswith(("-f", "--file", "-l", "-i", "-E")) for w in words[1:])
 
 
-def stdin_may_start_unknown(words: tuple[Word, ...], texts: tuple[str, ...]) -> bool:
-    """Return True if code on stdin (`texts`) may start a program that cannot be determined beforehand."""
-    name = program_name(words)
-    if name in _READS_COMMANDS:
-        return bool(texts)
-    return _reads_code(words) and any(_STARTS.search(text) for text in texts)
+def stdin_may_start_unknown(words: tuple[Word, ...], *, shown: bool, starts: bool) -> bool:
+    """Return True if code on stdin may start a program that cannot be determined beforehand: `shown` tells that there is a
+    text on stdin, `starts` that one `starts_program`."""
+    return shown if program_name(words) in _READS_COMMANDS else starts and _reads_code(words)
+
+
+def starts_program(code: str) -> bool:
+    """Return True if `code` of any language may start a program."""
+    return _STARTS.search(code) is not None
 
 
 def reads_code_from_stdin(words: tuple[Word, ...]) -> bool:

@@ -11,6 +11,7 @@ from daiku.core.commands.bash import HARMLESS_VARIABLES, ParsedCommands, SimpleC
 from daiku.core.commands.inlinecode import (
     interprets_code,
     reads_code_from_stdin,
+    starts_program,
     starts_unknown,
     stdin_may_start_unknown,
 )
@@ -19,6 +20,7 @@ from daiku.core.commands.words import Word
 from daiku.core.commands.wrappers import SHELLS, inner_commands, program_name, runs_others
 from daiku.core.protected.paths import needs_review
 from daiku.core.text.patterns import lazy
+from daiku.dataclass import dataclass
 from daiku.texts.text import NO_TEXT, Text, text
 
 COMPUTED = text("commands.deny_computed")
@@ -67,6 +69,22 @@ _VALUE = re.compile(r"^\w+\+?=(?P<value>.+)$", re.DOTALL)
 _REPLACE = re.compile(r"^(?:-I|-i|--replace=?)(?P<mark>.*)$")
 
 
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """What every command of a line is judged by, gathered once: a line may hold thousands of commands."""
+
+    several: bool
+    """Whether it has more than one command."""
+    fed: bool
+    """Whether it holds the text of a stdin itself (`<<`, `<<<`)."""
+    shows_stdin: bool
+    """Whether it shows a text that a command may read from its stdin."""
+    starts_unknown: bool
+    """Whether such a text, read as code, may start a program that cannot be determined."""
+    written: frozenset[str]
+    """The names of the files that it writes, with and without suffix."""
+
+
 def why_denied(
     command: str,
     script: ParsedCommands,
@@ -89,9 +107,24 @@ def why_denied(
         return TORN
     if script.broken:
         return UNREADABLE
-    if len(every) > 1 and any(map(needs_review, _list_written_files(script))):
+    written = _list_written_files(script)
+    if len(every) > 1 and any(map(needs_review, written)):
         return FED  # a program that follows may run it without naming it
-    return next((why for simple in every if (why := _unknown(simple, script, roots))), NO_TEXT)
+    line = _describe_line(script, written)
+    return next((why for simple in every if (why := _unknown(simple, line, roots))), NO_TEXT)
+
+
+def _describe_line(script: ParsedCommands, written: list[str]) -> _Line:
+    echoes = (s for s in script.commands if program_name(s.words) in ("echo", "printf"))
+    stdin = (*script.fed, *(" ".join(s.texts[1:]) for s in echoes))
+    names = {posixpath.basename(path) for path in written}
+    return _Line(
+        several=len(script.commands) > 1,
+        fed=bool(script.fed),
+        shows_stdin=bool(stdin),
+        starts_unknown=any(map(starts_program, stdin)),
+        written=frozenset(names | {posixpath.splitext(name)[0] for name in names}),
+    )
 
 
 def _in_disguise(simple: SimpleCommand, rules: tuple[str, ...]) -> str:
@@ -124,7 +157,7 @@ def _list_possible_programs(word: str) -> Iterator[str]:
     yield from _LIST.split(word) if _LIST.search(word) else ()
 
 
-def _unknown(simple: SimpleCommand, script: ParsedCommands, roots: tuple[str, ...]) -> Text:
+def _unknown(simple: SimpleCommand, line: _Line, roots: tuple[str, ...]) -> Text:
     words = simple.words
     values = (*words, *(value for _, value in simple.assigned))
     if any(word.plain and _HOLDS_COMMAND.search(word.text) for word in values):
@@ -140,18 +173,16 @@ def _unknown(simple: SimpleCommand, script: ParsedCommands, roots: tuple[str, ..
         return CODE
     if starts_unknown(words) or name == "run-parts" or git_runs_settings(words):
         return CODE
-    echoes = (s for s in script.commands if program_name(s.words) in ("echo", "printf"))
-    stdin = (*script.fed, *(" ".join(s.texts[1:]) for s in echoes))
-    if stdin_may_start_unknown(words, stdin):
+    if stdin_may_start_unknown(words, shown=line.shows_stdin, starts=line.starts_unknown):
         return CODE
-    if _runs_made_file(words, script) or _gives_code(simple):
+    if _runs_made_file(words, line.written) or _gives_code(simple):
         return FED
-    piped = len(script.commands) > 1 or script.fed
+    piped = line.several or line.fed
     if piped and any(_STDIN.fullmatch(word.text) for word in words[1:]) and name in _READS_FILES:
         return FED
-    if reads_code_from_stdin(words) and not stdin and len(script.commands) > 1:
+    if reads_code_from_stdin(words) and not line.shows_stdin and line.several:
         return FED
-    if name in _READS_TEXT and _reads_unknown(words, script):
+    if name in _READS_TEXT and _reads_unknown(words, line):
         return FED
     return FED if name in ("xargs", "parallel") and _takes_program(simple) else NO_TEXT
 
@@ -162,8 +193,8 @@ def _list_written_files(script: ParsedCommands) -> list[str]:
     return [target.text for target in script.writes] + [name.removeprefix("of=") for name in copied]
 
 
-def _runs_made_file(words: tuple[Word, ...], script: ParsedCommands) -> bool:
-    """Return True if the code that a program reads may be in a file which the line itself makes."""
+def _runs_made_file(words: tuple[Word, ...], written: frozenset[str]) -> bool:
+    """Return True if the code that a program reads may be in a file which the line itself makes (`written`)."""
     name = program_name(words)
     if name not in _READS_TEXT and name not in _BUILDS and not interprets_code(words):
         return False
@@ -176,10 +207,10 @@ def _runs_made_file(words: tuple[Word, ...], script: ParsedCommands) -> bool:
     operands += [
         part for word in words[1:] if word.text.startswith("-") for part in _list_possible_programs(word.text)
     ]
-    names = {posixpath.basename(path) for path in _list_written_files(script)}
-    names |= {posixpath.splitext(name)[0] for name in names}
     return any(
-        operand.startswith("<(") or posixpath.basename(operand) in names or (names and operand in (".", "./"))
+        operand.startswith("<(")
+        or posixpath.basename(operand) in written
+        or (written and operand in (".", "./"))
         for operand in operands
     )
 
@@ -222,7 +253,7 @@ def _is_of_system(program: str, roots: tuple[str, ...]) -> bool:
     return place.startswith(_SYSTEM) and not any(place.startswith(f"{root}/") for root in roots)
 
 
-def _reads_unknown(words: tuple[Word, ...], script: ParsedCommands) -> bool:
+def _reads_unknown(words: tuple[Word, ...], line: _Line) -> bool:
     """Return True where a shell reads commands from a pipe or from a file that is made when it runs."""
     operands = [word for word in words[1:] if not word.text.startswith("-") and not word.text.isdigit()]
     commanded = any(
@@ -231,7 +262,7 @@ def _reads_unknown(words: tuple[Word, ...], script: ParsedCommands) -> bool:
     if (
         not operands and not commanded
     ):  # a text that is fed may be another command's, whose output this one reads
-        return len(script.commands) > 1
+        return line.several
     first = operands[:1]
     return (
         any(not word.plain or word.text.startswith(("/dev/", "/proc/")) for word in first) and not commanded
