@@ -2,17 +2,18 @@
 
 import secrets
 from functools import cache
+from operator import not_
 from typing import Any, Self, TypeAlias, cast, get_args
 
 from pydantic import (
     BaseModel,
     ConfigDict,
     JsonValue,
-    SerializerFunctionWrapHandler,
-    model_serializer,
+    computed_field,
     model_validator,
 )
 from pydantic.alias_generators import to_camel
+from pydantic.json_schema import SkipJsonSchema
 
 from daiku.texts.text import Text, as_json, from_json, render
 
@@ -55,16 +56,15 @@ class Localizable(Wire):
             if key != "texts"
         }
 
-    @model_serializer(mode="wrap")
-    def _and_values(
-        self, handler: SerializerFunctionWrapHandler
-    ):  # a return type would hide the fields from the schema
-        found = cast("JsonObject", handler(self))
-        texts: JsonObject = {}
+    @computed_field(repr=False, exclude_if=not_)
+    @property
+    def texts(self) -> SkipJsonSchema[JsonObject]:
+        """The values of the sentences by field; fields without one are left out."""
+        found: JsonObject = {}
         for name in _sentence_fields(type(self)):
             if value := _values_in(getattr(self, name)):
-                texts[name] = value
-        return {**found, "texts": texts} if texts else found
+                found[name] = value
+        return found
 
     def in_language(self, language: str) -> Self:
         """Return a copy with all sentences translated into `language`."""
