@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 
 from daiku.agents.agent import Agent, Prompt
 from daiku.agents.coding.tasks import TASK_LOOP
@@ -105,7 +104,7 @@ def _find_agent(start: Chunk) -> Agent | None:
 def _hand_back(start: Chunk) -> Callable[[State], object] | None:
     """Return the function that makes a nested run's state into what it hands back; None if unknown."""
     agent = _find_agent(start)
-    return None if agent is None or agent.stage is None else partial(agent.stage.hand_back)
+    return None if agent is None or agent.stage is None else agent.stage.hand_back
 
 
 def _find_misfit(chunks: Sequence[Chunk]) -> Mismatch | None:

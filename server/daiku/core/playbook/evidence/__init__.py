@@ -1,1 +1,1 @@
-"""What is on record about a bullet: what it advises, commands that were tried, hunks that were kept or not, words."""
+"""What the record of a run shows of a lesson: the commands it advises, and the edits of the run."""

@@ -134,11 +134,12 @@ def _judge_run(
     found = {name: uncited for name in lessons if name in cited or name in here}
     by_edits: list[str] = []
     tried = tried_commands(own) if not cited.isdisjoint(found) else ()
+    instead = replacements(own, tried)
     for name in found:
         if name not in cited:
             continue
         commands = advised_commands(lessons[name].text)
-        pieces = [*_judge_commands(own, tried, commands), *_refused_commands(own, commands)]
+        pieces = [*_judge_commands(tried, instead, commands), *_refused_commands(own, commands)]
         if pieces:
             found[name] = max(pieces, key=lambda each: each.seq)
         elif any(looks_like_a_command(words) for words in commands):
@@ -152,16 +153,16 @@ def _judge_run(
 
 
 def _judge_commands(
-    own: Sequence[Chunk], tried: Sequence[Tried], commands: Sequence[tuple[str, ...]]
+    tried: Sequence[Tried], instead: Mapping[int, Tried], commands: Sequence[tuple[str, ...]]
 ) -> Iterator[Evidence]:
-    """Yield what became of each advised command that the run tried."""
+    """Yield what became of each advised command that the run tried. `instead`: `replacements` of the run."""
     for words in commands:
         mine = [each for each in tried if runs_command(each.command, words)]
         passed = [each for each in mine if each.passed]
         if passed:
             yield Evidence("command_passed", "helpful", passed[-1].seq)
         elif mine:
-            yield _judge_failed(mine, replacements(own, tried), commands)
+            yield _judge_failed(mine, instead, commands)
 
 
 def _judge_failed(
