@@ -5,13 +5,7 @@ from functools import cache
 from operator import not_
 from typing import Any, Self, TypeAlias, cast, get_args
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    JsonValue,
-    computed_field,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, JsonValue, computed_field, model_validator
 from pydantic.alias_generators import to_camel
 from pydantic.json_schema import SkipJsonSchema
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
-from itertools import islice, pairwise, takewhile
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from itertools import chain, islice, pairwise, takewhile
 
 from daiku.core.guard.policy import Verdict
 from daiku.core.replies.parse import Unreadable
@@ -104,19 +104,18 @@ class Recorded:
     def _ended_here(self, event: Event) -> bool:
         """Whether the run was ended from outside before `event`, which nobody waited for any more. A nested one may have
         said its last word before it was given up after a restart."""
-        rest = self._rest
-        if not all(isinstance(e, Failure | AgentEnd | RunFinished) for e in rest):
+        if not all(isinstance(e, Failure | AgentEnd | RunFinished) for e in self._rest):
             return False
-        finished = next((e for e in rest if isinstance(e, RunFinished)), None)
+        finished = next((e for e in self._rest if isinstance(e, RunFinished)), None)
         if finished is None or has_answer(finished.status):
             return False
         given_up = self._nested and finished.status == "cancelled"
         return given_up or not isinstance(event, Failure | AgentEnd | RunFinished)
 
     @property
-    def _rest(self) -> list[Event]:
-        """What the record holds after what was made again."""
-        return self.events[len(self.made) :]
+    def _rest(self) -> Iterator[Event]:
+        """The events of the record after those that were made again, without a copy: it is asked for each event."""
+        return map(self.events.__getitem__, range(len(self.made), len(self.events)))
 
     def _from_outside(self, event: Event) -> bool:
         said = isinstance(event, MessageEvent) and event.role == "user" and event.reminder is None
@@ -144,7 +143,7 @@ class Recorded:
 
     def _aligned(self, event: Event) -> Event:
         """When something was said while the model was asked is a matter of time, not of decisions."""
-        recorded = next(iter(self._rest), None)
+        recorded = next(self._rest, None)
         if isinstance(event, MessageEvent) and isinstance(recorded, MessageEvent):
             return event.model_copy(update={"seen": recorded.seen})
         return event
@@ -154,7 +153,7 @@ class Recorded:
         `state` follows all the same."""
         for event in self.outside():
             state = apply(state, event)
-        rest = self._rest
+        rest = tuple(self._rest)
         if not all(isinstance(e, ToolResponse | Failure | AgentEnd | RunFinished) for e in rest):
             return
         for event in rest:
@@ -220,7 +219,7 @@ class Recorded:
 
     def _next_reply(self) -> tuple[MessageEvent, Usage | None] | None:
         """The model's next reply and its cost, which is unknown where the reply was cut off."""
-        for event, following in pairwise([*self._rest, None]):
+        for event, following in pairwise(chain(self._rest, (None,))):
             if isinstance(event, MessageEvent) and event.role == "assistant":
                 return event, following if isinstance(following, Usage) else None
         return None
@@ -276,7 +275,7 @@ class Recorded:
 
     def _condensing(self, _: State) -> Condensing | None:
         """How the conversation was made shorter then; None where the record goes on otherwise."""
-        rest = [e for e in self._rest if not self._from_outside(e)][:3]
+        rest = list(islice((e for e in self._rest if not self._from_outside(e)), 3))
         pruned = rest[0] if rest and isinstance(rest[0], Pruned) else None
         left = rest[1:] if pruned else rest[:2]
         summary = next((e for e in left if not isinstance(e, Usage)), None)
