@@ -225,8 +225,9 @@ def _once_more(proposal: Proposal, earlier: Delta, before: Playbook) -> Delta:
 
 
 def _turned_down(proposal: Proposal, decided: Sequence[Delta], alike: Alike) -> Delta | None:
-    """The last change that a person rejected or took back, and that says what `proposal` says; None where there is none, and
-    where it waits for them already."""
+    """Return the last change like `proposal` that a person rejected or took back.
+
+    None if there is none, or if such a change waits for them already."""
     same = [each for each in decided if says_the_same(proposal.content, each.content, alike)]
     same = [each for each in same if each.type in ("add", "update")]
     if not same or any(each.status == "proposed" for each in same):
@@ -235,11 +236,12 @@ def _turned_down(proposal: Proposal, decided: Sequence[Delta], alike: Alike) -> 
 
 
 def _is_due(delta: Delta) -> bool:
-    """Whether it is worth a person's word once more: as many further runs taught it as had taught it before, so that with
-    each rejection it is longer until it comes again."""
+    """Return True if a rejected change was taught by as many further runs as before the rejection.
+
+    So it takes longer after each rejection until it is proposed again."""
     return _count_runs(delta.again) >= max(LEAST_AGAIN, _count_runs(delta.evidence))
 
 
 def _count_runs(places: Iterable[LearntFrom]) -> int:
-    """How many runs these places are of."""
+    """Count the runs of these places."""
     return len({(each.session_id, each.run_id) for each in places})

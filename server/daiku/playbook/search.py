@@ -156,7 +156,7 @@ class PlaybookSearch:
             logger.warning("vectors of lessons are not stored: %s", wrong.failure.message)
 
     def _least_alike(self, question: Vector | None) -> float | None:
-        """From which cosine on a text has to do with the question; None where a cosine says nothing of that."""
+        """Return the least cosine of a text that has to do with the question; None if a cosine cannot tell."""
         if question is None or self._service is None:
             return None
         return least_alike(question, self._strangers, self._service.embedder.unrelated)

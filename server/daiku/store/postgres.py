@@ -43,10 +43,10 @@ _NO_TEXT = r"'\u0000', '\u2400'"
 
 @cache
 def for_postgres(sql: str) -> str:
-    """The statement, or the schema, `sql` for PostgreSQL: `?` is `$1`, `$2`, …
+    """Translate a statement or a schema for PostgreSQL: `?` becomes `$1`, `$2`, …
 
-    Texts are compared byte by byte, as SQLite does. What has no match there is refused by the server (`INSERT OR
-    REPLACE`, `PRAGMA`): `ON CONFLICT` is what both know."""
+    Texts are compared byte by byte, as SQLite does. The server refuses what it does not know (`INSERT OR REPLACE`,
+    `PRAGMA`): both know `ON CONFLICT`."""
     numbers = iter(range(1, sql.count("?") + 1))
     words = {**_WORDS, "TEXT": 'TEXT COLLATE "C"'} if _MAKES.search(sql) else _WORDS
 

@@ -61,12 +61,12 @@ class RequestFacts:
 
 
 def request_title(title: str, number: int) -> str:
-    """The issue's title, harmless where no Markdown is."""
+    """Return the issue's title as one plain line."""
     return plain_line(title, MOST_TITLE) or f"Issue {number}"
 
 
 def request_body(facts: RequestFacts, language: str) -> str:
-    """Who asked, which issue, what was done, and what shows it: commands with exit codes, files changed."""
+    """Render who asked, the issue, what was done, and its evidence: commands with exit codes, changed files."""
     parts: list[str] = [
         Text(f"Closes #{facts.number}") if facts.closes else text("request.part_of", number=facts.number),
         text("request.asked_by", name=code(facts.asked_by)),
@@ -99,7 +99,7 @@ def _section(head: Text, lines: Sequence[Text], none: Text) -> list[Text]:
 
 
 def _commands(commands: Sequence[CommandOutcome]) -> list[Text]:
-    """The last outcome of each command, the latest commands first to be kept."""
+    """Return the last outcome of each command; the latest commands are kept first."""
     last: dict[str, CommandOutcome] = {}
     for each in commands:
         last.pop(each.command, None)

@@ -64,7 +64,7 @@ SPEC = ToolSpec(
 
 
 def report_in(message: AssistantMessage) -> ToolCall | None:
-    """The call that reports; None where there is none."""
+    """Return the call that reports; None if there is none."""
     return next((call for call in message.calls if _reports(call)), None)
 
 
@@ -73,7 +73,7 @@ def _reports(call: ToolCall) -> bool:
 
 
 def read_report(call: ToolCall) -> FindingsReport | Unreadable:
-    """The report that a call carries, or what is wrong with its arguments, for the model."""
+    """Read the report of a call; for wrong arguments return the problem, for the model."""
     if call.malformed is not None:
         return Unreadable(text("roles.report_no_json", tool=wire_name(REPORT)))
     try:
@@ -83,12 +83,12 @@ def read_report(call: ToolCall) -> FindingsReport | Unreadable:
 
 
 def without_report(message: AssistantMessage) -> AssistantMessage:
-    """The reply with its other calls alone."""
+    """Return the reply without its reporting calls."""
     return message.model_copy(update={"calls": tuple(c for c in message.calls if not _reports(c))})
 
 
 def report_words(report: FindingsReport, here: Sequence[AssistantMessage | ToolMessage]) -> Text:
-    """The findings and their sources to be read; an address that no web tool of this run returned is marked."""
+    """Render the findings and their sources; addresses that no web tool of this run returned are marked."""
     seen = [m.text for m in here if isinstance(m, ToolMessage) and m.ok and m.tool in FROM_THE_WEB]
     lines = [
         f"- {source}"

@@ -39,8 +39,9 @@ _FENCED = lazy(r"\A(`{3,}|~{3,})[ \t]*\w*[ \t]*\n(.*)\n\1[ \t]*\Z", re.DOTALL)
 
 
 def new_text(reply: str, document: Document) -> str | Unreadable:
-    """The text that `reply` gives for the document's part, with its line ends and the blanks around it; Unreadable
-    where it cannot be taken: cut off, headings lost, left out in part."""
+    """Return the new text of the document's part, with its line ends and surrounding blank lines.
+
+    Unreadable if the reply is cut off, loses headings, or leaves text out."""
     found = _between(reply, document.text)
     if isinstance(found, Unreadable):
         return found
@@ -50,7 +51,7 @@ def new_text(reply: str, document: Document) -> str | Unreadable:
 
 
 def objection(document: Document, new: str) -> Text:
-    """Why `new` cannot take the place of the document's text; empty where it can."""
+    """Return why `new` cannot replace the document's text; empty if it can."""
     old = document.text
     if old.strip() and not new.strip():
         return text("document.empty_draft")
@@ -70,7 +71,7 @@ def objection(document: Document, new: str) -> Text:
 
 
 def _left_out(old: str, new: str) -> str:
-    """A line of `new` that stands for text that it leaves out, where the old text has no such line."""
+    """Return a line of `new` that stands for omitted text, if the old text has no such line."""
     if not may_hold_omission(new):
         return ""
     known = {line.strip() for line in old.splitlines()}
@@ -99,7 +100,7 @@ def _between(reply: str, old: str) -> str | Unreadable:
 
 
 def restored(old: str, new: str) -> str:
-    """`new` with the line ends that `old` has, line by line, and the blank lines around it as they are there."""
+    """Return `new` with the line ends of `old`, line by line, and its surrounding blank lines."""
     head, tail = _around(old)
     body = new.replace("\r\n", "\n").strip("\n")
     if not body.strip():
@@ -121,7 +122,7 @@ def restored(old: str, new: str) -> str:
 
 
 def _around(text: str) -> tuple[str, str]:
-    """The blank lines before and after a text; of a text without words all of it counts as after."""
+    """Return the blank lines before and after a text; a text of blank lines counts as after."""
     body = text.strip("\r\n")
     if not body:
         return "", text

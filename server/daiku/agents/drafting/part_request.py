@@ -25,7 +25,7 @@ def is_japanese(text: str) -> bool:
 
 
 def manner_of(text: str) -> str:
-    """The manner in which the sentences of a Japanese text end, for a model; empty where it is mixed or not clear."""
+    """Return how the sentences of a Japanese text end, for a model; empty if that is mixed or unclear."""
     if not is_japanese(text):
         return ""
     polite, plain = len(_POLITE.findall(text)), len(_PLAIN.findall(text))

@@ -30,8 +30,9 @@ Why: TypeAlias = Literal["no_place", "not_there", "several_places", "overlap", "
 
 
 def patch_from_issues(text: str, issues: Iterable[Issue]) -> IssuePatch:
-    """The patch of `text` that puts right every issue whose place is certain. The others are in `unplaced`, with
-    why: nothing is guessed. Of two that overlap the first is taken."""
+    """Build the patch that fixes every issue whose place is certain.
+
+    The others are in `unplaced` with the reason. Of two that overlap the first is taken."""
     placed: list[Change] = []
     unplaced: list[Unplaced] = []
     for issue in issues:
@@ -48,7 +49,7 @@ def patch_from_issues(text: str, issues: Iterable[Issue]) -> IssuePatch:
 
 
 def _placed(text: str, issue: Issue) -> Change | Why:
-    """The change that puts `issue` right, or why there is none."""
+    """Return the change that fixes `issue`, or why there is none."""
     quote, replacement = _line_ends(text, issue.quote), _line_ends(text, issue.replacement)
     place = _by_offsets(text, issue, quote)
     if isinstance(place, str) and quote:
@@ -78,13 +79,14 @@ def _by_quote(text: str, quote: str) -> tuple[int, int] | Why:
 
 
 def _line_ends(text: str, part: str) -> str:
-    """`part` with the line ends of `text`: a model writes plain ones."""
+    """Return `part` with the line ends of `text`: a model writes plain ones."""
     return part.replace("\n", "\r\n") if "\r\n" in text and "\r" not in part else part
 
 
 def patch_of_style(text: str, form: DocumentFormat, issues: Sequence[Issue]) -> IssuePatch:
-    """The patch that `issues` make of `text`; those that would change a heading, code or front matter, or take out
-    what stands for a secret, are not placed."""
+    """Build the patch of `issues`.
+
+    Issues that would change a heading, code, or front matter, or remove the mark of a secret, are not placed."""
     closed = [(line.start, line.end) for line in lines_of(text, form) if line.closed]
     closed += [(heading.start, heading.end) for heading in headings(text, form)]
     kept: list[Issue] = []

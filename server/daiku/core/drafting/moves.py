@@ -68,7 +68,7 @@ def _changed(done: Progress, merged: MergedWork, *, applied: bool) -> Text:
 
 
 def _left(done: Progress) -> Text:
-    """The parts whose draft could not be taken."""
+    """Name the parts whose draft could not be taken."""
     failed = [w for w in done.works or () if w.draft is not None and w.drafted is None]
     if not failed:
         return NO_TEXT

@@ -33,8 +33,9 @@ class Part(NamedTuple):
 
 
 def parts_of(document: Document) -> tuple[Part, ...]:
-    """The parts of `document` in order, of at most `MOST` code points each; together they are all that may be
-    changed. One part, which may be empty, where it fits. Front matter belongs to the first."""
+    """Divide `document` into parts of at most `MOST` code points; together they are all that may change.
+
+    A document that fits is one part, which may be empty. Front matter belongs to the first part."""
     text = document.text
     first, last = document.selection or (0, len(text))
     heads = headings(text, document.form)
@@ -52,7 +53,7 @@ def parts_of(document: Document) -> tuple[Part, ...]:
 
 
 def _cuts(document: Document, first: int, last: int) -> Iterator[int]:
-    """Where parts end, but for the last one."""
+    """Yield where the parts end, except the last one."""
     text, front = document.text, front_matter_end(document.text)
     sections = [h.start for h in headings(text, document.form) if max(first, front) < h.start < last]
     paragraphs = [at for at in _paragraph_starts(document) if first < at < last]
@@ -65,12 +66,12 @@ def _cuts(document: Document, first: int, last: int) -> Iterator[int]:
 
 
 def _best(places: list[int], at: int, limit: int) -> int:
-    """The last of `places` behind `at` that is not behind `limit`; 0 where there is none."""
+    """Return the last of `places` after `at` and not after `limit`; 0 if there is none."""
     return max((place for place in places if at < place <= limit), default=0)
 
 
 def _paragraph_starts(document: Document) -> Iterator[int]:
-    """Where a paragraph begins that is no code."""
+    """Yield the starts of the paragraphs that are no code."""
     blank = False
     for line in lines_of(document.text, document.form):
         if blank and not line.closed and line.text.strip():
@@ -79,7 +80,7 @@ def _paragraph_starts(document: Document) -> Iterator[int]:
 
 
 def _line(text: str, at: int, limit: int) -> int:
-    """The end of the last line before `limit`; of the last sentence or word where there is none; else `limit`."""
+    """Return the end of the last line before `limit`, else of the last sentence or word, else `limit`."""
     for mark in ("\n", "。", ". ", " "):
         found = text.rfind(mark, at + 1, limit)
         if found > at:

@@ -280,8 +280,9 @@ class Scope:
 
 
 def find_scopes(text: str, anchors: Sequence[str]) -> list[Scope] | None:
-    """All places where the anchors stand, each within the block of the one before; None where one is nowhere.
-    Without anchors an empty list."""
+    """Find all places of the anchors, each within the block of the one before; None if one has no place.
+
+    Without anchors the list is empty."""
     found: list[Scope] = []
     for depth, anchor in enumerate(anchors):
         spans = find_lines(text, [anchor]) or _lines_holding(text, anchor)
@@ -294,7 +295,7 @@ def find_scopes(text: str, anchors: Sequence[str]) -> list[Scope] | None:
 
 
 def _lines_holding(text: str, anchor: str) -> list[BlockMatch]:
-    """An anchor may be the beginning of a line (`def f(` without its arguments)."""
+    """Find the lines that begin with an anchor, which may be `def f(` without its arguments."""
     found: list[BlockMatch] = []
     part = anchor.strip()
     at = text.find(part) if part else -1
@@ -308,7 +309,7 @@ def _lines_holding(text: str, anchor: str) -> list[BlockMatch]:
 
 
 def _block_end(text: str, head: BlockMatch) -> int:
-    """Where the block that `head` opens ends: the next line that is indented no deeper, brackets apart."""
+    """Return the end of the block that `head` opens: the next line that is indented no deeper, brackets apart."""
     depth = len(head.lines[-1]) - len(head.lines[-1].lstrip())
     at = head.end
     while at < len(text):

@@ -165,7 +165,7 @@ class ReplyReader:
         )
 
     def _nothing(self, written: str) -> bool:
-        """True where `written` says nothing more: blanks, closing tokens, and that all is done."""
+        """Return True if `written` is only blanks, closing tokens, or the statement that all is done."""
         rest = written[skip_closing_tokens(written, 0) :].strip(" \t\r\n;,")
         if not rest or not self.own:
             return not rest

@@ -195,8 +195,9 @@ def changed_files(edits: EditsMade | None) -> tuple[FileToShow, ...]:
 
 
 def places_of(brief: Brief) -> tuple[FileToShow, ...]:
-    """The files that a stage's work is about: those that were changed, then those that its request and its
-    step (without one, its plan) seem to name."""
+    """Return the files of a stage's work: changed ones, then those that its request and step seem to name.
+
+    Without a step the plan counts."""
     plan = brief.plan
     step = find_step(plan, brief.step_id) if plan is not None and brief.step_id else None
     steps = (step,) if step is not None else plan.steps if plan is not None else ()
@@ -211,8 +212,9 @@ def places_of(brief: Brief) -> tuple[FileToShow, ...]:
 
 
 async def shown_files(places: Iterable[FileToShow], workspace: Workspace, see: See) -> str:
-    """The files as they are now, as many as there is room for; the others are named. `see` hears of each
-    that is shown whole."""
+    """Render the current files as far as there is room, and name the others.
+
+    `see` is called for each file that is shown completely."""
     from daiku.core.edits.fileblocks import render_file_blocks  # when used
 
     shown: list[tuple[str, str]] = []
@@ -242,7 +244,7 @@ async def shown_files(places: Iterable[FileToShow], workspace: Workspace, see: S
 
 
 async def _may_be_shown(path: str, workspace: Workspace) -> bool:
-    """Whether a word names a file that is shown without being asked for: no secrets, nothing hidden."""
+    """Return True if a word names a file that may be shown unasked: neither secret nor hidden."""
     from daiku.core.protected.paths import holds_secrets  # when used
 
     try:
@@ -256,7 +258,7 @@ async def _may_be_shown(path: str, workspace: Workspace) -> bool:
 
 
 async def project_files(workspace: Workspace) -> str:
-    """The names of the project's files and what the most used of them define, both bounded."""
+    """Return the names of the project's files and what the most used ones define, both bounded."""
     from daiku.tools.files.mapping import repository_map  # when used
 
     names = [workspace.relative(path) for path in islice(files(workspace.roots), MOST_LISTED + 1)]

@@ -218,7 +218,7 @@ class Recorded:
         return self._next_reply() is not None
 
     def _next_reply(self) -> tuple[MessageEvent, Usage | None] | None:
-        """The model's next reply and its cost, which is unknown where the reply was cut off."""
+        """Return the model's next reply and its usage; a reply that was cut off has none."""
         for event, following in pairwise(chain(self._rest, (None,))):
             if isinstance(event, MessageEvent) and event.role == "assistant":
                 return event, following if isinstance(following, Usage) else None

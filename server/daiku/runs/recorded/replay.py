@@ -144,7 +144,7 @@ class _Session:
         return None
 
     def _key(self, run: str) -> str:
-        """The user's own runs follow one another and share one state."""
+        """Return the key of a run's state: the user's own runs follow one another and share one."""
         return run if self.first[run].parent is not None else ""
 
     def _state(self, run: str) -> State:

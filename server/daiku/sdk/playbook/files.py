@@ -261,8 +261,10 @@ def _wrong(message: Text, hint: Text = NO_TEXT) -> UsageError:
 def _find_new(
     bullets: Sequence[Bullet], scope: PlaybookScope, held: Callable[[], Iterable[tuple[str, str]]]
 ) -> tuple[bool, ...]:
-    """Whether each bullet is new: one without an id of such a playbook is known by its text alone, and not taken a second
-    time where one of `held` (sections and texts) says the same in the same section. One with such an id is new."""
+    """Return for each bullet whether it is new.
+
+    A bullet without an id of such a playbook is not new if one of `held` (sections and texts) has the same text in the
+    same section. A bullet with such an id is new."""
     anonymous = [id_parts(each.id, scope) is None for each in bullets]
     known = {_words(*each) for each in held()} if any(anonymous) else set[tuple[tuple[str, ...], str]]()
     return tuple(
@@ -272,15 +274,17 @@ def _find_new(
 
 
 def _words(section: str, content: str) -> tuple[tuple[str, ...], str]:
-    """A section however it is spelt, and a text whatever white space is in it."""
+    """Normalize the spelling of a section and the white space of a text."""
     return section_words(section), " ".join(content.split())
 
 
 def assign_ids(
     bullets: Sequence[Bullet], scope: PlaybookScope, is_taken: Callable[[str], bool]
 ) -> tuple[Bullet, ...]:
-    """The bullets with the ids that they are to have: one that is taken, stands a second time, or is no id of this
-    playbook gets a number above all others of its slug in the text, so that it takes none of theirs."""
+    """Return the bullets with their final ids.
+
+    An id that is taken, occurs twice, or does not belong to this playbook is replaced by a number above all others of
+    its slug in the text, so that it takes none of theirs."""
     last = Counter[str]()
     for bullet in bullets:
         if (parts := id_parts(bullet.id, scope)) is not None:

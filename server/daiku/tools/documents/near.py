@@ -23,8 +23,9 @@ LONGEST = 900
 
 
 def passages(text: str) -> Iterator[tuple[int, str]]:
-    """The passages of a text, each with the number of its first line: paragraphs, short ones together, long ones
-    cut."""
+    """Divide a text into passages, each with the number of its first line.
+
+    A passage is a paragraph; short ones are joined, long ones cut."""
     first, kept, size = 1, list[str](), 0
     for number, line in enumerate(lines_of(text, "markdown"), 1):
         ends = not line.text.strip() and size > LONGEST // 2

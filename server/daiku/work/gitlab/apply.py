@@ -34,8 +34,9 @@ DRAFT = "Draft: "
 
 
 def harmless(text: str) -> str:
-    """`text` without marks of ours, in which no line begins as a quick action does: with one GitLab would close, assign or
-    merge in our name. As people see it, it stays the same."""
+    """Return `text` without our marks and without lines that begin as a quick action.
+
+    With one GitLab would close, assign, or merge in our name. It looks the same to people."""
     lines: list[str] = []
     fence = ""
     for line in without_marks(text).replace("\r\n", "\n").replace("\r", "\n").split("\n"):
@@ -47,17 +48,17 @@ def harmless(text: str) -> str:
 
 
 def is_draft(title: str) -> bool:
-    """Whether a request with `title` is a draft: to GitLab nothing else says so."""
+    """Return True if a request with `title` is a draft: GitLab knows it by the title alone."""
     return _DRAFT.match(title) is not None
 
 
 def as_draft(title: str, branch: str) -> str:
-    """The title of a draft request from `branch`."""
+    """Return the title of a draft request from `branch`."""
     return (DRAFT + (without_draft(title) or branch))[:TITLE].rstrip()
 
 
 def without_draft(title: str) -> str:
-    """The title of a request that is ready."""
+    """Return the title of a request that is ready."""
     while found := _DRAFT.match(title):
         title = title[found.end() :]
     return " ".join(title.split())[: TITLE - len(DRAFT)]

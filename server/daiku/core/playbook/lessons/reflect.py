@@ -147,7 +147,7 @@ def _corrected(chunk: Chunk, said: str, *, asked: bool, undone: bool) -> Iterato
 
 
 def rule_words(said: str) -> str:
-    """What a person gave as a reason, as one sentence or two; empty where it is too little to be a lesson."""
+    """Shorten a person's reason to one or two sentences; empty if it is too little for a lesson."""
     plain = " ".join(said.split())
     plain = _LEADING.sub("", plain)
     sentences = [each.strip() for each in _SENTENCES.split(plain) if each.strip()]
@@ -164,8 +164,10 @@ def rule_words(said: str) -> str:
 
 
 def standing_correction(said: str, *, opening: bool, undone: bool = False) -> str:
-    """The sentences of `said` that say how something is to be done from now on; empty where there are none. `opening`:
-    they count only where the whole begins as a correction does. `undone`: the person took something back just before."""
+    """Return the sentences of `said` that ask for something from now on; empty if there are none.
+
+    `opening`: they count only if the text begins as a correction does. `undone`: the person just took
+    something back."""
     plain = " ".join(said.split())
     if opening and _OPENS.match(plain) is None:
         return ""
