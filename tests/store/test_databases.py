@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 
 from daiku.store.database import Database
 from daiku.store.opening import open_tables, opened_place
+from daiku.store.sqlite import DatabaseFault, SqliteDatabase
 
 SCHEMA = "CREATE TABLE IF NOT EXISTS notes(name TEXT PRIMARY KEY, size INTEGER)"
 
@@ -78,3 +80,39 @@ def test_a_table_is_there_or_it_is_not(database: Database) -> None:
     database.prepare("CREATE TABLE IF NOT EXISTS others(name TEXT)")
     assert database.has("others")
     database.write("INSERT INTO others VALUES(?)", ("x",))
+
+
+class _Contended(sqlite3.Connection):
+    """Refuses scripts at once, as SQLite does while other processes create the same tables."""
+
+    refusals = 2
+
+    def executescript(self, sql_script: str, /) -> sqlite3.Cursor:
+        if self.refusals:
+            self.refusals -= 1
+            wrong = sqlite3.OperationalError("database is locked")
+            wrong.sqlite_errorcode = sqlite3.SQLITE_BUSY
+            raise wrong
+        return super().executescript(sql_script)
+
+
+def test_tables_that_other_processes_create_too_are_created_a_moment_later(tmp_path: Path) -> None:
+    """A23.D"""
+    connection = sqlite3.connect(tmp_path / "daiku.db", factory=_Contended, isolation_level=None)
+    database = SqliteDatabase(connection)
+    database.prepare(SCHEMA)
+    assert database.has("notes")
+    database.close()
+
+
+def test_a_file_that_stays_held_is_refused_after_a_while(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A23.D"""
+    monkeypatch.setattr("daiku.store.sqlite.BUSY_SECONDS", 0.05)
+    monkeypatch.setattr(_Contended, "refusals", 1_000_000)
+    connection = sqlite3.connect(tmp_path / "daiku.db", factory=_Contended, isolation_level=None)
+    database = SqliteDatabase(connection)
+    with pytest.raises(DatabaseFault, match="another program"):
+        database.prepare(SCHEMA)
+    database.close()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import time
 from pathlib import Path
 
 from daiku.store.sqlite import BUSY_SECONDS, DatabaseFault, SqliteDatabase, fault_of
@@ -27,25 +26,12 @@ def open_erasing(path: Path | None, schema: str) -> SqliteDatabase:
             timeout=BUSY_SECONDS,
             check_same_thread=False,
         )
-        try:
-            _prepare(connection, schema)
-        except BaseException:
-            connection.close()
-            raise
     except sqlite3.Error as wrong:
         raise DatabaseFault(fault_of(wrong)) from wrong
-    return SqliteDatabase(connection)
-
-
-def _prepare(connection: sqlite3.Connection, schema: str) -> None:
-    """Set up the connection and create the tables. SQLite ignores its timeout while another process creates the same
-    tables, so retry for as long."""
-    ends = time.monotonic() + BUSY_SECONDS
-    while True:
-        try:
-            connection.executescript(f"{_SETTINGS} {schema}")
-            return
-        except sqlite3.Error as wrong:
-            if fault_of(wrong) != "held" or time.monotonic() > ends:
-                raise
-        time.sleep(0.02)
+    database = SqliteDatabase(connection)
+    try:
+        database.prepare(f"{_SETTINGS} {schema}")
+    except BaseException:
+        database.close()
+        raise
+    return database

@@ -8,6 +8,7 @@ import os
 import shutil
 import sqlite3
 import threading
+import time
 from collections.abc import Generator, Iterable
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
@@ -56,11 +57,17 @@ class SqliteDatabase:
     def prepare(self, schema: str) -> None:
         if self._read_only:
             schema = f"PRAGMA query_only=OFF; {schema}; PRAGMA query_only=ON"
-        with self._alone:
-            try:
-                self._connection.executescript(schema)
-            except _ERRORS as wrong:
-                raise self._fault(wrong) from wrong
+        ends = time.monotonic() + BUSY_SECONDS
+        while True:
+            with self._alone:
+                try:
+                    self._connection.executescript(schema)
+                    return
+                except _ERRORS as wrong:
+                    # SQLite does not wait where several processes create the same tables.
+                    if fault_of(wrong) != "held" or time.monotonic() > ends:
+                        raise self._fault(wrong) from wrong
+            time.sleep(0.02)
 
     def has(self, table: str) -> bool:
         return (
@@ -302,14 +309,8 @@ def _repair(path: Path) -> Recovery | None:
     recovery = repair(path)
     suspect_mark(path).unlink(missing_ok=True)
     if recovery is not None:
-        log.warning(
-            "repaired %s: %d rows, complete=%s, backup used=%s; the damaged file is %s",
-            path,
-            recovery.rows,
-            recovery.complete,
-            recovery.backup,
-            recovery.damaged,
-        )
+        found = (path, recovery.rows, recovery.complete, recovery.backup, recovery.damaged)
+        log.warning("repaired %s: %d rows, complete=%s, backup used=%s; the damaged file is %s", *found)
     return recovery
 
 
@@ -333,9 +334,9 @@ def _connect(path: Path, schema: str, recovery: Recovery | None, *, checked: boo
 def _was_cut(path: Path) -> bool:
     """Return True if the file is shorter than any database, although it was in use before."""
     size = path.stat().st_size
-    return 0 < size < SMALLEST_BYTES or (
-        size == 0 and next(locks_beside(path).glob("*.lock"), None) is not None
-    )
+    if size:
+        return size < SMALLEST_BYTES
+    return next(locks_beside(path).glob("*.lock"), None) is not None
 
 
 def _has_header(path: Path) -> bool:
@@ -344,7 +345,6 @@ def _has_header(path: Path) -> bool:
 
 
 def _is_disk_full(folder: Path) -> bool:
-    try:
+    with suppress(OSError):
         return shutil.disk_usage(folder).free < SMALLEST_BYTES
-    except OSError:
-        return False
+    return False
