@@ -71,18 +71,18 @@ _REPLACE = re.compile(r"^(?:-I|-i|--replace=?)(?P<mark>.*)$")
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """What every command of a line is judged by, gathered once: a line may hold thousands of commands."""
+    """Facts about a line, gathered once for all of its commands, of which there may be thousands."""
 
     several: bool
-    """Whether it has more than one command."""
+    """True if the line has more than one command."""
     fed: bool
-    """Whether it holds the text of a stdin itself (`<<`, `<<<`)."""
+    """True if the line contains the text of a stdin (`<<`, `<<<`)."""
     shows_stdin: bool
-    """Whether it shows a text that a command may read from its stdin."""
+    """True if the line contains or prints a text that a command may read from its stdin."""
     starts_unknown: bool
-    """Whether such a text, read as code, may start a program that cannot be determined."""
+    """True if such a text, run as code, may start a program that cannot be determined."""
     written: frozenset[str]
-    """The names of the files that it writes, with and without suffix."""
+    """Names of the files that the line writes, with and without suffix."""
 
 
 def why_denied(

@@ -1,1 +1,1 @@
-"""What the record of a run shows of a lesson: the commands it advises, and the edits of the run."""
+"""Evidence for lessons in the record of a run: the commands that they advise, and the edits of the run."""
