@@ -79,8 +79,8 @@ LONG_FUNCTIONS: dict[str, str] = {
     # "daiku.module:function": "why it is one piece",
 }
 MAX_FUNCTION_LINES = 50
-MAX_FILE_LINES = 350
-MAX_FILES_IN_A_ROOM = 16
+MAX_FILE_LINES = 400
+MAX_FILES_IN_A_ROOM = 20
 
 
 @dataclass(frozen=True, slots=True)
