@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable
 
 from daiku.core.commands.bash import SimpleCommand
 from daiku.core.commands.network import named_program
+from daiku.core.commands.programs import list_words, list_words_by_name
 from daiku.core.commands.words import Word
 from daiku.core.commands.wrappers import SHELLS, program_name
 from daiku.texts.text import Text, text
@@ -15,111 +16,23 @@ DELETES = text("commands.deletes")
 DOWNLOADED = text("commands.downloaded_code")
 INSTALLS = text("commands.installs")
 
-_REMOVERS = frozenset(
-    ["rm", "rmdir", "unlink", "shred", "srm", "trash", "trash-put", "del", "erase", "rd", "remove-item", "wipe", "wipefs",
-     "truncate", "dropdb", "blkdiscard", "bleachbit"]
-)  # fmt: skip
-_DATABASES = frozenset(
-    ["psql", "mysql", "mariadb", "sqlite3", "mongosh", "mongo", "redis-cli", "clickhouse-client"]
-)
+_REMOVERS = list_words("dangers", "removers")
+_DATABASES = list_words("dangers", "databases")
 _DROPS = re.compile(r"\b(?:drop|truncate|delete\s+from|flushall|flushdb)\b", re.IGNORECASE)
-_GIT_DELETES: dict[str, tuple[str, ...]] = {
-    "clean": (),
-    "rm": (),
-    "filter-branch": (),
-    "filter-repo": (),
-    "reflog": ("expire", "delete"),
-    "gc": ("--prune",),
-    "prune": (),
-    "reset": ("--hard", "--merge", "--keep"),
-    "checkout": ("--", ".", "-f", "--force", "-B"),
-    "switch": ("-f", "--force", "--discard-changes", "-C"),
-    "restore": (),
-    "branch": ("-d", "-D", "--delete", "-f", "--force", "-M"),
-    "tag": ("-d", "--delete", "-f", "--force"),
-    "stash": ("drop", "clear", "pop"),
-    "update-ref": ("-d",),
-    "worktree": ("remove", "prune"),
-    "push": ("-f", "--force", "--force-with-lease", "--force-if-includes", "-d", "--delete", "--mirror", "--prune"),
-    "remote": ("rm", "remove", "prune"),
-    "submodule": ("deinit",),
-}  # fmt: skip
+_GIT_DELETES = list_words_by_name("dangers", "deleting subcommands of git")
 """Sub-commands of git with the words of theirs that delete; none: always."""
-_WORDS_DELETE = frozenset(
-    ["delete", "del", "destroy", "prune", "purge", "rmi", "uninstall", "unpublish", "yank", "down", "remove-all", "rm",
-     "rb"]
-)  # fmt: skip
-_MANAGES = frozenset(
-    ["docker", "podman", "docker-compose", "kubectl", "helm", "terraform", "tofu", "aws", "gcloud", "az", "gh", "glab", "heroku",
-     "vercel", "netlify", "flyctl", "fly", "npm", "pnpm", "yarn", "cargo", "gem", "rclone", "s3cmd", "gsutil", "snap", "flatpak",
-     "pulumi", "doctl", "nerdctl"]
-)  # fmt: skip
+_WORDS_DELETE = list_words("dangers", "deleting words")
+_MANAGES = list_words("dangers", "managers")
 """Programs whose sub-commands delete things that are not files of the workspace."""
-_DELETE_OPTIONS: dict[str, tuple[str, ...]] = {
-    "find": ("-delete",),
-    "fd": ("--unlink",),
-    "rsync": ("--delete", "--del", "--remove-source-files"),
-    "tar": ("--remove-files", "--recursive-unlink", "--unlink-first"),
-    "bsdtar": ("--remove-files",),
-    "zip": ("-m", "--move"),
-    "7z": ("-sdel",),
-    "dd": ("of=",),
-    "robocopy": ("/mir", "/purge", "/mov"),
-}
+_DELETE_OPTIONS = list_words_by_name("dangers", "deleting options")
 
-_FETCHERS = frozenset(
-    ["curl", "wget", "aria2c", "http", "https", "httpie", "fetch", "lynx", "links", "w3m", "scp", "sftp", "ftp", "rsync", "nc", "ncat",
-     "netcat", "socat", "gh", "glab", "hub", "telnet", "rclone", "s3cmd", "aws", "gsutil", "svn", "hg", "ssh", "axel", "dig", "nslookup",
-     "invoke-webrequest", "iwr", "irm", "invoke-restmethod", "certutil", "bitsadmin"]
-)  # fmt: skip
+_FETCHERS = list_words("dangers", "fetchers")
 _GIT_FETCHES = frozenset(["clone", "fetch", "pull", "submodule", "lfs", "archive", "remote"])
-_HANDLES = frozenset(
-    ["tar", "unzip", "gunzip", "gzip", "xz", "unxz", "zstd", "bunzip2", "7z", "mkdir", "cp", "mv", "ln", "chmod", "chown", "touch",
-     "tee", "echo", "printf", "cat", "head", "tail", "grep", "rg", "sort", "uniq", "wc", "jq", "yq", "cut", "tr", "ls", "test", "[",
-     "true", "false", "sha256sum", "sha1sum", "md5sum", "shasum", "diff", "cmp", "stat", "file", "base64", "rm", "rmdir", "sleep",
-     "pwd", "date", "which", "cd", "export", "set", "less", "more", "column", "fold", "xxd", "hexdump", "od", "gpg"]
-)  # fmt: skip
+_HANDLES = list_words("dangers", "file handlers")
 """What handles a file without running it."""
 _REMOTE = frozenset(["npx", "bunx", "pnpx", "uvx", "pipx"])
-_REMOTE_SECOND: dict[str, frozenset[str]] = {
-    "npm": frozenset(["exec", "x", "create", "init"]),
-    "pnpm": frozenset(["dlx", "create"]),
-    "yarn": frozenset(["dlx", "create"]),
-    "bun": frozenset(["x", "create"]),
-    "nix": frozenset(["run", "shell", "develop"]),
-    "go": frozenset(["install", "get"]),
-}
-_INSTALLERS: dict[str, frozenset[str]] = {
-    "npm": frozenset(
-        ["install", "i", "ci", "add", "update", "up", "upgrade", "install-test", "it", "rebuild"]
-    ),
-    "pnpm": frozenset(["install", "i", "add", "update", "up"]),
-    "yarn": frozenset(["", "install", "add", "up", "upgrade"]),
-    "bun": frozenset(["install", "i", "add", "update"]),
-    "pip": frozenset(["install", "wheel", "download"]),
-    "pip3": frozenset(["install", "wheel", "download"]),
-    "uv": frozenset(["add", "sync", "tool"]),
-    "poetry": frozenset(["install", "add", "update"]),
-    "pdm": frozenset(["install", "add", "update", "sync"]),
-    "pipenv": frozenset(["install", "update", "sync"]),
-    "conda": frozenset(["install", "create", "update", "env"]),
-    "mamba": frozenset(["install", "create", "update", "env"]),
-    "cargo": frozenset(["install"]),
-    "gem": frozenset(["install", "update"]),
-    "bundle": frozenset(["", "install", "update", "add"]),
-    "composer": frozenset(["install", "update", "require", "create-project"]),
-    "brew": frozenset(["install", "upgrade", "reinstall", "tap"]),
-    "apt": frozenset(["install", "upgrade", "full-upgrade"]),
-    "apt-get": frozenset(["install", "upgrade", "dist-upgrade"]),
-    "dnf": frozenset(["install", "upgrade"]),
-    "yum": frozenset(["install", "update"]),
-    "apk": frozenset(["add", "upgrade"]),
-    "pacman": frozenset(["-S", "-Syu", "-Sy", "-U"]),
-    "easy_install": frozenset([""]),
-    "code": frozenset(["--install-extension"]),
-    "dotnet": frozenset(["tool", "new"]),
-    "gh": frozenset(["extension"]),
-}
+_REMOTE_SECOND = list_words_by_name("dangers", "remote runners")
+_INSTALLERS = list_words_by_name("dangers", "installers")
 _REMOTE_CODE = re.compile(r"^(?:git\+|https?://|ssh://|github:|npm:|jsr:)", re.IGNORECASE)
 
 

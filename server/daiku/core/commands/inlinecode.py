@@ -6,49 +6,14 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
+from daiku.core.commands.programs import list_words_by_name
 from daiku.core.commands.words import Word
 from daiku.core.commands.wrappers import program_name
 from daiku.core.text.patterns import lazy
 
 _AWK = frozenset(["awk", "gawk", "mawk", "nawk", "original-awk", "busybox-awk", "goawk"])
 _SED = frozenset(["sed", "gsed", "ssed"])
-_CODE_OPTIONS: dict[str, tuple[str, ...]] = {
-    "perl": ("-e", "-E"),
-    "raku": ("-e",),
-    "ruby": ("-e",),
-    "node": ("-e", "-p", "--eval", "--print", "-pe"),
-    "nodejs": ("-e", "-p", "--eval", "--print"),
-    "deno": ("eval",),
-    "bun": ("-e", "-p", "--eval"),
-    "php": ("-r", "-B", "-R", "-E"),
-    "lua": ("-e",),
-    "luajit": ("-e",),
-    "tclsh": (),
-    "rscript": ("-e",),
-    "r": ("-e",),
-    "julia": ("-e", "-E", "--eval"),
-    "osascript": ("-e",),
-    "guile": ("-c",),
-    "emacs": ("--eval", "-f", "--execute"),
-    "vim": ("-c", "--cmd", "-s", "+"),
-    "vi": ("-c", "--cmd", "+"),
-    "nvim": ("-c", "--cmd", "+"),
-    "ex": ("-c", "+"),
-    "gdb": ("-ex", "-iex", "--eval-command", "--ex"),
-    "lldb": ("-o", "--one-line"),
-    "expect": ("-c",),
-    "make": ("--eval", "-E"),
-    "gmake": ("--eval", "-E"),
-    "psql": ("-c", "--command"),
-    "sqlite3": (),
-    "tmux": (),
-    "screen": (),
-    "crontab": (),
-    "m4": (),
-    "jshell": (),
-    "ed": (),
-    "dc": ("-e", "--expression"),
-}
+_CODE_OPTIONS = list_words_by_name("inline code", "options")
 _ALWAYS_STARTS = frozenset(
     ["make", "gmake", "expect", "tmux", "screen", "vim", "vi", "nvim", "ex", "emacs", "m4"]
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 
-from daiku.core.commands.tables.readonly import FIND, GIT, PROGRAMS, Flags
+from daiku.core.commands.programs import FIND, GIT, PROGRAMS, Flags
 from daiku.core.commands.words import Word
 from daiku.core.commands.wrappers import program_name
 from daiku.core.protected.names import SECRET_SAMPLES

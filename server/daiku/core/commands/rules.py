@@ -8,78 +8,19 @@ import shlex
 from daiku.core.commands.bash import SimpleCommand
 from daiku.core.commands.inlinecode import writes_or_runs
 from daiku.core.commands.network import CLIENTS, wants_network
+from daiku.core.commands.programs import list_words, list_words_by_name
 from daiku.core.commands.words import Word
 from daiku.core.commands.wrappers import program_name, runs_others
 from daiku.core.text.patterns import lazy
 
 # Options that run a program or write a file, also where a command is allowed by its first words. Long
 # names count abbreviated, letters inside clusters.
-RISKY: dict[str, tuple[str, frozenset[str]]] = {
-    "git": (
-        "O",
-        frozenset(
-            [
-                "upload-pack",
-                "receive-pack",
-                "exec",
-                "output",
-                "output-directory",
-                "open-files-in-pager",
-                "ext-diff",
-                "textconv",
-                "template",
-                "config",
-                "config-env",
-                "exec-path",
-                "extcmd",
-                "tool",
-                "ssh-command",
-                "upload-archive",
-                "git-dir",
-                "work-tree",
-                "separate-git-dir",
-            ]
-        ),
-    ),
-    "rg": ("", frozenset({"pre", "hostname-bin", "search-zip"})),
-    "sort": ("oT", frozenset({"output", "compress-program"})),
-    "tar": (
-        "IF",
-        frozenset({"to-command", "checkpoint-action", "use-compress-program", "info-script", "rsh-command"}),
-    ),
-    "find": ("", frozenset()),
-    "man": ("PH", frozenset({"pager", "html"})),
-    "rsync": ("e", frozenset({"rsh", "rsync-path"})),
-    "ssh": ("oF", frozenset()),
-    "scp": ("oSF", frozenset()),
-    "tree": ("o", frozenset({"output"})),
-    "zip": ("T", frozenset({"unzip-command"})),
-    "curl": ("oOKTC", frozenset({"output", "remote-name", "config", "upload-file", "output-dir"})),
-    "wget": (
-        "OPi",
-        frozenset({"output-document", "use-askpass", "execute", "directory-prefix", "post-file"}),
-    ),
-    "sed": ("iesf", frozenset({"in-place", "expression", "file"})),
-    "xxd": ("r", frozenset({"revert"})),
-    "date": ("sf", frozenset({"set", "file"})),
-    "less": ("oOkPT", frozenset({"log-file"})),
-    "printf": ("v", frozenset()),
-    "test": ("vR", frozenset()),
-    "[": ("vR", frozenset()),
-    "read": ("a", frozenset()),
-    "fd": ("xX", frozenset({"exec", "exec-batch"})),
-    "vim": ("cSs", frozenset({"cmd"})),
-    "gdb": ("x", frozenset({"ex", "command", "eval-command"})),
-    "pip": ("", frozenset()),
-}
+RISKY = list_words_by_name("rules", "risky options")
 _FIND = frozenset(
     {"-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint", "-fprint0", "-fprintf", "-fls"}
 )
 # Builtins that calculate with their words, and run what stands in a subscript.
-_CALCULATE = frozenset(
-    {"test", "[", "[[", "printf", "let", "declare", "typeset", "local", "export", "readonly", "read", "unset", "mapfile",
-     "readarray", "wait", "getopts", "((", "shift", "return", "exit", "ulimit"}
-)  # fmt: skip
+_CALCULATE = list_words("rules", "calculating builtins")
 _GIT_VALUED = frozenset(
     {"-C", "-c", "--git-dir", "--work-tree", "--namespace", "--exec-path", "--config-env", "--super-prefix"}
 )
@@ -107,14 +48,16 @@ def has_risky_option(words: tuple[Word, ...], spared: tuple[str, ...] = ()) -> b
         return True
     if name in _CALCULATE and any("[" in a or re.search(r"[$`]", a) for a in args):
         return True
-    letters, names = RISKY.get(name, ("", frozenset[str]()))
+    risky = RISKY.get(name, ())
     for arg in args:
         if arg.startswith("--"):
             option, _, value = arg[2:].partition("=")
-            if (option and any(risk.startswith(option) for risk in names)) or value.startswith(_TRANSPORTS):
+            if (option and any(risk.startswith(f"--{option}") for risk in risky)) or value.startswith(
+                _TRANSPORTS
+            ):
                 return True
         elif (
-            (arg.startswith("-") and any(c in letters for c in arg[1:]))
+            (arg.startswith("-") and any(f"-{c}" in risky for c in arg[1:]))
             or arg.startswith(_TRANSPORTS)
             or "::" in arg.partition("/")[0]
         ):
@@ -125,23 +68,8 @@ def has_risky_option(words: tuple[Word, ...], spared: tuple[str, ...] = ()) -> b
 _TRANSPORTS = ("ext::", "fd::")
 """Addresses of git that are programs or open files."""
 # What these do to files and servers is their use; whoever allows them by name means it.
-_GIT_OWN = frozenset(
-    ["add", "am", "annotate", "apply", "archive", "bisect", "blame", "branch", "bundle", "cat-file", "check-ignore", "checkout",
-     "cherry", "cherry-pick", "clean", "clone", "commit", "config", "count-objects", "describe", "diff", "diff-files", "diff-index",
-     "diff-tree", "fetch", "for-each-ref", "format-patch", "fsck", "gc", "grep", "help", "init", "log", "ls-files", "ls-remote",
-     "ls-tree", "merge", "merge-base", "mv", "name-rev", "notes", "pull", "push", "range-diff", "rebase", "reflog", "remote", "reset",
-     "restore", "rev-list", "rev-parse", "revert", "rm", "shortlog", "show", "show-ref", "sparse-checkout", "stash", "status",
-     "submodule", "switch", "symbolic-ref", "tag", "update-index", "update-ref", "var", "version", "whatchanged", "worktree"]
-)  # fmt: skip
-_GIT_WRITES: dict[str, tuple[str, ...]] = {
-    "archive": ("-o", "--output"),
-    "format-patch": ("-o", "--output-directory"),
-    "bundle": ("create",),
-    "clone": ("-u", "-c", "--config", "--template"),
-    "fetch": ("-u", "-o"),
-    "push": ("-o",),
-    "ls-remote": ("-o",),
-}
+_GIT_OWN = list_words("rules", "own subcommands of git")
+_GIT_WRITES = list_words_by_name("rules", "writing arguments of git")
 """Arguments by which a sub-command writes a file that it is told, or starts a program."""
 
 
@@ -172,11 +100,7 @@ def find_git_subcommand(words: tuple[Word, ...]) -> tuple[str, list[str]]:
     return (args[at], args[at + 1 :]) if at < len(args) else ("", [])
 
 
-_GIT_SILENT = frozenset(
-    ["", "add", "branch", "check-ignore", "checkout", "cherry-pick", "clean", "commit", "config", "describe", "fetch", "for-each-ref", "help",
-     "init", "ls-files", "ls-tree", "merge", "merge-base", "mv", "pull", "push", "rebase", "remote", "reset", "restore", "rev-parse", "revert",
-     "rm", "show-ref", "stash", "status", "switch", "symbolic-ref", "tag", "version"]
-)  # fmt: skip
+_GIT_SILENT = list_words("rules", "silent subcommands of git")
 """Sub-commands of git that print no text of a file, and put none at another path, unless an argument says so."""
 _SHOWS_TEXT = lazy(r"-[a-zA-Z]*[vpie].*|--(?:v|e|inter|p(?!orcelain|rune|rogress|oints)).*|.*subtree.*")
 _LOG_WITHOUT_TEXT = lazy(
