@@ -9,7 +9,6 @@ from daiku.core.commands.bash import SimpleCommand
 from daiku.core.commands.programs import list_words, list_words_by_name
 from daiku.core.commands.words import Word
 
-
 WRAPPERS = list_words_by_name("wrappers", "options and operands") | dict.fromkeys(
     list_words("wrappers", "without options"), ()
 )

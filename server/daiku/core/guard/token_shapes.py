@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache, cached_property
 from math import log2
+from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from daiku.core.text.patterns import WordSearch, lazy
@@ -29,74 +30,6 @@ _END = r"(?![A-Za-z0-9])"
 _NEAR = r"""[ \t\w.-]{0,20}[\s'"\\]{0,4}(?:=|>|:{1,3}=|\|\||:|=>|\?=|,)[\x60'"\s=\\]{0,6}"""
 """Characters between the name of a service and its token."""
 
-OWN = r"""
-anthropic-openai	^< sk-	INSIDEsk-(?:ant|proj|svcacct|admin|or|lf)-[A-Za-z0-9_-]{16,}
-model-provider	^< sk- sk_ gsk- gsk_ xai- xai_ pplx- pplx_ tvly- tvly_ rk- rk_ lsv2- lsv2_ nvapi- nvapi_ csk- csk_ fw- fw_ r8- r8_ tgp- tgp_	(?:START(?:sk|rk|fw|r8)|INSIDE(?:gsk|xai|pplx|tvly|lsv2|nvapi|csk|tgp))[-_](?=[A-Za-z_-]{0,40}[0-9])[A-Za-z0-9_-]{24,}
-stripe	^< sk_ rk_ pk_ whsec_	(?:START(?:sk|rk|pk|whsec)_(?:live|test)?_?|INSIDE(?:[srp]k_(?:live|test)|whsec)_)[A-Za-z0-9]{20,}
-aws-access-key	^< akia asia abia acca	(?:START|(?<=[a-z]))(?:AKIA|ASIA|ABIA|ACCA)[0-9A-Z]{16}(?![0-9A-Z])
-aws-session-token	^ iqojb3jpz2lu fwogzxivyxdz	(?:IQoJb3JpZ2lu|FwoGZXIvYXdz)[A-Za-z0-9/+=]{60,}
-google-api-key	^ aiza	INSIDEAIza[A-Za-z0-9_-]{30,}
-google-access-token	^< ya29.	INSIDEya29\.[A-Za-z0-9_-]{20,}
-google-refresh-token	^ 1//0	INSIDE1//0[A-Za-z0-9_-]{30,}
-google-client-secret	^< gocspx-	GOCSPX-[A-Za-z0-9_-]{20,}
-slack	^< xoxa- xoxb- xoxe- xoxo- xoxp- xoxr- xoxs- xapp-	INSIDE(?:xox[abeoprs]-[A-Za-z0-9-]{10,}|xapp-[A-Za-z0-9-]{20,})
-slack-hook	^ hooks.slack.com	hooks\.slack\.com/(?:services|workflows|triggers)/([A-Za-z0-9+/_-]{20,})
-hugging-face	^ hf_	INSIDEhf_[A-Za-z0-9]{30,}
-npm	^ npm_	INSIDEnpm_[A-Za-z0-9]{30,}
-pypi	^ pypi-	INSIDEpypi-[A-Za-z0-9_-]{40,}
-digital-ocean	^ dop_v1_ doo_v1_ dor_v1_	STARTdo[opr]_v1_[a-f0-9]{40,}
-sendgrid	^ sg.	INSIDESG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}
-age	^ age-secret-key-1	STARTAGE-SECRET-KEY-1[A-Z0-9]{40,}
-brave	^< bsa	STARTBSA[A-Za-z0-9_-]{24,}
-github	^< gho_ ghp_ ghr_ ghs_ ghu_	INSIDEgh[oprsu]_(?=[A-Za-z0-9_.-]{30})[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*
-github-fine-grained	^ github_pat_	INSIDEgithub_pat_[A-Za-z0-9_]{22,}
-gitlab	^< glpat- gldt- glft- glrt- glrtr- glsoat- gloas- glcbt- glptt- glagent- glimt- glffct- glwt-	INSIDEgl(?:pat|dt|ft|rt|rtr|soat|oas|cbt|ptt|agent|imt|ffct|wt)-[A-Za-z0-9_.-]{18,}
-jwt	^ eyj	INSIDEeyJ[A-Za-z0-9_-]{8,600}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}
-azure-storage	~ accountkey sharedaccesskey	(?i:(?:AccountKey|SharedAccessKey)["']?\s{0,3}[:=]\s{0,3}["']?)([A-Za-z0-9+/]{40,}={0,2})
-crates	^ cio	cio[A-Za-z0-9]{32}(?![A-Za-z0-9])
-discord-bot	.	[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6}\.[A-Za-z0-9_-]{27,45}
-discord-hook	^ discord.com/api discordapp.com/api	discord(?:app)?\.com/api/(?:v\d+/)?webhooks/\d{15,22}/([A-Za-z0-9_-]{40,})
-docker	^< dckr_	INSIDEdckr_[a-z]{2,5}_[A-Za-z0-9_-]{20,}
-docker-config	~ "auth"	"auth"\s{0,4}:\s{0,4}"([A-Za-z0-9+/]{12,}={0,2})"
-ethereum	0x	(?i:(?:eth|ethereum|ether|wallet|priv|private|signer|deployer|secret)[\w .:"'=\\-]{0,30})((?:0x)[0-9a-fA-F]{64})(?![0-9a-fA-F])
-linear	^ lin_api_ lin_oauth_	STARTlin_(?:api|oauth)_[A-Za-z0-9]{30,}
-netlify	^ nfpp_ nfp_ nfc_ nfo_ nfu_ nfb_	INSIDEnf[pcoub]_[A-Za-z0-9]{30,}
-netrc	~ password	(?i:\b(?:machine\s+\S{1,200}|default|login\s+\S{1,200})\s+password\s+)(\S{3,})
-new-relic	^< nr	NR[A-Z]{2}-[A-Za-z0-9-]{19,}
-new-relic-license	nral	[A-Za-z0-9]{36}NRAL(?![A-Za-z0-9])
-nuget	^ oy2	STARToy2[a-z0-9]{43}(?![A-Za-z0-9])
-rubygems	^ rubygems_	STARTrubygems_[a-f0-9]{40,}
-sentry	^< sntrys_ sntryu_	STARTsntry[su]_[A-Za-z0-9+/=_-]{20,}
-sentry-dsn	~ .ingest.	https?://([0-9a-f]{32})(?::[0-9a-f]{32})?@[\w.-]{1,100}\.ingest\.
-shopify	^ shpat_ shpca_ shppa_ shpss_	STARTshp(?:at|ca|pa|ss)_[A-Za-z0-9]{32,}
-square	^< sq0atp- sq0csp- sq0idp- eaaa	(?:sq0(?:atp|csp|idp)-[A-Za-z0-9_-]{22,}|STARTEAAA[A-Za-z0-9_-]{56,})
-tailscale	^< tskey-	INSIDEtskey-[A-Za-z0-9-]{16,}
-terraform	.atlasv1.	START[A-Za-z0-9]{14}\.atlasv1\.[A-Za-z0-9_=-]{40,}
-telegram	:aa	(?<![0-9])[0-9]{8,10}:AA[A-Za-z0-9_-]{33,}
-twilio	^ sk	SK[0-9a-f]{32}(?![0-9A-Za-z])
-vault	^< hvs. hvb. hvr.	INSIDEhv[sbr]\.[A-Za-z0-9_-]{24,}
-sourcegraph	^ sgp_	sgp_(?:[A-Za-z0-9]{5,16}_)?[a-fA-F0-9]{40}
-pulumi	^ pul-	pul-[a-f0-9]{40}
-supabase	^ sbp_	sbp_[a-f0-9]{40}
-figma	^ figd_	INSIDEfigd_[A-Za-z0-9_-]{30,}
-cloudflare	^ cfut_ cfat_	INSIDEcf[ua]t_[A-Za-z0-9_-]{30,}
-atlassian	^ atatt3 atctt3 atbb	INSIDE(?:AT[AC]TT3[A-Za-z0-9_=.-]{40,}|ATBB[A-Za-z0-9]{28,})
-buildkite	^ bkua_	STARTbkua_[a-f0-9]{40}
-circleci	^ ccipat_ cciprj_	STARTCCI(?:PAT|PRJ)_[A-Za-z0-9]{10,30}_[a-f0-9]{40}
-hubspot	^ pat-	pat-[a-z]{2}\d-[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}
-contentful	^ cfpat-	INSIDECFPAT-[A-Za-z0-9_-]{40,}
-airtable	^ pat	pat[A-Za-z0-9]{14}\.[a-f0-9]{64}
-databricks	^ dapi	dapi[a-f0-9]{32}
-doppler	^ dp.pt. dp.st. dp.ct. dp.sa. dp.scim. dp.audit.	INSIDEdp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9_.-]{30,}
-mapbox	.eyj	INSIDE[ps]k\.eyJ[A-Za-z0-9_-]{40,}\.[A-Za-z0-9_-]{20,}
-dropbox	^ sl.	STARTsl\.(?:u\.)?[A-Za-z0-9_-]{100,}
-paypal	^ access_token$	access_token\$(?:production|sandbox)\$[0-9a-z]{16}\$[0-9a-f]{32}
-amazon-mws	^ amzn.mws.	amzn\.mws\.[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}
-facebook	^ eaac eaam eaab	STARTEAA(?:C|M|B)[A-Za-z0-9]{60,}
-render	^ rnd_	INSIDErnd_[A-Za-z0-9]{28,}
-firebase	^ aaaa	STARTAAAA[A-Za-z0-9_-]{7}:[A-Za-z0-9_-]{100,}
-command-user	~ curl wget	(?:[ \t]-u|--user)[= \t]{1,3}["']?[A-Za-z0-9_.@+-]{1,100}:(?![$\{])([^\s"'$]{3,})
-"""
 _SURE = 5
 """Characters of the shortest keyword that ends no other word: its token may begin behind letters too."""
 _OF_RUNS = (string.ascii_letters + string.digits + "._~+/=$:%-").encode()
@@ -174,16 +107,14 @@ def find_all(text: str, word: str) -> Iterator[int]:
 @cache
 def token_rules() -> tuple[TokenRule, ...]:
     """Return all rules: ours first, as they take more of a token where both know it."""
-    from daiku.core.guard.token_rules import RULES  # when used
-
-    own = (TokenRule(keywords, 0, pattern) for _, keywords, pattern in read_rows(OWN))
-    others = (TokenRule(words, float(entropy), pattern) for _, words, entropy, pattern in read_rows(RULES))
-    return (*own, *others)
+    rows = (*read_rows("own_token_rules.tsv"), *read_rows("token_rules.tsv"))
+    return tuple(TokenRule(keywords, float(entropy), pattern) for _, keywords, entropy, pattern in rows)
 
 
 def read_rows(table: str) -> list[list[str]]:
-    """Return the rows of a table whose columns are divided by tabs."""
-    return [row.split("\t") for row in table.splitlines() if row]
+    """Return the rows of a table beside this module: id, keywords, entropy, regular expression."""
+    lines = Path(__file__).with_name(table).read_text("utf-8").splitlines()
+    return [line.split("\t") for line in lines if not line.startswith("#")]
 
 
 class _Index(NamedTuple):
