@@ -127,6 +127,6 @@ def test_a_file_that_runs_by_itself_is_asked_about(name: str, mode: str) -> None
 
 
 def test_each_pattern_stands_in_one_category() -> None:
-    patterns = [pattern for category in CATEGORIES for pattern in category.patterns.split()]
+    patterns = [pattern for category in CATEGORIES for pattern in category.patterns]
     assert sorted({each for each in patterns if patterns.count(each) > 1}) == []
     assert all(pattern == pattern.lower() for pattern in patterns)

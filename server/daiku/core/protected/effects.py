@@ -15,6 +15,7 @@ from daiku.core.protected.formats import (
     xml_addresses,
     yaml_schemas,
 )
+from daiku.core.protected.names import list_names
 from daiku.core.protected.paths import spellings
 from daiku.core.text.patterns import lazy
 from daiku.dataclass import dataclass
@@ -52,22 +53,9 @@ _GIT_HOOKS = frozenset(
     ["husky", "simple-git-hooks", "githooks", "pre-commit", "ghooks", "lint-staged", "yorkie"]
 )
 _MANIFEST_LINE = lazy(r"(?:^[ \t]+|[{,][ \t]*)[\"']?([\w:-]+)[\"']?\s*:\s*(\S[^,}\n]*)", re.MULTILINE)
-_SCHEMA_HOSTS = (
-    "json-schema.org", "schemastore.org", "biomejs.dev", "turbo.build", "turborepo.com", "turborepo.org", "ui.shadcn.com",
-    "www.w3.org", "maven.apache.org", "apache.org", "springframework.org", "java.sun.com", "xmlns.jcp.org", "jakarta.ee",
-    "xmlns.oracle.com", "hibernate.org", "mybatis.org", "apple.com", "checkstyle.org", "phpunit.de", "schemas.microsoft.com",
-    "schemas.android.com", "gnome.org", "freedesktop.org", "oasis-open.org", "opengis.net", "xmlsoap.org", "sitemaps.org",
-    "getcomposer.org", "openapis.org", "asyncapi.com", "docs.renovatebot.com", "nx.dev",
-)  # fmt: skip
+_SCHEMA_HOSTS = list_names("schema hosts")
 """Publishers of common schemas: nobody else sees what an editor asks them."""
-_PICTURE_HOSTS = (
-    "img.shields.io", "shields.io", "badge.fury.io", "badgen.net", "github.com", "githubusercontent.com", "githubassets.com",
-    "gitlab.com", "codecov.io", "coveralls.io", "readthedocs.org", "circleci.com", "travis-ci.com", "travis-ci.org",
-    "npmjs.com", "crates.io", "docs.rs", "pkg.go.dev", "goreportcard.com", "snyk.io", "sonarcloud.io",
-    "codeclimate.com", "opencollective.com", "contrib.rocks", "star-history.com", "colab.research.google.com", "mybinder.org",
-    "wikimedia.org", "www.w3.org", "zenodo.org", "bestpractices.dev", "securityscorecards.dev", "scorecard.dev", "dev.azure.com", "appveyor.com",
-    "netlify.com", "vercel.com", "packagist.org", "nuget.org", "maven-badges.herokuapp.com", "deps.rs", "pepy.tech",
-)  # fmt: skip
+_PICTURE_HOSTS = list_names("picture hosts")
 """Hosts of badges and of pictures in repositories: nobody else sees what an editor asks them."""
 
 
