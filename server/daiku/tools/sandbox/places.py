@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import stat
@@ -9,86 +10,43 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from functools import lru_cache
 from pathlib import Path
+from typing import Any, cast
 
 from daiku.dataclass import dataclass
 from daiku.workspace.paths import homes, within
 from daiku.workspace.programs import REPOSITORY_FOLDERS, moment
 
+_TABLES = cast("Mapping[str, Any]", json.loads(Path(__file__).with_name("places.json").read_text("utf-8")))
+
+
+def list_places(table: str) -> tuple[str, ...]:
+    """Return the places of a table of places.json."""
+    return tuple(_TABLES[table])
+
+
 # Of a home only these are shown, for reading. A folder that also holds credentials is named by its parts.
-TOOL_PLACES = (
-    "bin", ".local/bin", ".local/lib", ".local/include", ".local/opt", ".local/pipx", ".local/share/pipx", ".local/share/uv",
-    ".local/share/mise", ".local/share/rtx", ".local/share/fnm", ".local/share/pnpm", ".local/share/virtualenv",
-    ".local/share/virtualenvs", ".local/share/pypoetry", ".local/share/hatch", ".local/share/gem", ".local/share/go",
-    ".local/share/R", ".local/share/NuGet", ".local/state/nix/profiles", ".nix-profile", ".linuxbrew",
-    ".cargo/bin", ".cargo/registry", ".cargo/git", ".cargo/env", ".rustup", ".nvm", ".fnm", ".volta", ".asdf", ".pyenv", ".rye",
-    ".poetry/bin", ".rbenv", ".rvm", ".gem/ruby", ".bundle/cache", ".sdkman", ".jenv", ".jabba", ".m2/repository", ".m2/wrapper",
-    ".gradle/wrapper", ".gradle/caches", ".gradle/jdks", ".gradle/native", ".ivy2/cache", ".ivy2/local", ".sbt/boot", "go/bin",
-    "go/pkg", ".deno/bin", ".bun/bin", ".bun/install/global", ".npm-global", ".yarn/bin", ".yarn/berry/cache",
-    ".config/yarn/global", ".config/composer/vendor", ".composer/vendor", ".nuget/packages", ".dotnet", ".pub-cache/bin",
-    ".pub-cache/hosted", ".pub-cache/git", ".pub-cache/global_packages", ".hex/packages", ".mix/archives", ".mix/elixir", ".elan",
-    ".ghcup", ".cabal/bin", ".cabal/packages", ".cabal/store", ".stack/programs", ".stack/snapshots", ".opam", ".juliaup",
-    ".julia/artifacts", ".julia/compiled", ".julia/juliaup", ".julia/packages", ".julia/registries", "miniconda3", "anaconda3",
-    "miniforge3", "mambaforge", "micromamba", ".pixi", ".foundry/bin", ".foundry/versions", ".wasmer/bin", ".wasmtime", "flutter",
-    "Android/Sdk", "perl5", ".luarocks", ".krew/bin", ".terraform.d/plugin-cache", ".terraform.d/plugins", ".ansible/collections",
-    ".TinyTeX", ".cache/pip", ".cache/uv", ".cache/pypoetry", ".cache/pipenv", ".cache/pre-commit", ".cache/node",
-    ".cache/node-gyp", ".cache/corepack", ".cache/puppeteer", ".cache/ms-playwright", ".cache/Cypress", ".cache/electron",
-    ".cache/electron-builder", ".cache/deno", ".cache/bazelisk", ".cache/coursier", ".cache/yarn", ".cache/pnpm",
-    ".cache/rattler", ".cache/huggingface/hub", ".cache/huggingface/datasets", ".cache/torch", ".keras",
-)  # fmt: skip
+TOOL_PLACES = list_places("tools")
 # Not ~/.cache/go-build: go does nothing at all where it cannot write its cache; in the sandbox's own home it can.
 # A package manager that may fetch needs a cache that it can write: these are shown only without the network.
-OFFLINE_PLACES = (".npm/_cacache",)
-DOWNLOAD_CACHES = (
-    ".cargo/registry", ".cargo/git", "go/pkg", ".m2/repository", ".gradle/caches", ".npm/_cacache", ".nuget/packages",
-    ".pub-cache/hosted", ".ivy2/cache", ".bun/install/cache", ".local/share/pnpm", ".rustup", ".cache/pip", ".cache/uv",
-    ".cache/pypoetry", ".cache/pnpm", ".cache/yarn", ".cache/deno", ".cache/coursier", ".cache/ms-playwright",
-    ".cache/puppeteer", ".cache/Cypress", ".cache/electron", ".cache/huggingface/hub", ".cache/torch",
-)  # fmt: skip
+OFFLINE_PLACES = list_places("offline tools")
+DOWNLOAD_CACHES = list_places("download caches")
 """Folders of a home into which package managers download, shared by commands with and without network."""
-USER_INSTALLS = (".local/bin", ".local/lib", "go/bin", ".cargo/bin")
+USER_INSTALLS = list_places("user installs")
 """Folders of a home into which package managers install programs. Commands without network only read them."""
 # Settings of tool chains: shown where nothing in them looks like a credential.
-SETTING_PLACES = (
-    ".cargo/config.toml", ".cargo/config", ".config/pip/pip.conf", ".pip/pip.conf", ".config/go/env", ".condarc", ".rustfmt.toml",
-    ".config/rustfmt/rustfmt.toml", ".tool-versions", ".config/mise/config.toml", ".python-version", ".nvmrc", ".node-version",
-)  # fmt: skip
+SETTING_PLACES = list_places("settings")
 _CREDENTIAL = re.compile(
     r"token|pass|secret|auth|credential|_key|apikey|bearer|cookie|://[^/\s]*@", re.IGNORECASE
 )
 _LARGEST_SETTING = 20_000
 # Where a tool chain lies when its variable says so, and which parts of it count; "" is all of it.
-TOOL_VARIABLES: dict[str, tuple[str, ...]] = {
-    "CARGO_HOME": ("bin", "registry", "git"), "RUSTUP_HOME": ("",), "GOPATH": ("bin", "pkg"), "GOROOT": ("",), "JAVA_HOME": ("",),
-    "NVM_DIR": ("",), "PYENV_ROOT": ("",), "RBENV_ROOT": ("",), "VOLTA_HOME": ("",), "FNM_DIR": ("",), "ASDF_DATA_DIR": ("",),
-    "MISE_DATA_DIR": ("",), "SDKMAN_DIR": ("",), "ANDROID_HOME": ("",), "ANDROID_SDK_ROOT": ("",), "DOTNET_ROOT": ("",),
-    "CONDA_PREFIX": ("",), "UV_PYTHON_INSTALL_DIR": ("",), "PLAYWRIGHT_BROWSERS_PATH": ("",), "DENO_INSTALL": ("bin",),
-    "BUN_INSTALL": ("bin", "install/global"), "PNPM_HOME": ("",),
-}  # fmt: skip
+TOOL_VARIABLES = {name: tuple(parts) for name, parts in _TABLES["tool variables"].items()}
 INSTALLED_PARTS = ("lib", "lib64", "libexec", "share", "include", "conf", "pyvenv.cfg")
 """What an installation has beside its `bin`; of a repository these are sources, and not shown."""
 # What of a home that is itself the workspace, or lies in it, is hidden all the same.
-SECRET_PLACES = (
-    ".ssh", ".gnupg", ".aws", ".azure", ".kube", ".docker", ".config/gcloud", ".config/gh", ".config/glab-cli", ".config/hub",
-    ".config/op", ".config/rclone", ".config/doctl", ".config/heroku", ".config/google-chrome", ".config/google-chrome-beta",
-    ".config/chromium", ".config/BraveSoftware", ".config/Code", ".config/Cursor", ".config/VSCodium", ".config/github-copilot",
-    ".config/git/credentials", ".config/sops", ".config/fish", ".config/age", ".vscode-server", ".cursor-server", ".mozilla",
-    ".thunderbird", "snap/firefox", ".password-store", ".local/share/keyrings", ".netrc", ".git-credentials", ".pypirc", ".pgpass",
-    ".my.cnf", ".vault-token", ".terraform.d/credentials.tfrc.json", ".terraformrc", ".cargo/credentials",
-    ".cargo/credentials.toml", ".npmrc", ".yarnrc.yml", ".m2/settings.xml", ".m2/settings-security.xml",
-    ".gradle/gradle.properties", ".cache/huggingface/token", ".cache/huggingface/stored_tokens", ".kaggle", ".s3cfg", ".boto",
-    ".gem/credentials", ".pub-cache/credentials.json", ".codex", ".claude", ".claude.json", ".gemini", ".bitcoin", ".ethereum",
-    ".electrum", ".bash_history", ".zsh_history", ".python_history", ".node_repl_history", ".psql_history", ".mysql_history",
-    ".sqlite_history", ".local/share/fish/fish_history", ".1password", ".colima", ".env",
-)  # fmt: skip
+SECRET_PLACES = list_places("secrets")
 # What of the system only its administrator may read; the server may be running as one.
-SYSTEM_SECRETS = (
-    "/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssl/private",
-    "/etc/pki/tls/private", "/etc/ssh", "/etc/krb5.keytab", "/etc/wireguard", "/etc/openvpn", "/etc/letsencrypt",
-    "/etc/NetworkManager/system-connections", "/etc/kubernetes", "/etc/rancher", "/etc/docker", "/var/lib/docker",
-    "/var/lib/containerd", "/var/lib/containers", "/var/lib/kubelet", "/var/lib/rancher", "/var/lib/postgresql", "/var/lib/mysql",
-    "/var/lib/redis", "/var/lib/mongodb", "/var/lib/vault", "/var/lib/private", "/var/spool", "/var/mail", "/var/backups",
-    "/var/log", "/var/snap", "/boot",
-)  # fmt: skip
+SYSTEM_SECRETS = list_places("system secrets")
 # Other people's homes, other systems' disks.
 FOREIGN_PLACES = ("/home", "/root", "/Users", "/mnt", "/media", "/run/media", "/var/tmp")  # noqa: S108  # names only
 

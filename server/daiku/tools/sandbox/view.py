@@ -14,6 +14,7 @@ from daiku.tools.sandbox.places import (
     USER_INSTALLS,
     daiku_places,
     host_places,
+    list_places,
     listening_sockets,
     program_places,
     relative_sockets,
@@ -47,30 +48,9 @@ class Bounds:
 
 # Of the kernel's own files, what root could change although its rights end at the sandbox.
 _KERNEL = ("/proc/sys", "/proc/sysrq-trigger", "/proc/fs", "/proc/acpi", "/proc/scsi", "/proc/mtrr")
-_RESOLVER = (
-    "/run/systemd/resolve",
-    "/run/resolvconf",
-    "/run/NetworkManager",
-    "/run/current-system",
-    "/run/opengl-driver",
-)
-_SYSTEM = (
-    "/usr",
-    "/bin",
-    "/sbin",
-    "/lib",
-    "/lib32",
-    "/lib64",
-    "/libx32",
-    "/nix/store",
-    "/gnu/store",
-    "/snap",
-    "/home/linuxbrew",
-)
-_SYSTEM_SETTINGS = (
-    "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "ld.so.preload", "passwd", "group", "nsswitch.conf", "localtime", "timezone",
-    "alternatives", "os-release", "mime.types", "magic", "locale.alias", "locale.conf", "profile.d/locale.sh", "static",
-)  # fmt: skip
+_RESOLVER = list_places("resolver")
+_SYSTEM = list_places("system")
+_SYSTEM_SETTINGS = list_places("system settings")
 _TEMPORARY = ("/tmp", "/var/tmp")  # noqa: S108  # mount points, not files of ours
 MOST_SOCKETS = 40
 LARGEST_DECOY = 50_000_000
