@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -38,12 +38,13 @@ class Flags:
     """True where `-20` is a count."""
 
 
+def _read_flags(short: str = "", long: Sequence[str] = (), valued: str = "", **more: int) -> Flags:
+    return Flags(short, frozenset(long), valued, more.get("operands", 99), bool(more.get("numbers")))
+
+
 def list_flags(table: str) -> dict[str, Flags]:
     """Return the harmless options by name of the program or sub-command. A row may have several names."""
-    rows = {
-        names: Flags(**{**row, "long": frozenset(row.get("long", ()))})
-        for names, row in _TABLES["only reading"][table].items()
-    }
+    rows = {names: _read_flags(**row) for names, row in _TABLES["only reading"][table].items()}
     return {name: flags for names, flags in rows.items() for name in names.split()}
 
 
