@@ -79,7 +79,6 @@ WRITTEN_BY_OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
         "tools.git.repository": ("pattern",),
         "tools.git.remote": ("_OVERTAKEN", "_FAILED_THERE"),
     },
-    "a programmer, in a docstring": {"core.calls.docstrings": ("_HEADING",)},
     "another program: test runners, npm, SQL, code that a command carries": {
         "core.code.project": ("_NO_TESTS",),
         "core.commands.dangers": ("_DROPS",),
@@ -112,7 +111,7 @@ WRITTEN_BY_OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
         "cli.main": ("'Show this message and exit.'", "'Show the version and exit.'")
     },
     "a web page": {
-        "tools.web.engines": ("'no results'", "'bots use DuckDuckGo'"),
+        "tools.web.client": ("'no results'", "'bots use DuckDuckGo'"),
         "tools.web.extract": ("('<!doctype html', '<html')",),
     },
     "nobody: names of files and commands, marks of keys, kinds of letters, words of SQL": {

@@ -12,8 +12,8 @@ from typing import Any
 from daiku.core.calls.toolnames import NameMap
 from daiku.domain.messages import ModelEvent, Reply, TextDelta, ThinkingDelta
 from daiku.llm.anthropic.decode import AnthropicDecoder
-from daiku.llm.gemini.decode import GeminiDecoder
-from daiku.llm.ollama.codec import OllamaDecoder
+from daiku.llm.gemini.provider import GeminiDecoder
+from daiku.llm.ollama.provider import OllamaDecoder
 from daiku.llm.openai.chat import ChatDecoder
 from daiku.llm.openai.responses import ResponsesDecoder
 from daiku.llm.transport.service import Service

@@ -22,7 +22,7 @@ from daiku.domain.chunks import Chunk
 from daiku.domain.events import Notice, RunStarted
 from daiku.domain.work.documents import Criterion
 from daiku.prompts import Prompts, prompts_folder, render
-from daiku.prompts.literal import fill_literally
+from daiku.prompts.library import fill_literally
 from daiku.runs import RunRequest
 from daiku.settings.config import Config, PromptSettings
 from daiku.testing import FakeLLM

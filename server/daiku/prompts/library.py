@@ -1,8 +1,10 @@
-"""The library itself: which text stands behind an id, and rendering it in the run that is under way."""
+"""The prompt library: packaged templates, those of a workspace that replace them, and rendering within bounds."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Hashable, Mapping
+import os
+import re
+from collections.abc import Callable, Generator, Hashable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import lru_cache
@@ -12,12 +14,98 @@ from typing import TYPE_CHECKING, cast
 from pydantic import BaseModel
 
 from daiku.dataclass import dataclass, field
-from daiku.prompts.bounds import counted_range, within_bounds
-from daiku.prompts.literal import fill_literally
-from daiku.prompts.overrides import FOLDER, Problem, Source, read_overrides
 
 if TYPE_CHECKING:
+    from jinja2 import Template
     from jinja2.sandbox import ImmutableSandboxedEnvironment
+
+FOLDER = Path(".daiku") / "prompts"
+LARGEST_TEMPLATE = 100_000
+"""Bytes of one template."""
+MOST = 200
+SUFFIXES = (".j2", ".txt")
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Why a template of the workspace is not used: the file as the person names it, the line (0: the file as a
+    whole), and what is wrong there."""
+
+    file: str
+    line: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One template: its text, where it stands, and how it is filled in."""
+
+    text: str
+    file: str
+    literal: bool = False
+
+
+def read_overrides(root: Path) -> Iterator[tuple[str, Source | Problem]]:
+    """The templates below `.daiku/prompts` of `root`, by id. Links that leave the workspace are not followed."""
+    if not os.path.isdir(f"{root}{os.sep}{FOLDER}"):  # noqa: PTH112  # every run looks, mostly at nothing
+        return
+    folder = root / FOLDER
+    real_root = root.resolve()
+    found = sorted(path for path in folder.rglob("*") if path.suffix in SUFFIXES)
+    for path in found[:MOST]:
+        name = path.relative_to(root).as_posix()
+        template = path.relative_to(folder).with_suffix("").as_posix()
+        try:
+            real = path.resolve(strict=True)
+            if not real.is_relative_to(real_root) or not real.is_file():
+                yield template, Problem(name, 0, "it leads out of the workspace")
+            elif real.stat().st_size > LARGEST_TEMPLATE:
+                yield template, Problem(name, 0, f"it is larger than {LARGEST_TEMPLATE} bytes")
+            else:
+                yield template, Source(real.read_text("utf-8"), name, path.suffix == ".txt")
+        except (OSError, ValueError) as error:
+            yield template, Problem(name, 0, f"it cannot be read ({error})")
+
+
+MOST_STEPS = 100_000
+"""Steps of all loops over numbers together."""
+LARGEST = 4_000_000
+"""Characters of a prompt that is filled in; no model reads so much."""
+_STEPS: ContextVar[list[int]] = ContextVar("steps that are left")
+
+
+def within_bounds(template: Template, values: Mapping[str, object]) -> str:
+    """The template filled in. Raises jinja2.TemplateError, OverflowError: it is too much."""
+    told, size = list[str](), 0
+    token = _STEPS.set([MOST_STEPS])
+    try:
+        for piece in template.generate(**values):
+            size += len(piece)
+            if size > LARGEST:
+                raise OverflowError(f"what comes of it is longer than {LARGEST:,} characters")
+            told.append(piece)
+    finally:
+        _STEPS.reset(token)
+    return "".join(told)
+
+
+def counted_range(*bounds: int) -> range:
+    """`range` for templates. Raises OverflowError where their loops go on for too long, one within the other too."""
+    made, left = range(*bounds), _STEPS.get()
+    left[0] -= len(made)
+    if left[0] < 0:
+        raise OverflowError(f"its loops take more than {MOST_STEPS:,} steps")
+    return made
+
+
+_HOLE = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+def fill_literally(template: str, variables: Mapping[str, object]) -> str:
+    """`template` with its holes filled. What a value holds is never looked at again, and braces that name no
+    variable stay as they are: JSON in a prompt needs no escapes."""
+    return _HOLE.sub(lambda hole: str(variables[hole[1]]) if hole[1] in variables else hole[0], template)
+
 
 ENGLISH = "en"
 _PACKAGED = Path(__file__).parents[1] / "_prompts"

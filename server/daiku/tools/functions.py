@@ -84,8 +84,7 @@ def as_tools(given: Iterable[object]) -> tuple[Tool | str, ...]:
 def _tool_of(
     function: AnyFunction, *, name: str, effect: Effect, parallel: bool, timeout: float, names: dict[str, Any]
 ) -> Tool:
-    from daiku.core.calls.docstrings import read_docstring  # when used
-    from daiku.tools.signature import read_signature  # when used
+    from daiku.tools.signature import read_docstring, read_signature  # when used
 
     if not callable(function):
         raise TypeError(f"tool takes a function, not {_shown(function)}")
@@ -100,8 +99,8 @@ def _tool_of(
         raise ValueError(
             f"timeout of the tool {called!r} must be a number of seconds, 0 or more, not {timeout!r}"
         )
-    described = read_docstring(_docstring(function))
-    signature = read_signature(function, called, described.parameters, names)
+    about, parameters = read_docstring(_docstring(function))
+    signature = read_signature(function, called, parameters, names)
     return Tool(
         called,
         effect,
@@ -109,7 +108,7 @@ def _tool_of(
         _Call(called, function, signature, _is_async(function)),
         parallel=bool(parallel),
         timeout=timeout or DEFAULT_SECONDS,
-        description=described.about or called,
+        description=about or called,
     )
 
 

@@ -1,4 +1,4 @@
-"""A function's parameters as a pydantic model, and a checked model as the function's arguments."""
+"""A function's docstring and parameters as a tool has them: a pydantic model, and its values as arguments."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Mapping
 from typing import Annotated, Any, cast, get_args, get_origin, get_type_hints
 
+from docstring_parser import ParseError, parse
 from pydantic import BaseModel, Field, create_model
 from pydantic.errors import PydanticUserError
 from pydantic.fields import FieldInfo
@@ -46,6 +47,19 @@ class Signature:
                 break
             positional.append(found[name])
         return positional, {name: found[name] for name in self.named if name in found}
+
+
+def read_docstring(docstring: str) -> tuple[str, dict[str, str]]:
+    """Return what a docstring in the form of Google, NumPy or reST says of the function, and of each parameter by name."""
+    try:
+        parsed = parse(docstring)
+    except ParseError:  # of no form
+        return inspect.cleandoc(docstring), {}
+    texts: dict[str, str] = {}
+    for each in parsed.params:
+        text = " ".join((each.description or "").split())
+        texts |= dict.fromkeys((name.strip().lstrip("*") for name in each.arg_name.split(",")), text)
+    return (parsed.description or "").strip(), texts
 
 
 def read_signature(

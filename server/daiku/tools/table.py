@@ -10,7 +10,7 @@ from types import MappingProxyType
 from daiku.core.ports import Advises, Terminals
 from daiku.tools.ask import ASK_TOOLS
 from daiku.tools.documents.desk import DocumentDesk
-from daiku.tools.documents.offered import document_tools
+from daiku.tools.documents.tools import document_tools
 from daiku.tools.editor import EDITOR_TOOLS
 from daiku.tools.face import Face
 from daiku.tools.files.changing import file_tools

@@ -12,10 +12,104 @@ from pydantic import JsonValue
 
 from daiku.core.changes.align import line_ops
 from daiku.core.matching.refusal import Refusal
-from daiku.core.notebooks.spans import Layout, elements, format_cell, format_source, layout_of, members
 from daiku.dataclass import dataclass, replace
 from daiku.domain.base import JsonObject
 from daiku.domain.work.patches import FileChange
+
+_BLANK = re.compile(r"[ \t\n\r]*")
+_INDENTED = re.compile(r"\{(\r?\n)([ \t]+)\"")
+_DECODER = json.JSONDecoder()
+
+
+def _skip(text: str, at: int) -> int:
+    match = _BLANK.match(text, at)
+    return match.end() if match else at
+
+
+def members(text: str, at: int) -> Iterator[tuple[str, JsonValue, int, int]]:
+    """Key, value and the value's span for each member of the object that begins at `at`; valid JSON."""
+    at = _skip(text, at + 1)
+    while text[at] != "}":
+        key, at = _DECODER.raw_decode(text, at)
+        start = _skip(text, _skip(text, at) + 1)
+        value, at = _DECODER.raw_decode(text, start)
+        yield key, value, start, at
+        at = _skip(text, at)
+        at = _skip(text, at + 1) if text[at] == "," else at
+
+
+def elements(text: str, at: int) -> Iterator[tuple[JsonValue, int, int]]:
+    """Value and span for each element of the array that begins at `at`; valid JSON."""
+    at = _skip(text, at + 1)
+    while text[at] != "]":
+        value, end = _DECODER.raw_decode(text, at)
+        yield value, at, end
+        at = _skip(text, end)
+        at = _skip(text, at + 1) if text[at] == "," else at
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """How a JSON text is laid out; without `unit` it is all in one line."""
+
+    unit: str
+    newline: str
+    ascii: bool
+
+    def line(self, depth: int) -> str:
+        """Return a line break with the indentation of `depth`; empty if the JSON is on one line."""
+        return self.newline + self.unit * depth if self.unit else ""
+
+
+def layout_of(text: str) -> Layout:
+    """The layout of a JSON text, from its beginning; escapes only where it has them and nothing else."""
+    match = _INDENTED.match(text.lstrip())
+    escapes = text.isascii() and re.search(r"\\u[0-9a-fA-F]{4}", text) is not None
+    return Layout(match[2] if match else "", match[1] if match else "\n", escapes)
+
+
+def _lines(source: str) -> list[str]:
+    parts = source.split("\n")
+    lines = [f"{part}\n" for part in parts[:-1]]
+    return [*lines, parts[-1]] if parts[-1] else lines
+
+
+def format_source(source: str, text: str, start: int, end: int, layout: Layout) -> str:
+    """A cell's source as its former value (`text[start:end]`) was written: string or lines, and their layout."""
+    former = text[start:end]
+    if former.startswith('"'):
+        return json.dumps(source, ensure_ascii=layout.ascii)
+    lines = [json.dumps(line, ensure_ascii=layout.ascii) for line in _lines(source)]
+    if not lines:
+        return "[]"
+    inner = former[1:-1]
+    first, last = inner[: _skip(inner, 0)], inner[len(inner.rstrip()) :]
+    if inner.strip():
+        between = f",{first}" if first else ", "
+        return f"[{first}{between.join(lines)}{last}]"
+    if not layout.unit:
+        return f"[{', '.join(lines)}]"
+    row = text[text.rfind("\n", 0, start) + 1 : start]
+    indent = layout.newline + row[: len(row) - len(row.lstrip())]
+    return f"[{indent}{layout.unit}{f',{indent}{layout.unit}'.join(lines)}{indent}]"
+
+
+def format_cell(kind: str, source: str, cell_id: str, metadata: JsonObject, layout: Layout) -> str:
+    """A whole cell as Jupyter writes one, two levels deep."""
+    value: JsonObject = {"cell_type": kind}
+    if kind == "code":
+        value["execution_count"] = None
+    if cell_id:
+        value["id"] = cell_id
+    value["metadata"] = metadata
+    if kind == "code":
+        value["outputs"] = []
+    value["source"] = list(_lines(source))
+    if not layout.unit:
+        return json.dumps(value, ensure_ascii=layout.ascii)
+    text = json.dumps(value, ensure_ascii=layout.ascii, indent=layout.unit)
+    return text.replace("\n", layout.newline + layout.unit * 2)
+
 
 SUFFIX = ".ipynb"
 EMPTY = '{\n "cells": [],\n "metadata": {},\n "nbformat": 4,\n "nbformat_minor": 5\n}\n'
@@ -73,7 +167,7 @@ def parse_notebook(raw: str) -> Notebook | None:
     if not isinstance(whole, dict) or not isinstance(whole.get("cells"), list):
         return None
     start, end = next((a, b) for key, _, a, b in members(raw, raw.index("{")) if key == "cells")
-    language = _language(whole.get("metadata"))
+    language = _language(whole.get("metadata")) or "python"
     placed: list[CellSpan] = []
     for value, a, b in elements(raw, start):
         if not isinstance(value, dict):
@@ -95,25 +189,24 @@ def _cell(number: int, value: JsonObject, language: str) -> Cell:
         number=number,
         kind=kind,
         source="".join(map(str, source)) if isinstance(source, list) else str(source),
-        language=(_own_language(value.get("metadata")) or language) if kind == "code" else "",
+        language=(_language(value.get("metadata")) or language) if kind == "code" else "",
         id=str(value.get("id") or ""),
         notes=_notes(value.get("outputs")),
     )
 
 
+_LANGUAGES = (("vscode", "languageId"), ("language_info", "name"), ("kernelspec", "language"))
+"""Where the metadata of a cell or of a notebook names its language."""
+
+
 def _language(metadata: JsonValue) -> str:
-    if isinstance(metadata, dict):
-        for key, name in (("language_info", "name"), ("kernelspec", "language")):
-            found = metadata.get(key)
-            language = found.get(name) if isinstance(found, dict) else None
-            if isinstance(language, str):
-                return language
-    return "python"
-
-
-def _own_language(metadata: JsonValue) -> str:
-    own = metadata.get("vscode") if isinstance(metadata, dict) else None
-    return str(own.get("languageId") or "") if isinstance(own, dict) else ""
+    table = metadata if isinstance(metadata, dict) else {}
+    for key, name in _LANGUAGES:
+        found = table.get(key)
+        language = found.get(name) if isinstance(found, dict) else None
+        if isinstance(language, str) and language:
+            return language
+    return ""
 
 
 def _notes(outputs: JsonValue) -> str:
@@ -257,20 +350,16 @@ def _element_texts(notebook: Notebook, wanted: Sequence[Cell], layout: Layout) -
             continue
         kept: JsonValue = json.loads(raw[old.start : old.end]) if old is not None else {}
         metadata = kept.get("metadata") if isinstance(kept, dict) else None
-        known = (old.cell.id if old is not None else "") or (
-            _fresh_id(index, cell.source, ids) if notebook.has_ids else None
-        )
-        yield format_cell(
-            cell.kind, cell.source, known, metadata if isinstance(metadata, dict) else {}, layout
-        )
+        known = old.cell.id if old is not None else ""
+        if notebook.has_ids and not known:
+            known = _fresh_id(index, cell.source, ids)
+        metadata = metadata if isinstance(metadata, dict) else {}
+        yield format_cell(cell.kind, cell.source, known, metadata, layout)
 
 
 def _fresh_id(index: int, source: str, taken: set[str]) -> str:
-    made = ""
-    for n in range(len(taken) + 1):
-        made = sha256(f"{index}:{n}:{source}".encode("utf-8", "surrogatepass")).hexdigest()[:8]
-        if made not in taken:
-            break
+    sources = (f"{index}:{n}:{source}".encode("utf-8", "surrogatepass") for n in range(len(taken) + 1))
+    made = next(each for data in sources if (each := sha256(data).hexdigest()[:8]) not in taken)
     taken.add(made)
     return made
 
@@ -298,15 +387,11 @@ def _likeness(cell: Cell) -> str:
     return f"{cell.kind}\0{cell.source}"
 
 
-# ---- as people and models see a change
-
-
 def with_cell_texts(change: FileChange) -> FileChange:
     """Convert a notebook's change from JSON to cell text; other changes are returned unchanged."""
     if not is_notebook(change.path):
         return change
-    old = as_text(change.old) if change.old is not None else None
-    new = as_text(change.new) if change.new is not None else None
+    old, new = (None if side is None else as_text(side) for side in (change.old, change.new))
     unread = (change.old is not None and old is None) or (change.new is not None and new is None)
     if unread or old == new:
         return change

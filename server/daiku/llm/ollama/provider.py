@@ -5,23 +5,238 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from typing import assert_never
 
 import httpx2
 from pydantic import JsonValue
 
-from daiku.core.calls.toolnames import NameMap
+from daiku.core.calls.toolnames import NameMap, wire_name
 from daiku.dataclass import dataclass
-from daiku.domain.base import JsonObject
+from daiku.domain.base import JsonObject, long_id
 from daiku.domain.config import ProviderSettings
 from daiku.domain.errors import ContextOverflowError, Failure, LLMRequestError
-from daiku.domain.messages import ModelEvent, ModelInfo, ModelRequest, Reply
-from daiku.llm.ollama.codec import OllamaDecoder, body, encode_tools, history
+from daiku.domain.messages import (
+    AssistantMessage,
+    Effort,
+    FinishReason,
+    Image,
+    Message,
+    ModelEvent,
+    ModelInfo,
+    ModelRequest,
+    Reply,
+    TextDelta,
+    ThinkingDelta,
+    ToolMessage,
+    Usage,
+    UserMessage,
+)
+from daiku.domain.tools import ToolCall, ToolSpec
 from daiku.llm.tokens import estimate_request
-from daiku.llm.transport.history import Histories, LastResult
+from daiku.llm.transport.calls import parse_arguments
+from daiku.llm.transport.failures import from_body, stream_cut_error
+from daiku.llm.transport.history import Histories, History, LastResult
 from daiku.llm.transport.service import Service
-from daiku.llm.transport.stream import encode_json
-from daiku.llm.transport.wire import HttpService, number, stream_reply
-from daiku.texts.text import text
+from daiku.llm.transport.stream import LineCutter, TextMender, encode_json, mend, parse_json
+from daiku.llm.transport.wire import HttpService, number, read_object, stream_reply
+from daiku.texts.text import Text, text
+
+KEEP_ALIVE = "30m"
+"""A person thinks between two turns; loading a model anew takes longer than most replies."""
+PROTOCOL = "ollama"
+
+
+def history(request: ModelRequest) -> History[tuple[bytes, ...]]:
+    """Return a new history; thinking goes back only to the model that it came from."""
+    model = "" if "provider_data" in request.refused else request.model
+
+    def encode(message: Message, _before: list[tuple[bytes, ...]]) -> tuple[bytes, ...]:
+        match message:
+            case UserMessage():
+                return (encode_json(_with_images({"role": "user", "content": message.text}, message.images)),)
+            case ToolMessage():
+                return _result(message)
+            case AssistantMessage():
+                return (_assistant(message, model),) if message.text or message.calls else ()
+            case _:
+                assert_never(message)
+
+    return History(encode)
+
+
+def _with_images(message: JsonObject, images: tuple[Image, ...]) -> JsonObject:
+    return {**message, "images": [image.data for image in images]} if images else message
+
+
+def _result(message: ToolMessage) -> tuple[bytes, ...]:
+    text = message.text if message.ok else f"Failed: {message.text}"
+    name = wire_name(message.tool)
+    result: JsonObject = {"role": "tool", "content": text, "tool_name": name, "tool_call_id": message.call_id}
+    if not message.images:
+        return (encode_json(result),)
+    shown: JsonObject = {"role": "user", "content": f"The picture that {name} returned:"}
+    return (encode_json(result), encode_json(_with_images(shown, message.images)))
+
+
+def _assistant(message: AssistantMessage, model: str) -> bytes:
+    wire: JsonObject = {"role": "assistant", "content": message.text}
+    if message.calls:
+        wire["tool_calls"] = [_call(call) for call in message.calls]
+    if message.thinking and message.opaque.get(PROTOCOL) == model:
+        wire["thinking"] = message.thinking
+    return encode_json(wire)
+
+
+def _call(call: ToolCall) -> JsonValue:
+    return {"id": call.id, "function": {"name": wire_name(call.tool), "arguments": call.args}}
+
+
+def encode_tools(tools: tuple[ToolSpec, ...]) -> bytes:
+    """Return the tools as JSON; b"" if there are none."""
+    return encode_json([_tool(tool) for tool in tools]) if tools else b""
+
+
+def body(
+    request: ModelRequest, messages: list[tuple[bytes, ...]], tools: bytes, *, window: int, thinks: bool
+) -> bytes:
+    """Return the request as JSON; `window` is the context in tokens that the server sets up."""
+    options: JsonObject = {}
+    if window:
+        options["num_ctx"] = window
+    if request.max_output:
+        options["num_predict"] = request.max_output
+    options.update(request.options)
+    head: JsonObject = {"model": request.model, "stream": True, "keep_alive": KEEP_ALIVE}
+    if options:
+        head["options"] = options
+    if request.schema is not None:
+        head["format"] = request.schema
+    if thinks and request.effort:
+        head["think"] = _think(request.model, request.effort)
+    pieces = [piece for message in messages for piece in message]
+    if request.system.strip():
+        pieces.insert(0, encode_json({"role": "system", "content": request.system}))
+    offered = b',"tools":' + tools if tools else b""
+    start = encode_json(head)[:-1] + offered + b',"messages":['
+    return b"".join([start, b",".join(pieces), b"]}"])
+
+
+def _think(model: str, effort: Effort) -> JsonValue:
+    if effort == "none":
+        return False
+    return effort if "gpt-oss" in model else True  # the others only know on and off
+
+
+def _tool(tool: ToolSpec) -> JsonValue:
+    return {
+        "type": "function",
+        "function": {
+            "name": wire_name(tool.name),
+            "description": tool.description,
+            "parameters": tool.parameters,
+        },
+    }
+
+
+class OllamaDecoder:
+    """Reads one reply: one JSON object a line, the last with `done`."""
+
+    def __init__(self, service: Service, *, names: NameMap | None = None, model: str = "") -> None:
+        self._service = service
+        self._names = names or NameMap()
+        self._model = self._asked = model
+        self._cutter = LineCutter()
+        self._mender = TextMender()
+        self._texts: list[str] = []
+        self._thoughts: list[str] = []
+        self._calls: list[ToolCall] = []
+        self._last: JsonObject | None = None
+
+    @property
+    def ended(self) -> bool:
+        return self._last is not None
+
+    def feed(self, data: bytes) -> list[ModelEvent]:
+        events: list[ModelEvent] = []
+        for line in self._cutter.feed(data):
+            if self._last is None:
+                self._line(read_object(self._service, line), events)
+        return events
+
+    def finish(self) -> Reply:
+        """Return the whole reply. Raises StreamCutError if no line was marked as done."""
+        for line in self._cutter.flush():
+            try:
+                value = parse_json(line)
+            except ValueError:
+                continue  # cut within
+            if isinstance(value, dict):
+                self._line(value, [])
+        if self._last is None:
+            raise stream_cut_error(self._service)
+        self._texts.append(self._mender.flush())
+        message = AssistantMessage(
+            text=Text("".join(self._texts)),
+            thinking=mend("".join(self._thoughts)),
+            calls=tuple(self._calls),
+            opaque={PROTOCOL: self._asked} if self._thoughts else {},
+        )
+        usage = Usage(
+            model=self._model,
+            prompt_tokens=number(self._last.get("prompt_eval_count")),
+            completion_tokens=number(self._last.get("eval_count")),
+        )
+        return Reply(message, usage, self._reason(self._last.get("done_reason")))
+
+    def _line(self, line: JsonObject, events: list[ModelEvent]) -> None:
+        if line.get("error"):
+            raise from_body(self._service, line)
+        model, message = line.get("model"), line.get("message")
+        self._model = self._model or (model if isinstance(model, str) else "")
+        if isinstance(message, dict):
+            self._message(message, events)
+        elif isinstance(text := line.get("response"), str):  # /api/generate, which some proxies answer with
+            self._message({"content": text, "thinking": line.get("thinking")}, events)
+        if line.get("done") is True:
+            self._last = line
+
+    def _message(self, message: JsonObject, events: list[ModelEvent]) -> None:
+        thinking, text, calls = message.get("thinking"), message.get("content"), message.get("tool_calls")
+        if isinstance(thinking, str) and thinking:
+            self._thoughts.append(thinking)
+            events.append(ThinkingDelta(mend(thinking)))
+        if isinstance(text, str) and text and (text := self._mender.feed(text)):
+            self._texts.append(text)
+            events.append(TextDelta(text))
+        for call in calls if isinstance(calls, list) else []:
+            if isinstance(call, dict) and isinstance(function := call.get("function"), dict):
+                self._call(call.get("id"), function)
+
+    def _call(self, call_id: JsonValue, function: JsonObject) -> None:
+        name, given = function.get("name"), function.get("arguments")
+        if not isinstance(name, str) or not name:
+            return
+        args, malformed = (given, None) if isinstance(given, dict) else ({}, None)
+        if isinstance(given, str):
+            args, malformed = parse_arguments(given)
+        known = {call.id for call in self._calls}
+        usable = isinstance(call_id, str) and call_id and call_id not in known
+        self._calls.append(
+            ToolCall(
+                id=call_id if isinstance(call_id, str) and usable else long_id("call"),
+                tool=self._names.to_name(mend(name)),
+                args=args,
+                malformed=malformed,
+            )
+        )
+
+    def _reason(self, reason: JsonValue) -> FinishReason:
+        if reason == "length":
+            return "length"
+        if self._calls:
+            return "tool_calls"
+        return "stop" if reason in {"stop", None, ""} else "other"
+
 
 LISTED_AT_ONCE = 4
 

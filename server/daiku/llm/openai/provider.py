@@ -20,9 +20,8 @@ from daiku.domain.messages import ModelEvent, ModelInfo, ModelRequest
 from daiku.domain.tools import ToolSpec
 from daiku.llm import catalogue
 from daiku.llm.families import traits_of
-from daiku.llm.openai import chat_request, responses_request
+from daiku.llm.openai import chat_request, responses
 from daiku.llm.openai.chat import ChatDecoder
-from daiku.llm.openai.responses import ResponsesDecoder
 from daiku.llm.transport.addresses import join_url, strip_version
 from daiku.llm.transport.client_errors import from_exception
 from daiku.llm.transport.history import Histories
@@ -62,7 +61,7 @@ class OpenAIProvider:
         self._client: AsyncOpenAI | None = None
         self._headers: Mapping[str, str] = {}
         self._chats = Histories(lambda r: chat_request.history(r, service.address))
-        self._responses = Histories(lambda r: responses_request.history(r, service.name))
+        self._responses = Histories(lambda r: responses.history(r, service.name))
         self._tools: tuple[tuple[ToolSpec, ...], bytes] = ((), b"")
 
     @property
@@ -107,8 +106,8 @@ class OpenAIProvider:
         names = NameMap(request.tools)
         if self._api == "chat":
             return ChatDecoder(self._service, names, request.model)
-        author = responses_request.author(self.name, request.model)
-        return ResponsesDecoder(self._service, names, author)
+        author = responses.author(self.name, request.model)
+        return responses.ResponsesDecoder(self._service, names, author)
 
     async def _post(self, path: str, request: ModelRequest) -> httpx2.Response:
         body = self._body(request)
@@ -142,7 +141,7 @@ class OpenAIProvider:
         else:
             items = self._responses.of(request).encode(request.messages)
             head = {"model": request.model, **({"instructions": request.system} if request.system else {})}
-            array = b'"input":' + responses_request.input_array(items)
+            array = b'"input":' + responses.input_array(items)
             more = {} if counting else self._responses_fields(request)
         parts = [encode_json(dict(head))[:-1], array]
         if request.tools:
@@ -156,7 +155,7 @@ class OpenAIProvider:
         """The tools as JSON; they are the same in nearly every request."""
         known, encoded = self._tools
         if known is not tools:
-            encode = chat_request.encode_tools if self._api == "chat" else responses_request.encode_tools
+            encode = chat_request.encode_tools if self._api == "chat" else responses.encode_tools
             encoded = encode(tools, NameMap(tools))
             self._tools = (tools, encoded)
         return encoded

@@ -20,15 +20,106 @@ from daiku.domain.tools import ToolResult
 from daiku.tools.face import Face
 from daiku.tools.files.engines.fallback import PythonSearch
 from daiku.tools.files.engines.hits import Engine, FileCount, Hit, Place, Query
-from daiku.tools.files.engines.page import Page
 from daiku.tools.files.engines.ripgrep import Ripgrep, find_ripgrep
 from daiku.tools.files.mapping import MapArgs, SymbolArgs, search_map, search_symbols
-from daiku.tools.files.outputs import search_output
 from daiku.tools.files.sight import Sight, see
 from daiku.tools.tool import Args, Tool, ToolContext, failed
 from daiku.workspace.globs import split_globs
 from daiku.workspace.ignores import Ignores
 from daiku.workspace.paths import root_of
+
+LONG = 400
+"""Characters of a line that are shown."""
+_ROOM = 28_000
+"""Characters of an answer."""
+
+
+class Page:
+    """The lines of an answer, file by file, as long as there is room."""
+
+    def __init__(self, query: Query, limit: int, name: Callable[[Path], str]) -> None:
+        self.lines: list[str] = []
+        self.matches: dict[Path, int] = {}
+        """How many lines that match are shown of each file."""
+        self.is_full = False
+        self._limit = limit
+        self._context = query.context
+        self._name = name
+        self._room = _ROOM
+        self._last: tuple[Path, int] | None = None
+        self._waiting: list[Hit] = []
+        """Lines before the next match: they are shown with it, or not at all."""
+        self._matched: tuple[Path, int] | None = None
+
+    def add(self, hit: Hit) -> bool:
+        """Take a line; False where there is no room for a match."""
+        if not hit.is_match:
+            if (
+                self._matched is None
+                or self._matched[0] != hit.path
+                or hit.line > self._matched[1] + self._context
+            ):
+                self._waiting.append(hit)
+            else:
+                self._put(hit)
+            return True
+        waiting = [each for each in self._waiting if each.path == hit.path]
+        self._waiting.clear()
+        size = sum(min(len(each.text), LONG) + 8 for each in (*waiting, hit))
+        if sum(self.matches.values()) >= self._limit or (size > self._room and self.lines):
+            self.is_full = True
+            return False
+        for each in (*waiting, hit):
+            self._put(each)
+        self.matches[hit.path] = self.matches.get(hit.path, 0) + 1
+        self._matched = (hit.path, hit.line)
+        return True
+
+    def _put(self, hit: Hit) -> None:
+        if self._last is None or self._last[0] != hit.path:
+            self.lines += [*([""] if self.lines else []), self._name(hit.path)]
+        elif self._context and hit.line > self._last[1] + 1:
+            self.lines.append("--")
+        self._last = (hit.path, hit.line)
+        text = hit.text if len(hit.text) <= LONG else f"{hit.text[:LONG]} [… line cut …]"
+        self.lines.append(f"{hit.line}{':' if hit.is_match else '-'}{text}")
+        self._room -= len(self.lines[-1]) + 1
+
+    def text(self) -> str:
+        return "\n".join(self.lines)
+
+
+MOST_LINES = 200
+LONGEST = 400
+LOOKED_AT = 2000
+"""Characters of a line that an expression sees."""
+_NESTED = re.compile(r"[+*}]\)[+*{]|\((?:[^()\\]|\\.)*[+*](?:[^()\\]|\\.)*\)[+*{]")
+
+
+def search_output(path: str, pattern: str, *, literal: bool, context: ToolContext) -> ToolResult:
+    """The lines of the output `path` that match, with their numbers: the pattern is an expression, plain text where
+    it is none or is asked to be; what is found nowhere is looked for in any case too. Blocks."""
+    text = context.outputs.read(context.session, path) if context.outputs is not None else None
+    if text is None:
+        return failed(f"There is no {path} here, or no longer. Run the command again.")
+    source = re.escape(pattern) if literal or _NESTED.search(pattern) else pattern
+    try:
+        wanted = re.compile(source)
+    except (re.error, OverflowError, RecursionError):
+        wanted = re.compile(re.escape(pattern))
+    lines = text.removesuffix("\n").split("\n")
+    any_case = re.compile(wanted.pattern, re.IGNORECASE)
+    plain = re.compile(re.escape(pattern), re.IGNORECASE)
+    for expression in (wanted, any_case, plain):
+        found = [at for at, line in enumerate(lines) if expression.search(line[:LOOKED_AT])]
+        if found:
+            shown = [f"{path}:{at + 1}: {lines[at][:LONGEST]}" for at in found[:MOST_LINES]]
+            more = [f"[… {len(found) - MOST_LINES} more lines match …]"] if len(found) > MOST_LINES else []
+            return ToolResult(ok=True, text="\n".join([*shown, *more]))
+    return ToolResult(
+        ok=True, text=f"No line of the {len(lines)} of {path} matches {pattern!r}, in any case."
+    )
+
 
 MAX_HITS = 200
 """Matches or files of an answer, unless the call says otherwise."""

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -13,20 +14,89 @@ from typing import Any, TypeVar, cast
 import httpx2
 from mcp import Client, MCPError, types
 from mcp.client import Transport
-from pydantic import ValidationError
+from pydantic import JsonValue, ValidationError
 
+from daiku.core.text.truncate import OUTPUT_LIMIT, truncate_middle
 from daiku.dataclass import dataclass
 from daiku.domain.base import JsonObject
-from daiku.domain.tools import ToolResult
+from daiku.domain.tools import ToolImage, ToolResult
 from daiku.texts.text import NO_TEXT, Text, text
 from daiku.tools.mcp.calls import Progress
-from daiku.tools.mcp.contents import prompt_text, resource_text, result_of, untrusted
-from daiku.tools.mcp.definitions import Listing, cleaned, listing
+from daiku.tools.mcp.definitions import Listing, cleaned, listing, visible
 from daiku.tools.mcp.forms import ask_to_open_page, fill_form
 from daiku.tools.mcp.launch import McpServerError
 from daiku.tools.mcp.transport.lenient import lenient_transport
 from daiku.tools.tool import Ask
 from daiku.version import __version__
+
+BLOCKS = 200
+IMAGES = 8
+STRUCTURED = 20_000
+
+
+def result_of(answer: types.CallToolResult) -> ToolResult:
+    """The answer of a tool call; nothing in it is trusted."""
+    text, images = _told(answer.content)
+    structured: JsonValue = answer.structured_content
+    if structured is not None and not text:
+        text = json.dumps(structured, ensure_ascii=False, indent=1)
+    data: JsonObject | None = None
+    if structured is not None and len(json.dumps(structured)) <= STRUCTURED:
+        data = {"structured": structured}
+    ok = not answer.is_error
+    return untrusted(
+        text or ("(no output)" if ok else "The tool failed and says nothing more."), ok, images, data
+    )
+
+
+def untrusted(
+    text: str, ok: bool = True, images: tuple[ToolImage, ...] = (), data: JsonObject | None = None
+) -> ToolResult:
+    """A result of outside text: bounded, marked."""
+    shown = truncate_middle(visible(text[: OUTPUT_LIMIT * 20]), OUTPUT_LIMIT, how="Ask for a smaller part")
+    return ToolResult(ok=ok, text=shown, images=images, data=data, untrusted=True)
+
+
+def resource_text(contents: Sequence[types.TextResourceContents | types.BlobResourceContents]) -> str:
+    """The contents of a resource; binary ones are only named."""
+    return "\n".join(_resource(item) for item in contents[:BLOCKS])
+
+
+def prompt_text(answer: types.GetPromptResult) -> str:
+    """The messages of a prompt, each with its role."""
+    parts = [f"{message.role}:\n{_told((message.content,))[0]}" for message in answer.messages[:BLOCKS]]
+    return "\n\n".join(parts)
+
+
+def _told(content: Sequence[types.ContentBlock]) -> tuple[str, tuple[ToolImage, ...]]:
+    lines: list[str] = []
+    images: list[ToolImage] = []
+    for block in content[:BLOCKS]:
+        match block:
+            case types.TextContent():
+                lines.append(block.text)
+            case types.ImageContent():
+                if len(images) < IMAGES:
+                    images.append(ToolImage(media_type=block.mime_type, data=block.data))
+                else:
+                    lines.append(f"[one more picture: {block.mime_type}, {len(block.data)} characters]")
+            case types.AudioContent():
+                lines.append(f"[sound: {block.mime_type}, {len(block.data)} characters]")
+            case types.ResourceLink():
+                about = f" ({block.description})" if block.description else ""
+                lines.append(f"[resource {block.uri}: {block.name}{about}]")
+            case types.EmbeddedResource():
+                lines.append(_resource(block.resource))
+    if len(content) > BLOCKS:
+        lines.append(f"[… {len(content) - BLOCKS} more parts left out …]")
+    return "\n".join(lines), tuple(images)
+
+
+def _resource(item: types.TextResourceContents | types.BlobResourceContents) -> str:
+    if isinstance(item, types.TextResourceContents):
+        return f"[resource {item.uri}]\n{item.text}"
+    return f"[resource {item.uri}: {item.mime_type or 'binary'}, {len(item.blob)} characters of base64]"
+
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")

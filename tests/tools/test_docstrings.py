@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from daiku.core.calls.docstrings import read_docstring
+from daiku.tools.signature import read_docstring
 from tests.cases import for_each
 
 GOOGLE = """Look up the weather.
@@ -61,9 +61,9 @@ REST = """Look up the weather.
 def test_a_docstring_of_each_form_says_what_the_function_and_its_parameters_are(
     form: str, others: dict[str, str]
 ) -> None:
-    described = read_docstring(form)
-    assert described.about == "Look up the weather.\n\nFrom one service: the fast one."
-    assert described.parameters == {"city": "The city. In any language.", **others}
+    about, parameters = read_docstring(form)
+    assert about == "Look up the weather.\n\nFrom one service: the fast one."
+    assert parameters == {"city": "The city. In any language.", **others}
 
 
 @for_each(
