@@ -18,7 +18,7 @@ from daiku.dataclass import replace
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
 from daiku.tools.face import Face
-from daiku.tools.files.engines.fallback import PythonSearch
+from daiku.tools.files.engines.fallback import PythonSearch, compile_query
 from daiku.tools.files.engines.hits import Engine, FileCount, Hit, Place, Query
 from daiku.tools.files.engines.ripgrep import Ripgrep, find_ripgrep
 from daiku.tools.files.mapping import MapArgs, SymbolArgs, search_map, search_symbols
@@ -93,7 +93,6 @@ MOST_LINES = 200
 LONGEST = 400
 LOOKED_AT = 2000
 """Characters of a line that an expression sees."""
-_NESTED = re.compile(r"[+*}]\)[+*{]|\((?:[^()\\]|\\.)*[+*](?:[^()\\]|\\.)*\)[+*{]")
 
 
 def search_output(path: str, pattern: str, *, literal: bool, context: ToolContext) -> ToolResult:
@@ -102,14 +101,15 @@ def search_output(path: str, pattern: str, *, literal: bool, context: ToolContex
     text = context.outputs.read(context.session, path) if context.outputs is not None else None
     if text is None:
         return failed(f"There is no {path} here, or no longer. Run the command again.")
-    source = re.escape(pattern) if literal or _NESTED.search(pattern) else pattern
+    query = Query(pattern, regex=not literal)
     try:
-        wanted = re.compile(source)
-    except (re.error, OverflowError, RecursionError):
-        wanted = re.compile(re.escape(pattern))
+        wanted = compile_query(query)
+    except ValueError:
+        query = replace(query, regex=False)
+        wanted = compile_query(query)
     lines = text.removesuffix("\n").split("\n")
-    any_case = re.compile(wanted.pattern, re.IGNORECASE)
-    plain = re.compile(re.escape(pattern), re.IGNORECASE)
+    any_case = compile_query(replace(query, ignore_case=True))
+    plain = compile_query(Query(pattern, ignore_case=True))
     for expression in (wanted, any_case, plain):
         found = [at for at, line in enumerate(lines) if expression.search(line[:LOOKED_AT])]
         if found:

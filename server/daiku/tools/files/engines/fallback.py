@@ -1,14 +1,13 @@
-"""The search of search/text in Python, where there is no ripgrep: a file at a time, in a thread."""
+"""The search of search/text without ripgrep: RE2, which reads its dialect, on a file at a time, in a thread."""
 
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import AsyncGenerator, Iterator
 from pathlib import Path
+from typing import Any
 
 from daiku.dataclass import dataclass
-from daiku.tools.files.engines.dialect import compiled
 from daiku.tools.files.engines.hits import LARGEST, FileCount, Hit, Place, Query
 from daiku.workspace.encodings import decode
 from daiku.workspace.globs import matcher
@@ -26,14 +25,14 @@ class PythonSearch:
 
     async def lines(self, query: Query, place: Place) -> AsyncGenerator[Hit]:
         """See Engine."""
-        expression = _expression(query)
+        expression = compile_query(query)
         async for path in self._files(query, place):
             for hit in await asyncio.to_thread(_hits, path, expression, query):
                 yield hit
 
     async def counts(self, query: Query, place: Place) -> AsyncGenerator[FileCount]:
         """See Engine."""
-        expression = _expression(query)
+        expression = compile_query(query)
         async for path in self._files(query, place):
             if count := await asyncio.to_thread(_count, path, expression, query):
                 yield FileCount(path, count)
@@ -47,9 +46,21 @@ class PythonSearch:
                 yield path
 
 
-def _expression(query: Query) -> re.Pattern[str]:
-    pattern = query.pattern if query.regex else re.escape(query.pattern)
-    return compiled(pattern, ignore_case=query.ignore_case, multiline=query.multiline)
+def compile_query(query: Query) -> Any:
+    """Return the query as an expression of RE2, which matches in linear time. Raises ValueError with the reason."""
+    import re2  # when used
+
+    engine: Any = re2  # it has no types
+    options = engine.Options()
+    options.log_errors, options.case_sensitive, options.dot_nl = False, not query.ignore_case, query.multiline
+    try:
+        return engine.compile(
+            f"(?m){query.pattern}" if query.regex else engine.escape(query.pattern), options
+        )
+    except engine.error as error:
+        raise ValueError(
+            f"{error.args[0].decode()}; look-around (look-ahead, look-behind) and backreferences are not supported"
+        ) from None
 
 
 def _text(path: Path) -> str:
@@ -60,7 +71,7 @@ def _text(path: Path) -> str:
     return "" if decoded is None else decoded.text.replace("\r\n", "\n")
 
 
-def _hits(path: Path, expression: re.Pattern[str], query: Query) -> list[Hit]:
+def _hits(path: Path, expression: Any, query: Query) -> list[Hit]:
     text = _text(path)
     matching = sorted(set(_matching(text, expression, query)))
     if not matching:
@@ -78,15 +89,18 @@ def _hits(path: Path, expression: re.Pattern[str], query: Query) -> list[Hit]:
     ]
 
 
-def _count(path: Path, expression: re.Pattern[str], query: Query) -> int:
+def _count(path: Path, expression: Any, query: Query) -> int:
     text = _text(path)
     if query.multiline:
         return sum(1 for _ in expression.finditer(text))
     return len(set(_matching(text, expression, query)))
 
 
-def _matching(text: str, expression: re.Pattern[str], query: Query) -> Iterator[int]:
+def _matching(text: str, expression: Any, query: Query) -> Iterator[int]:
     """The numbers (from 0) of the lines that match, or that a match goes over."""
+    ends = r"\A" in query.pattern or r"\z" in query.pattern  # of a line, where each is searched
+    if not ends and expression.search(text) is None:
+        return
     if query.multiline:
         for found in expression.finditer(text):
             first = text.count("\n", 0, found.start())
