@@ -219,8 +219,7 @@ class Conversation:
         if plan is None:
             raise refusal(Failure(kind="not_found", message=text("acp.no_plan")))
         self._plan = await approve_draft(self.app, plan)
-        request, _ = await work_request(self.app, self._plan)
-        return replace(request, session=self.session)
+        return replace(await work_request(self.app, self._plan), session=self.session)
 
     def _questions(self, turn: Turn) -> Questions:
         async def wait_for_words(asked: InputAsked) -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from daiku.cli.display.term import human_stream, safe
 from daiku.cli.main import usage
@@ -18,6 +20,8 @@ from daiku.settings.trust import is_trusted
 from daiku.texts.terminal import locale_of, localize, say
 from daiku.trace.journal import Journal
 from daiku.workspace.disk import DiskWorkspace
+
+T = TypeVar("T")
 
 
 def folder_of(path: str | None) -> Path:
@@ -84,3 +88,13 @@ async def open_app(
         yield app
     finally:
         await app.aclose()
+
+
+def in_app(folder: str | None, work: Callable[[App], Awaitable[T]], *, asks_model: bool = False) -> T:
+    """Run `work` with the App of a folder and return its result. Raises UsageError."""
+
+    async def inside() -> T:
+        async with open_app(folder_of(folder), asks_model=asks_model) as app:
+            return await work(app)
+
+    return asyncio.run(inside())

@@ -58,6 +58,17 @@ class RunOptions:
         return {"limits": limits} if limits else {}
 
 
+def command_group(name: str) -> click.Group:
+    """Return the group of commands with this name; without a command it shows its help."""
+
+    @click.pass_context
+    def show_help(ctx: click.Context) -> None:
+        if ctx.invoked_subcommand is None:
+            click.echo(ctx.get_help())
+
+    return click.Group(name, help=say(f"help.{name}"), invoke_without_command=True, callback=show_help)
+
+
 def run_options(command: F) -> F:
     """Decorate a command that takes `options: RunOptions` with `-C`, `--model` and the others."""
     limit, whole = click.FloatRange(min=0), click.IntRange(min=0)

@@ -329,7 +329,7 @@ class Runner:
                 self._unfinished.pop(name, None)
         else:
             self._unfinished[ended.run_id] = self._unfinished[ended.session_id] = agent
-        result = Result(output=None, **{name: getattr(ended, name) for name in RunResult.model_fields})
+        result = Result(output=None, **dict(ended))
         if ended.error is not None and ended.error.kind == "internal":  # a program has no log of ours
             result = replace(result, error=ended.error.model_copy(update={"hint": Text("")}))
         if not has_answer(ended.status) or agent is None or agent.answers is None:

@@ -13,7 +13,7 @@ from typing import Any, get_args
 import click
 
 from daiku.cli.app_setup import folder_of, open_app
-from daiku.cli.commands.run import last_session
+from daiku.cli.commands.run import named_session
 from daiku.cli.commands.sessions import session_line
 from daiku.cli.display.term import human_stream, safe, terminal
 from daiku.cli.display.toollines import stays_lines
@@ -22,8 +22,8 @@ from daiku.cli.main import fail, usage, write_notice
 from daiku.cli.options import RunOptions, run_options
 from daiku.dataclass import dataclass, field, replace
 from daiku.domain.errors import DaikuError
-from daiku.domain.runs import ClientApprovals, Mode, RunResult
-from daiku.sdk.fronts import App, Listener, RunRequest
+from daiku.domain.runs import ClientApprovals, Mode
+from daiku.sdk.fronts import App, RunRequest
 from daiku.settings import home, private_file
 from daiku.texts.terminal import localize, say
 
@@ -54,24 +54,18 @@ class ChatState:
 @run_options
 def chat(**options: Any) -> int:
     chosen = RunOptions(**options)
-    if chosen.session and chosen.last:
-        raise usage(say("error.both_sessions"))
     folder = folder_of(chosen.folder)
     with asyncio.Runner() as runner, _history(home(os.environ) / "chat-history"):
         stack = AsyncExitStack()
         app = runner.run(stack.enter_async_context(open_app(folder, chosen.overrides(), asks_model=True)))
         runner.run(stack.enter_async_context(end_background_commands()))
         try:
-            return _talk(runner, app, _begin(app, chosen), as_json=chosen.as_json)
+            talk = ChatState(
+                named_session(app, chosen), chosen.model, chosen.mode, chosen.approvals(), chosen.attended
+            )
+            return _talk(runner, app, talk, as_json=chosen.as_json)
         finally:
             runner.run(stack.aclose())
-
-
-def _begin(app: App, options: RunOptions) -> ChatState:
-    session = last_session(app) if options.last else options.session
-    if session:
-        app.journal.get_session(session)
-    return ChatState(session, options.model, options.mode, options.approvals(), options.attended)
 
 
 def _talk(runner: asyncio.Runner, app: App, talk: ChatState, *, as_json: bool) -> int:
@@ -112,11 +106,8 @@ def _turn(runner: asyncio.Runner, app: App, talk: ChatState, text: str, *, as_js
         attended=talk.attended,
     )
 
-    async def start(listen: Listener) -> RunResult:
-        return await app.runs.run(request, listen)
-
     how = RunMode(talk.approvals, talk.attended, as_json=as_json, steer=talk.attended)
-    code, result = runner.run(drive(app, start, how))
+    code, result = runner.run(drive(app, lambda listen: app.runs.run(request, listen), how))
     # Of lines from a pipe the last that did not end well counts: a script must hear of it.
     return replace(talk, session=result.session_id, code=code if talk.attended else code or talk.code)
 

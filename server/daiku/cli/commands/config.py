@@ -12,7 +12,7 @@ from pydantic import BaseModel, SecretStr
 
 from daiku.cli.app_setup import folder_of, settings_for, tell_notices
 from daiku.cli.display.term import safe, terminal
-from daiku.cli.options import place_options
+from daiku.cli.options import command_group, place_options
 from daiku.domain.base import JsonObject
 from daiku.settings import Loaded, every_key, home
 from daiku.settings.trust import set_trusted
@@ -21,11 +21,7 @@ from daiku.texts.terminal import say
 MASK = "••••••••"
 
 
-@click.group(help=say("help.config"), invoke_without_command=True)
-@click.pass_context
-def config(ctx: click.Context) -> None:
-    if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help())
+config = command_group("config")
 
 
 @config.command("show", help=say("help.config.show"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 import click
 
 from daiku.api import DoctorFinding
-from daiku.cli.app_setup import folder_of, open_app
+from daiku.cli.app_setup import folder_of, in_app
 from daiku.cli.display.term import Colour, safe, terminal
 from daiku.cli.main import FAILED
 from daiku.doctor import broken, files, inside, machine
@@ -26,7 +25,7 @@ MARKS: dict[str, tuple[str, Colour]] = {"good": ("✓", "green"), "note": ("·",
 @click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir"))
 def doctor(folder: str | None) -> int:
     place = folder_of(folder)
-    findings = [*machine(), *files(place, os.environ, trusted=_trusted(place)), *asyncio.run(_inside(place))]
+    findings = [*machine(), *files(place, os.environ, trusted=_trusted(place)), *_inside(folder)]
     out = terminal(sys.stdout)
     for finding in findings:
         mark, colour = MARKS[finding.state]
@@ -47,9 +46,8 @@ def _trusted(place: Path) -> bool:
         return False  # what is wrong with the home is a finding of its own
 
 
-async def _inside(place: Path) -> list[DoctorFinding]:
+def _inside(folder: str | None) -> list[DoctorFinding]:
     try:
-        async with open_app(place, asks_model=True) as app:
-            return await inside(app)
+        return in_app(folder, inside, asks_model=True)
     except DaikuError as wrong:
         return [broken("settings", wrong.failure)]

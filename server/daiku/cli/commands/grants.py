@@ -2,35 +2,28 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
-from collections.abc import Callable
 
 import click
 
-from daiku.cli.app_setup import folder_of, open_app
+from daiku.cli.app_setup import in_app
 from daiku.cli.display.term import safe, terminal
 from daiku.cli.main import usage
-from daiku.cli.options import place_options
+from daiku.cli.options import command_group, place_options
 from daiku.dataclass import asdict
 from daiku.sdk.fronts import App
 from daiku.texts.terminal import localize, say
 from daiku.texts.text import renderings
 from daiku.trace.remembered_answers import SERVER, RememberedAnswer, all_answers, revoke_answer
 
-
-@click.group(help=say("help.grants"), invoke_without_command=True)
-@click.pass_context
-def grants(ctx: click.Context) -> None:
-    if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help())
+grants = command_group("grants")
 
 
 @grants.command("list", help=say("help.grants.list"))
 @place_options
 def list_(folder: str | None, as_json: bool) -> None:  # click's flag
-    found = _with_app(folder, _everything)
+    found = in_app(folder, _everything)
     if as_json:
         click.echo(json.dumps([asdict(one) for one in found], ensure_ascii=False))
         return
@@ -48,8 +41,8 @@ def list_(folder: str | None, as_json: bool) -> None:  # click's flag
 @click.option("--all", "every", is_flag=True, help=say("help.grants.all"))
 @click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir"))
 def revoke(which: tuple[str, ...], every: bool, folder: str | None) -> None:  # click's flag
-    def work(app: App) -> tuple[RememberedAnswer, ...]:
-        found = _everything(app)
+    async def work(app: App) -> tuple[RememberedAnswer, ...]:
+        found = await _everything(app)
         gone = found if every else tuple(_named(name, found) for name in which)
         if not gone and not every:
             raise usage(say("grants.which"))
@@ -59,21 +52,11 @@ def revoke(which: tuple[str, ...], every: bool, folder: str | None) -> None:  # 
                 app.servers.forget(one.key.removeprefix(SERVER))
         return gone
 
-    for one in _with_app(folder, work):
+    for one in in_app(folder, work):
         click.echo(say("grants.gone", what=safe(localize(one.what))))
 
 
-def _with_app(
-    folder: str | None, work: Callable[[App], tuple[RememberedAnswer, ...]]
-) -> tuple[RememberedAnswer, ...]:
-    async def inside() -> tuple[RememberedAnswer, ...]:
-        async with open_app(folder_of(folder)) as app:
-            return work(app)
-
-    return asyncio.run(inside())
-
-
-def _everything(app: App) -> tuple[RememberedAnswer, ...]:
+async def _everything(app: App) -> tuple[RememberedAnswer, ...]:
     return all_answers(app.grants, app.consents, _workspace(app))
 
 

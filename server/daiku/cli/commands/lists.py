@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
 from typing import Any
 
 import click
 
-from daiku.agents.agent import Agent
-from daiku.cli.app_setup import folder_of, open_app
+from daiku.api import AgentInfo
+from daiku.cli.app_setup import in_app
 from daiku.cli.commands.mcp import servers_now, show_server
 from daiku.cli.display.term import Terminal, clip, human_stream, safe, terminal
 from daiku.cli.main import usage
@@ -21,6 +20,8 @@ from daiku.domain.tools import ToolSpec
 from daiku.llm.model import ProviderModels
 from daiku.plugins.entries import Kind, Plugin
 from daiku.plugins.plugged import Plugged
+from daiku.sdk.fronts import App
+from daiku.sdk.offers import agents_of
 from daiku.texts.terminal import localize, say
 from daiku.texts.text import joined
 
@@ -28,32 +29,23 @@ from daiku.texts.text import joined
 @click.command(help=say("help.models"))
 @place_options
 def models(folder: str | None, as_json: bool) -> None:  # click's flag
-    async def work() -> tuple[tuple[ProviderModels, ...], str, Plugged]:
-        async with open_app(folder_of(folder), asks_model=True) as app:
-            try:
-                chosen = app.llm.resolve("").name
-            except DaikuError:
-                chosen = ""
-            return await app.models(), chosen, app.plugged
+    async def work(app: App) -> tuple[tuple[ProviderModels, ...], str, Plugged]:
+        try:
+            chosen = app.llm.resolve("").name
+        except DaikuError:
+            chosen = ""
+        return await app.models(), chosen, app.plugged
 
-    offers, chosen, plugged = asyncio.run(work())
+    offers, chosen, plugged = in_app(folder, work, asks_model=True)
     tell_plugins(plugged, "provider")
     if as_json:
-        click.echo(
-            json.dumps(
-                {
-                    "chosen": chosen,
-                    "providers": [_offer_json(o, plugged.origin("provider", o.provider)) for o in offers],
-                },
-                ensure_ascii=False,
-            )
-        )
+        providers = [_offer_json(o, plugged.origin("provider", o.provider)) for o in offers]
+        click.echo(json.dumps({"chosen": chosen, "providers": providers}, ensure_ascii=False))
         return
     out = terminal(sys.stdout)
     for offer in offers:
-        click.echo(
-            f"{out.paint(safe(offer.provider), 'bold')}{_from(plugged.origin('provider', offer.provider), out)}"
-        )
+        origin = _from(plugged.origin("provider", offer.provider), out)
+        click.echo(out.paint(safe(offer.provider), "bold") + origin)
         if offer.error is not None:
             why = safe(localize(joined("sentences", [offer.error.message, offer.error.hint])))
             click.echo("  " + out.paint(say("models.unreachable", why=why), "dim"))
@@ -77,23 +69,18 @@ def _offer_json(offer: ProviderModels, origin: str) -> dict[str, Any]:
 @click.command(help=say("help.tools"))
 @place_options
 def tools(folder: str | None, as_json: bool) -> None:  # click's flag
-    async def work() -> tuple[tuple[ToolSpec, ...], tuple[ServerReport, ...], Plugged]:
-        async with open_app(folder_of(folder)) as app:
-            reports = await servers_now(app)
-            return app.tools(), reports, app.plugged
+    async def work(app: App) -> tuple[tuple[ToolSpec, ...], tuple[ServerReport, ...], Plugged]:
+        reports = await servers_now(app)
+        return app.tools(), reports, app.plugged
 
-    specs, reports, plugged = asyncio.run(work())
+    specs, reports, plugged = in_app(folder, work)
     for report in reports:
         if report.status != "ready" or report.why:
             show_server(report, human_stream())
     tell_plugins(plugged, "tool", "work_source")
     if as_json:
-        click.echo(
-            json.dumps(
-                [{**spec.model_dump(), "origin": plugged.origin("tool", spec.name)} for spec in specs],
-                ensure_ascii=False,
-            )
-        )
+        rows = [{**spec.model_dump(), "origin": plugged.origin("tool", spec.name)} for spec in specs]
+        click.echo(json.dumps(rows, ensure_ascii=False))
         return
     out = terminal(sys.stdout)
     for spec in specs:
@@ -106,31 +93,20 @@ def tools(folder: str | None, as_json: bool) -> None:  # click's flag
 @click.command(help=say("help.agents"))
 @place_options
 def agents(folder: str | None, as_json: bool) -> None:  # click's flag
-    async def work() -> tuple[tuple[Agent, ...], Plugged]:
-        async with open_app(folder_of(folder)) as app:
-            return app.agents(), app.plugged
+    async def work(app: App) -> tuple[tuple[AgentInfo, ...], Plugged]:
+        return agents_of(app).agents, app.plugged
 
-    found, plugged = asyncio.run(work())
+    found, plugged = in_app(folder, work)
     tell_plugins(plugged, "agent")
     if as_json:
-        told = [
-            {
-                "name": a.name,
-                "description": a.description,
-                "tools": a.patterns,
-                "origin": plugged.origin("agent", a.name),
-            }
-            for a in found
-        ]
-        click.echo(json.dumps(told, ensure_ascii=False))
+        click.echo(json.dumps([agent.model_dump() for agent in found], ensure_ascii=False))
         return
     out = terminal(sys.stdout)
     for agent in found:
         about = safe(" ".join(agent.description.split()))
         text = clip(about, out.width - 18) if out.live else about
-        click.echo(
-            f"{out.paint(f'{safe(agent.name):<16}', 'bold')}  {text}{_from(plugged.origin('agent', agent.name), out)}"
-        )
+        name = out.paint(f"{safe(agent.name):<16}", "bold")
+        click.echo(f"{name}  {text}{_from(agent.origin, out)}")
 
 
 def _from(origin: str, out: Terminal) -> str:

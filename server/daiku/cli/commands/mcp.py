@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import sys
 
 import click
 
-from daiku.cli.app_setup import folder_of, open_app
+from daiku.cli.app_setup import in_app
 from daiku.cli.display.term import Terminal, human_stream, safe, terminal
 from daiku.cli.main import FAILED, usage
-from daiku.cli.options import place_options
+from daiku.cli.options import command_group, place_options
 from daiku.domain.servers import ServerReport
 from daiku.sdk.fronts import App
 from daiku.texts.terminal import localize, say
@@ -20,21 +19,13 @@ WAIT = 300.0
 """Seconds for a server to answer when it is allowed: it may be installed, or signed in to, first."""
 
 
-@click.group(help=say("help.mcp"), invoke_without_command=True)
-@click.pass_context
-def mcp(ctx: click.Context) -> None:
-    if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help())
+mcp = command_group("mcp")
 
 
 @mcp.command("list", help=say("help.mcp.list"))
 @place_options
 def list_(folder: str | None, as_json: bool) -> None:  # click's flag
-    async def work() -> tuple[ServerReport, ...]:
-        async with open_app(folder_of(folder)) as app:
-            return await servers_now(app)
-
-    reports = asyncio.run(work())
+    reports = in_app(folder, servers_now)
     if as_json:
         click.echo(json.dumps([report.model_dump() for report in reports], ensure_ascii=False))
         return
@@ -53,23 +44,23 @@ def list_(folder: str | None, as_json: bool) -> None:  # click's flag
 def allow(name: str, folder: str | None) -> int:
     people = human_stream()
 
-    async def work() -> ServerReport:
-        async with open_app(folder_of(folder)) as app:
-            server = app.servers.find(name)
-            if server is None:
-                raise usage(say("mcp.unknown", name=name, names=_names(app)))
-            if server.report().status == "rejected":
-                app.servers.forget(name)
-            while question := server.agreement.question():
-                people.write(safe(localize(question.preview)) + "\n")
-                app.servers.answer(question, "allow_always")
-                await app.servers.ready(
-                    lambda text: _tell(people, text), person=True, seconds=WAIT, only=name
-                )
-            await app.servers.ready(lambda text: _tell(people, text), person=True, seconds=WAIT, only=name)
-            return server.report()
+    def tell(text: str) -> None:
+        people.write(people.paint(f"! {safe(localize(text))}", "yellow") + "\n")
 
-    report = asyncio.run(work())
+    async def work(app: App) -> ServerReport:
+        server = app.servers.find(name)
+        if server is None:
+            raise usage(say("mcp.unknown", name=name, names=_names(app)))
+        if server.report().status == "rejected":
+            app.servers.forget(name)
+        while question := server.agreement.question():
+            people.write(safe(localize(question.preview)) + "\n")
+            app.servers.answer(question, "allow_always")
+            await app.servers.ready(tell, person=True, seconds=WAIT, only=name)
+        await app.servers.ready(tell, person=True, seconds=WAIT, only=name)
+        return server.report()
+
+    report = in_app(folder, work)
     show_server(report, people)
     return 0 if report.status == "ready" else FAILED
 
@@ -78,12 +69,11 @@ def allow(name: str, folder: str | None) -> int:
 @click.argument("name")
 @click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir"))
 def forget(name: str, folder: str | None) -> None:
-    async def work() -> None:
-        async with open_app(folder_of(folder)) as app:
-            if not app.servers.forget(name):
-                raise usage(say("mcp.unknown", name=name, names=_names(app)))
+    async def work(app: App) -> None:
+        if not app.servers.forget(name):
+            raise usage(say("mcp.unknown", name=name, names=_names(app)))
 
-    asyncio.run(work())
+    in_app(folder, work)
     click.echo(say("mcp.forgotten", name=name))
 
 
@@ -102,10 +92,6 @@ def show_server(report: ServerReport, out: Terminal) -> None:
     out.write(f"{out.paint(safe(report.name), 'bold')}  {out.paint(status, colour)}{why}\n")
     if report.hint:
         out.write(f"    {safe(localize(report.hint))}\n")
-
-
-def _tell(people: Terminal, text: str) -> None:
-    people.write(people.paint(f"! {safe(localize(text))}", "yellow") + "\n")
 
 
 def _names(app: App) -> str:

@@ -14,7 +14,7 @@ import click
 from daiku.cli.app_setup import folder_of, settings_for, tell_notices
 from daiku.cli.display.term import human_stream, safe, terminal
 from daiku.cli.main import usage
-from daiku.cli.options import place_options
+from daiku.cli.options import command_group, place_options
 from daiku.core.guard.redact import Redactor
 from daiku.memory.memory import Memory
 from daiku.memory.opening import open_memory
@@ -24,11 +24,7 @@ from daiku.texts.terminal import localize, say
 T = TypeVar("T")
 
 
-@click.group(help=say("help.memory"), invoke_without_command=True)
-@click.pass_context
-def memory(ctx: click.Context) -> None:
-    if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help())
+memory = command_group("memory")
 
 
 @memory.command("list", help=say("help.memory.list"))

@@ -9,12 +9,11 @@ from typing import Any
 import click
 
 from daiku.cli.app_setup import folder_of, open_app
-from daiku.cli.drive import RunMode, drive, end_background_commands
+from daiku.cli.drive import RunMode, Start, drive, end_background_commands
 from daiku.cli.main import usage
 from daiku.cli.options import RunOptions, prompt_text, run_options
 from daiku.dataclass import replace
-from daiku.domain.runs import RunResult
-from daiku.sdk.fronts import App, Listener, RunRequest
+from daiku.sdk.fronts import App, RunRequest
 from daiku.texts.terminal import say
 from daiku.trace.journal import Journal
 
@@ -54,28 +53,18 @@ def exec_(text: tuple[str, ...], **options: Any) -> int:
 def resume(run_id: str, **options: Any) -> int:
     chosen = RunOptions(**options)
     approvals = chosen.approvals()
-    how = RunMode(approvals, chosen.attended, as_json=chosen.as_json)
 
-    async def work() -> int:
-        async with (
-            open_app(folder_of(chosen.folder), chosen.overrides(), asks_model=True) as app,
-            end_background_commands(),
-        ):
+    async def begin(app: App) -> Start:
+        run = app.journal.find_run(run_id)
+        return lambda listen: app.runs.resume(
+            run, listen, approvals, attended=chosen.attended, model=chosen.model
+        )
 
-            async def start(listen: Listener) -> RunResult:
-                run = app.journal.find_run(run_id)
-                return await app.runs.resume(
-                    run, listen, approvals, attended=chosen.attended, model=chosen.model
-                )
-
-            await app.runs.afterwards.catch_up()
-            return (await drive(app, start, how))[0]
-
-    return asyncio.run(work())
+    return _follow(begin, chosen)
 
 
-RequestFor = Callable[[App], Awaitable[tuple[RunRequest, str]]]
-"""Builds a request, and names the session that it belongs to (empty: a new one)."""
+RequestFor = Callable[[App], Awaitable[RunRequest]]
+"""Builds a request; its session counts if the command line names none."""
 AfterPlan = Callable[[App, str], None]
 """Shows the plan with this id after the run that made it."""
 
@@ -85,8 +74,8 @@ def run_agent(
 ) -> int:
     """Run `agent` once on `text`; the exit code. Raises UsageError."""
 
-    async def request(_app: App) -> tuple[RunRequest, str]:
-        return RunRequest(text=text, agent=agent), ""
+    async def request(_app: App) -> RunRequest:
+        return RunRequest(text=text, agent=agent)
 
     return start_request(request, options, drafts=drafts, then=then)
 
@@ -95,30 +84,38 @@ def start_request(
     request: RequestFor, options: RunOptions, *, drafts: bool = False, then: AfterPlan | None = None
 ) -> int:
     """Run a request with the options of the command line; the exit code. Raises UsageError."""
-    folder = folder_of(options.folder)
     approvals = options.approvals()
-    how = RunMode(approvals, options.attended, as_json=options.as_json, drafts=drafts)
-    if options.session and options.last:
-        raise usage(say("error.both_sessions"))
+
+    async def begin(app: App) -> Start:
+        session = named_session(app, options)
+        wanted = await request(app)
+        asked = replace(
+            wanted,
+            session=session or wanted.session,
+            mode=options.mode,
+            model=options.model,
+            approvals=approvals,
+            attended=options.attended,
+        )
+        return lambda listen: app.runs.run(asked, listen)
+
+    return _follow(begin, options, drafts=drafts, then=then)
+
+
+def _follow(
+    begin: Callable[[App], Awaitable[Start]],
+    options: RunOptions,
+    *,
+    drafts: bool = False,
+    then: AfterPlan | None = None,
+) -> int:
+    """Open the App, begin a run and follow it to its end; return the exit code. Raises UsageError."""
+    how = RunMode(options.approvals(), options.attended, as_json=options.as_json, drafts=drafts)
 
     async def work() -> int:
-        async with open_app(folder, options.overrides(), asks_model=True) as app, end_background_commands():
-            session = last_session(app) if options.last else options.session
-            if session:
-                app.journal.get_session(session)
-            wanted, own = await request(app)
-            asked = replace(
-                wanted,
-                session=session or own or None,
-                mode=options.mode,
-                model=options.model,
-                approvals=approvals,
-                attended=options.attended,
-            )
-
-            async def start(listen: Listener) -> RunResult:
-                return await app.runs.run(asked, listen)
-
+        opened = open_app(folder_of(options.folder), options.overrides(), asks_model=True)
+        async with opened as app, end_background_commands():
+            start = await begin(app)
             await app.runs.afterwards.catch_up()
             code, result = await drive(app, start, how)
             if then is not None and result.plan is not None:
@@ -128,9 +125,15 @@ def start_request(
     return asyncio.run(work())
 
 
-def last_session(app: App) -> str:
-    """Return the newest session of this folder. Raises UsageError where there is none."""
-    return newest_session(app.journal, app.runs.services.workspace_key)
+def named_session(app: App, options: RunOptions) -> str | None:
+    """Return the session that the options name, None for a new one. Raises UsageError."""
+    if options.session and options.last:
+        raise usage(say("error.both_sessions"))
+    folder = app.runs.services.workspace_key
+    session = newest_session(app.journal, folder) if options.last else options.session
+    if session:
+        app.journal.get_session(session)
+    return session
 
 
 def newest_session(journal: Journal, folder: str) -> str:

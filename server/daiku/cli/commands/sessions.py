@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING
 import click
 
 from daiku.api import ExportFormat
-from daiku.cli.app_setup import folder_of, open_app, settings_for, tell_notices, tell_recovery
+from daiku.cli.app_setup import in_app, settings_for, tell_notices, tell_recovery
 from daiku.cli.display.diffs import coloured_diff
 from daiku.cli.display.show import usage_text
 from daiku.cli.display.term import Colour, Terminal, clip, columns, safe, terminal, to_the_minute
 from daiku.cli.display.toollines import call_text, decided_text, stays_lines
 from daiku.cli.main import FAILED
-from daiku.cli.options import place_options
-from daiku.core.changes.review import FileReview
+from daiku.cli.options import command_group, place_options
 from daiku.core.guard.redact import Redactor
 from daiku.core.traces.lines import as_jsonl
 from daiku.domain.chunks import Chunk
@@ -37,7 +36,7 @@ from daiku.domain.events import (
 )
 from daiku.domain.labels import LineEvent
 from daiku.domain.sessions import Session
-from daiku.sdk.fronts import RestoreOutcome, changed_files, diff_of, restore_result
+from daiku.sdk.fronts import App, RestoreOutcome, changed_files, diff_of, restore_result
 from daiku.settings import home, secrets_of
 from daiku.store.copyfolders import remove_trial_data
 from daiku.store.opening import opened_place
@@ -54,15 +53,14 @@ if TYPE_CHECKING:
     from daiku.sdk.replaying import Replayed
 
 
-@click.command("changes", help=say("help.sessions.changes"))
+sessions = command_group("sessions")
+
+
+@sessions.command("changes", help=say("help.sessions.changes"))
 @click.argument("session")
 @place_options
 def changes(session: str, folder: str | None, as_json: bool) -> None:  # click's flag
-    async def work() -> dict[str, FileReview]:
-        async with open_app(folder_of(folder)) as app:
-            return await app.reviews.changes(session)
-
-    found = asyncio.run(work())
+    found = in_app(folder, lambda app: app.reviews.changes(session))
     if as_json:
         click.echo(
             "[" + ",".join(f.model_dump_json(by_alias=True) for f in changed_files(found, session)) + "]"
@@ -77,19 +75,18 @@ def changes(session: str, folder: str | None, as_json: bool) -> None:  # click's
             click.echo(line)
 
 
-@click.command("undo", help=say("help.sessions.undo"))
+@sessions.command("undo", help=say("help.sessions.undo"))
 @click.argument("session")
 @click.option("--to", "checkpoint", metavar="CHECKPOINT", help=say("help.opt.to"))
 @place_options
 def undo(session: str, checkpoint: str | None, folder: str | None, as_json: bool) -> None:  # click's flag
-    async def work() -> RestoreOutcome:
-        async with open_app(folder_of(folder)) as app:
-            app.journal.get_session(session)
-            if checkpoint is None:
-                return await app.reviews.undo(session)
-            return await app.reviews.restore(checkpoint, session)
+    async def work(app: App) -> RestoreOutcome:
+        app.journal.get_session(session)
+        if checkpoint is None:
+            return await app.reviews.undo(session)
+        return await app.reviews.restore(checkpoint, session)
 
-    brought = asyncio.run(work())
+    brought = in_app(folder, work)
     if as_json:
         click.echo(restore_result(brought).model_dump_json(by_alias=True))
         return
@@ -110,13 +107,6 @@ STATUS_COLOURS: dict[str, Colour] = {
     "running": "cyan",
     "waiting": "yellow",
 }
-
-
-@click.group(help=say("help.sessions"), invoke_without_command=True)
-@click.pass_context
-def sessions(ctx: click.Context) -> None:
-    if ctx.invoked_subcommand is None:
-        click.echo(ctx.get_help())
 
 
 @sessions.command("list", help=say("help.sessions.list"))
@@ -171,10 +161,6 @@ def delete(session: str) -> None:
     Outputs(home(os.environ) / "outputs").forget(session)
     remove_trial_data(home(os.environ))
     click.echo(say("deleted", session=session))
-
-
-sessions.add_command(changes)
-sessions.add_command(undo)
 
 
 @sessions.command("replay", help=say("help.sessions.replay"))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from daiku import api
 from daiku.core.changes.changemap import apply_map
 from daiku.core.changes.ranges import range_edits
@@ -43,8 +41,7 @@ async def document(c: ClientConnection, p: api.DocumentParams) -> RunResult:
     heard = TeamRunListener()
     result = await start(c, p, request, heard.hear)
     patch = revised(heard.state, old)
-    fields: dict[str, Any] = {name: getattr(result, name) for name in type(result).model_fields}
-    return api.DocumentResult(**fields, patch=patch, edits=_edits(old, patch, encoding))
+    return api.DocumentResult(**dict(result), patch=patch, edits=_edits(old, patch, encoding))
 
 
 def _edits(old: str, patch: PatchJSON | None, encoding: Encoding) -> tuple[RangeEdit, ...]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from pydantic import BaseModel
 
 from daiku import api
@@ -42,13 +40,11 @@ async def plan_run(c: ClientConnection, p: api.PlanRunParams) -> RunResult:
     plan = app.journal.get_plan(p.plan_id)
     if p.step_id and all(step.step_id != p.step_id for step in plan.steps):
         raise invalid([f"stepId: the plan has no step {p.step_id!r}"])
-    request, session = await work_request(app, plan, p.step_id or "")
-    if p.session_id is None:
-        p = p.model_copy(update={"session_id": session})
+    request = await work_request(app, plan, p.step_id or "")
     followed = TeamRunListener()
     result = await start(c, p, request, followed.hear)
     now = plan_of(followed.state) or app.journal.get_plan(plan.plan_id)
-    fields: dict[str, Any] = {name: getattr(result, name) for name in RunResult.model_fields}
+    fields = dict(result)
     fields["plan"] = in_full(now)
     return api.PlanRunResult(**fields, report=final_report(followed.state, now))
 

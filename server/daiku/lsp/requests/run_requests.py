@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from daiku import api
 from daiku.core.plans.transitions import find_step
@@ -74,7 +74,8 @@ async def plan(c: ClientConnection, p: api.PlanParams) -> RunResult:
     gathered = RunCollector()
     request = RunRequest(p.goal, context=p.context, agent="planner", mode="plan")
     result = await start(c, p, request, gathered.hear)
-    fields: dict[str, Any] = {**_fields(result), "plan": gathered.plan}
+    fields = dict(result)
+    fields["plan"] = gathered.plan
     return api.PlanResult(**fields)
 
 
@@ -82,23 +83,21 @@ async def research(c: ClientConnection, p: api.ResearchParams) -> RunResult:
     if not (p.plan_id or p.question):
         raise invalid(["question: give a question or a planId"])
     brief, session = await _brief(c, p, p.question or "", p.plan_id)
-    p = p.model_copy(update={"session_id": session})
     gathered = RunCollector()
     text = p.question or f"Research for {brief.plan.name if brief.plan is not None else 'the plan'}"
-    request = RunRequest(text, agent="researcher", mode="ask", brief=brief)
+    request = RunRequest(text, session=session, agent="researcher", mode="ask", brief=brief)
     result = await start(c, p, request, gathered.hear)
-    return api.ResearchResult(**_fields(result), **dict(gathered.research))
+    return api.ResearchResult(**dict(result), **dict(gathered.research))
 
 
 async def code(c: ClientConnection, p: api.CodeParams) -> RunResult:
     if not (p.instruction or p.plan_id or p.step_id):
         raise invalid(["instruction: give an instruction, a planId or a stepId"])
     brief, session = await _brief(c, p, p.instruction or "", p.plan_id, p.step_id)
-    p = p.model_copy(update={"session_id": session})
     gathered = RunCollector()
-    request = RunRequest(brief.request, agent="coder", context=p.context, brief=brief)
+    request = RunRequest(brief.request, session=session, agent="coder", context=p.context, brief=brief)
     result = await start(c, p, request, gathered.hear)
-    return api.CodeResult(**_fields(result), files=tuple(gathered.files.values()))
+    return api.CodeResult(**dict(result), files=tuple(gathered.files.values()))
 
 
 async def commands(c: ClientConnection, p: api.CommandsParams) -> RunResult:
@@ -109,14 +108,13 @@ async def commands(c: ClientConnection, p: api.CommandsParams) -> RunResult:
     if p.instruction or not p.commands:
         text = f"{p.instruction or ''}\n\n{RUN_EXACTLY}\n{lines}".strip() if lines else p.instruction or ""
         brief, session = await _brief(c, p, text, p.plan_id, p.step_id)
-        p = p.model_copy(update={"session_id": session})
-        request = RunRequest(brief.request, agent="runner", brief=brief)
+        request = RunRequest(brief.request, session=session, agent="runner", brief=brief)
     else:
         calls = tuple(ToolCall(tool="shell/run", args={"command": command}) for command in p.commands)
         request = RunRequest(lines, agent="runner", calls=calls)
     result = await start(c, p, request, gathered.hear)
     left = () if p.instruction else p.commands[len(gathered.commands) :]
-    return api.CommandsResult(**_fields(result), commands=tuple(gathered.commands), not_run=left)
+    return api.CommandsResult(**dict(result), commands=tuple(gathered.commands), not_run=left)
 
 
 async def generate(c: ClientConnection, p: api.GenerateParams) -> str:
@@ -198,10 +196,11 @@ async def start(
     c: ClientConnection, p: api.RunStart, request: RunRequest, hear: Listener | None = None
 ) -> RunResult:
     """Run `request` with what every start may carry, shown as the client wants it."""
-    if p.session_id is not None:
-        only_here(await c.app(), p.session_id, c.workspace_key)
+    session = p.session_id or request.session
+    if session is not None:
+        only_here(await c.app(), session, c.workspace_key)
     whole = replace(
-        request, session=p.session_id, model=p.model or "", limits=p.limits, approvals=p.approvals or "ask"
+        request, session=session, model=p.model or "", limits=p.limits, approvals=p.approvals or "ask"
     )
     return await show(c, p, lambda runs, listen: runs.run(whole, listen), hear)
 
@@ -267,10 +266,6 @@ class _Cancels:
 
     async def _cancel(self, run: str) -> None:
         await self._app.runs.cancel(run)
-
-
-def _fields(result: RunResult) -> dict[str, Any]:  # the arguments of a subclass
-    return {name: getattr(result, name) for name in RunResult.model_fields}
 
 
 def _together(before: FileStat | None, now: FileStat) -> FileStat:

@@ -57,9 +57,9 @@ async def delete_plan(app: App, plan: Plan) -> None:
     await app.runs.record_action(session, PlanDeleted(plan_id=plan.plan_id, name=plan.name), run=run)
 
 
-async def work_request(app: App, plan: Plan, step: str = "") -> tuple[RunRequest, str]:
-    """Return the request by which the team works a plan or one step of it, and the session that the plan is in.
-    The work approves a draft. Raises UsageError."""
+async def work_request(app: App, plan: Plan, step: str = "") -> RunRequest:
+    """Return the request by which the team works a plan or one step of it, in the session of the plan.
+    Approves a draft. Raises UsageError."""
     if step and find_step(plan, step) is None:
         known = ", ".join(f"{each.step_id} ({each.name})" for each in plan.steps)
         message = text("plan.unknown_step", step=repr(step), known=known)
@@ -69,4 +69,4 @@ async def work_request(app: App, plan: Plan, step: str = "") -> tuple[RunRequest
     asked = planner_request(plan, app.journal.chunks(session))
     chosen = find_step(plan, step) if step else None
     brief = Brief(request=asked, plan=plan, step_id=chosen.step_id if chosen is not None else "")
-    return RunRequest(asked, agent="team", brief=brief), session
+    return RunRequest(asked, session=session, agent="team", brief=brief)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
 import tempfile
-from collections.abc import Awaitable, Callable
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
-from daiku.cli.app_setup import folder_of, open_app
+from daiku.cli.app_setup import in_app
 from daiku.cli.commands.run import run_agent, start_request
 from daiku.cli.display.term import clip, human_stream, person_present, safe, terminal
 from daiku.cli.main import usage
@@ -25,7 +23,6 @@ from daiku.sdk.fronts import App, RunRequest
 from daiku.sdk.plans.managing import approve_draft, delete_plan, plan_named, save_plan, work_request
 from daiku.texts.terminal import localize, say
 
-T = TypeVar("T")
 MAX_FILE = 10_000_000
 """Bytes of a plan that is imported."""
 
@@ -85,19 +82,11 @@ def _render_plan(plan: Plan) -> str:
     return f"{plan.plan_id}  {plan.status}\n\n{safe(to_markdown(plan)).rstrip()}"
 
 
-def _in_app(folder: str | None, work: Callable[[App], Awaitable[T]]) -> T:
-    async def inside() -> T:
-        async with open_app(folder_of(folder)) as app:
-            return await work(app)
-
-    return asyncio.run(inside())
-
-
 def _find(folder: str | None, name: str) -> Plan:
     async def find(app: App) -> Plan:
         return plan_named(app, name)
 
-    return _in_app(folder, find)
+    return in_app(folder, find)
 
 
 def _print_plan(plan: Plan, line: str, *, as_json: bool) -> None:
@@ -111,7 +100,7 @@ def list_(folder: str | None, as_json: bool) -> None:  # click's flag
     async def work(app: App) -> tuple[Plan, ...]:
         return app.journal.list_plans(app.runs.services.workspace_key)
 
-    plans = _in_app(folder, work)
+    plans = in_app(folder, work)
     if as_json:
         click.echo("[" + ",".join(in_full(each).model_dump_json(by_alias=True) for each in plans) + "]")
         return
@@ -152,7 +141,7 @@ def edit(name: str, folder: str | None, as_json: bool) -> None:  # click's flag
         path.unlink()
         return changed
 
-    saved = _in_app(folder, work)
+    saved = in_app(folder, work)
     _print_plan(saved, _render_plan(saved), as_json=as_json)
 
 
@@ -179,7 +168,7 @@ def approve_(name: str, folder: str | None, as_json: bool) -> None:  # click's f
     async def work(app: App) -> Plan:
         return await approve_draft(app, plan_named(app, name))
 
-    approved = _in_app(folder, work)
+    approved = in_app(folder, work)
     _print_plan(approved, say("plan.approved", name=safe(approved.name)), as_json=as_json)
 
 
@@ -188,7 +177,7 @@ def approve_(name: str, folder: str | None, as_json: bool) -> None:  # click's f
 @click.option("--step", default="", metavar="STEP", help=say("help.plan.step"))
 @run_options
 def work_(name: str, step: str, **options: Any) -> int:
-    async def request(app: App) -> tuple[RunRequest, str]:
+    async def request(app: App) -> RunRequest:
         return await work_request(app, plan_named(app, name), step)
 
     return start_request(request, RunOptions(**options))
@@ -217,7 +206,7 @@ def import_(file: Any, folder: str | None, as_json: bool) -> None:  # click's fi
     async def work(app: App) -> Plan:
         return await app.runs.keep_plan(read_plan_text(content), None)
 
-    kept = _in_app(folder, work)
+    kept = in_app(folder, work)
     _print_plan(kept, kept.plan_id, as_json=as_json)
 
 
@@ -230,4 +219,4 @@ def delete(name: str, folder: str | None) -> None:
         await delete_plan(app, found)
         return found.plan_id
 
-    click.echo(say("deleted", session=_in_app(folder, work)))
+    click.echo(say("deleted", session=in_app(folder, work)))
