@@ -7,23 +7,20 @@ import logging
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, TypeAlias, cast
+from typing import Any, cast
 
 from acp import PROTOCOL_VERSION, Agent, Client, RequestError
 from acp.core import AgentSideConnection
 from acp.schema import (
-    AcpMcpServer,
     AgentCapabilities,
     ClientCapabilities,
     CloseSessionResponse,
     CurrentModeUpdate,
-    HttpMcpServer,
     Implementation,
     InitializeResponse,
     ListSessionsResponse,
     LoadSessionResponse,
     McpCapabilities,
-    McpServerStdio,
     NewSessionResponse,
     PromptCapabilities,
     PromptResponse,
@@ -37,18 +34,15 @@ from acp.schema import (
     SessionModeState,
     SessionResumeCapabilities,
     SetSessionModeResponse,
-    SseMcpServer,
     Usage,
 )
 
 from daiku.acp.conversation import Conversation
 from daiku.acp.lines import Lines
-from daiku.acp.opening import open_folder, roots_of
+from daiku.acp.opening import McpServer, open_folder, roots_of, server_settings
 from daiku.acp.prompt import Block, read_prompt
 from daiku.acp.refusals import answered, refusal
-from daiku.acp.servers import server_settings
-from daiku.acp.terminals import ClientTerminals
-from daiku.acp.workspace import ClientFiles
+from daiku.acp.workspace import ClientFiles, ClientTerminals
 from daiku.domain.errors import Failure
 from daiku.domain.messages import Usage as Used
 from daiku.domain.runs import Mode
@@ -67,7 +61,6 @@ MODES: dict[Mode, tuple[str, str]] = {
 """Each with its name and what it does, for people."""
 MOST_LISTED = 200
 CLOSING_SECONDS = 3.0
-McpServer: TypeAlias = HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio
 
 
 async def serve_client(lines: Lines, model: str = "") -> None:
@@ -238,7 +231,7 @@ class AcpAgent:
         disk = DiskWorkspace(named)
         files = ClientFiles(disk, self._client, self._offer, named)
         terminals = ClientTerminals(self._client) if self._offer.terminal else None
-        given = server_settings(servers or ())
+        given = tuple(map(server_settings, servers or ()))
         opened = open_folder(files, given, terminals=terminals, model=self._model)
         journal, key = opened.app.journal, str(disk.roots[0])
         try:

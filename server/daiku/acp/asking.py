@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, Literal, TypeAlias
+from collections.abc import Awaitable, Callable
+from typing import Literal, TypeAlias
 
 from acp import Client, RequestError
 from acp.schema import AllowedOutcome, PermissionOption, ToolCallUpdate
@@ -13,8 +13,6 @@ from daiku.acp.outbox import Outbox
 from daiku.acp.toolcalls import kind_of, title_of
 from daiku.acp.updates import View
 from daiku.dataclass import dataclass
-from daiku.domain.chunks import Chunk
-from daiku.domain.errors import DaikuError
 from daiku.domain.events import ApprovalAsked, ApprovalDecision, InputAsked
 from daiku.sdk.fronts import Runs
 from daiku.sdk.questions import OpenQuestions
@@ -34,14 +32,6 @@ _ONCE = (_OPTIONS[0], _OPTIONS[2])
 
 
 @dataclass(frozen=True, slots=True)
-class Stops:
-    """What a question may do to the turn: end it as cancelled, or until the person's next message."""
-
-    cancel: Callable[[], Awaitable[None]]
-    wait_for_words: Callable[[InputAsked], Awaitable[None]]
-
-
-@dataclass(frozen=True, slots=True)
 class Chosen:
     """The option that the person picked."""
 
@@ -52,30 +42,31 @@ Unanswered: TypeAlias = Literal["cancelled", "unable", "gone"]
 """The client took the question back; it cannot ask; it is not there any more."""
 
 
-class Questions:
-    """Puts to the client what one turn asks, and hands on the answers. A client that goes away leaves its
-    questions open: whoever resumes the run is asked again."""
+class Questions(OpenQuestions):
+    """Puts the questions of one turn to the client. A client that goes away leaves its questions open: whoever
+    resumes the run is asked again. `cancel` ends the turn, `wait_for_words` until the user's next message."""
 
     def __init__(
-        self, client: Client, session: str, outbox: Outbox, view: View, runs: Runs, stops: Stops
+        self,
+        client: Client,
+        session: str,
+        outbox: Outbox,
+        view: View,
+        runs: Runs,
+        *,
+        cancel: Callable[[], Awaitable[None]],
+        wait_for_words: Callable[[InputAsked], Awaitable[None]],
     ) -> None:
+        super().__init__()
         self._client = client
         self._session = session
         self._outbox = outbox
         self._view = view
         self._runs = runs
-        self._stops = stops
-        self._open = OpenQuestions(self._approve, self._answer)
+        self._cancel = cancel
+        self._wait_for_words = wait_for_words
 
-    def hear(self, chunk: Chunk) -> None:
-        """Handle one chunk of the run: put its question, or take back one that was answered elsewhere."""
-        self._open.hear(chunk.in_language(self._view.language))
-
-    def close(self) -> None:
-        """Take back all open questions."""
-        self._open.close()
-
-    async def _approve(self, run: str, asked: ApprovalAsked) -> None:
+    async def approve(self, run: str, asked: ApprovalAsked) -> None:
         kinds = _OPTIONS if asked.remember else _ONCE
         options = [PermissionOption(option_id=k, name=self._said(key), kind=k) for k, key in kinds]
         call = ToolCallUpdate(
@@ -93,7 +84,7 @@ class Questions:
             case "gone":
                 return
             case "cancelled":
-                await self._stops.cancel()
+                await self._cancel()
                 return
             case "unable":
                 feedback = str(text("acp.cannot_ask"))
@@ -101,11 +92,11 @@ class Questions:
                 allowed: dict[str, ApprovalDecision] = {kind: kind for kind, _ in kinds}
                 decision = allowed.get(option, "reject_once")
         nobody = chosen == "unable"
-        await self._hand_on(self._runs.approve(run, asked.approval_id, decision, feedback, unattended=nobody))
+        await self.deliver(self._runs.approve(run, asked.approval_id, decision, feedback, unattended=nobody))
 
-    async def _answer(self, run: str, asked: InputAsked) -> None:
+    async def answer(self, run: str, asked: InputAsked) -> None:
         if not asked.choices:
-            await self._stops.wait_for_words(asked)
+            await self._wait_for_words(asked)
             return
         options = [
             PermissionOption(option_id=str(at), name=choice, kind="allow_once")
@@ -120,12 +111,12 @@ class Questions:
             case "gone":
                 return
             case "cancelled":
-                await self._stops.cancel()
+                await self._cancel()
             case Chosen(option=option) if option.isdecimal() and int(option) < len(asked.choices):
                 choice = asked.choices[int(option)]
-                await self._hand_on(self._runs.answer(run, asked.input_id, choice))
+                await self.deliver(self._runs.answer(run, asked.input_id, choice))
             case _:
-                await self._stops.wait_for_words(asked)
+                await self._wait_for_words(asked)
 
     async def _put(self, call: ToolCallUpdate, options: list[PermissionOption]) -> Chosen | Unanswered:
         await self._outbox.drained()  # the call that it is about comes first
@@ -141,9 +132,3 @@ class Questions:
 
     def _said(self, key: str) -> str:
         return render(text(key), self._view.language)
-
-    async def _hand_on(self, answer: Coroutine[Any, Any, None]) -> None:
-        try:
-            await answer
-        except DaikuError as error:  # answered elsewhere meanwhile, or the run has ended
-            log.info("%s", error.failure.message)

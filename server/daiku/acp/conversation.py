@@ -11,7 +11,7 @@ from typing import Any
 from acp import Client
 from acp.schema import AvailableCommand, AvailableCommandsUpdate, StopReason
 
-from daiku.acp.asking import Questions, Stops
+from daiku.acp.asking import Questions
 from daiku.acp.opening import Opened
 from daiku.acp.outbox import Outbox
 from daiku.acp.prompt import Prompt
@@ -195,7 +195,7 @@ class Conversation:
                 self._plan = chunk.event.plan
             for update in self.view.updates(chunk):
                 self.outbox.put(update)
-            questions.hear(chunk)
+            questions.hear(chunk.in_language(self._language))
 
         runs, question = self.app.runs, self.question
         if question is not None:
@@ -227,8 +227,15 @@ class Conversation:
             self.outbox.put(self.view.words(_in_words(asked)))
             self._beside(turn, self._pause(turn.run))
 
-        stops = Stops(self.cancel, wait_for_words)
-        return Questions(self._client, self.session, self.outbox, self.view, self.app.runs, stops)
+        return Questions(
+            self._client,
+            self.session,
+            self.outbox,
+            self.view,
+            self.app.runs,
+            cancel=self.cancel,
+            wait_for_words=wait_for_words,
+        )
 
     async def _pause(self, run: str) -> None:
         try:

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TypeAlias
+
+from acp.schema import AcpMcpServer, HttpMcpServer, McpServerStdio, SseMcpServer
 
 from daiku.core.guard.redact import Redactor
 from daiku.core.ports import Terminals, Workspace
@@ -18,6 +22,8 @@ from daiku.settings import home, load, secrets_of
 from daiku.settings.trust import is_trusted
 from daiku.texts.terminal import locale_of
 from daiku.texts.text import Text, text
+
+McpServer: TypeAlias = HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerStdio
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,3 +68,23 @@ def open_folder(
     app = build(config, workspace=workspace, home=state, terminals=terminals, own=own, locale=language)
     recovered = app.journal.recovered
     return Opened(app, (*loaded.notices, recovered) if recovered else loaded.notices)
+
+
+def server_settings(server: McpServer) -> MCPServerSettings:
+    """Return the settings of an MCP server that a client passes. It needs the user's consent like all others.
+    Raises UsageError for a kind that was not announced."""
+    match server:
+        case McpServerStdio(name=name, command=command, args=args, env=env):
+            variables = {each.name: each.value for each in env}
+            return MCPServerSettings(mcp_server_name=_name(name), command=(command, *args), env=variables)
+        case HttpMcpServer(name=name, url=url, headers=headers):
+            found = {each.name: each.value for each in headers}
+            return MCPServerSettings(mcp_server_name=_name(name), url=url, headers=found)
+        case _:
+            message = text("acp.server_kind", name=repr(server.name), kind=server.type)
+            raise UsageError(Failure(kind="usage", message=message))
+
+
+def _name(name: str) -> str:
+    """`name` as the namespace of its tools."""
+    return re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-_.")[:64]

@@ -1,17 +1,18 @@
-"""The workspace as an ACP client has it: unsaved text is the truth, and what the client can write it writes."""
+"""Files and terminals of an ACP client: its unsaved text is the truth, and what the client can write it writes."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
+import signal
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from acp import Client, RequestError
 from acp.schema import ClientCapabilities
 
 from daiku.core.changes.diff import stat
-from daiku.core.ports import TextFile, Workspace
+from daiku.core.ports import TerminalFailed, TextFile, Workspace
 from daiku.domain.errors import DaikuError
 from daiku.domain.work.patches import FileChange, FileStat, Patch
 from daiku.sdk.shown import ShownWorkspace, is_plain, stale
@@ -22,8 +23,10 @@ log = logging.getLogger(__name__)
 KEPT_CHANGES = 50
 LARGEST = 10_000_000
 """Characters of a text that is taken from the client; of a larger one the file counts."""
+OUTPUT_BYTES = 5_000_000
+SIGNALLED = 128
 SECONDS = 20.0
-"""How long a client may take to read or write a file."""
+"""Timeout of a client that reads or writes a file or opens a terminal."""
 Failed = (RequestError, ConnectionError, TimeoutError, ValueError)
 """What a request to the client ends with where it cannot do it, is gone, or answers with something else."""
 
@@ -187,3 +190,63 @@ def _as_file(shown: str, on_disk: str) -> str:
         return on_disk
     only_crlf = "\r\n" in on_disk and on_disk.count("\n") == on_disk.count("\r\n")
     return shown.replace("\n", "\r\n") if only_crlf and "\r" not in shown else shown
+
+
+class ClientTerminals:
+    """Implements ports.Terminals for one session. `shown` hears of every terminal, with its call."""
+
+    def __init__(self, client: Client) -> None:
+        self.session = ""
+        self.shown: Callable[[str, str], None] = _not_shown
+        self._client = client
+
+    async def create(self, call_id: str, command: Sequence[str], cwd: Path) -> str:
+        try:
+            async with asyncio.timeout(SECONDS):
+                made = await self._client.create_terminal(
+                    self.session, command[0], list(command[1:]), cwd=str(cwd), output_byte_limit=OUTPUT_BYTES
+                )
+        except Failed as error:
+            raise TerminalFailed(str(error)) from None
+        self.shown(call_id, made.terminal_id)
+        return made.terminal_id
+
+    async def wait(self, terminal: str) -> int:
+        try:
+            ended = await self._client.wait_for_terminal_exit(self.session, terminal)
+        except Failed as error:
+            raise TerminalFailed(str(error)) from None
+        if ended.exit_code is not None:
+            return ended.exit_code
+        return SIGNALLED + _number(ended.signal)
+
+    async def output(self, terminal: str) -> str:
+        try:
+            return (await self._client.terminal_output(self.session, terminal)).output
+        except Failed as error:
+            raise TerminalFailed(str(error)) from None
+
+    async def kill(self, terminal: str) -> None:
+        try:
+            await self._client.kill_terminal(self.session, terminal)
+        except Failed as error:
+            raise TerminalFailed(str(error)) from None
+
+    async def release(self, terminal: str) -> None:
+        try:
+            await self._client.release_terminal(self.session, terminal)
+        except Failed as error:
+            raise TerminalFailed(str(error)) from None
+
+
+def _not_shown(_call: str, _terminal: str) -> None:
+    return None
+
+
+def _number(name: str | None) -> int:
+    """The number of a signal by its name (SIGTERM, TERM, 15); SIGKILL's where it is not known."""
+    told = (name or "").upper()
+    if told.isdecimal():
+        return int(told)
+    known = {each.name: each.value for each in signal.Signals}
+    return known.get(told if told.startswith("SIG") else f"SIG{told}", signal.SIGKILL)

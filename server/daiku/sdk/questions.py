@@ -1,26 +1,32 @@
-"""The open questions of a run, as a front puts them: each in a task, ended when it is answered elsewhere."""
+"""Open questions of a run, put to the user by a front: each in a task, which ends if it is answered elsewhere."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
-from typing import Any, TypeAlias
+import logging
+from collections.abc import Coroutine
+from typing import Any
 
-from daiku.dataclass import dataclass, field
 from daiku.domain.chunks import Chunk
+from daiku.domain.errors import DaikuError
 from daiku.domain.events import ApprovalAsked, ApprovalGiven, InputAsked, InputGiven
 
-Approve: TypeAlias = Callable[[str, ApprovalAsked], Coroutine[Any, Any, None]]
-Answer: TypeAlias = Callable[[str, InputAsked], Coroutine[Any, Any, None]]
+log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
 class OpenQuestions:
-    """Starts `approve` and `answer`, with the run and what it asked, for each question that a run's chunks bring."""
+    """Calls `approve` or `answer` with the run and its question, for each question in the run's chunks."""
 
-    approve: Approve
-    answer: Answer
-    _tasks: dict[str, asyncio.Task[None]] = field(default_factory=dict[str, asyncio.Task[None]])
+    def __init__(self) -> None:
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    async def approve(self, run: str, asked: ApprovalAsked) -> None:
+        """Ask for an approval and `deliver` the decision."""
+        raise NotImplementedError
+
+    async def answer(self, run: str, asked: InputAsked) -> None:
+        """Ask a question and `deliver` the answer."""
+        raise NotImplementedError
 
     def hear(self, chunk: Chunk) -> None:
         """Put the question of a chunk, or take one back that was answered."""
@@ -39,12 +45,19 @@ class OpenQuestions:
         for key in tuple(self._tasks):
             self._drop(key)
 
+    async def deliver(self, answer: Coroutine[Any, Any, None]) -> None:
+        """Await the call that answers the run; log a failure: it was answered elsewhere, or the run has ended."""
+        try:
+            await answer
+        except DaikuError as error:
+            log.info("%s", error.failure.message)
+
     def _start(self, key: str, work: Coroutine[Any, Any, None]) -> None:
         self._drop(key)
         self._tasks[key] = asyncio.ensure_future(work)
 
     def _drop(self, key: str) -> None:
         task = self._tasks.pop(key, None)
-        # What answered itself ends by itself.
+        # The task that delivers the answer ends on its own.
         if task is not None and task is not asyncio.current_task():
             task.cancel()

@@ -20,8 +20,7 @@ from daiku.domain.work.patches import FileStat
 from daiku.domain.work.plans import Plan
 from daiku.domain.work.research import Research
 from daiku.lsp.connection import ClientConnection
-from daiku.lsp.requests.asking import MessageBoxes
-from daiku.lsp.requests.stream import ChunkStream, ProgressBar, fan_out
+from daiku.lsp.requests.stream import ChunkStream, MessageBoxes, ProgressBar, fan_out
 from daiku.lsp.wire.refused import invalid
 from daiku.sdk.fronts import App, Listener, RunRequest, Runs, brief_from
 from daiku.sdk.work_items import only_here

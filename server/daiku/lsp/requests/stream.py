@@ -1,18 +1,36 @@
-"""A run as the client sees it: chunks as partial results, a progress bar, questions."""
+"""A run as the client sees it: chunks as partial results, a progress bar, message boxes for questions."""
 
 from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+import logging
+from collections.abc import Callable, Mapping
 
 from daiku.domain.chunks import Chunk, encode_event
-from daiku.domain.events import Delta, Event, RunStarted, Thinking, ToolCallEvent, ToolOutput
+from daiku.domain.events import (
+    ApprovalAsked,
+    ApprovalDecision,
+    ApprovalKind,
+    Delta,
+    Event,
+    InputAsked,
+    RunStarted,
+    Thinking,
+    ToolCallEvent,
+    ToolOutput,
+)
+from daiku.lsp.initialize import Json
 from daiku.lsp.wire.frames import frame
 from daiku.lsp.wire.jsontext import MessageId
 from daiku.lsp.wire.pipes import OutputQueue
 from daiku.lsp.wire.protocol import Protocol
-from daiku.texts.text import render, text
+from daiku.lsp.wire.refused import Refused
+from daiku.sdk.fronts import Runs
+from daiku.sdk.questions import OpenQuestions
+from daiku.texts.text import render, shortened, text
+
+log = logging.getLogger(__name__)
 
 HOLD_SECONDS = 0.015
 FULL = 1024 * 1024
@@ -100,6 +118,59 @@ class ProgressBar:
 
     def _tell(self, value: dict[str, str | bool]) -> None:
         self._protocol.notify("$/progress", {"token": self._token, "value": value})
+
+
+PREVIEW = 2000
+WARNING, INFO = 2, 3
+_ASKS: Mapping[ApprovalKind, str] = {
+    "edit": "box.ask_edit",
+    "command": "box.ask_command",
+    "network": "box.ask_network",
+    "mcp": "box.ask_mcp",
+    "plan": "box.ask_plan",
+    "read": "box.ask_read",
+    "memory": "box.ask_memory",
+}
+
+
+class MessageBoxes(OpenQuestions):
+    """Asks the user of an editor that knows nothing of Daiku, by message boxes with buttons. One per run."""
+
+    def __init__(self, protocol: Protocol, runs: Runs, language: str) -> None:
+        super().__init__()
+        self._protocol = protocol
+        self._runs = runs
+        self._language = language
+
+    async def approve(self, run: str, asked: ApprovalAsked) -> None:
+        buttons: dict[str, ApprovalDecision] = {self._said("box.allow"): "allow_once"}
+        if asked.remember:
+            remember = shortened(asked.remember, 60, self._language)
+            buttons[f"{self._said('box.always')}: {remember}"] = "allow_always"
+        buttons[self._said("box.reject")] = "reject_once"
+        preview = shortened(asked.preview, PREVIEW, self._language)
+        parts = (self._said(_ASKS[asked.kind]), asked.why, preview)
+        chosen = await self._box(WARNING, "\n".join(part for part in parts if part), tuple(buttons))
+        await self.deliver(self._runs.approve(run, asked.approval_id, buttons.get(chosen, "reject_once")))
+
+    async def answer(self, run: str, asked: InputAsked) -> None:
+        chosen = await self._box(INFO, asked.question, (*asked.choices, self._said("box.no_answer")))
+        said = chosen if chosen in asked.choices else str(text("box.nobody_answered"))
+        await self.deliver(self._runs.answer(run, asked.input_id, said))
+
+    def _said(self, key: str) -> str:
+        return render(text(key), self._language)
+
+    async def _box(self, kind: int, text: str, buttons: tuple[str, ...]) -> str:
+        """The title of the button that was pressed; empty where none was."""
+        params = {"type": kind, "message": text, "actions": [{"title": b} for b in buttons]}
+        try:
+            chosen: Json = await self._protocol.ask("window/showMessageRequest", params)
+        except Refused as error:
+            log.warning("the editor cannot ask: %s", error.message)
+            return ""
+        title = chosen.get("title") if isinstance(chosen, dict) else None
+        return title if isinstance(title, str) else ""
 
 
 def fan_out(*listeners: Callable[[Chunk], None]) -> Callable[[Chunk], None]:
