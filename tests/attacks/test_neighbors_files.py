@@ -12,7 +12,7 @@ from daiku.core.protected.effects import find_effects
 from daiku.core.protected.paths import is_pipeline
 from daiku.domain.config import SandboxSettings
 from daiku.eval.copies import make_copy
-from daiku.eval.tasksets import read_tasks
+from daiku.eval.task import read_tasks
 from daiku.tools.sandbox import bubblewrap
 from daiku.tools.sandbox.places import path_places
 from daiku.tools.shell.lines import Where

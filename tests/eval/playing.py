@@ -13,7 +13,7 @@ from daiku.domain.config import SandboxSettings
 from daiku.eval.attempt import Setting
 from daiku.eval.evaluate import Wanted, evaluate
 from daiku.eval.results import Attempt, Evaluation
-from daiku.eval.tasksets import read_tasks
+from daiku.eval.task import read_tasks
 from daiku.settings.config import Config
 
 NUMBER = "grep -qx 2 number.txt"

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from daiku.eval.attempt import missing_programs
-from daiku.eval.task import CHECK_FILES, FILES
-from daiku.eval.tasksets import builtin_folder, read_tasks
+from daiku.eval.task import CHECK_FILES, FILES, builtin_folder, read_tasks
 from tests.eval.playing import run, script, setting
 
 SOLUTIONS = Path(__file__).parent / "solutions"

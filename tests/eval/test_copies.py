@@ -12,8 +12,7 @@ import pytest
 from daiku.domain.config import SandboxSettings
 from daiku.eval import copies
 from daiku.eval.copies import changed_since, find_stray, make_copy, restore, snapshot
-from daiku.eval.task import Task
-from daiku.eval.tasksets import read_tasks
+from daiku.eval.task import Task, read_tasks
 from daiku.tools.shell.lines import CommandEnd, Where
 from tests.eval.playing import make_task
 
@@ -125,7 +124,7 @@ def test_a_task_that_comes_with_daiku_may_be_installed_by_hard_links(
 ) -> None:
     task = task_with(tmp_path, "files", hard_link)
     assert find_stray(task) == "files/notes.txt"
-    monkeypatch.setattr("daiku.eval.tasksets.builtin_folder", lambda: tmp_path / "tasks")
+    monkeypatch.setattr("daiku.eval.task.builtin_folder", lambda: tmp_path / "tasks")
     assert find_stray(read_tasks(tmp_path / "tasks")[0]) == ""
 
 

@@ -8,8 +8,7 @@ import pytest
 
 from daiku.domain.errors import UsageError
 from daiku.domain.runs import RunLimits
-from daiku.eval.task import TaskLimits, parse_task
-from daiku.eval.tasksets import choose, read_tasks
+from daiku.eval.task import TaskLimits, choose, parse_task, read_tasks
 from tests.cases import for_each
 from tests.eval.playing import make_task
 

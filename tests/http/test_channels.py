@@ -11,8 +11,7 @@ import pytest
 from daiku.domain.chunks import Chunk, encode_event
 from daiku.domain.events import Delta, Event, MessageEvent
 from daiku.http import channels
-from daiku.http.channels import Channels, Reader
-from daiku.http.frames import chunk_frame
+from daiku.http.channels import Channels, Reader, chunk_frame
 from daiku.texts.text import Text
 from tests.http.serving import served, until
 

@@ -8,18 +8,8 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from daiku.api.base import PROTOCOL, Id, Nothing, TextResult, Token
-from daiku.api.changes import (
-    ChangedFile,
-    ChangeHunk,
-    ChangesParams,
-    ChangesResult,
-    CheckpointRef,
-    DecideParams,
-    OriginalParams,
-    OriginalResult,
-    RestoreResult,
-)
 from daiku.api.editor import (
+    CallPart,
     EditNotebookParams,
     EditNotebookResult,
     EditorCell,
@@ -29,21 +19,17 @@ from daiku.api.editor import (
     EditorFileParams,
     EditorLocation,
     EditorLocationsResult,
+    EditorModel,
+    EditorModelsResult,
     EditorNotebook,
     EditorPlaceParams,
     EditorSaveParams,
-    NewCell,
-)
-from daiku.api.grants import Grant, GrantRef, GrantsResult
-from daiku.api.languagemodel import (
-    CallPart,
-    EditorModel,
-    EditorModelsResult,
     ImagePart,
     LanguageModelMessage,
     LanguageModelParams,
     LanguageModelResult,
     LanguageModelTool,
+    NewCell,
     Part,
     ResultPart,
     TextPart,
@@ -52,24 +38,17 @@ from daiku.api.languagemodel import (
 from daiku.api.offers import (
     AgentInfo,
     AgentsResult,
+    ClientOffer,
     DoctorFinding,
     DoctorResult,
+    InitializationOptions,
     ModelOffer,
     ModelsResult,
     ProviderState,
+    ServerOffer,
     ServerState,
     ToolInfo,
     ToolsResult,
-)
-from daiku.api.opening import ClientOffer, InitializationOptions, ServerOffer
-from daiku.api.plans import (
-    CheckpointInfo,
-    CheckpointListResult,
-    PlanImportParams,
-    PlanRef,
-    PlanRunParams,
-    PlanRunResult,
-    PlanUpdateParams,
 )
 from daiku.api.playbook import (
     AcceptedDelta,
@@ -97,6 +76,8 @@ from daiku.api.runs import (
     AnswerParams,
     ApproveParams,
     ChatParams,
+    CheckpointInfo,
+    CheckpointListResult,
     CodeParams,
     CodeResult,
     CommandsParams,
@@ -105,19 +86,42 @@ from daiku.api.runs import (
     DocumentResult,
     GenerateParams,
     GenerateResult,
+    PlanImportParams,
     PlanParams,
+    PlanRef,
     PlanResult,
+    PlanRunParams,
+    PlanRunResult,
+    PlanUpdateParams,
     ResearchParams,
     ResearchResult,
     ResumeParams,
     RunRef,
     RunStart,
     SteerParams,
+    WorkItemRef,
+    WorkListParams,
+    WorkListResult,
+    WorkPlace,
+    WorkWatchParams,
+    WorkWatchResult,
 )
 from daiku.api.sessions import (
+    ChangedFile,
+    ChangeHunk,
+    ChangesParams,
+    ChangesResult,
+    CheckpointRef,
     ChunkRecord,
+    DecideParams,
     EarlierChunks,
     ExportFormat,
+    Grant,
+    GrantRef,
+    GrantsResult,
+    OriginalParams,
+    OriginalResult,
+    RestoreResult,
     SessionExportParams,
     SessionForkParams,
     SessionGetParams,
@@ -126,15 +130,8 @@ from daiku.api.sessions import (
     SessionListResult,
     SessionNewParams,
     SessionRef,
-)
-from daiku.api.traces import TraceResult, TraceSpan
-from daiku.api.work import (
-    WorkItemRef,
-    WorkListParams,
-    WorkListResult,
-    WorkPlace,
-    WorkWatchParams,
-    WorkWatchResult,
+    TraceResult,
+    TraceSpan,
 )
 from daiku.domain.base import Wire
 from daiku.domain.work.handovers import CommandOutcome

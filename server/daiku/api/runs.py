@@ -1,12 +1,13 @@
-"""Requests that start a run, go on with one, or speak to one under way, and what they answer."""
+"""Requests that start, resume or steer a run, and requests about plans and work items, with their results."""
 
 from __future__ import annotations
 
 from typing import Literal
 
 from daiku.api.base import Id, Token
-from daiku.domain.base import Wire
+from daiku.domain.base import Localizable, Wire
 from daiku.domain.events import ApprovalDecision
+from daiku.domain.items.item import ItemState, WorkItem
 from daiku.domain.messages import Image
 from daiku.domain.runs import (
     ClientApprovals,
@@ -19,9 +20,9 @@ from daiku.domain.runs import (
     RunResult,
 )
 from daiku.domain.work.documents import Depth
-from daiku.domain.work.handovers import CommandOutcome
+from daiku.domain.work.handovers import CommandOutcome, Report
 from daiku.domain.work.patches import FileStat, PatchJSON, RangeEdit
-from daiku.domain.work.plans import Plan
+from daiku.domain.work.plans import Plan, PlanInFull, Step
 from daiku.domain.work.research import Research
 
 
@@ -169,3 +170,88 @@ class AnswerParams(Wire):
     run_id: Id
     input_id: Id
     text: str
+
+
+class PlanRef(Wire):
+    plan_id: Id
+
+
+class PlanUpdateParams(PlanRef):
+    """What is given replaces what was there."""
+
+    name: str | None = None
+    goal: str | None = None
+    summary: str | None = None
+    steps: tuple[Step, ...] | None = None
+
+
+class PlanRunParams(RunStart, PlanRef):
+    """The plan to work, or one step of it; without a session in the one that it is in."""
+
+    step_id: Id | None = None
+
+
+class PlanRunResult(RunResult):
+    """How the work ended, the plan as it is now, and what is claimed of the work with its proofs."""
+
+    plan: PlanInFull | None = None  # pyright: ignore[reportIncompatibleVariableOverride]  # frozen
+    report: Report | None = None
+
+
+class PlanImportParams(Wire):
+    """A checklist, a planner's lines, or a plan as JSON; without a session in a new one."""
+
+    markdown: str
+    session_id: Id | None = None
+
+
+class CheckpointInfo(Wire):
+    checkpoint_id: str
+    session_id: str
+    run_id: str
+    seq: int
+    time: str
+    files: tuple[str, ...]
+
+
+class CheckpointListResult(Wire):
+    checkpoints: tuple[CheckpointInfo, ...]
+
+
+class WorkListParams(Wire):
+    """Without a state all of them."""
+
+    state: ItemState | None = None
+
+
+class WorkListResult(Localizable):
+    """Last changed first."""
+
+    items: tuple[WorkItem, ...]
+
+
+class WorkWatchParams(Wire):
+    """`revision`: the one that came with the items that the client has; empty where it has none."""
+
+    revision: str = ""
+
+
+class WorkWatchResult(Localizable):
+    """The items as they are now, last changed first."""
+
+    revision: str
+    items: tuple[WorkItem, ...]
+
+
+class WorkPlace(Localizable):
+    """An item that nobody works now, and the folder in which its files are: empty where that is not on this machine.
+    An item that is still `processing` pauses at its next step."""
+
+    item: WorkItem
+    folder: str
+
+
+class WorkItemRef(Wire):
+    """`item` is named like `gitlab:group/name#3` or `files:name`."""
+
+    item: Id

@@ -14,9 +14,23 @@ from typing import Protocol
 from daiku.dataclass import dataclass, field
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError
-from daiku.http.frames import chunk_frame
+from daiku.domain.runs import RunResult
 
 log = logging.getLogger(__name__)
+
+COMMENT = b": nothing new\n\n"
+
+
+def chunk_frame(chunk: Chunk) -> bytes:
+    """The event of a chunk; its data is the chunk's JSON, unchanged (R1.9). JSON holds no line breaks."""
+    return f"id: {chunk.seq}\nevent: {chunk.event.type}\ndata: {chunk.json()}\n\n".encode("utf-8", "replace")
+
+
+def result_frame(result: RunResult) -> bytes:
+    """The last event of a run's stream. It has no id: a client goes on behind the last chunk."""
+    data = result.model_dump_json(by_alias=True, exclude_none=True)
+    return f"event: result\ndata: {data}\n\n".encode()
+
 
 HELD_BYTES = 256 * 1024
 """Of each session with a run or a reader, so many bytes of its last chunks are held."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import Annotated
 
-from pydantic import BaseModel
+from pydantic import BaseModel, Field, field_validator
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -15,10 +16,9 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from daiku import api
 from daiku.dataclass import dataclass
-from daiku.domain.base import JsonObject
+from daiku.domain.base import JsonObject, Wire
 from daiku.domain.errors import DaikuError, Failure, UsageError
-from daiku.domain.runs import RunResult
-from daiku.http import params
+from daiku.domain.runs import ClientApprovals, ContextItem, Mode, RunLimits, RunResult
 from daiku.http.access import MAX_BODY
 from daiku.http.answers import (
     Refused,
@@ -31,14 +31,53 @@ from daiku.http.answers import (
     model_answer,
     read_object,
 )
-from daiku.http.streaming import EventStream
-from daiku.http.work import RunShown, Work
+from daiku.http.work import EventStream, RunShown, Work
 from daiku.sdk.fronts import Listener, RunRequest
 from daiku.sdk.offers import agents_of, delete_session, models_of, tools_of
 from daiku.texts.text import text
 
 Endpoint = Callable[[Work, Request], Awaitable[ASGIApp]]
 _ID = re.compile(r"[A-Za-z0-9_-]{1,200}")
+MAX_SEQ = 2**53 - 1
+"""The largest number that every JSON reader knows exactly (C1.10)."""
+
+
+class SessionStart(Wire):
+    """The body of `POST /v1/sessions`."""
+
+    title: Annotated[str, Field(max_length=1000)] | None = None
+
+
+class TailQuery(Wire):
+    """The chunk behind which to go on; in an address `after_seq`."""
+
+    after_seq: Annotated[int, Field(ge=0, le=MAX_SEQ)] = 0
+
+
+class RunStart(Wire):
+    """The body of `POST /v1/sessions/{id}/runs`."""
+
+    text: str
+    agent: api.Id = "coordinator"
+    mode: Mode = "act"
+    model: str | None = None
+    context: tuple[ContextItem, ...] = ()
+    approvals: ClientApprovals = "ask"
+    limits: RunLimits | None = None
+
+    @field_validator("text")
+    @classmethod
+    def _says_something(cls, value: str) -> str:
+        if not value.strip():
+            raise ValueError("say what to do")
+        return value
+
+
+class RunResume(api.RunRef):
+    """The body of `POST /v1/runs/{id}/resume`."""
+
+    approvals: ClientApprovals = "ask"
+    model: str = ""
 
 
 async def healthy(_work: Work, _request: Request) -> ASGIApp:
@@ -46,19 +85,19 @@ async def healthy(_work: Work, _request: Request) -> ASGIApp:
 
 
 async def session_new(work: Work, request: Request) -> ASGIApp:
-    given = checked(params.SessionStart, await read_object(request, MAX_BODY))
+    given = checked(SessionStart, await read_object(request, MAX_BODY))
     return model_answer(request, work.app.journal.new_session(given.title or "", work.workspace))
 
 
 async def session_list(work: Work, request: Request) -> ASGIApp:
-    asked = checked(params.SessionQuery, _query(request))
-    found = work.app.journal.list_sessions(asked.query, asked.limit, work.workspace)
+    asked = checked(api.SessionListParams, _query(request))
+    found = work.app.journal.list_sessions(asked.query or "", asked.limit, work.workspace)
     return model_answer(request, api.SessionListResult(sessions=tuple(found)))
 
 
 async def session_get(work: Work, request: Request) -> ASGIApp:
     session = work.app.journal.get_session(_id(request))
-    after = checked(params.TailQuery, _query(request)).after_seq
+    after = checked(TailQuery, _query(request)).after_seq
     chunks = ",".join(chunk.json() for chunk in work.app.journal.chunks(session.session_id, after))
     whole = session.model_dump_json(by_alias=True, exclude_none=True)
     return json_answer(f'{{"session":{whole},"chunks":[{chunks}]}}')
@@ -72,7 +111,7 @@ async def session_delete(work: Work, request: Request) -> ASGIApp:
 
 async def session_run(work: Work, request: Request) -> ASGIApp:
     work.app.journal.last_seq(session := _id(request))  # raises where there is none
-    given = checked(params.RunStart, await read_object(request, MAX_BODY))
+    given = checked(RunStart, await read_object(request, MAX_BODY))
     asked = RunRequest(
         given.text,
         session=session,
@@ -90,13 +129,13 @@ async def session_events(work: Work, request: Request) -> ASGIApp:
     query = _query(request)
     if last := request.headers.get("last-event-id", "").strip():
         query["after_seq"] = last  # where a reader stands now; its address says where it began
-    after = checked(params.TailQuery, query).after_seq
+    after = checked(TailQuery, query).after_seq
     reader = work.follow(_id(request), after)
     return EventStream(reader, partial(work.leave, reader))
 
 
 async def run_resume(work: Work, request: Request) -> ASGIApp:
-    given = checked(params.RunResume, await _of_run(request))
+    given = checked(RunResume, await _of_run(request))
     session = work.app.journal.session_of_run(given.run_id)
 
     def go_on(listen: Listener) -> Awaitable[RunResult]:
@@ -106,29 +145,29 @@ async def run_resume(work: Work, request: Request) -> ASGIApp:
 
 
 async def run_pause(work: Work, request: Request) -> ASGIApp:
-    given = checked(params.RunRef, await _of_run(request))
+    given = checked(api.RunRef, await _of_run(request))
     return model_answer(request, await work.app.runs.pause(given.run_id))
 
 
 async def run_cancel(work: Work, request: Request) -> ASGIApp:
-    given = checked(params.RunRef, await _of_run(request))
-    return _recorded(work, given, request, await work.app.runs.cancel(given.run_id))
+    given = checked(api.RunRef, await _of_run(request))
+    return _recorded(work, given.run_id, request, await work.app.runs.cancel(given.run_id))
 
 
 async def run_approve(work: Work, request: Request) -> ASGIApp:
-    given = checked(params.RunApprove, await _of_run(request))
+    given = checked(api.ApproveParams, await _of_run(request))
     await work.app.runs.approve(given.run_id, given.approval_id, given.decision, given.feedback, given.hunks)
-    return _recorded(work, given, request)
+    return _recorded(work, given.run_id, request)
 
 
 async def run_answer(work: Work, request: Request) -> ASGIApp:
-    given = checked(params.RunAnswer, await _of_run(request))
+    given = checked(api.AnswerParams, await _of_run(request))
     await work.app.runs.answer(given.run_id, given.input_id, given.text)
-    return _recorded(work, given, request)
+    return _recorded(work, given.run_id, request)
 
 
 async def run_steer(work: Work, request: Request) -> ASGIApp:
-    given = checked(params.RunSteer, await _of_run(request))
+    given = checked(api.SteerParams, await _of_run(request))
     await work.app.runs.steer(given.run_id, given.text)
     return model_answer(request, None)
 
@@ -222,9 +261,9 @@ async def _of_run(request: Request) -> JsonObject:
     return body
 
 
-def _recorded(work: Work, of: params.RunRef, request: Request, result: BaseModel | None = None) -> ASGIApp:
+def _recorded(work: Work, run: str, request: Request, result: BaseModel | None = None) -> ASGIApp:
     """The answer to what may have been written to the journal beside a run: readers are shown it."""
-    work.channels.look(work.app.journal.session_of_run(of.run_id))
+    work.channels.look(work.app.journal.session_of_run(run))
     return model_answer(request, result)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from daiku.app import App, Given, build
 from daiku.runs import Listener, RunRequest, Runs, brief_from
 from daiku.runs.documents import document_request, is_untitled, reflection_request
-from daiku.runs.recorded.history import evidence_of_session
+from daiku.runs.recorded.history import evidence_of_session, states_of_runs
 from daiku.runs.review.decisions import RestoreOutcome
 from daiku.runs.review.views import changed_everywhere, changed_files, diff_of, restore_result
 
@@ -29,4 +29,5 @@ __all__ = [
     "is_untitled",
     "reflection_request",
     "restore_result",
+    "states_of_runs",
 ]

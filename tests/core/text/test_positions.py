@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from daiku.core.text.positions import Encoding, line_starts, offset_of, position_of
 from daiku.domain.runs import Position
+from daiku.lsp.documents.editor import text_edits
 from daiku.lsp.documents.open_documents import Document
-from daiku.lsp.documents.workspace_edit import text_edits
 
 ENCODINGS: list[Encoding] = ["utf-8", "utf-16", "utf-32"]
 TEXT = st.text(st.sampled_from("ab é漢😀𝒳\n\r\t\x0b\x0c\x85\u2028"), max_size=40)

@@ -27,8 +27,7 @@ from daiku.eval.attempt import Setting
 from daiku.eval.compare import beside
 from daiku.eval.evaluate import Wanted, evaluate
 from daiku.eval.results import Attempt, Evaluation
-from daiku.eval.task import Task
-from daiku.eval.tasksets import BUILTIN, builtin_folder, choose, is_builtin, read_tasks
+from daiku.eval.task import BUILTIN, Task, builtin_folder, choose, is_builtin, read_tasks
 from daiku.sdk.playbook.desk import open_desk
 from daiku.settings import home, secrets_of
 from daiku.settings.config import Config

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
@@ -13,24 +14,103 @@ from daiku import api
 from daiku.core.drafting.headings import is_prose
 from daiku.dataclass import dataclass
 from daiku.doctor import files, inside, machine
-from daiku.domain.base import Localizable, Wire
-from daiku.domain.errors import Failure, UsageError
+from daiku.domain.base import JsonObject, Localizable, Wire
+from daiku.domain.errors import DaikuError, Failure, LLMRequestError, UsageError
 from daiku.domain.events import RunStarted
-from daiku.domain.runs import ClientApprovals, ContextItem, Mode, Range, RunResult
+from daiku.domain.runs import ClientApprovals, ContextItem, Mode, Range, RunResult, has_answer
 from daiku.lsp.connection import INFO, ClientConnection
-from daiku.lsp.initialize import Json
-from daiku.lsp.requests.commitmessage import message_of, message_request
+from daiku.lsp.initialize import Json, to_path
 from daiku.lsp.requests.context_items import Problem, context_items
 from daiku.lsp.requests.documents import document as revise
 from daiku.lsp.requests.run_requests import resume as resume_run
 from daiku.lsp.requests.run_requests import start
 from daiku.lsp.wire.jsontext import MessageId, model_json
 from daiku.lsp.wire.refused import CANCELLED, Refused, invalid
-from daiku.sdk.fronts import RunRequest, is_untitled, restore_result
-from daiku.texts.text import render, shortened, text
+from daiku.sdk.fronts import App, RunRequest, is_untitled, restore_result
+from daiku.texts.text import Text, render, shortened, text
+from daiku.tools.git.git import DiffArgs, LogArgs, StatusArgs, diff, log, status
+from daiku.tools.tool import ToolContext
+
+SUBJECTS = 12
+_FENCE = re.compile(r"\A```\w*\n(.*?)\n?```\Z", re.DOTALL)
+_SUBJECT = re.compile(r"^    (\S.*)$", re.MULTILINE)
 
 
-async def examine(c: ClientConnection) -> api.DoctorResult:
+async def message_request(app: App, uri: str | None, words: str) -> RunRequest:
+    """What is asked of the run: `words`, about the staged changes, else about all; `uri` names the
+    repository's folder. Raises UsageError where nothing has changed."""
+    changes, subjects = await _changes(app, _folder(app, uri))
+    context = [ContextItem(kind="text", text=changes)]
+    if subjects:
+        listed = "\n".join(subjects)
+        context.append(ContextItem(kind="text", text=f"<earlier_commits>\n{listed}\n</earlier_commits>"))
+    return RunRequest(words, agent="committer", mode="ask", context=tuple(context))
+
+
+def message_of(result: RunResult) -> RunResult:
+    """The result with nothing but the message as its text. Raises the run's failure, LLMRequestError
+    where the model said nothing."""
+    if result.error is not None:
+        raise DaikuError(result.error)
+    said = _FENCE.sub(r"\1", result.text.strip()).strip()
+    if has_answer(result.status) and not said:
+        raise LLMRequestError(
+            Failure(kind="format", message=text("commit.no_message"), hint=text("commit.try_again"))
+        )
+    return result.model_copy(update={"text": Text(said)})
+
+
+async def _changes(app: App, folder: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    """What would be committed, as text for the model, and the first lines of the last commits."""
+    context = _context(app)
+    staged = await diff(DiffArgs(staged=True, paths=folder), context)
+    if not staged.ok:
+        raise UsageError(Failure(kind="usage", message=Text(staged.text.strip())))
+    what, name = _output(staged.data), "staged"
+    if not what:
+        what, name = _output((await diff(DiffArgs(paths=folder), context)).data), "not staged"
+        listed = _output((await status(StatusArgs(paths=folder), context)).data)
+        if not what and len(listed.splitlines()) < 2:  # its first line is the branch
+            raise UsageError(
+                Failure(
+                    kind="usage", message=text("commit.nothing_changed"), hint=text("commit.change_first")
+                )
+            )
+        what = f"<status>\n{listed}\n</status>\n\n{what}"
+    recent = await log(LogArgs(limit=SUBJECTS), context)
+    subjects = tuple(_SUBJECT.findall(recent.text)) if recent.ok else ()
+    return f'<diff changes="{name}">\n{what}\n</diff>', subjects
+
+
+def _output(data: JsonObject | None) -> str:
+    output = (data or {}).get("output")
+    return output.strip() if isinstance(output, str) else ""
+
+
+def _folder(app: App, uri: str | None) -> tuple[str, ...]:
+    """The repository's folder as the tools take it; a repository above the workspace needs no name."""
+    path = to_path(uri) if uri and uri.startswith("file:") else None
+    if path is None:
+        return ()
+    try:
+        return (str(app.workspace.locate(path)),)
+    except DaikuError:
+        return ()
+
+
+def _context(app: App) -> ToolContext:
+    return ToolContext(
+        session="",
+        run="",
+        call_id="",
+        workspace=app.workspace,
+        checkpoints=app.checkpoints,
+        config=app.config,
+        emit=lambda _: None,
+    )
+
+
+async def examine(c: ClientConnection, _: api.Nothing | None = None) -> api.DoctorResult:
     """Return all of the doctor's findings. Raises DaikuError if the settings are wrong."""
     app = await c.app()
     place = app.workspace.roots[0] if app.workspace.roots else None

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from pydantic import BaseModel
 
 from daiku import api
+from daiku.core.traces.lines import milliseconds
+from daiku.core.traces.spans import Span, session_spans
 from daiku.dataclass import dataclass
 from daiku.domain.base import Localizable, Wire
-from daiku.domain.chunks import Chunk
+from daiku.domain.chunks import Chunk, iso_now
+from daiku.domain.errors import Failure, UsageError
 from daiku.domain.events import CheckpointEvent
 from daiku.domain.items.item import WorkItem
 from daiku.domain.runs import RunResult
@@ -18,10 +22,8 @@ from daiku.domain.sessions import Session
 from daiku.domain.work.plans import Plan
 from daiku.lsp.connection import ClientConnection
 from daiku.lsp.initialize import Json
-from daiku.lsp.requests.changes import changes_decide, changes_list, changes_original, checkpoint_restore
 from daiku.lsp.requests.commands import examine
 from daiku.lsp.requests.documents import document
-from daiku.lsp.requests.grants import grants_list, grants_revoke
 from daiku.lsp.requests.plans import plan_export, plan_import, plan_run
 from daiku.lsp.requests.playbook import (
     playbook_add,
@@ -35,23 +37,16 @@ from daiku.lsp.requests.playbook import (
     playbook_watch,
 )
 from daiku.lsp.requests.run_requests import chat, code, commands, generate, plan, research, resume
-from daiku.lsp.requests.traces import trace_get
-from daiku.lsp.requests.work import (
-    work_cancel,
-    work_list,
-    work_pause,
-    work_resume,
-    work_retry,
-    work_show,
-    work_take_over,
-    work_watch,
-)
+from daiku.lsp.requests.work import work_ask, work_list, work_show, work_take_over, work_watch
 from daiku.lsp.wire.jsontext import model_json
 from daiku.lsp.wire.protocol import Handler
 from daiku.lsp.wire.refused import invalid
+from daiku.sdk.fronts import App, changed_everywhere, changed_files, restore_result
 from daiku.sdk.offers import agents_of, delete_session, models_of, tools_of
 from daiku.sdk.plans.managing import InvalidPlan, approve_draft, save_plan
 from daiku.sdk.work_items import only_here
+from daiku.texts.text import text
+from daiku.trace.remembered_answers import SERVER, all_answers, revoke_answer
 from daiku.trace.transcript import export
 
 
@@ -62,9 +57,7 @@ class Method:
     params: type[Wire]
     result: type[Wire] | None
     answer: Callable[[ClientConnection, Any], Awaitable[BaseModel | str | None]]
-
-
-"""Takes the method's own params; a `str` is JSON text that is made already."""
+    """Takes the method's own params; a `str` is JSON text that is made already."""
 
 
 async def pause(c: ClientConnection, p: api.RunRef) -> BaseModel:
@@ -171,16 +164,96 @@ async def checkpoint_list(c: ClientConnection, p: api.SessionRef) -> BaseModel:
     )
 
 
+async def trace_get(c: ClientConnection, p: api.SessionRef) -> api.TraceResult:
+    """Return what a session did and what it took, from the journal alone."""
+    journal = (await c.app()).journal
+    session = journal.get_session(p.session_id)
+    return await asyncio.to_thread(_shown, session, journal.chunks(p.session_id))
+
+
+def _shown(session: Session, chunks: Sequence[Chunk]) -> api.TraceResult:
+    spans = session_spans(chunks)
+    running = session.status in ("running", "waiting")
+    until = iso_now() if running else max((span.end or span.start for span in spans), default="")
+    return api.TraceResult(session=session, spans=tuple(_span(span, running) for span in spans), until=until)
+
+
+def _span(span: Span, running: bool) -> api.TraceSpan:
+    """What no process works at is not under way: it was interrupted, or waits to be gone on with."""
+    left = span.status == "running" and not running
+    return api.TraceSpan(
+        key=span.key,
+        parent=span.parent,
+        kind=span.kind,
+        name={"agent": span.agent, "chat": span.answered_by or span.model, "tool": span.tool}[span.kind],
+        run=span.run,
+        call_id=span.call_id,
+        seq=span.seq,
+        start=span.start,
+        duration_ms=None if span.end is None else milliseconds(span.start, span.end),
+        status="cancelled" if left else span.status,
+        error="interrupted" if left else span.error,
+        usage=span.tokens,
+        retries=span.retries,
+    )
+
+
+async def grants_list(c: ClientConnection, _: api.Nothing) -> api.GrantsResult:
+    return _all(c, await c.app())
+
+
+async def grants_revoke(c: ClientConnection, p: api.GrantRef) -> api.GrantsResult:
+    app = await c.app()
+    if not revoke_answer(app.grants, app.consents, c.workspace_key, p.key):
+        raise UsageError(Failure(kind="not_found", message=text("editor.not_remembered")))
+    if p.key.startswith(SERVER):
+        app.servers.forget(p.key.removeprefix(SERVER))
+    return _all(c, app)
+
+
+def _all(c: ClientConnection, app: App) -> api.GrantsResult:
+    found = all_answers(app.grants, app.consents, c.workspace_key)
+    return api.GrantsResult(
+        grants=tuple(api.Grant(key=one.key, answer=one.answer, what=one.what) for one in found),
+        workspace=c.workspace_key,
+    )
+
+
+async def changes_list(c: ClientConnection, p: api.ChangesParams) -> BaseModel:
+    if p.session_id is not None:
+        return await _listed(c, p.session_id)
+    return api.ChangesResult(files=changed_everywhere(await (await c.app()).reviews.everywhere()))
+
+
+async def changes_decide(c: ClientConnection, p: api.DecideParams) -> BaseModel:
+    app = await c.app()
+    only_here(app, p.session_id, c.workspace_key)
+    reviews = app.reviews
+    checkpoint = await reviews.decide(p.session_id, p.decision, p.path, p.hunk_ids)
+    return await _listed(c, p.session_id, checkpoint if p.decision == "reject" else None)
+
+
+async def changes_original(c: ClientConnection, p: api.OriginalParams) -> BaseModel:
+    return api.OriginalResult(text=await (await c.app()).reviews.original(p.session_id, p.path))
+
+
+async def checkpoint_restore(c: ClientConnection, p: api.CheckpointRef) -> BaseModel:
+    app = await c.app()
+    only_here(app, app.checkpoints.require(p.checkpoint_id).session, c.workspace_key)
+    return restore_result(await app.reviews.restore(p.checkpoint_id))
+
+
+async def _listed(c: ClientConnection, session: str, checkpoint: str | None = None) -> api.ChangesResult:
+    found = await (await c.app()).reviews.changes(session)
+    return api.ChangesResult(files=changed_files(found, session), checkpoint_id=checkpoint)
+
+
 async def models(c: ClientConnection, _: api.Nothing) -> BaseModel:
     return await models_of(await c.app(), c.protocol.language)
 
 
 async def tools(c: ClientConnection, _: api.Nothing) -> BaseModel:
     return tools_of(await c.app())
-
-
-async def doctor(c: ClientConnection, _: api.Nothing) -> BaseModel:
-    return await examine(c)
 
 
 async def agents(c: ClientConnection, _: api.Nothing) -> BaseModel:
@@ -224,10 +297,10 @@ METHODS: dict[str, Method] = {
     "daiku/work/list": Method(api.WorkListParams, api.WorkListResult, work_list),
     "daiku/work/watch": Method(api.WorkWatchParams, api.WorkWatchResult, work_watch),
     "daiku/work/show": Method(api.WorkItemRef, WorkItem, work_show),
-    "daiku/work/pause": Method(api.WorkItemRef, WorkItem, work_pause),
-    "daiku/work/resume": Method(api.WorkItemRef, WorkItem, work_resume),
-    "daiku/work/cancel": Method(api.WorkItemRef, WorkItem, work_cancel),
-    "daiku/work/retry": Method(api.WorkItemRef, WorkItem, work_retry),
+    "daiku/work/pause": Method(api.WorkItemRef, WorkItem, work_ask("pause")),
+    "daiku/work/resume": Method(api.WorkItemRef, WorkItem, work_ask("resume")),
+    "daiku/work/cancel": Method(api.WorkItemRef, WorkItem, work_ask("cancel")),
+    "daiku/work/retry": Method(api.WorkItemRef, WorkItem, work_ask("retry")),
     "daiku/work/takeOver": Method(api.WorkItemRef, api.WorkPlace, work_take_over),
     "daiku/playbook/list": Method(api.PlaybookListParams, api.PlaybookListResult, playbook_list),
     "daiku/playbook/search": Method(api.PlaybookSearchParams, api.PlaybookSearchResult, playbook_search),
@@ -240,7 +313,7 @@ METHODS: dict[str, Method] = {
     "daiku/playbook/watch": Method(api.PlaybookWatchParams, api.PlaybookWatchResult, playbook_watch),
     "daiku/models": Method(api.Nothing, api.ModelsResult, models),
     "daiku/tools": Method(api.Nothing, api.ToolsResult, tools),
-    "daiku/doctor": Method(api.Nothing, api.DoctorResult, doctor),
+    "daiku/doctor": Method(api.Nothing, api.DoctorResult, examine),
     "daiku/agents": Method(api.Nothing, api.AgentsResult, agents),
 }
 """Every method that a client may call: what it takes, what it gives (None is `null`), and what answers it."""

@@ -32,6 +32,7 @@ from daiku.texts.text import render, shortened, text
 
 log = logging.getLogger(__name__)
 
+
 HOLD_SECONDS = 0.015
 FULL = 1024 * 1024
 """Bytes that a client may lag behind before deltas are held back for longer than HOLD_SECONDS."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 from daiku import api
 from daiku.domain.items.item import WorkItem
 from daiku.lsp.connection import ClientConnection
-from daiku.sdk.work_items import ItemStore, ask_item, items_of, revision_of, tree_of
+from daiku.sdk.work_items import ItemStore, Wanted, ask_item, items_of, revision_of, tree_of
 
 LOOK_SECONDS = 0.5
 """Between two looks at what other processes changed."""
@@ -39,21 +40,14 @@ async def work_show(c: ClientConnection, p: api.WorkItemRef) -> WorkItem:
     return items_of(await c.app()).find(p.item)
 
 
-async def work_pause(c: ClientConnection, p: api.WorkItemRef) -> WorkItem:
-    """A run that works the item reads this at its next step; until then the item stands as it did."""
-    return ask_item(items_of(await c.app()), p.item, "pause")
+def work_ask(wanted: Wanted) -> Callable[[ClientConnection, api.WorkItemRef], Awaitable[WorkItem]]:
+    """Return the method that asks for something to be done with an item. A run that works the item reads it at its
+    next step; until then the item's state does not change."""
 
+    async def ask(c: ClientConnection, p: api.WorkItemRef) -> WorkItem:
+        return ask_item(items_of(await c.app()), p.item, wanted)
 
-async def work_resume(c: ClientConnection, p: api.WorkItemRef) -> WorkItem:
-    return ask_item(items_of(await c.app()), p.item, "resume")
-
-
-async def work_cancel(c: ClientConnection, p: api.WorkItemRef) -> WorkItem:
-    return ask_item(items_of(await c.app()), p.item, "cancel")
-
-
-async def work_retry(c: ClientConnection, p: api.WorkItemRef) -> WorkItem:
-    return ask_item(items_of(await c.app()), p.item, "retry")
+    return ask
 
 
 async def work_take_over(c: ClientConnection, p: api.WorkItemRef) -> api.WorkPlace:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.statistics import mean_ratio, paired_difference, sign_test, t_quantile, wilson
+from daiku.eval.compare import mean_ratio, paired_difference, sign_test, t_quantile, wilson
 
 DIFFERENCES = st.lists(st.floats(-1, 1, allow_nan=False), min_size=1, max_size=60)
 POSITIVE = st.floats(0.01, 1e6)
