@@ -52,50 +52,6 @@ from daiku.workspace.outputs import Outputs
 if TYPE_CHECKING:
     from daiku.sdk.replaying import Replayed
 
-
-sessions = command_group("sessions")
-
-
-@sessions.command("changes", help=say("help.sessions.changes"))
-@click.argument("session")
-@place_options
-def changes(session: str, folder: str | None, as_json: bool) -> None:  # click's flag
-    found = in_app(folder, lambda app: app.reviews.changes(session))
-    if as_json:
-        click.echo(
-            "[" + ",".join(f.model_dump_json(by_alias=True) for f in changed_files(found, session)) + "]"
-        )
-        return
-    out = terminal(sys.stdout)
-    if not found:
-        click.echo(say("changes.none"))
-    for path, review in found.items():
-        diff = diff_of(path, review)
-        for line in coloured_diff(diff, out) if diff else [say("changes.binary", path=safe(path))]:
-            click.echo(line)
-
-
-@sessions.command("undo", help=say("help.sessions.undo"))
-@click.argument("session")
-@click.option("--to", "checkpoint", metavar="CHECKPOINT", help=say("help.opt.to"))
-@place_options
-def undo(session: str, checkpoint: str | None, folder: str | None, as_json: bool) -> None:  # click's flag
-    async def work(app: App) -> RestoreOutcome:
-        app.journal.get_session(session)
-        if checkpoint is None:
-            return await app.reviews.undo(session)
-        return await app.reviews.restore(checkpoint, session)
-
-    brought = in_app(folder, work)
-    if as_json:
-        click.echo(restore_result(brought).model_dump_json(by_alias=True))
-        return
-    click.echo(say("chat.undone", files=", ".join(safe(f.path) for f in brought.files) or "-"))
-    for line in stays_lines(brought.cannot_undo):
-        click.echo(line)
-    click.echo(say("undo.back", session=session, checkpoint=brought.redo))
-
-
 SHOWN_RESULT = 300
 """Columns of a tool's result that are shown at most."""
 
@@ -107,6 +63,8 @@ STATUS_COLOURS: dict[str, Colour] = {
     "running": "cyan",
     "waiting": "yellow",
 }
+
+sessions = command_group("sessions")
 
 
 @sessions.command("list", help=say("help.sessions.list"))
@@ -161,6 +119,46 @@ def delete(session: str) -> None:
     Outputs(home(os.environ) / "outputs").forget(session)
     remove_trial_data(home(os.environ))
     click.echo(say("deleted", session=session))
+
+
+@sessions.command("changes", help=say("help.sessions.changes"))
+@click.argument("session")
+@place_options
+def changes(session: str, folder: str | None, as_json: bool) -> None:  # click's flag
+    found = in_app(folder, lambda app: app.reviews.changes(session))
+    if as_json:
+        click.echo(
+            "[" + ",".join(f.model_dump_json(by_alias=True) for f in changed_files(found, session)) + "]"
+        )
+        return
+    out = terminal(sys.stdout)
+    if not found:
+        click.echo(say("changes.none"))
+    for path, review in found.items():
+        diff = diff_of(path, review)
+        for line in coloured_diff(diff, out) if diff else [say("changes.binary", path=safe(path))]:
+            click.echo(line)
+
+
+@sessions.command("undo", help=say("help.sessions.undo"))
+@click.argument("session")
+@click.option("--to", "checkpoint", metavar="CHECKPOINT", help=say("help.opt.to"))
+@place_options
+def undo(session: str, checkpoint: str | None, folder: str | None, as_json: bool) -> None:  # click's flag
+    async def work(app: App) -> RestoreOutcome:
+        app.journal.get_session(session)
+        if checkpoint is None:
+            return await app.reviews.undo(session)
+        return await app.reviews.restore(checkpoint, session)
+
+    brought = in_app(folder, work)
+    if as_json:
+        click.echo(restore_result(brought).model_dump_json(by_alias=True))
+        return
+    click.echo(say("chat.undone", files=", ".join(safe(f.path) for f in brought.files) or "-"))
+    for line in stays_lines(brought.cannot_undo):
+        click.echo(line)
+    click.echo(say("undo.back", session=session, checkpoint=brought.redo))
 
 
 @sessions.command("replay", help=say("help.sessions.replay"))
