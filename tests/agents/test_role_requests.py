@@ -13,7 +13,7 @@ from daiku.domain.work.patches import FileStat
 from daiku.domain.work.plans import Plan, Step
 from daiku.domain.work.research import Finding
 from daiku.prompts import prompts_folder
-from daiku.runs.nested.explore import MAX_ROUNDS, MAX_WORDS
+from daiku.runs.nested.taskloop import MAX_ROUNDS, MAX_WORDS
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.table import builtin_tools
 from tests.cases import for_each

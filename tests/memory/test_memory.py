@@ -12,8 +12,7 @@ import pytest
 from daiku import Memory
 from daiku.core.retrieval.vectors import Vector, whole_vector
 from daiku.domain.errors import Failure, LLMTimeoutError, UsageError
-from daiku.memory.memory import LONGEST
-from daiku.memory.window import MOST_SESSIONS, WINDOW, Windows
+from daiku.memory.memory import LONGEST, MOST_SESSIONS, WINDOW, Windows
 from daiku.texts.text import NO_TEXT, Text
 from tests.conftest import ROOT
 

@@ -13,7 +13,7 @@ from daiku.core.state.fold import fold
 from daiku.domain.events import Notice, RunStarted
 from daiku.domain.messages import UserMessage
 from daiku.domain.runs import Cursor, Position
-from daiku.runs import RunRequest, Runs, environment
+from daiku.runs import RunRequest, Runs, starting
 from daiku.runs.recorded.history import events_of
 from daiku.runs.recorded.replay import replay
 from tests.runs.playing import Watch, make_app, shell
@@ -90,10 +90,10 @@ async def test_a_git_that_does_not_answer_is_not_waited_for(
     slow.chmod(0o755)
     monkeypatch.setenv("PATH", f"{programs}:/usr/bin:/bin")
     monkeypatch.setattr("daiku.workspace.programs.SYSTEM_FOLDERS", ())
-    monkeypatch.setattr(environment, "GIT_SECONDS", 0.1)
+    monkeypatch.setattr(starting, "GIT_SECONDS", 0.1)
     watch = Watch()
     await make_app(folder, SAYS).runs.run(RunRequest("Mend it"), watch)
-    assert known(watch)["Git"] == environment.TOO_SLOW
+    assert known(watch)["Git"] == starting.TOO_SLOW
 
 
 async def test_a_repository_that_is_not_used_is_not_told_as_none(folder: Path) -> None:
@@ -103,7 +103,7 @@ async def test_a_repository_that_is_not_used_is_not_told_as_none(folder: Path) -
     git(folder, "config", "include.path", str(folder / "more"))
     watch = Watch()
     await make_app(folder, SAYS).runs.run(RunRequest("Mend it"), watch)
-    assert known(watch)["Git"] == environment.NOT_USED
+    assert known(watch)["Git"] == starting.NOT_USED
 
 
 @dataclass

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -12,9 +13,31 @@ from daiku.core.retrieval.fuse import asked_terms, terms_worth
 from daiku.core.retrieval.nearest import Nearest, Ranked, Row, in_order
 from daiku.core.retrieval.terms import VERSION, terms
 from daiku.core.retrieval.vectors import pack, squared_length
-from daiku.memory.faults import as_memory_fault
+from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.memory.store import WIDER, Embedded, Entry, Scope, Waiting
 from daiku.store.erasing import IN_MEMORY, open_erasing
+from daiku.store.sqlite import DatabaseFault, explain, fault_of
+from daiku.texts.text import text
+
+
+@contextmanager
+def as_memory_fault(opening: str = "") -> Generator[None]:
+    """Say of what fails inside that the memory cannot be used. `opening` names the file that is being opened: then a
+    UsageError is raised."""
+    try:
+        yield
+    except DatabaseFault as wrong:
+        fault, cause = wrong.fault, wrong
+    except OSError as wrong:
+        fault, cause = fault_of(wrong), wrong
+    else:
+        return
+    why, hint = explain(fault)
+    if opening:
+        message = text("store.unusable", path=opening, why=why)
+        raise UsageError(Failure(kind="usage", message=message, hint=hint)) from cause
+    raise DaikuError(Failure(kind="internal", message=text("memory.fault", why=why), hint=hint)) from cause
+
 
 T = TypeVar("T")
 

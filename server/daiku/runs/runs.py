@@ -22,11 +22,11 @@ from daiku.domain.events import (
     RunFinished,
 )
 from daiku.domain.runs import ApprovalMode, RunResult, has_answer
+from daiku.domain.tools import ToolResult
 from daiku.domain.work.plans import Plan
 from daiku.runs.answers import asks, check_answer, record_answer
 from daiku.runs.ending import run_to_end
-from daiku.runs.live import LiveRun, ModelTold, RunTree
-from daiku.runs.nested.by_calls import NESTED
+from daiku.runs.live import LiveRun, ModelTold, NestedWork, RunTree
 from daiku.runs.ports.guards import let_in
 from daiku.runs.ports.routed import prepared
 from daiku.runs.recalling import remembering
@@ -39,6 +39,7 @@ from daiku.runs.run_log import Listener, RunLog, open_log
 from daiku.runs.services import RunServices
 from daiku.runs.starting import left_budget, lost_on_the_way, news_of_resumed, opening_events, others_here
 from daiku.texts.text import NO_TEXT, Text, text
+from daiku.tools.tool import TaskWork
 from daiku.trace.journal import UNDER_WAY
 
 logger = logging.getLogger(__name__)
@@ -46,6 +47,21 @@ logger = logging.getLogger(__name__)
 TITLE_LIMIT = 60
 MOST_KEPT = 64
 """Sessions whose folded state is kept; of another one the journal is read again."""
+
+
+async def _hand_over(parent: LiveRun, call: str, agent: str, request: str) -> ToolResult:
+    from daiku.runs.nested.handoff import hand_over  # when used
+
+    return await hand_over(parent, call, agent, request)
+
+
+def _tasks(parent: LiveRun, call: str) -> TaskWork:
+    from daiku.runs.nested.taskloop import TaskWork  # when used
+
+    return TaskWork(parent, call)
+
+
+NESTED = NestedWork(_hand_over, _tasks)
 
 
 @dataclass(slots=True)

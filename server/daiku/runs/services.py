@@ -15,7 +15,6 @@ from daiku.domain.held import Bullet
 from daiku.domain.runs import ApprovalMode, Mode
 from daiku.llm.families import OVERRIDES, Model
 from daiku.prompts import Prompts
-from daiku.runs.looks import Looks
 from daiku.settings.config import Config
 from daiku.tools.files.seen import SeenTexts
 from daiku.tools.registry import ToolRegistry
@@ -90,8 +89,6 @@ class RunServices:
     """The runs that a model has not looked at yet, where there is learning."""
     redact: Callable[[str], str] = str
     """Takes secrets out of what a model says of a run; what is journaled goes without them anyway."""
-    looks: Looks = field(default_factory=Looks)
-    """Looks at the folder that runs share."""
     prompts: Prompts = field(default_factory=Prompts)
     """The templates that agents are told of their work by."""
 

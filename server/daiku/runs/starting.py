@@ -2,21 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+import platform
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from contextlib import suppress
+from datetime import datetime
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TypeAlias
 
 from daiku.agents.agent import Agent
 from daiku.core.calls.needed import needed_tools
 from daiku.core.calls.toolsets import CALL
+from daiku.core.ports import Editor, Workspace
 from daiku.core.run.budget import Budget, open_budget
+from daiku.core.run.surroundings import NO_GIT, Surroundings, environment_facts, git_state
 from daiku.core.state.environment import changed_facts
 from daiku.core.state.state import State
+from daiku.dataclass import dataclass, field
 from daiku.domain.chunks import Chunk
+from daiku.domain.errors import DaikuError
 from daiku.domain.events import AgentStart, CheckpointEvent, Event, Notice, RunStarted
 from daiku.domain.messages import AssistantMessage
-from daiku.domain.runs import ApprovalMode
+from daiku.domain.runs import ApprovalMode, Cursor, EnvironmentFact, Mode
 from daiku.llm.families import Model
 from daiku.prompts import Prompts
-from daiku.runs.environment import look_around
 from daiku.runs.nested.briefing import brief_request
 from daiku.runs.ports.routed import Prepared
 from daiku.runs.ports.token_guards import count_routing
@@ -171,3 +181,162 @@ def _needed(services: RunServices, agent: Agent, request: RunRequest, state: Sta
     )
     by_find = any(spec.name == CALL for spec in chosen.offered)
     return needed_tools(request.text, request.mode, chosen.deferred, state.plans.all, by_find=by_find)
+
+
+# ---- what holds around the run
+
+GIT_SECONDS = 1.0
+"""How long git may take to say how the project stands, before the first request goes out without it."""
+NOT_USED = "a repository that cannot be used here: do not count on git"
+TOO_SLOW = "state not known: git status took too long"
+STATUS = (
+    *("status", "--porcelain=v2", "--branch", "--ignore-submodules=dirty", "--untracked-files=normal"),
+    "--no-ahead-behind",
+)
+
+
+async def look_around(
+    services: RunServices,
+    agent: Agent,
+    mode: Mode,
+    approvals: ApprovalMode,
+    *,
+    attended: bool,
+    cursor: Cursor | None = None,
+    needed_tools: str = "",
+) -> tuple[EnvironmentFact, ...]:
+    """What a run of `agent` is told of its environment; nothing where it has no tools. `needed_tools`: how those
+    tools are called that its request needs besides what the model is sent."""
+    if not agent.uses_builtin_tools:
+        return ()
+    from daiku.tools.shell.preparing import DEFAULT_SECONDS  # when used
+
+    editor = services.editor
+    found = Surroundings(
+        today=datetime.now().astimezone().date(),
+        system=f"{platform.system()} {platform.machine()}",
+        folders=tuple(str(root) for root in services.roots),
+        seconds=int(DEFAULT_SECONDS),
+        git=await _git(services),
+        open_files=_open_files(editor, services.workspace) if editor is not None else None,
+        cursor=_place(services.workspace, cursor),
+        needed_tools=needed_tools,
+    )
+    policy = services.policy(mode, approvals, attended and approvals != "none")
+    stage = agent.stage is not None
+    return environment_facts(found, policy, shell=_may(agent, "shell/run"), stage=stage)
+
+
+def _open_files(editor: Editor, workspace: Workspace) -> tuple[str, ...]:
+    """The open files of the workspace that are not hidden from the agent."""
+    found: list[str] = []
+    for path in editor.open_files():
+        with suppress(DaikuError):
+            if not workspace.hidden(workspace.locate(path)):
+                found.append(path)
+    return tuple(found)
+
+
+def _place(workspace: Workspace, cursor: Cursor | None) -> str:
+    """The file and the line of the cursor; empty where it is in no file of the workspace."""
+    if cursor is None:
+        return ""
+    try:
+        name = workspace.relative(workspace.locate(cursor.uri))
+    except DaikuError:
+        return ""
+    return f"{name}:{cursor.position.line + 1}"
+
+
+def _may(agent: Agent, tool: str) -> bool:
+    return any(fnmatchcase(tool, pattern) for pattern in agent.patterns)
+
+
+async def _git(services: RunServices) -> str:
+    """The branch and its state; why they are not known where they are not."""
+    from daiku.workspace.repository import has_timed_out, may_be_repository  # when used
+
+    roots = services.roots
+    if not roots:
+        return ""
+    if not services.trusted:
+        return "not looked at: the workspace is not trusted"
+    if not may_be_repository(roots[0]):
+        return NO_GIT
+    if has_timed_out(roots[0], GIT_SECONDS):
+        return TOO_SLOW
+    try:
+        async with asyncio.timeout(GIT_SECONDS):
+            return await _LOOKS(("git", roots), lambda: _look_at_git(roots))
+    except TimeoutError:
+        return TOO_SLOW
+
+
+async def _look_at_git(roots: tuple[Path, ...]) -> str:
+    from daiku.tools.git.repository import repository  # when used
+    from daiku.workspace.repository import git_places  # when used
+
+    try:
+        async with asyncio.timeout(GIT_SECONDS):
+            found = await repository(roots[0], roots)
+            if isinstance(found, str):
+                there = await asyncio.to_thread(git_places, roots[0], roots)
+                return NO_GIT if there is None else NOT_USED
+            code, listed = await found.names(list(STATUS))
+    except (TimeoutError, OSError):
+        return TOO_SLOW
+    return git_state(listed) if code == 0 else "state not known: git could not tell"
+
+
+Key: TypeAlias = tuple[asyncio.AbstractEventLoop, Hashable]
+
+
+@dataclass(eq=False, slots=True)
+class _Look:
+    """A look, and how many wait for it."""
+
+    task: asyncio.Task[str]
+    askers: int = 0
+
+
+@dataclass(eq=False, slots=True)
+class Looks:
+    """Of each thing one look at a time. Who asks while one is under way shares the next with all who ask meanwhile:
+    the one under way may have begun before the change that they have to see."""
+
+    _under_way: dict[Key, asyncio.Task[str]] = field(default_factory=dict[Key, "asyncio.Task[str]"])
+    _next: dict[Key, _Look] = field(default_factory=dict[Key, _Look])
+
+    async def __call__(self, what: Hashable, look: Callable[[], Awaitable[str]]) -> str:
+        """What a look finds that begins now or later. `look` must not raise; it is cancelled when nobody waits for
+        it any more."""
+        key = (asyncio.get_running_loop(), what)
+        shared = self._next.get(key)
+        if shared is None or shared.task.done():
+            shared = self._next[key] = _Look(asyncio.create_task(self._look(key, look)))
+        shared.askers += 1
+        try:
+            return await asyncio.shield(shared.task)
+        finally:
+            shared.askers -= 1
+            if not shared.askers and not shared.task.done():
+                if self._next.get(key) is shared:
+                    del self._next[key]
+                shared.task.cancel()
+                await asyncio.wait({shared.task})  # what it started is ended by then
+
+    async def _look(self, key: Key, look: Callable[[], Awaitable[str]]) -> str:
+        if (before := self._under_way.get(key)) is not None:
+            await asyncio.wait({before})
+        own = asyncio.current_task()
+        assert own is not None, "a look is a task"
+        del self._next[key]
+        self._under_way[key] = own
+        try:
+            return await look()
+        finally:
+            del self._under_way[key]
+
+
+_LOOKS = Looks()
+"""Looks at git in the folders that runs share."""

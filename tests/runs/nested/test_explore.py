@@ -15,7 +15,7 @@ from daiku.domain.messages import Usage
 from daiku.domain.runs import Mode, RunLimits
 from daiku.runs import RunRequest
 from daiku.runs.nested import briefing
-from daiku.runs.nested.explore import MAX_ROUNDS, MAX_WORDS
+from daiku.runs.nested.taskloop import MAX_ROUNDS, MAX_WORDS
 from daiku.runs.recorded.replay import replay
 from daiku.runs.services import RunServices
 from tests.agents.acting import app_with, in_protocol

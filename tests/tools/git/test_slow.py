@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from daiku.domain.config import SandboxSettings
-from daiku.runs import RunRequest, environment
+from daiku.runs import RunRequest, starting
 from daiku.texts.text import Text
 from daiku.tools.git import ownrun
 from daiku.tools.git import repository as tool_git
@@ -92,7 +92,7 @@ async def test_a_run_does_not_wait_for_git_again(hostile: Path, monkeypatch: pyt
     monkeypatch.setattr(tool_git, "run_program", _never_run)
     watch = Watch()
     await make_app(hostile, SAYS).runs.run(RunRequest("Mend it"), watch)
-    assert known(watch)["Git"] == environment.TOO_SLOW
+    assert known(watch)["Git"] == starting.TOO_SLOW
 
 
 async def _never_run(*args: object, **options: object) -> ProgramResult:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from time import perf_counter
 from typing import TYPE_CHECKING, assert_never
 
@@ -25,10 +26,13 @@ from daiku.core.run.decide import (
 )
 from daiku.core.run.ports import BlockedReply, Ports
 from daiku.core.run.verdict import ending
+from daiku.core.state.condense import Condensing, file_lists
+from daiku.core.state.context import summary_or_fallback
 from daiku.core.state.fold import apply
 from daiku.core.state.machine import EndRun, MakeCall, Move
 from daiku.core.state.recorder import Recorder
 from daiku.core.state.repetition import describe_repetition
+from daiku.core.state.shorten import put_in_place, superseded
 from daiku.core.state.state import CHECKER, State
 from daiku.core.text.visible import show_hidden
 from daiku.domain.base import long_id
@@ -45,6 +49,7 @@ from daiku.domain.events import (
     ToolOutput,
     ToolResponse,
 )
+from daiku.domain.held import Compacted
 from daiku.domain.messages import (
     AssistantMessage,
     FinishReason,
@@ -73,7 +78,6 @@ async def run(record: Recorder, ports: Ports) -> State:
 
 
 async def _perform(command: Command, record: Recorder, ports: Ports) -> None:
-    from daiku.core.run.compaction import condense  # when used
 
     match command:
         case AskModel():
@@ -81,7 +85,7 @@ async def _perform(command: Command, record: Recorder, ports: Ports) -> None:
         case TakeMove(move):
             _take(move, record, ports.agent)
         case Compact(how):
-            await condense(how, record, ports)
+            await _condense(how, record, ports)
         case AskApproval(call, verdict, asked):
             await _ask_approval(call, verdict, asked, record, ports)
         case AskPerson(call, asked):
@@ -196,13 +200,45 @@ def _keep_draft(shown: list[str], seen: int, record: Recorder, agent: str) -> No
 
 
 async def _overflowed(error: ContextOverflowError, record: Recorder, ports: Ports) -> None:
-    from daiku.core.run.compaction import condense  # when used
 
     how = ports.rules.condense(record.state, refused=True)
     if how is None:
         record(error.failure)
     else:
-        await condense(how, record, ports)
+        await _condense(how, record, ports)
+
+
+async def _condense(how: Condensing, record: Recorder, ports: Ports) -> None:
+    """Record the results that are shortened, then the summary of what is no longer kept, where there is to be one."""
+    if how.pruned is not None:
+        record(how.pruned)
+    if how.kept is not None:
+        await _summarise(how.kept, how.size, record, ports)
+
+
+async def _summarise(kept: int, size: int, record: Recorder, ports: Ports) -> None:
+    rules, messages = ports.rules, record.state.conversation.messages
+    start = len(messages) - kept
+    reading = rules.window().reading
+    read, changed = file_lists(record.state, start, reading)
+    old = put_in_place(messages, superseded(messages, start, reading))[:start]
+    summary, usage = "", None
+    with suppress(DaikuError):  # a plain summary does as well
+        summary, usage = await ports.summarise(old)
+    state = record.state
+    compacted = Compacted(
+        summary=summary_or_fallback(summary, old),
+        kept=kept + len(state.conversation.messages) - len(messages),  # what was said meanwhile stays too
+        before_tokens=size,
+        files_read=read,
+        files_changed=changed,
+    )
+    after = rules.prefix() + rules.tokens(apply(state, compacted).conversation.messages)
+    record(
+        *((usage,) if usage is not None else ()),
+        compacted.model_copy(update={"after_tokens": after}),
+        Notice(level="info", text=text("run.condensed", count=len(old))),
+    )
 
 
 async def _ask_approval(

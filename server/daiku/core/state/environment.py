@@ -34,11 +34,15 @@ def with_environment(
     message: UserMessage, facts: Sequence[EnvironmentFact], told: Sequence[EnvironmentFact] = ()
 ) -> UserMessage:
     """The message with the facts before its words; `told` are those that the model knows already."""
-    block = render_environment(facts, changed=bool(told))
+    return with_preface(message, render_environment(facts, changed=bool(told)))
+
+
+def with_preface(message: UserMessage, block: str) -> UserMessage:
+    """Return the message with a block of Daiku's own before everything else in it; itself if the block is empty."""
     if not block:
         return message
-    preface = f"{block}\n\n"
-    return message.model_copy(update={"text": preface + message.text, "preface": len(preface)})
+    text, size = f"{block}\n\n{message.text}", len(block) + 2 + message.preface
+    return message.model_copy(update={"text": text, "preface": size})
 
 
 def nested_facts(

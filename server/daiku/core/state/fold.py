@@ -20,8 +20,16 @@ from daiku.core.state.context import (
     summary_message,
 )
 from daiku.core.state.environment import changed_facts, render_environment, with_environment
-from daiku.core.state.lessons import new_lessons, not_in, retold_lessons, with_citations, with_lessons
-from daiku.core.state.recollections import news_of, retold, with_recalled
+from daiku.core.state.lessons import (
+    new_lessons,
+    news_of,
+    not_in,
+    retold,
+    retold_lessons,
+    with_citations,
+    with_lessons,
+    with_recalled,
+)
 from daiku.core.state.repetition import add_edit
 from daiku.core.state.shorten import put_in_place
 from daiku.core.state.state import NOTHING, Calls, Conversation, Plans, Request, State

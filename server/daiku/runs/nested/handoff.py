@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping
 from functools import partial
+from typing import Any, TypeVar
 
 from daiku.agents.agent import Agent
 from daiku.core.run import loop
@@ -21,12 +22,14 @@ from daiku.domain.work.handovers import Brief
 from daiku.runs.ending import Between, end, handed_back
 from daiku.runs.live import LiveRun
 from daiku.runs.nested.briefing import make_brief, with_lessons, write_request
-from daiku.runs.nested.together import together
 from daiku.runs.ports.guards import guards_of
 from daiku.runs.ports.run_ports import RunPorts
 from daiku.runs.services import RunServices
 from daiku.runs.waiting import Paused
 from daiku.texts.text import text
+
+T = TypeVar("T")
+
 
 MAX_DEPTH = 3
 """Nested handoffs that are allowed; the fourth ends the top run (R1.31, C1.4)."""
@@ -91,6 +94,19 @@ async def nest_at_once(parent: LiveRun, works: Mapping[str, Nested]) -> list[Han
     one takes longer to prepare. Raises HandoffDepthExceeded, Paused."""
     ready = await together(_ready(parent, call, work) for call, work in works.items())
     return await together(_carry_out(parent, call, each) for call, each in zip(works, ready, strict=True))
+
+
+async def together(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """Every piece to its end, in order; raises what the first of them raised, bare. Cancelled, it cancels them all
+    and waits for them."""
+    tasks = [asyncio.ensure_future(work) for work in works]
+    try:
+        await asyncio.wait(tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+    return [task.result() for task in tasks]
 
 
 @dataclass(frozen=True, slots=True)

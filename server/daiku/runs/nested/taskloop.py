@@ -17,6 +17,7 @@ from daiku.core.replies.parse import error_text
 from daiku.core.state.state import State
 from daiku.core.team import task_report, tasks
 from daiku.core.team.tasks import PlanStep
+from daiku.core.text.words import limit_words
 from daiku.dataclass import dataclass
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import Failure, ToolValidationError
@@ -24,16 +25,21 @@ from daiku.domain.events import HandoffEnd, PlanEvent
 from daiku.domain.messages import UserMessage
 from daiku.domain.runs import has_answer
 from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
-from daiku.domain.work.handovers import Brief, PlanMade, TaskReport, TasksMade, TasksReported
+from daiku.domain.work.handovers import Brief, PlanMade, SaidInWords, TaskReport, TasksMade, TasksReported
 from daiku.domain.work.plans import Task
 from daiku.runs.live import LiveRun
 from daiku.runs.nested.briefing import make_brief
-from daiku.runs.nested.explore import explore
-from daiku.runs.nested.handoff import Nested, nest
+from daiku.runs.nested.handoff import Nested, nest, nest_at_once
 from daiku.runs.nested.worktrees import Piece, side_by_side
 from daiku.texts.text import NO_TEXT, Text, text
 from daiku.tools.tool import failed
 
+MAX_ROUNDS = 25
+"""Replies of one explorer; the last of them is for what it has by then."""
+SHARE = 2
+"""Of the replies that are left to the whole run, explorers that are at work at once get one part in this many
+together: what they find still has to be used."""
+MAX_WORDS = 1000
 REPORT = ":report"
 """Behind a call's id: the nested run of it that reports."""
 WORKING = "act"
@@ -122,8 +128,27 @@ class TaskWork:
         )
 
     async def explore(self, questions: tuple[str, ...]) -> ToolResult:
-        """Have questions about the project answered by explorers, all at once."""
-        return await explore(self.parent, self.call, questions)
+        """Have each question about the project answered by an explorer of its own, all at once. One that fails is told,
+        the others stand."""
+        explorer, most = (
+            self.parent.log.services.agents.find("explorer"),
+            _rounds_each(self.parent, len(questions)),
+        )
+        works = {
+            f"{self.call}:{n}": Nested(explorer, question, Brief(request=question), max_rounds=most)
+            for n, question in enumerate(questions)
+        }
+        backs = await nest_at_once(self.parent, works)
+        answers = [_answer(back) for back in backs]
+        parts = [answer or _failure(back) for answer, back in zip(answers, backs, strict=True)]
+        if len(questions) > 1:
+            parts = [
+                f"{n}. {question}\n{part}"
+                for n, (question, part) in enumerate(zip(questions, parts, strict=True), 1)
+            ]
+        return ToolResult(
+            ok=any(answers), text="\n\n".join(parts), untrusted=any(back.tainted for back in backs)
+        )
 
     def _nested(self, agent: str, request: str, step_id: str) -> Nested:
         named = self.parent.log.services.agents.find(agent)
@@ -321,3 +346,34 @@ def _told(place: PlanStep) -> str:
 
 def _no_step(step_id: str) -> str:
     return f"No plan has a step {step_id!r}. plan__get shows the steps."
+
+
+# ---- explorers
+
+
+def _rounds_each(parent: LiveRun, explorers: int) -> int:
+    """Replies of each of so many explorers at once."""
+    limit = parent.record.state.request.asked_limits.max_rounds
+    if not limit:
+        return MAX_ROUNDS
+    left = limit - parent.tree.budget.budget.rounds - parent.kept_rounds
+    return max(1, min(MAX_ROUNDS, left // SHARE // explorers))
+
+
+def _answer(back: HandoffEnd) -> str:
+    """What the explorer found, also where a limit ended it before it was done; empty where it has failed."""
+    found = _found(back)
+    if not found or not (has_answer(back.status) or back.status == "limit"):
+        return ""
+    return f"{found}\n(It was not done: {back.problem})" if back.status == "limit" else found
+
+
+def _failure(back: HandoffEnd) -> str:
+    found = _found(back)
+    why = f"No answer: {back.problem or f'the explorer ended as {back.status}'}"
+    return f"{why}\n{found}" if found else why
+
+
+def _found(back: HandoffEnd) -> str:
+    said = back.handover.text.strip() if isinstance(back.handover, SaidInWords) else ""
+    return limit_words(said, MAX_WORDS)

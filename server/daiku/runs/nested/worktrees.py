@@ -18,8 +18,7 @@ from daiku.domain.events import HandoffEnd, Notice
 from daiku.domain.runs import ApprovalMode, Mode, has_answer
 from daiku.domain.tools import ToolCall
 from daiku.runs.live import LiveRun
-from daiku.runs.nested.handoff import Nested, give_up, nest, returned
-from daiku.runs.nested.together import together
+from daiku.runs.nested.handoff import Nested, give_up, nest, returned, together
 from daiku.runs.services import RunServices
 from daiku.store.copyfolders import remove_trial_data
 from daiku.store.lock import SessionLock

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from daiku.agents.system_prompt import summary_order, system_prompt
 from daiku.core.calls.toolsets import CALL, ToolSet
-from daiku.core.run.prefix import first_divergence
 from daiku.core.state.context import transcript
 from daiku.core.state.state import State
 from daiku.core.text.decisive import truncate_output
@@ -27,7 +25,6 @@ from daiku.workspace.walk import is_large_project
 if TYPE_CHECKING:
     from daiku.agents.role import Role
 
-log = logging.getLogger(__name__)
 
 COMPACT_SHARE = 0.8
 """Part of the model's window that may be full before old messages are condensed."""
@@ -56,7 +53,6 @@ class Replies:
     _set: ToolSet = field(init=False)
     _system: str = field(init=False)
     _servers: int = field(init=False)
-    _sent: ModelRequest | None = field(default=None, init=False)
     _prefix: tuple[tuple[ToolSpec, ...] | None, str, int] = field(default=(None, "", 0), init=False)
 
     def __post_init__(self) -> None:
@@ -115,17 +111,10 @@ class Replies:
             session=self.log.session,
             in_words="last_word" in state.health.reminders,
         )
-        self._note_divergence(request)
         role = self.log.agent.role
         pieces = self.model.stream(request) if role is None else self._in_role(role, self.model, request)
         async for piece in pieces:
             yield self._canonical(piece) if isinstance(piece, Reply) else piece
-
-    def _note_divergence(self, request: ModelRequest) -> None:
-        place = first_divergence(self._sent, request) if self._sent is not None else ""
-        if place:
-            log.info("%s: a provider's cache is of use only up to %s", self.log.run, place)
-        self._sent = request
 
     def _in_role(self, role: Role, model: Metered, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         from daiku.agents.role import stream_role_reply  # when used

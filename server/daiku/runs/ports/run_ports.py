@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from functools import partial
+from itertools import islice
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from daiku.agents.rules import nested_rules
 from daiku.core.guard.grant_words import grant_in_words
 from daiku.core.proof.attempts import EDITING
 from daiku.core.replies.parse import Unreadable
@@ -16,8 +19,9 @@ from daiku.core.state.machine import Move, next_preset_call
 from daiku.core.state.recorder import Recorder
 from daiku.core.state.state import State
 from daiku.core.text.visible import show_hidden, show_invisible
-from daiku.dataclass import replace
+from daiku.dataclass import dataclass, field, replace
 from daiku.domain.base import long_id
+from daiku.domain.errors import DaikuError
 from daiku.domain.events import ApprovalAsked, ApprovalGiven, InputAsked, InputGiven, Notice
 from daiku.domain.messages import Message, ModelEvent, Usage
 from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
@@ -28,13 +32,13 @@ from daiku.runs.ports.policy import as_unwatched
 from daiku.runs.ports.replies import COMPACT_SHARE, Replies
 from daiku.runs.ports.token_guards import token_meter
 from daiku.runs.run_budget import Counting, Metered, uncounted
-from daiku.texts.text import NO_TEXT, Text
+from daiku.runs.services import RunServices
+from daiku.texts.text import NO_TEXT, Text, text
 from daiku.tools.tool import Answer, Preview, ToolContext
 
 if TYPE_CHECKING:
     from daiku.core.guard.policy import Verdict
     from daiku.runs.ports.mcp_consent import McpConsent
-
 
 _UNKNOWN = Patch(files=())
 """The patch of an edit whose preview was not built yet."""
@@ -44,7 +48,6 @@ class RunPorts:
     """Implements the loop's Ports. Raises DaikuError where the run's model cannot be resolved."""
 
     def __init__(self, live: LiveRun) -> None:
-        from daiku.runs.ports.folder_rules import FolderRules  # when used
 
         log, request = live.log, live.record.state.request
         self._live = live
@@ -284,3 +287,56 @@ class RunPorts:
         if given.input_id not in self._live.record.state.questions.answers:
             self._live.record(given)
         return Answer(given.text, asked.chosen(given.text))
+
+
+# ---- rules of folders
+
+MANY = 50
+"""Files of one call whose folders are looked at."""
+
+
+@dataclass(slots=True)
+class FolderRules:
+    """Tells a run the rules of folders, and keeps which folders it has looked at."""
+
+    services: RunServices
+    record: Recorder
+    _seen: set[Path] = field(default_factory=set[Path])
+
+    def tell(self, call: ToolCall, result: ToolResult) -> None:
+        """Record the rules that hold for the files of `call`, where they are new to the model."""
+        paths = tuple(islice(_paths(call, result), MANY))
+        if not paths:
+            return
+        workspace = self.services.workspace
+        roots = tuple(root.resolve() for root in workspace.roots)
+        for path in paths:
+            try:
+                place = workspace.locate(path).resolve()
+            except (DaikuError, OSError, ValueError):
+                continue
+            if place.parent in self._seen:
+                continue
+            self._seen.add(place.parent)
+            rules = nested_rules(
+                place,
+                roots,
+                self.record.state.conversation.rules,
+                workspace.relative,
+                trusted=self.services.trusted,
+            )
+            if rules:
+                names = ", ".join(each.path for each in rules)
+                self.record(Notice(level="info", text=text("runs.rules", names=names), rules=rules))
+
+
+def _paths(call: ToolCall, result: ToolResult) -> Iterator[str]:
+    if not call.tool.startswith("files/") or not result.ok:
+        return
+    for name in ("path", "to"):
+        if isinstance(path := call.args.get(name), str):
+            yield path
+    files = (result.data or {}).get("files")
+    for file in files if isinstance(files, list) else ():
+        if isinstance(file, dict) and isinstance(path := file.get("path"), str):
+            yield path
