@@ -18,7 +18,7 @@ from daiku.agents.given import (
     checked_name,
 )
 from daiku.agents.part import Machine, Part, Stage
-from daiku.agents.running import Result, RunnerOptions, Stream, own_runner
+from daiku.agents.running import Result, RunnerOptions, own_runner
 from daiku.agents.typed_output import TypedOutput, typed_output
 from daiku.core.calls.toolnames import wire_name
 from daiku.core.calls.toolsets import CALL, FIND, ToolSet, choose_tools
@@ -33,6 +33,7 @@ from daiku.tools.tool import Tool
 
 if TYPE_CHECKING:
     from daiku.agents.role import Role
+    from daiku.agents.stream import RunStream
 
 CARRIED_OUT: Mapping[Mode, frozenset[Effect]] = MappingProxyType(
     {
@@ -168,7 +169,7 @@ class Agent:
         finally:
             runner.close()
 
-    def stream(self, text: str, **options: Unpack[RunnerOptions]) -> Stream:
+    def stream(self, text: str, **options: Unpack[RunnerOptions]) -> RunStream:
         """`run` whose chunks are read as they come: `async for chunk in agent.stream("…")` (R1.3)."""
         return own_runner(options).stream(self, text, closes=True)
 

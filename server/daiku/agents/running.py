@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from importlib import import_module
 from os import PathLike
-from typing import Any, Protocol, Self, TypeAlias, TypedDict, cast, get_args
+from typing import Any, TypeAlias, TypedDict, cast, get_args
 
 from daiku.core.ports import Guard, Remembers
 from daiku.dataclass import dataclass
-from daiku.domain.chunks import Chunk
 from daiku.domain.errors import Failure
 from daiku.domain.events import ApprovalAsked, ApprovalDecision
 from daiku.domain.messages import Usage
@@ -65,48 +64,10 @@ class RunnerOptions(TypedDict, total=False):
     """A TraceLogger, or the path where one writes; a type of its own costs every import."""
 
 
-class Stream(Protocol):
-    """A run whose chunks are read as they come; leaving before its end cancels it (R1.3)."""
-
-    @property
-    def result(self) -> Result:
-        """How the run ended. Raises RuntimeError while it is under way."""
-        ...
-
-    def __iter__(self) -> Iterator[Chunk]: ...
-
-    def __aiter__(self) -> AsyncIterator[Chunk]: ...
-
-    async def __anext__(self) -> Chunk: ...
-
-    async def __aenter__(self) -> Self: ...
-
-    async def __aexit__(self, *_: object) -> None: ...
-
-    async def aclose(self) -> None:
-        """Leave: a run that has not ended is cancelled."""
-        ...
-
-
-class Runs(Protocol):
-    """The part of a Runner by which an agent is run by itself; `agent` is an Agent, which this module stands below."""
-
-    async def run(self, agent: Any, text: str) -> Result: ...
-
-    def run_sync(self, agent: Any, text: str) -> Result: ...
-
-    def stream(self, agent: Any, text: str, *, closes: bool = False) -> Stream: ...
-
-    async def aclose(self) -> None: ...
-
-    def close(self) -> None: ...
-
-
-def own_runner(options: RunnerOptions) -> Runs:
-    """A Runner for one run of an agent."""
+def own_runner(options: RunnerOptions) -> Any:
+    """Return a `Runner` for one run of an agent."""
     # It stands above this room and everything that it wires up takes a while to import: found when it is needed.
-    made: Runs = import_module("daiku").Runner(**options)
-    return made
+    return import_module("daiku").Runner(**options)
 
 
 def check_decisions(wrong: Sequence[object]) -> None:

@@ -9,10 +9,9 @@ from typing import TypeAlias
 
 from daiku.core.run.budget import Budget, Quote, add_earlier_use, may_wait, reserve, rounds_used_up, settle
 from daiku.dataclass import dataclass, field, replace
-from daiku.domain.config import ToolProtocol
 from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.messages import ModelEvent, ModelRequest, Reply, Usage
-from daiku.llm.families import Model, ModelTraits
+from daiku.llm.families import Model
 from daiku.texts.text import Text, text
 
 NOTHING_KNOWN = Quote(0, 0)
@@ -99,33 +98,13 @@ class Metered:
     counted: Counting = uncounted
     _told: bool = False
 
-    @property
-    def name(self) -> str:
-        return self.model.name
-
-    @property
-    def context(self) -> int:
-        return self.model.context
-
-    @property
-    def traits(self) -> ModelTraits:
-        return self.model.traits
-
-    @property
-    def price_step(self) -> int:
-        return self.model.price_step
-
-    @property
-    def tool_protocol(self) -> ToolProtocol:
-        return self.model.tool_protocol
-
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """The model's pieces. Raises DaikuError of kind limit before anything is asked."""
         budget = self.shared.budget
         quote = self.model.quote(request) if budget.bounded else NOTHING_KNOWN
         if budget.limits.max_cost and quote.prompt_cost is None and not self._told:
             self._told = True
-            self.tell(text("runs.no_price", model=self.name))
+            self.tell(text("runs.no_price", model=self.model.name))
         self.shared.turn()
         async with self.shared.spend(quote) as reservation:
             if reservation.max_output:

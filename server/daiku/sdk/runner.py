@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from daiku.agents.agent import Agent
 from daiku.agents.running import DECISIONS, Approves, Result, check_decisions, checked_approvals, checked_text
+from daiku.agents.stream import Listener, RunStream
 from daiku.app import App
 from daiku.core.ports import Guard, Remembers, Router
 from daiku.core.replies.parse import describe_error
@@ -33,7 +34,6 @@ from daiku.runs import RunRequest
 from daiku.runs.recorded.stored_run import ignore_chunk
 from daiku.sdk.apps import Apps, at_once
 from daiku.sdk.opening import check_names, check_pictures, checked_context, opening, said
-from daiku.sdk.stream import Listener, RunStream
 from daiku.texts.text import Text, text
 
 if TYPE_CHECKING:

@@ -107,11 +107,9 @@ def plan_condensing(state: State, window: Window, *, refused: bool = False) -> C
     gone = superseded(told.messages, start, window.reading)
     cut = cut_newest(told.messages, start, int(room * LONGEST_SHARE), window.tokens, window.reading)
     every = _merged(gone, old_results(told.messages, start, window.reading))
-    saved = 0
-    for results in ((*gone, *cut),):
-        saved = _saved(told.messages, results, window.tokens)
-        if results and size - saved <= limit - free:
-            return Condensing(_pruned(results, size, saved), None, size)
+    saved = _saved(told.messages, (*gone, *cut), window.tokens)
+    if (gone or cut) and size - saved <= limit - free:
+        return Condensing(_pruned((*gone, *cut), size, saved), None, size)
     old = [m for m in told.messages[:start] if not is_rules(m)]
     if len(old) > 1 and (refused or window.tokens(old) >= room * LEAST_OLD):
         saved = _saved(told.messages, cut, window.tokens)

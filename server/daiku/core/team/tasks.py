@@ -15,6 +15,7 @@ from daiku.core.proof.evidence import diagnosed_place
 from daiku.core.replies.actions import MAX_ACTIONS, ActionReply
 from daiku.core.replies.parse import Unreadable, read_json
 from daiku.core.state.state import State
+from daiku.core.team.checks import check_call
 from daiku.core.text.truncate import OUTPUT_LIMIT, truncate_middle
 from daiku.domain.base import new_id
 from daiku.domain.messages import ToolMessage
@@ -260,16 +261,10 @@ def calls_of(place: PlanStep, *, editor: bool, check_seconds: int) -> tuple[Tool
         assert isinstance(args, dict)
         calls.append(ToolCall(id=names[task.task_id], tool=task.operation, args=args))
     checks = (check for check in step.acceptance if editor or diagnosed_place(check) is None)
-    return (*calls, *(_check_call(check, seconds_of(plan, check, check_seconds)) for check in checks))
+    made = (check_call(check, seconds_of(plan, check, check_seconds)) for check in checks)
+    return (*calls, *(ToolCall(id=new_id("check"), tool=call.tool, args=call.args) for call in made))
 
 
 def task_of(call: str) -> str:
     """The id of the task that the call `call` carries out."""
     return call.partition(MARK)[0]
-
-
-def _check_call(check: str, seconds: int) -> ToolCall:
-    place = diagnosed_place(check)
-    if place is None:
-        return ToolCall(id=new_id("check"), tool="shell/run", args={"command": check, "timeout": seconds})
-    return ToolCall(id=new_id("check"), tool="editor/diagnostics", args={"path": place} if place else {})

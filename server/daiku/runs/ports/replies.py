@@ -63,10 +63,11 @@ class Replies:
         mode, brief = request.mode, request.brief
         servers = self.consent.servers if self.consent is not None else None
         specs, agent = services.registry.specs(), self.log.agent
-        window = self.model.context if self.model is not None else 0
-        native = self.model is None or self.model.tool_protocol == "native"
+        model = self.model.model if self.model is not None else None
+        window = model.context if model is not None else 0
+        native = model is None or model.tool_protocol == "native"
         own = agent.role.tools if agent.role is not None and native else ()
-        traits = self.model.traits if self.model is not None else ANY_MODEL
+        traits = model.traits if model is not None else ANY_MODEL
         chosen = agent.sent(specs, window, traits.edits, lambda: is_large_project(services.roots))
         # The same tuple in every run, where nothing is added: a provider knows by it what it encoded last.
         self._set = replace(chosen, offered=(*chosen.offered, *own)) if own else chosen
@@ -92,7 +93,8 @@ class Replies:
         model costs more; 0: never."""
         if self.model is None:
             return 0
-        limits = (self.model.context * self.share, self.model.price_step * PRICE_SHARE)
+        model = self.model.model
+        limits = (model.context * self.share, model.price_step * PRICE_SHARE)
         return min((int(limit) for limit in limits if limit), default=0)
 
     async def reply(self, state: State) -> AsyncIterator[ModelEvent]:
@@ -123,7 +125,7 @@ class Replies:
             async for piece in model.stream(asked):
                 yield self._canonical(piece) if isinstance(piece, Reply) else piece
 
-        protocol = None if model.tool_protocol == "native" else model.tool_protocol
+        protocol = None if model.model.tool_protocol == "native" else model.model.tool_protocol
         brief, nested = self.log.record.state.request.brief, self.log.parent is not None
         return stream_role_reply(role, request, ask, protocol=protocol, brief=brief, nested=nested)
 
@@ -142,7 +144,7 @@ class Replies:
     @property
     def told(self) -> ModelTold:
         """What the model is told besides the conversation."""
-        return ModelTold(self._system, self.model.context if self.model is not None else 0)
+        return ModelTold(self._system, self.model.model.context if self.model is not None else 0)
 
     def toolset(self) -> ToolSet:
         """The tools that the model is sent, and those that it can find."""

@@ -80,7 +80,7 @@ class _Asked:
         status: TerminalStatus = (
             "completed" if self.ended else "cancelled" if self.failure is None else "failed"
         )
-        name = self.model.name
+        name = self.model.model.name
         return (
             RunStarted(prompt="", model=name, limits=limits),
             AgentStart(model=name),
@@ -126,7 +126,7 @@ class Reflecting:
                 with self.services.prompts.active():
                     await self._look(look, _model_of(own))
         except TimeoutError:
-            name = look.asked[-1].model.name
+            name = look.asked[-1].model.model.name
             why = text("playbook.reflection_slow", model=name, seconds=seconds, setting="reflection_seconds")
             failure = Failure(kind="timeout", message=why)
         except DaikuError as error:
@@ -197,7 +197,7 @@ class Reflecting:
     async def _answer(self, asked: _Asked, request: str, form: AnswerForm[F]) -> F:
         """What the agent answers. Raises DaikuError: it did not, or nobody can read it."""
         role = form.role
-        native = asked.model.tool_protocol == "native"
+        native = asked.model.model.tool_protocol == "native"
         tools = role.tools if native else ()
         whole = ModelRequest(
             model="",
@@ -206,14 +206,14 @@ class Reflecting:
                 (),
                 bool(tools),
                 offered=tuple(tool.name for tool in tools),
-                traits=asked.model.traits,
+                traits=asked.model.model.traits,
                 native=native,
             ),
             messages=(UserMessage(text=request),),
             tools=tools,
             max_output=MOST_OUTPUT,
         )
-        protocol = None if asked.model.tool_protocol == "native" else asked.model.tool_protocol
+        protocol = None if asked.model.model.tool_protocol == "native" else asked.model.model.tool_protocol
         async for piece in stream_role_reply(role, whole, asked.ask, protocol=protocol):
             if isinstance(piece, Reply) and isinstance(said := piece.message.opaque.get(OWN_KEY), dict):
                 clean = redact_encoded(json.dumps(said, ensure_ascii=False), self.services.redact)
