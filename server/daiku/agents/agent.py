@@ -243,8 +243,7 @@ class Agent:
     def sent(
         self, specs: tuple[ToolSpec, ...], window: int, edits: EditForm, large: Callable[[], bool]
     ) -> ToolSet:
-        """Divide its tools into those that a model is sent and those that it has to find. `large`: whether the
-        project is."""
+        """Divide its tools into those sent to the model and those to be found. `large`: of the project."""
         patterns, known = self.patterns, _Same(specs)
         if not self.defers:
             return _all_sent(patterns, known)

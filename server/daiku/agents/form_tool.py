@@ -16,8 +16,7 @@ Read: TypeAlias = Callable[[AssistantMessage, tuple[Message, ...], bool], Assist
 
 
 def by_tool(spec: ToolSpec, read: Read) -> Read:
-    """Return `read` for replies that may call `spec` too: its arguments are what the form holds. Other calls of the
-    reply are done first; then it has to be called again."""
+    """Return `read` for replies that may also call `spec` with the form; other calls of a reply are done first."""
 
     def either(
         message: AssistantMessage, messages: tuple[Message, ...], cut: bool

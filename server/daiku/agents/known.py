@@ -26,8 +26,7 @@ class Agents:
         return find_agent(name, self.own)
 
     def of_run(self, name: str, given: Agent | None, run: str) -> Agent:
-        """The agent that goes on with `run`, whose agent is recorded as `name`: the one that is `given`, else a
-        known one. Raises UsageError that says what is missing."""
+        """Return the agent that continues `run`: the `given` one, else the one called `name`. Raises UsageError."""
         if given is not None and given.name == name:
             return given
         from daiku.agents.table import AGENTS  # when used
@@ -44,8 +43,7 @@ class Agents:
         return found
 
     def on_record(self, name: str) -> Agent:
-        """The agent of a recorded run, internal ones included. One that is not known here is stood in for: its
-        session can be read and its runs be ended, not gone on with."""
+        """Return the agent of a recorded run; a stand-in if unknown, so that its session can be read."""
         from daiku.agents.table import ALL_AGENTS  # when used
 
         return self.own.get(name) or ALL_AGENTS.get(name) or Agent(name, Prompt("agents/coordinator"))

@@ -22,9 +22,8 @@ if TYPE_CHECKING:
 class Stage:
     """How an agent works as a stage of a chain: its input and its handover. Both functions are pure.
 
-    `hand_back` reads from the state of its finished run what it hands over, or why nothing is fit for
-    that. `request` is what it is told for a Brief (None: the request alone). `shows`: of the project's files
-    it is shown those that were changed, or also those that its work names and a list of the others."""
+    `hand_back` reads the handover from a finished run, or why there is none; `request` builds the prompt from a Brief;
+    `shows`: project files in the prompt, changed ones or also named ones."""
 
     hand_back: Callable[[State], Handover | Unreadable]
     request: Callable[[Brief], str] | None = None
@@ -35,9 +34,8 @@ class Stage:
 class Machine:
     """What drives an agent's runs in place of a model. All three are pure.
 
-    `next_move` also gets why no model can be asked any more (None: one can). `brief` is what it gives to a
-    stage, for a state, the stage's agent and a request. `unfinished` says why a run that has said its last
-    word has failed all the same."""
+    `next_move` also gets why no model can be asked; `brief` builds a stage's input from state, agent, and request;
+    `unfinished` returns why a run failed although it said its last word."""
 
     next_move: Callable[[State, ApprovalMode, Failure | None], Move]
     brief: Callable[[State, str, str], Brief]
@@ -46,14 +44,12 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What only Daiku's own agents have: their part in its work.
+    """What only Daiku's own agents have.
 
-    A label for people, what other agents are told that it does (only of a `delegate` they are told), the form it
-    answers in (None: words and tool calls), its part in a chain of work, what drives it in place of a model. One
-    that `defers` is sent the schemas of a few tools, and finds the others by tools/find. Without `may_cd` its
-    commands all work in the project's folder, with `knows_project` its prompt tells what the project's manifests
-    say. One that `repeats` writes a document again, old words with new ones: how like the new ones are to references is
-    looked at by a stage of its own."""
+    `delegate`: others may hand requests to it, by its `description`; `role`: the form of its answers; `stage`: its part in
+    a chain; `machine`: what replaces its model; `defers`: finds most tools by tools/find; without `may_cd` commands stay
+    in the project's folder; `knows_project`: its prompt has manifest facts; `repeats`: rewrites a document, whose
+    likeness to references a stage of its own checks."""
 
     label: Label
     description: str

@@ -60,8 +60,7 @@ _kept: dict[tuple[Path, ...], tuple[dict[Path, Stamp], str]] = {}
 
 
 def project_facts(roots: tuple[Path, ...]) -> str:
-    """What is known of the project in `roots`, told from manifests and lock files; empty where nothing is.
-    Commands run in the first root, so that others are named with their whole path."""
+    """Return the facts that manifests and lock files tell of the project in `roots`; empty without any."""
     stamps, told = _kept.get(roots, ({}, ""))
     if stamps and all(_stamp(path) == stamp for path, stamp in stamps.items()):
         return told

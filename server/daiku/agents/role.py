@@ -75,8 +75,7 @@ class Failed:
 
 
 def messages_since_request(messages: Sequence[Message]) -> tuple[AssistantMessage | ToolMessage, ...]:
-    """Return the messages after the person's last one: the work on that request. Messages with folder
-    rules do not count as the person's."""
+    """Return the messages after the person's last one, without folder rules."""
     found: list[AssistantMessage | ToolMessage] = []
     for message in reversed(messages):
         if not isinstance(message, UserMessage):
@@ -87,8 +86,7 @@ def messages_since_request(messages: Sequence[Message]) -> tuple[AssistantMessag
 
 
 def merge_role_calls(message: AssistantMessage, form: AssistantMessage | Unreadable) -> AssistantMessage:
-    """Merge a reply's own tool calls with those that its role's format asks for, its own first. If the
-    format is unreadable, the error is sent to the model with the next request."""
+    """Merge a reply's own tool calls with those of its role's format, its own first; report unreadable formats."""
     if isinstance(form, Unreadable):
         if form.words_only or not message.text.strip():
             return message
@@ -131,11 +129,10 @@ async def stream_role_reply(
     brief: Brief | None = None,
     nested: bool = False,
 ) -> AsyncGenerator[ModelEvent]:
-    """Stream the reply of a role, retrying a few times if it is unreadable, each time with the error of the
-    previous one (R0.96–R0.101). With a text protocol, tools may be called in its format or in the role's. A model
-    that has tools of its own answers by them: what it says in words counts, and is asked about once at most.
-    The words of a `nested` role are its answer to the agent that asked it, also without a result.
-    Raises DaikuError if the role failed, LLMRequestError of kind "format" after the last retry."""
+    """Stream the reply of a role, retrying with the error a few times if it is unreadable (R0.96–R0.101).
+
+    A model with its own tools answers by them; its words count, and are asked about once. Words of a `nested` role are its
+    answer. Raises DaikuError if the role failed, LLMRequestError of kind "format" after the last retry."""
     own = role.after_calls(request.messages)
     if own is not None:
         yield _build_own_reply(own)  # it stays on record, also before an error
@@ -195,8 +192,7 @@ def _interpret_reply(
     again: bool,
     may_conclude: bool,
 ) -> AssistantMessage | Unreadable:
-    """Return the reply as the run records it. If the model answers by tools, its role judges a reply in words; else the
-    form is requested first. On a retry (`again`), words count as they are if they `may_conclude` the run."""
+    """Return the reply as the run records it; words are judged first, and may conclude on a retry (`again`)."""
     read, said = _read_form(role, reply, request, protocol, brief), reply.message
     by_tools = _uses_tools(request, protocol)
     if isinstance(read, AssistantMessage):
@@ -279,8 +275,7 @@ def _build_request(role: Role, request: ModelRequest, protocol: TextProtocol | N
 def _read_form(
     role: Role, reply: Reply, request: ModelRequest, protocol: TextProtocol | None, brief: Brief | None
 ) -> AssistantMessage | Unreadable:
-    """Read the reply in the role's form, else in the form of the text protocol. A call in the text protocol takes
-    precedence over prose that the role accepts."""
+    """Read the reply in the role's form, else in the text protocol, whose calls precede accepted prose."""
     message, messages, cut = reply.message, request.messages, reply.finish == "length"
     read = _check_fit(role, role.read(message, messages, cut), brief)
     if protocol is None or (isinstance(read, AssistantMessage) and read.calls):

@@ -22,10 +22,7 @@ class RulesFile(Frozen):
 
 
 def read_rules(roots: tuple[Path, ...]) -> tuple[RulesFile, ...]:
-    """Return the rules files at the roots and above them up to the top of the repository, the farthest first.
-
-    Unreadable files and links out of their folder are left out; of equal texts of one root only the first is kept.
-    """
+    """Return the rules files from the top of the repository down to the roots; equal texts of a root once."""
     found: list[RulesFile] = []
     for root in roots:
         texts: set[str] = set()
@@ -60,8 +57,7 @@ def nested_rules(
     *,
     trusted: bool,
 ) -> tuple[RulesText, ...]:
-    """The rules of the folders between `place` and its root that are not `known` yet as they stand,
-    nearest first. `named` says how a path is called."""
+    """Return the rules between `place` and its root that are not `known` as they are now, nearest first."""
     root = next((r for r in roots if place.is_relative_to(r)), None)
     if root is None:
         return ()

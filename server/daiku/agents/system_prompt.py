@@ -44,9 +44,7 @@ def system_prompt(
     native: bool = True,
     depth: int = 1,
 ) -> str:
-    """The system prompt of `agent` for a model of these traits: the same text in every turn and mode, so that
-    providers' caches hit. `native`: the model calls tools in its provider's own way. An agent with instructions of
-    its own is told these, the form of its answers, and the project's rules where it works on the project."""
+    """Return the system prompt, the same in every turn and mode so that caches hit. `native`: native tool calls."""
     by_tools = has_tools and native
     variables = SystemVariables(
         rules=read_rules(roots) if agent.uses_builtin_tools or isinstance(agent.instructions, Prompt) else (),

@@ -94,8 +94,7 @@ def delegates(more: Mapping[str, Agent] = MappingProxyType({})) -> Mapping[str, 
 
 
 def find_agent(name: str, own: Mapping[str, Agent] = MappingProxyType({})) -> Agent:
-    """Return the agent called `name`: one of people's `own`, else one of ours. Raises UsageError that lists the
-    known names."""
+    """Return the agent called `name`, one of `own` or of ours. Raises UsageError that lists the known names."""
     found = own.get(name) or AGENTS.get(name)
     if found is None:
         raise UsageError(

@@ -34,8 +34,7 @@ BEFORE = 2
 
 
 class Windows:
-    """The windows of the sessions used last (R1.16). The conversation itself is the journal's: these only help to
-    understand a question, and are gone with the process."""
+    """What was said last in the sessions used last (R1.16), to understand short questions; not stored."""
 
     def __init__(self) -> None:
         self._said: dict[str, deque[str]] = {}
@@ -105,8 +104,7 @@ class Memory:
         self._renewal: asyncio.Task[None] | None = None
 
     async def remember(self, text: str, *, session: str = "", origin: str = "") -> str:
-        """Keep `text`, secrets taken out; its id, that of the same text where it is kept already, empty where nothing
-        is left to keep. Raises UsageError where it is too long."""
+        """Keep `text` without secrets; return its id, empty if nothing is left. Raises UsageError: too long."""
         kept = self._clean(text)
         if not kept:
             return ""
@@ -121,8 +119,7 @@ class Memory:
         return await self._store.add(self._scope, entry, embedded)
 
     async def recall(self, question: str, *, session: str = "") -> tuple[Recollection, ...]:
-        """What is remembered that fits `question`, the best first: at most `top_k` things, within `token_budget`, none
-        that has nothing in common with it. A short question is understood by what was said before it in `session`."""
+        """Return what fits `question`, the best first, within the bounds. `session` explains short questions."""
         asked = self._windows.in_context(session, question)[-LONGEST_QUESTION:]
         if session:
             self._windows.add(session, question[:LONGEST_QUESTION])
@@ -212,8 +209,7 @@ class Memory:
         )
 
     async def _renew(self, key: str) -> None:
-        """See to it that rows without a vector of the present embedder get one: now what is quickly done, the rest in
-        the background. Until then they are not found by their vectors, which are never compared with those of another."""
+        """Renew vectors of another embedder: some now, the rest in the background. Until then, words find rows."""
         task = self._renewal
         if task is None or task.done() or task.get_loop() is not asyncio.get_running_loop():
             if not await self._store.waiting(self._scope, key, 1):

@@ -49,8 +49,7 @@ _SCOPE = "owner = %s AND workspace = %s"
 
 
 class PostgresMemories:
-    """A MemoryStore in a PostgreSQL database, in tables of a schema of its own (`daiku`). `plain`: pgvector is not used
-    even where it is there."""
+    """A MemoryStore in the schema `daiku` of a PostgreSQL database; `plain`: without pgvector."""
 
     def __init__(self, url: str, *, plain: bool = False) -> None:
         self._db = AsyncPostgres(url)

@@ -19,8 +19,7 @@ BY_WORDS = "words"
 
 
 class ReferenceIndex:
-    """Search in the passages of a workspace's references. The store and the embedder are opened for a search and let
-    go after it. Methods raise DaikuError where the database fails."""
+    """Search in a workspace's references; opens store and embedder for each search. Raises DaikuError."""
 
     def __init__(
         self, open_store: Callable[[], MemoryStore], open_embedder: Callable[[], Embedder], workspace: str
@@ -29,8 +28,7 @@ class ReferenceIndex:
         self._scope = Scope("", f"references of {workspace}")
 
     async def search(self, here: Sequence[Passage], questions: Sequence[str], most: int) -> ReferencesFound:
-        """The passages of `here`, all that there are now, which are nearest to one of `questions`, the best first. By
-        vectors, exactly; by words alone where the embedder cannot be reached. None that has nothing in common."""
+        """Return the passages of `here` nearest to a question, by vectors, or by words if the embedder fails."""
         store, embedder = self._open_store(), self._open_embedder()
         try:
             await self._keep(store, here[:MOST])

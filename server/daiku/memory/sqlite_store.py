@@ -22,8 +22,7 @@ from daiku.texts.text import text
 
 @contextmanager
 def as_memory_fault(opening: str = "") -> Generator[None]:
-    """Say of what fails inside that the memory cannot be used. `opening` names the file that is being opened: then a
-    UsageError is raised."""
+    """Convert database faults to failures of the memory; to UsageError if the file `opening` is being opened."""
     try:
         yield
     except DatabaseFault as wrong:
@@ -69,8 +68,7 @@ class _Index:
 
 
 class SqliteMemories:
-    """A MemoryStore in a SQLite file (None: in memory only). One connection; statements run in a thread of its
-    own, so that a locked file stalls no other session."""
+    """A MemoryStore in a SQLite file (None: in memory). Statements run in a thread, so that a lock stalls nobody."""
 
     def __init__(self, path: Path | None) -> None:
         with as_memory_fault(str(path or IN_MEMORY)):
@@ -235,8 +233,7 @@ class SqliteMemories:
         return []
 
     def _count(self, term: str) -> int:
-        """How many texts have a term. To count a common one takes long, and it is only asked whether it is common: it
-        is not counted again."""
+        """Return how many texts have a term. Common terms are counted once, which is slow."""
         if (known := self._common.get(term)) is not None:
             return known
         found = self._db.first("SELECT doc FROM memory_counts WHERE term = ?", (term,))

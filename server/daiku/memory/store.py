@@ -48,8 +48,7 @@ class Waiting(NamedTuple):
 
 
 class MemoryStore(Protocol):
-    """Memories in a database. Rows have numbers in the order in which they were added; equals are ordered by them.
-    Every method raises DaikuError where the database fails."""
+    """Memories in a database, in the order of their row numbers. Methods raise DaikuError."""
 
     async def add(self, scope: Scope, entry: Entry, embedded: Embedded | None) -> str:
         """Keep an entry under its id, unless there is one with this id already; the id."""
@@ -105,8 +104,7 @@ async def hybrid(
     *,
     alpha: float = 0.5,
 ) -> list[Ranked]:
-    """The rows that fit best by words and vectors together, `alpha` the weight of the vectors; by words alone where
-    the question has no vector."""
+    """Return the rows that fit best by words and, weighted `alpha`, vectors; by words without a vector."""
     wide = max(WIDER * most, 40)
     if embedded is None:
         return fused(await store.by_words(scope, question, wide), [], 0.0, most)

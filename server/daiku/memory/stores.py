@@ -13,8 +13,7 @@ from daiku.texts.text import text
 
 
 def open_store(place: str | Path | None) -> MemoryStore:
-    """The store at a path or a database URL (`postgresql://…`, `sqlite:///…`); None is in memory only. A PostgreSQL
-    server is connected to when it is first used. Raises UsageError: no such kind of database, no file to be used."""
+    """Return the store at a path or a URL (`postgresql://…`, `sqlite:///…`); None: in memory. Raises UsageError."""
     if place is None:
         return SqliteMemories(None)
     scheme, is_url, rest = str(place).partition("://")

@@ -7,8 +7,7 @@ from daiku.settings.config import RouterSettings
 
 
 def configured_router(settings: RouterSettings) -> Router | None:
-    """What `[router]` of the settings sets up: rules, before them a light model where one is named; None where
-    nothing is. The patterns were compiled when the settings were read."""
+    """Return the router of the `[router]` settings: rules, after a light model if one is named; None if unset."""
     if settings.model:
         from daiku.routing.model import LLMRouter  # when used
 

@@ -40,8 +40,7 @@ class RuleRouter:
         agents: Mapping[str, str] | None = None,
         model: Callable[[str], Model] | None = None,
     ) -> Route:
-        """Say whom `question` is for. `agents` are those that there are, with what each does (None: whoever is
-        named); `model` is for routers that ask one."""
+        """Return the agents for `question`, of those in `agents` (None: any). `model` is for routers that ask one."""
         from daiku.guardrails.matching import search  # when used
 
         for pattern, (_, named) in zip(self._patterns, self.rules, strict=True):

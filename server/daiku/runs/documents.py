@@ -49,9 +49,9 @@ async def document_request(
     encoding: Encoding = "utf-16",
     trusted: bool = True,
 ) -> RunRequest:
-    """The request to revise the document `uri` (a path or a file URI) as `instruction` says; of a `selection`, only
-    that. A file that is not there is written. Rubric and lessons count where the workspace is `trusted`. Raises ToolValidationError,
-    UsageError (not saved yet, a notebook, a broken rubric)."""
+    """Return the request to revise the document `uri` (a path or file URI), of a `selection` only that.
+
+    Rubric and lessons count if the workspace is `trusted`. Raises ToolValidationError, UsageError."""
     if is_untitled(uri):
         name = uri.removeprefix(_UNTITLED)
         raise UsageError(Failure(kind="usage", message=text("document.untitled", name=name)))
@@ -73,8 +73,7 @@ async def document_request(
 
 
 async def brief_of_context(workspace: Workspace, request: RunRequest, *, trusted: bool) -> Brief | None:
-    """What the agent `document` is given where a chat hands it a request, by a router: the first document that came
-    along. None where none did. Raises as `document_request`."""
+    """Return the brief for the first document in a request's context, if any. Raises as `document_request`."""
     for item in request.context:
         uri = item.uri or ""
         if item.kind in ("file", "selection") and is_prose(uri) and not is_untitled(uri):

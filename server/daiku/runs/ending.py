@@ -32,8 +32,7 @@ CUT_SHORT = "This call was cut short as the run ended; it may have had an effect
 
 
 async def run_to_end(live: LiveRun, *, again: bool) -> State:
-    """Go on with the run until it is finished or paused, and see to it that it ends in one status. `again`: what
-    it waits for is shown once more. Raises DaikuError where not even its end can be recorded."""
+    """Run until finished or paused, in one status. `again`: show open questions once more. Raises DaikuError."""
     seconds = live.record.state.request.limits.max_seconds
     bound = asyncio.timeout(seconds or None)
     live.task = asyncio.current_task()
@@ -114,8 +113,7 @@ def unexpected(error: Exception) -> Failure:
 
 
 class Between(NamedTuple):
-    """Who takes the nested run `run` back, and for which call. `elsewhere`: it worked in a copy of the project, so that
-    its edits are none of its parent's; `followed`: its parent has its plans already, and newer ones."""
+    """Who takes a nested run back. `elsewhere`: it used a project copy; `followed`: its parent has newer plans."""
 
     source: str
     run: str

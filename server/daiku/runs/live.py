@@ -37,8 +37,7 @@ class NestedWork:
 
 @dataclass(frozen=True, slots=True)
 class RunTree:
-    """What a run shares with its nested runs. `attended`: a person is there; where none is, what asks for one is
-    refused at once. `under_way` are the runs of this process, by id."""
+    """Data shared with nested runs. Unless `attended`, questions are refused. `under_way`: live runs by id."""
 
     budget: RunBudget
     approvals: ApprovalMode
@@ -56,9 +55,8 @@ class ModelTold(NamedTuple):
 
 @dataclass(eq=False, slots=True)
 class LiveRun:
-    """A run in progress in this process.
-    `depth` counts the runs around it, `kept_rounds` the rounds that are reserved for their last words.
-    `place`: the person asked for an edit there, so that it is not asked about again."""
+    """A run in progress here. `depth`: runs around it; `kept_rounds`: rounds reserved for their last words.
+    `place`: where the person asked for an edit, which needs no approval."""
 
     log: RunLog
     tree: RunTree
@@ -99,8 +97,7 @@ class LiveRun:
         services: RunServices | None = None,
         after: Callable[[State], None] | None = None,
     ) -> LiveRun:
-        """A nested run of `agent` in the same session; with `services` it works somewhere else. `after` hears of
-        its state after each of its steps."""
+        """Return a nested run in the same session. `after` is called with its state after each step."""
         log, where = self.log, services or self.log.services
         return LiveRun(
             open_log(where, agent, run, log.session, state, log.listener, self.run, after),
@@ -111,8 +108,7 @@ class LiveRun:
 
     @property
     def is_pausing(self) -> bool:
-        """Whether it is to stop at the next boundary, itself or a run around it: a nested run may begin while the one
-        around it is paused."""
+        """Return True if it, or a run around it, has to stop at the next boundary."""
         around = self.tree.under_way.get(self.log.parent or "")
         return self.pausing or (around is not None and around.is_pausing)
 

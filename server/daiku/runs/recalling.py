@@ -25,8 +25,7 @@ SHOWN = 80
 async def recall(
     services: RunServices, agent: Agent, request: RunRequest, session: str
 ) -> tuple[tuple[Recalled, ...], tuple[Notice, ...]]:
-    """What the memory of a run holds for its request, and what the person is told of it. A memory that fails or does
-    not answer stops no run. A run on a work item is told nothing: its words are read by others."""
+    """Return the memories for a run's request, and notices. A failing memory stops no run; work items get none."""
     memory = memory_of(services, agent)
     if memory is None or request.approvals == "work":
         return (), ()
@@ -44,10 +43,9 @@ async def recall(
 async def recall_lessons(
     services: RunServices, question: str, approvals: ApprovalMode, mode: Mode, window: int = 0
 ) -> tuple[tuple[Lesson, ...], tuple[Notice, ...]]:
-    """What the playbooks say of a run's request, and what the person is told where they cannot be asked: that stops no
-    run. A run on a work item is told nothing of the person's own playbook: its words are read by others; one that only
-    answers nothing of how to build and to test, unless it was asked about that. `window`: what the model can be sent, in
-    tokens; 0 where it is unknown."""
+    """Return the playbooks' lessons for a request, and notices. A failure stops no run.
+
+    Runs on work items get no personal lessons, runs in ask mode none on building. `window`: tokens, 0 if unknown."""
     if services.playbooks is None:
         return (), ()
     try:
@@ -69,8 +67,7 @@ def memory_of(services: RunServices, agent: Agent) -> Remembers | None:
 
 
 def remembering(services: RunServices, asked: Agent | str) -> Agent:
-    """The agent, which may be asked for by its name, with the tools of its memory; itself where it has none. The same
-    copy each time. Raises UsageError: there is none of that name."""
+    """Return the agent with the tools of its memory, the same copy each time. Raises UsageError: no such agent."""
     agent = asked if isinstance(asked, Agent) else services.agents.find(asked)
     memory = memory_of(services, agent)
     if memory is None:

@@ -115,9 +115,9 @@ DECIDED = ("guardrail", "handoff_depth")
 
 
 def continue_request(own: Sequence[Chunk], state: State) -> RunRequest | None:
-    """The request that goes on with a run that ended at a limit, cancelled or failed: `own` are its chunks,
-    `state` is how its session stands. The work of a plan goes on with that plan as it is now. None where a
-    rule ended it, or nothing is left of the calls that it was handed."""
+    """Return the request that continues a run with the chunks `own`, in a session that stands at `state`.
+
+    None if a rule ended it, or none of its preset calls are left."""
     from daiku.domain.work.handovers import Brief  # when used
 
     start = own[0].event

@@ -36,9 +36,7 @@ class RunBudget:
 
     @asynccontextmanager
     async def spend(self, quote: Quote) -> AsyncGenerator[Reservation]:
-        """Set aside what the call can come to, for as long as the block runs. While other calls hold what
-        it needs it waits for them. Raises DaikuError of kind limit where it is not within what is left:
-        then the call must not be made."""
+        """Reserve what the call can come to while the block runs; wait for other calls. Raises DaikuError (limit)."""
         while may_wait(self.budget, quote):
             waiting = asyncio.get_running_loop().create_future()
             self._waiting.append(waiting)
@@ -89,8 +87,7 @@ def uncounted(_request: ModelRequest) -> AbstractAsyncContextManager[Callable[[M
 
 @dataclass(slots=True)
 class Metered:
-    """A model behind a budget: every call is reserved first, then `counted`. `tell` hears, once, that a limit of cost
-    cannot hold because no price is known."""
+    """A model behind a budget: calls are reserved, then `counted`. `tell` hears once that a price is unknown."""
 
     model: Model
     shared: RunBudget

@@ -27,8 +27,7 @@ Listener = Callable[[Chunk], None]
 
 @dataclass(frozen=True, slots=True)
 class RunLog:
-    """A run as its journal has it. `parent` is the run around a nested one, with which `listener` is
-    shared. Made by `open_log`."""
+    """A run as its journal has it, made by `open_log`. `parent`: the run around a nested one."""
 
     services: RunServices
     agent: Agent
@@ -102,8 +101,7 @@ def open_log(
 
 
 def prompt_notices(problems: Iterable[Problem]) -> tuple[Notice, ...]:
-    """What the person is told of prompts of the workspace that cannot be used: the file, the line where there is one,
-    and why."""
+    """Return notices about prompts of the workspace that cannot be used: file, line, and reason."""
     said = (
         text("prompts.broken", file=each.file, line=each.line, why=each.why)
         if each.line
@@ -114,7 +112,6 @@ def prompt_notices(problems: Iterable[Problem]) -> tuple[Notice, ...]:
 
 
 def _acts_outside(services: RunServices, tool: str) -> bool:
-    """Whether a call of `tool` does what checkpoints cannot take back: it must not be done again after a
-    power cut, so its start is on the disk before it begins."""
+    """Return True if checkpoints cannot undo a call of `tool`: its start is on disk before it begins."""
     spec = services.registry.spec(tool)
     return spec is None or spec.effect in ("command", "network", "mcp")

@@ -84,8 +84,7 @@ class Runs:
         self.afterwards = Afterwards(services, self._live)
 
     async def run(self, request: RunRequest, listen: Listener) -> RunResult:
-        """Do what `request` asks to its end, showing every chunk. Cancelling the caller cancels
-        the run; `cancel` ends it with a result. Raises UsageError before anything is journaled."""
+        """Run `request` to its end, showing every chunk. Raises UsageError before anything is journaled."""
         begin = await prepared(self.services, await fit_images(request))
         request, agent = begin.request, remembering(self.services, begin.request.agent)
         services = self.services.of(agent)
@@ -121,11 +120,10 @@ class Runs:
         model: str = "",
         agent: Agent | None = None,
     ) -> RunResult:
-        """Go on with a paused or interrupted run. One that ended at a limit, cancelled or failed is gone on
-        with by a new run of its session, with its plan (`model` may be another one then), or by its last continuation;
-        a completed one, or one that others followed, repeats its result. `agent` is the run's where it is none of ours. Raises
-        UsageError: unknown, under way, a nested one, its agent is missing.
-        """
+        """Continue a paused or interrupted run; repeat the result of a completed one.
+
+        One that ended early is continued by a new run, maybe with another `model`. `agent`: a program's own.
+        Raises UsageError: unknown, under way, nested, or its agent is missing."""
         services = self.services
         session = services.journal.session_of_run(run)
         run = last_continuation(chunks := services.journal.chunks(session), run)
@@ -163,8 +161,7 @@ class Runs:
             lock.release()
 
     async def _drive(self, live: LiveRun, first: tuple[Event, ...], *, again: bool = False) -> RunResult:
-        """Record the `first` events, run the loop as a task of its own, and see to it that the run ends in one
-        status. Whoever is shown the first event may cancel the run already."""
+        """Record the `first` events, run the loop as a task, and make sure that the run ends in one status."""
         self._live[live.run] = live
         try:
             live.record(*first)
@@ -266,8 +263,7 @@ class Runs:
             lock.release()
 
     async def steer(self, run: str, text: str, agent: str = PERSON) -> None:
-        """Say something to a run under way; it is read at the next turn. Where the run asks no model itself, those at
-        work for it are told at once. Raises GuardrailViolation."""
+        """Add a message to a live run; its nested runs hear it if it asks no model. Raises GuardrailViolation."""
         await let_in(self.services, self._need(run), text)
         live, said = self._need(run), MessageEvent(role="user", text=Text(text), agent=agent)
         live.record(said)
@@ -322,8 +318,7 @@ class Runs:
         return self.afterwards.last_run(session)
 
     async def record_action(self, session: str, *events: Event, run: str = "") -> None:
-        """Record an action of the person that is not a message; a run in progress sees it. `run`: the run that it
-        belongs to if none is in progress. Raises UsageError: a run is in progress in another process."""
+        """Record a person's action for the run in progress, else for `run`. Raises UsageError: busy elsewhere."""
         self.afterwards.record(session, events, run)
 
     async def keep_plan(self, plan: Plan, session: str | None) -> Plan:

@@ -47,8 +47,7 @@ class NotesUnlearnt(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RunServices:
-    """`model` resolves a name ("" = settings) and raises LLMError or UsageError with what to do;
-    `policy` is the guard's policy for a run's mode and approvals, and whether a person is there."""
+    """What runs use. `model` resolves a name ("" = settings), raising LLMError or UsageError; `policy`: the guard's."""
 
     config: Config
     journal: KeepsSessions
@@ -81,8 +80,7 @@ class RunServices:
     playbooks: Advises | None = None
     """What earlier work taught, of this repository and of its person; None: nothing is read."""
     learning: Callable[[str], Sequence[Bullet]] | None = None
-    """Learns from a session whose run has ended, or whose changes a person judged, and says what is new; called in a
-    thread of its own. None: nothing is learnt."""
+    """Learns from a session, in a thread, and returns what is new. None: nothing is learnt."""
     unlearnt: NotesUnlearnt | None = None
     """The runs that were not learnt from yet, where there is learning."""
     pending_looks: NotesUnlearnt | None = None
@@ -93,8 +91,7 @@ class RunServices:
     """The templates that agents are told of their work by."""
 
     def of(self, agent: Agent) -> RunServices:
-        """The services as a run of `agent` uses them, and those that it hands work to: with the tools and the model
-        that it brings itself."""
+        """Return the services for a run of `agent`, with its own tools and model."""
         registry = self.registry.bottom
         if agent.own_tools or agent.handoffs:
             registry = registry.with_own(agent, lambda: (*agent.own_tools, *own_handoff(agent)))
@@ -103,8 +100,7 @@ class RunServices:
         return self if registry is self.registry else replace(self, registry=registry)
 
     def model_of(self, agent: Agent, name: str) -> Model:
-        """The model that a run of `agent` asks: the agent's own, else the one called `name`, else what the settings
-        say of the agent, else of all. Raises LLMError or UsageError with what to do."""
+        """Return the run's model: the agent's, else `name`, else that of the settings. Raises LLMError, UsageError."""
         if OVERRIDES.model is not None:
             return OVERRIDES.model
         if not isinstance(agent.model, str):
@@ -112,8 +108,7 @@ class RunServices:
         return self.model(agent.model or name or self.config.agents.model_of(agent.name))
 
     def model_below(self, asker: Agent, agent: Agent, name: str) -> str:
-        """Which model a run of `agent` is given that works for a run of `asker`, which has the model called `name`:
-        what the settings say of the agent, else `name`. What they say of `asker` is for `asker` alone."""
+        """Return the model name for a run of `agent` below one of `asker` with model `name`: the settings' first."""
         set_for = self.config.agents.model_of
         if not agent.model and set_for(agent.name):
             return self._full_name(set_for(agent.name))

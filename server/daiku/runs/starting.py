@@ -42,8 +42,7 @@ from daiku.workspace.walk import is_large_project
 async def opening_events(
     services: RunServices, agent: Agent, prepared: Prepared, state: State, session: str, model: Model | None
 ) -> tuple[Event, ...]:
-    """The events that begin a run: its start, what guardrails and the router said of its request, and what it does
-    first. Of a request that is blocked no agent, model or tool sees anything, also later in the conversation."""
+    """Return the events that begin a run. Of a blocked request no agent, model, or tool sees anything."""
     request, used = prepared.request, prepared.used
     await count_routing(services, agent, session, used)
     if not prepared.blocked:
@@ -78,8 +77,7 @@ def _may_edit(services: RunServices, agent: Agent, request: RunRequest) -> bool:
 async def _start_events(
     services: RunServices, agent: Agent, request: RunRequest, state: State, session: str, model: Model | None
 ) -> tuple[RunStarted | AgentStart | Notice, ...]:
-    """The events that begin the run that `request` asks for, in a session that stands at `state`. `model` is
-    None where none is asked."""
+    """Return the events that begin the requested run, in a session at `state`; `model` is None if none is asked."""
     told, brief = await brief_request(services, agent, request, session)
     mode, approvals, attended, cursor = request.mode, request.approvals, request.attended, request.cursor
     around = (
@@ -131,8 +129,7 @@ NAMED_OTHERS = 3
 
 
 def others_here(services: RunServices, session: str) -> tuple[Notice, ...]:
-    """What tells the person that another run is under way in this folder: both may change the same files. Runs
-    without a folder share nothing."""
+    """Return the notice that other runs are under way in this folder, which may change the same files."""
     folder = services.workspace_key
     others = services.journal.running_titles(folder, beside=session, most=NAMED_OTHERS + 1) if folder else []
     if not others:
@@ -145,8 +142,7 @@ def others_here(services: RunServices, session: str) -> tuple[Notice, ...]:
 def lost_on_the_way(
     services: RunServices, session: str, state: State, own: Sequence[Chunk]
 ) -> tuple[Notice, ...]:
-    """What the process before did not leave to us, before the status of its session is changed: what the model was
-    writing as it was ended, and its checkpoints where it ran in another home."""
+    """Return notices of what the process before did not save: a half reply, checkpoints in another home."""
     lost: list[Notice] = []
     cut = services.journal.get_session(session).status in UNDER_WAY  # as its process left it
     if cut and state.request.asks_model and not (state.calls.pending or state.conversation.draft):
@@ -205,8 +201,7 @@ async def look_around(
     cursor: Cursor | None = None,
     needed_tools: str = "",
 ) -> tuple[EnvironmentFact, ...]:
-    """What a run of `agent` is told of its environment; nothing where it has no tools. `needed_tools`: how those
-    tools are called that its request needs besides what the model is sent."""
+    """Return the environment facts for a run. `needed_tools`: tools of its request that the model is not sent."""
     if not agent.uses_builtin_tools:
         return ()
     from daiku.tools.shell.preparing import DEFAULT_SECONDS  # when used
@@ -301,15 +296,13 @@ class _Look:
 
 @dataclass(eq=False, slots=True)
 class Looks:
-    """Of each thing one look at a time. Who asks while one is under way shares the next with all who ask meanwhile:
-    the one under way may have begun before the change that they have to see."""
+    """Shared lookups, one at a time for each key. Callers during one share the next, which sees their changes."""
 
     _under_way: dict[Key, asyncio.Task[str]] = field(default_factory=dict[Key, "asyncio.Task[str]"])
     _next: dict[Key, _Look] = field(default_factory=dict[Key, _Look])
 
     async def __call__(self, what: Hashable, look: Callable[[], Awaitable[str]]) -> str:
-        """What a look finds that begins now or later. `look` must not raise; it is cancelled when nobody waits for
-        it any more."""
+        """Return the result of a lookup that begins now or later; it is cancelled when nobody waits for it."""
         key = (asyncio.get_running_loop(), what)
         shared = self._next.get(key)
         if shared is None or shared.task.done():

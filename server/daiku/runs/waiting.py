@@ -65,8 +65,7 @@ class Waits(Generic[T]):
 
 @dataclass(slots=True)
 class PersonWaits:
-    """What one run asks the person. Where nobody is there (`attended` is False) every question is answered
-    at once: refused, or left to the model. `waiting` is entered for as long as a question is open."""
+    """A run's questions to the person, answered at once unless `attended`. `waiting` is entered while one is open."""
 
     attended: bool
     waiting: Callable[[], AbstractContextManager[None]]

@@ -25,8 +25,7 @@ _PLAN = lazy(r'"planId":"(plan_[0-9a-f]{8})"')
 
 
 def copy_chunks(db: Database, old: str, new: str, at_seq: int, copies: Copies | None = None) -> None:
-    """Copy the chunks of session `old` up to and including `at_seq` to session `new`, which then stands as
-    `old` did there. `copies` renames further things."""
+    """Copy the chunks of session `old` up to `at_seq` to session `new`. `copies` renames further things."""
     rows: list[Read] = db.query(
         f"{READ} WHERE session = ? AND seq <= ? ORDER BY seq", (old, _end_of_answer(db, old, at_seq))
     )
@@ -49,8 +48,7 @@ def copy_chunks(db: Database, old: str, new: str, at_seq: int, copies: Copies | 
 
 
 def _end_of_answer(db: Database, session: str, at_seq: int) -> int:
-    """`at_seq`, or the end of the run whose last words stand there: what is copied with its answer has
-    ended in the copy too."""
+    """Return `at_seq`, or the end of the run whose last words are there: it has ended in the copy too."""
     rows = db.query(
         "SELECT seq, parent, type FROM chunks WHERE session = ? AND seq > ? ORDER BY seq LIMIT 20",
         (session, at_seq),

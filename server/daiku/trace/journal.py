@@ -47,8 +47,7 @@ UNDER_WAY = ("running", "waiting")
 
 
 class Journal:
-    """Sessions in a database file, on a server, or in memory without either. Not thread-safe; any number of processes
-    may share the place."""
+    """Sessions in a file, on a server, or in memory. Not thread-safe; processes may share the place."""
 
     def __init__(self, place: Place, redact: Redact = str) -> None:
         self.database = self._db = open_tables(place, SCHEMA)
@@ -126,8 +125,7 @@ class Journal:
         return {row[0] for row in rows}
 
     def running_titles(self, workspace: str, *, beside: str, most: int) -> list[str]:
-        """The titles of at most so many other sessions than `beside` in which a run of this folder is under way
-        now, in any process, the last one first."""
+        """Return titles of other sessions than `beside` with a run under way in this folder, the last one first."""
         held = (
             title
             for session, title in running_sessions(self._db, workspace)
@@ -151,8 +149,7 @@ class Journal:
         self._writers.pop(session, None)
 
     def fork_session(self, session: str, at_seq: int, copies: Copies | None = None) -> Session:
-        """A new session that holds the chunks up to and including `at_seq`. What they name by an id that
-        only one session can have is renamed: runs, plans, questions; and what `copies` renames."""
+        """Copy the chunks up to `at_seq` to a new session, with new ids of runs, plans, questions, and `copies`."""
         from daiku.trace.fork import copy_chunks  # when used
 
         old = self.get_session(session)
@@ -269,8 +266,7 @@ class Journal:
         return self._locks.of(session).is_free()
 
     def as_holder(self, session: str) -> AbstractContextManager[None]:
-        """A transaction of `database` that is carried out only as long as the lock of `session` is ours. Raises
-        LockLost where another process has taken the session over."""
+        """Return a transaction that requires our lock of `session`. Raises LockLost."""
         return fenced(self._db, self._locks.number(session), session)
 
     def close(self) -> None:

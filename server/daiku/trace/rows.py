@@ -38,8 +38,7 @@ CREATE TABLE IF NOT EXISTS copied_runs(
 CREATE INDEX IF NOT EXISTS copied_runs_of ON copied_runs(original);
 CREATE INDEX IF NOT EXISTS copied_runs_in ON copied_runs(session);
 """
-"""The journal's tables; the indexes hold only what their questions look for, so that other events cost nothing. Of a run
-that a fork copied, `original` is the one that did the work, also where a copy was copied; `session` holds the copy."""
+"""The journal's tables; indexes hold only what is looked up. `copied_runs`: copies of `original` runs in forks."""
 
 ALL = (1 << 63) - 1
 """More rows than there are, for a LIMIT."""
@@ -94,8 +93,7 @@ _IN = (
 
 @contextmanager
 def fenced(db: Database, number: int | None, session: str) -> Generator[None]:
-    """A transaction that is carried out only as long as the session's lease has this number; with None it is one like
-    others. Raises LockLost."""
+    """Open a transaction that requires the session's lease `number`, if any. Raises LockLost."""
     with db.transaction():
         if number is not None and db.first(_HELD, (session, number)) is None:
             raise LockLost
@@ -111,8 +109,7 @@ PAGE = 16
 
 
 def running_sessions(db: Database, workspace: str) -> Iterator[tuple[str, str]]:
-    """The ids and titles of a folder's sessions that are noted as under way, the last one first. A page at a time:
-    mostly the first few tell."""
+    """Yield ids and titles of a folder's running sessions, the last one first, a page at a time."""
     for start in count(0, PAGE):
         page = db.query(_RUNNING, (workspace, PAGE, start))
         yield from page
@@ -126,8 +123,7 @@ def file_changes(db: Database, session: str, after_seq: int) -> list[Read]:
 
 
 def sessions_with_changes(db: Database, workspace: str) -> dict[str, int]:
-    """The sessions of a workspace in which files changed, the last one first, with the number of the last
-    event that tells of it."""
+    """Return the sessions of a workspace in which files changed, the last one first, with the last event's number."""
     return dict(db.query(_IN, (workspace,)))
 
 

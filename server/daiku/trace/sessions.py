@@ -23,14 +23,12 @@ class WritesChunks(Protocol):
     def write(
         self, run: str, parent: str | None, agent: str, events: Iterable[Event], *, surely: bool = False
     ) -> list[Chunk]:
-        """Number, redact and store `events` as one transaction; only then are they returned. `surely`: a power cut
-        does not take them back. Raises DaikuError where they cannot be stored: then none is."""
+        """Number, redact, and store `events` in one transaction (`surely`: durably). Raises DaikuError: none stored."""
         ...
 
 
 class KeepsSessions(Protocol):
-    """Sessions and their chunks. Methods raise UsageError (not_found) for what there is not, DaikuError where the
-    store fails."""
+    """Sessions and their chunks. Methods raise UsageError (not_found), or DaikuError if the store fails."""
 
     def add_session(self, workspace: str = "", title: str = "") -> str:
         """The id of a new session without chunks."""

@@ -38,8 +38,7 @@ class Stores:
 
 
 def open_stores(place: Path | str | None, redact: Callable[[str], str], traces: Path | None = None) -> Stores:
-    """The stores in one SQLite file, or on the PostgreSQL server that an address names; None keeps them in memory.
-    Raises UsageError where it cannot be used."""
+    """Open the stores in a SQLite file, at a PostgreSQL address, or (None) in memory. Raises UsageError."""
     kept = opened_place(place)
     journal = Journal(kept, redact)
     if isinstance(kept, Path) and journal.is_older_than(BACKUP_SECONDS):

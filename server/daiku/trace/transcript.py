@@ -39,8 +39,7 @@ _ENDED: Mapping[RunStatus, str] = {
 
 
 def export(session: Session, chunks: Sequence[Chunk], form: ExportFormat, language: str) -> str:
-    """`chunks` (the durable ones of `session`) in the form asked for: what is for people in their `language`, what
-    is for programs as it is on record."""
+    """Export the durable `chunks` of `session` in a form: in `language` for people, as recorded for programs."""
     match form:
         case "jsonl":
             return "".join(f"{chunk.json()}\n" for chunk in chunks)

@@ -10,8 +10,9 @@ from daiku.trace.rows import READ, Read
 
 
 class Window(NamedTuple):
-    """Rows of a session from `first_seq` on, oldest first, and before them what a view cannot do without: the start
-    of the run that it begins in, the last plan, the last todo list. `earlier` counts the rows that were left out, `usage` sums theirs."""
+    """Rows of a session from `first_seq` on, after the start of its first run, the last plan, and the last todo list.
+
+    `earlier` counts the rows left out, `usage` sums theirs."""
 
     rows: list[Read]
     first_seq: int
@@ -20,8 +21,7 @@ class Window(NamedTuple):
 
 
 def read_window(db: Database, session: str, *, before_seq: int, last: int) -> Window:
-    """About the `last` rows below `before_seq` (0: the end of the session). It begins where a run of the person's
-    begins, or a message of one: no call is cut off from its result."""
+    """Read about the `last` rows below `before_seq` (0: the end), from the start of a run or message of the person."""
     below = before_seq or 1 << 62
     first_seq = _first(db, session, below, last)
     rows: list[Read] = db.query(

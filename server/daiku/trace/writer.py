@@ -34,12 +34,9 @@ class SessionWriter:
     def write(
         self, run: str, parent: str | None, agent: str, events: Iterable[Event], *, surely: bool = False
     ) -> list[Chunk]:
-        """Number, redact and store `events` as one transaction; only then are they returned. `surely`: a power
-        cut does not take them back either, nor what was written before; the person's word is always kept so.
+        """Number, redact, and store `events` in one transaction; durably if `surely` or if the person said something.
 
-        Raises DaikuError where they cannot be stored (a full disk), LockLost where another process has the session now:
-        then none is.
-        """
+        Raises DaikuError (full disk), LockLost (another process has the session): then none is stored."""
         time = iso_now()
         chunks: list[Chunk] = []
         rows: list[Row] = []

@@ -28,8 +28,7 @@ def _anything_fits(_form: object, _brief: Brief | None) -> Text:
 
 @dataclass(frozen=True, slots=True)
 class AnswerForm(Generic[F]):
-    """Answers of the type `kind`, given by the tool `name`. `shown` is what a person sees of one, `unfit` what in it
-    does not fit what the agent was given; empty for nothing."""
+    """Answers of type `kind`, given by tool `name`. `shown`: text for people; `unfit`: a problem, or empty."""
 
     kind: type[F]
     name: str

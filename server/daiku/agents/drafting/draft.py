@@ -39,9 +39,7 @@ _FENCED = lazy(r"\A(`{3,}|~{3,})[ \t]*\w*[ \t]*\n(.*)\n\1[ \t]*\Z", re.DOTALL)
 
 
 def new_text(reply: str, document: Document) -> str | Unreadable:
-    """Return the new text of the document's part, with its line ends and surrounding blank lines.
-
-    Unreadable if the reply is cut off, loses headings, or leaves text out."""
+    """Return the new text of the document's part; Unreadable if cut off, or without headings or passages of it."""
     found = _between(reply, document.text)
     if isinstance(found, Unreadable):
         return found
@@ -81,8 +79,7 @@ def _left_out(old: str, new: str) -> str:
 
 
 def _between(reply: str, old: str) -> str | Unreadable:
-    """Return the text between the marks. Without marks a reply counts that begins as the old text does: others begin
-    with words about it."""
+    """Return the text between the marks, or a reply without marks that begins as the old text does."""
     start = reply.find(OPEN)
     if start >= 0:
         end = reply.rfind(CLOSE)
@@ -136,8 +133,7 @@ def draft_request(brief: Brief) -> str:
 
 
 def draft_made(state: State) -> PatchMade | Unreadable:
-    """The patch that leads to the text of the last reply. Unreadable, and said to the model, where that text lost
-    headings or much else, or was cut off."""
+    """Return the patch to the text of the last reply; Unreadable if that text lost parts or was cut off."""
     document, said = document_of(state), last_reply(state)
     if document is None or said is None:
         return Unreadable(text("roles.no_answer"))

@@ -30,9 +30,7 @@ Why: TypeAlias = Literal["no_place", "not_there", "several_places", "overlap", "
 
 
 def patch_from_issues(text: str, issues: Iterable[Issue]) -> IssuePatch:
-    """Build the patch that fixes every issue whose place is certain.
-
-    The others are in `unplaced` with the reason. Of two that overlap the first is taken."""
+    """Build the patch of the issues whose place is certain, the first of overlapping ones; list the others."""
     placed: list[Change] = []
     unplaced: list[Unplaced] = []
     for issue in issues:
@@ -84,9 +82,7 @@ def _line_ends(text: str, part: str) -> str:
 
 
 def patch_of_style(text: str, form: DocumentFormat, issues: Sequence[Issue]) -> IssuePatch:
-    """Build the patch of `issues`.
-
-    Issues that would change a heading, code, or front matter, or remove the mark of a secret, are not placed."""
+    """Build the patch of `issues`; those in headings, code, front matter, or marks of secrets are not placed."""
     closed = [(line.start, line.end) for line in lines_of(text, form) if line.closed]
     closed += [(heading.start, heading.end) for heading in headings(text, form)]
     kept: list[Issue] = []

@@ -116,8 +116,7 @@ DECIDED = ("guardrail", "limit")
 
 
 def next_move(state: State, _approvals: ApprovalMode, refused: Failure | None = None) -> Move:
-    """The next call of the run that works on a document, or its closing words. `refused`: why no model can be asked
-    any more; what is drafted by then is offered all the same."""
+    """Return the next call of the run on a document, or its closing words. `refused`: why no model can be asked."""
     document = document_of(state)
     if document is None:
         return Failure(kind="usage", message=text("document.none"), hint=text("document.name_one"))

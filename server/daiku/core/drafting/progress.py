@@ -33,9 +33,7 @@ class Part(NamedTuple):
 
 
 def parts_of(document: Document) -> tuple[Part, ...]:
-    """Divide `document` into parts of at most `MOST` code points; together they are all that may change.
-
-    A document that fits is one part, which may be empty. Front matter belongs to the first part."""
+    """Divide `document` into parts of at most `MOST` code points, which are all that may change; one if it fits."""
     text = document.text
     first, last = document.selection or (0, len(text))
     heads = headings(text, document.form)
@@ -183,8 +181,7 @@ def _patch(taken: AnsweredCall | None) -> PatchMade | None:
 
 @dataclass(frozen=True, slots=True)
 class MergedWork:
-    """The patch of the whole document, and what of the style's work gave way: changes that overlap the draft's
-    as the text that they wanted, and issues that could not be placed."""
+    """The patch of the document, and style changes that were dropped for the draft's, or could not be placed."""
 
     patch: PatchJSON
     dropped: tuple[str, ...] = ()

@@ -29,8 +29,7 @@ _ITEM = re.compile(r"^[-*+][ \t]+(\S.*)$", re.MULTILINE)
 
 
 def evidence_of(kept: Sequence[KeptEvaluation]) -> tuple[str, ...]:
-    """What judgements say of each criterion that was not always fully met: how often, how well, and the advice. Those
-    that were met worst come first."""
+    """Return how often and how well each criterion was met, with the advice, the worst first."""
     scores: dict[str, list[int]] = defaultdict(list)
     advice: dict[str, dict[str, None]] = defaultdict(dict)
     for each in kept[-LATEST:]:

@@ -32,9 +32,9 @@ class Job(NamedTuple):
 
 
 class Attempts(NamedTuple):
-    """Edits and calls without effect of a run, in order. `edits`: for each edit, the number of commands that ran before it.
-    `acted`: a tool other than edits and commands changed something. `has_todo`: the run wrote its to-do list.
-    `missing`: MCP servers that did not answer their last call."""
+    """Edits and calls without effect of a run, in order. `edits`: for each, the number of commands before it.
+
+    `acted`: another tool changed something; `missing`: MCP servers that did not answer their last call."""
 
     edits: tuple[int, ...] = ()
     failed: tuple[FailedCall, ...] = ()
@@ -47,8 +47,7 @@ class Attempts(NamedTuple):
 def note_response(
     tried: Attempts, call: ToolCallEvent | None, event: ToolResponse, position: int
 ) -> Attempts:
-    """Return the attempts with the result of a call, which is None if it never began. `position`: commands that ran so
-    far, this one included."""
+    """Return the attempts with a call's result. `position`: number of commands so far, this one included."""
     if not event.tool.startswith(_HARMLESS):
         tried = _act(tried, event, position)
     tried = _note_server(tried, event)
@@ -83,8 +82,7 @@ def _note_server(tried: Attempts, event: ToolResponse) -> Attempts:
 
 
 def note_edit(tried: Attempts, event: Edit, position: int) -> Attempts:
-    """Return the attempts with an edit. It settles earlier edits of its files, and those that failed by mistake: a model
-    that guessed a wrong file goes on with another one."""
+    """Return the attempts with an edit, which settles earlier failed edits of its files and wrong guesses."""
     names = {_name(file.path) for file in event.files}
     left = tuple(f for f in tried.failed if not _is_settled(f, names))
     return tried._replace(edits=(*tried.edits, position), failed=left)

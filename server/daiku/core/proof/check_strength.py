@@ -99,8 +99,7 @@ def tests_ran(output: str) -> int | None:
 
 
 def _made_of(command: str, stat: FileStat) -> bool:
-    """Whether a file that was changed is a part of the check itself: a script or a build file that it
-    runs, or a test that was there before."""
+    """Return True if a changed file is part of the check: a script or build file that it runs, or an older test."""
     name = stat.path.rpartition("/")[2]
     words = {word.removeprefix("./") for word in re.split(r"[\s;&|()'\"=]+", command)}
     programs = {word.rpartition("/")[2] for word in words}

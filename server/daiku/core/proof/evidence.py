@@ -27,11 +27,8 @@ CANNOT_RUN = frozenset({126, 127, 9009})
 class Evidence(NamedTuple):
     """What a run did so far, its nested runs included.
 
-    `proofs` are those since the last edit: the latest run of each command, and what the diagnostics
-    showed (one for the place that was asked about, one for each file there that has errors). `red`: the
-    commands that were seen to fail. `green`: those whose first run passed before any edit of the step (or run) that ran
-    them; `fresh`: such commands until the next edit. `edited`: the step (or run) has edits.
-    """
+    `proofs`: since the last edit, the latest run of each command and the diagnostics; `red`: commands seen to fail;
+    `green`: those that first passed before any edit of the step; `fresh`: the same until the next edit."""
 
     files: tuple[FileStat, ...] = ()
     checkpoints: tuple[str, ...] = ()
@@ -172,8 +169,7 @@ def proof_of(check: str, done: Evidence) -> Proof | None:
 
 
 def unproven_checks(checks: Iterable[str], done: Evidence) -> tuple[tuple[str, Proof | None], ...]:
-    """Return the checks without a passing proof, each with its failed proof, if any. A command that may
-    have changed files and is not one of `checks` invalidates the proofs of earlier commands."""
+    """Return the checks without a passing proof, each with its failed one. Changing commands invalidate proofs."""
     wanted = tuple(checks)
     known = frozenset(plain_command(check) for check in wanted)
     found = ((check, _standing(proof_of(check, done), known, done)) for check in wanted)

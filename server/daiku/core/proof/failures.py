@@ -16,8 +16,7 @@ from daiku.dataclass import dataclass
 
 @dataclass(frozen=True, slots=True)
 class CommandRun:
-    """A command of the run and what came of it. `exit_code` is None where it was not run to its end. `listed`:
-    the role's form asked for it. `stead`: the failed command in whose place it was run."""
+    """A command and its result. `exit_code`: None if it did not end; `stead`: the failed command that it replaces."""
 
     command: str
     ok: bool
@@ -54,9 +53,9 @@ def is_missing(exit_code: int, output: str) -> bool:
 
 
 def open_failures(ran: Iterable[CommandRun]) -> tuple[CommandRun, ...]:
-    """The failures that nothing has shown to be mended, the oldest first. One is closed when the same work
-    ends with 0, or what the role chose to run in its place does; not by a command that only looks, always
-    succeeds, or hides its exit code. A look around of the model's own that finds nothing is no failure."""
+    """Return the failures that nothing has fixed, the oldest first.
+
+    The same work or its replacement closes one by exit code 0, unless the command only looks or hides its exit code."""
     still: dict[str, CommandRun] = {}
     for each in ran:
         key = plain_command(each.command)
@@ -98,8 +97,7 @@ def _informs(command: str) -> bool:
 
 
 def same_work(failed: str, later: str) -> bool:
-    """Whether two commands do the same work: the same words, options, wrappers and the folder or version of
-    the program apart."""
+    """Return True if two commands do the same work, apart from options, wrappers, and the program's version."""
     if plain_command(failed) == plain_command(later):
         return True
     ours, theirs = _work(failed), _work(later)
@@ -136,8 +134,7 @@ def _words(texts: list[str]) -> tuple[str, ...]:
 
 
 def hides_exit_code(command: str, depth: int = 2) -> bool:
-    """Whether the exit code of `command` is that of something harmless at its end (`|| true`, `; echo $?`,
-    `| tail`) rather than of the work before it."""
+    """Return True if the exit code is not that of the work: `… || true`, `…; echo $?`, `… | tail`."""
     parts = _parts(command)
     if len(parts) < 2:
         return depth > 0 and any(

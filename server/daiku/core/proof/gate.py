@@ -16,8 +16,7 @@ LEAVE = text("plan.leave_open")
 
 
 class MissingProofs(NamedTuple):
-    """The checks of a step that nothing proves since the last edit: `to_run` can be shown here,
-    `unseen` cannot (diagnostics, and no editor is there)."""
+    """Unproven checks of a step: those `to_run`, and those `unseen` because no editor is connected."""
 
     to_run: tuple[tuple[str, Proof | None], ...]
     unseen: tuple[str, ...]

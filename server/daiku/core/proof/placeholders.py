@@ -33,8 +33,7 @@ class Leftover(NamedTuple):
 
 
 def is_unfinished(line: str) -> bool:
-    """Whether a line says of itself that something is missing, in whichever way a model leaves code out. The
-    words count in capitals only."""
+    """Return True if a line says that something is missing. Marks such as TODO count in capitals only."""
     return _WORDS.search(line) is not None or _MARKS.search(line) is not None or bool(omission_kind(line))
 
 

@@ -15,8 +15,7 @@ LEAST_OUTPUT = 256
 
 
 class Quote(NamedTuple):
-    """What one call can come to at worst: tokens in and out, USD for the prompt, USD per token of
-    output. The prices are None where none is known."""
+    """Upper bound of a call: tokens in and out, USD for the prompt and per output token (None: unknown)."""
 
     prompt: int
     output: int
@@ -25,8 +24,7 @@ class Quote(NamedTuple):
 
 
 class Hold(NamedTuple):
-    """A part of the budget that is set aside for one call. `max_output` is the output limit to ask
-    for, 0 where the model's own is within the budget."""
+    """A reservation for one call. `max_output`: output limit to ask for, 0 if the model's own fits."""
 
     tokens: int
     cost: float
@@ -69,8 +67,7 @@ ENOUGH = 4096
 
 
 def may_wait(budget: Budget, quote: Quote) -> bool:
-    """Whether a call had better wait: others are under way, and what they do not use of what was set
-    aside for them may leave room for it, or for an answer of a useful length."""
+    """Return True if the call should wait for running ones, which may leave room for a useful answer."""
     if not budget.held:
         return False
     now = reserve(budget, quote)
@@ -81,8 +78,7 @@ def may_wait(budget: Budget, quote: Quote) -> bool:
 
 
 def reserve(budget: Budget, quote: Quote) -> tuple[Budget, Hold] | Failure:
-    """Set aside what the call can come to; its output is limited to what is left. A Failure where
-    not even a short answer is within the budget: then the call must not be made."""
+    """Reserve the call, its output limited to what is left. A Failure if not even a short answer fits."""
     limits = budget.limits
     output = quote.output
     if limits.max_tokens:
@@ -118,8 +114,7 @@ def rounds_used_up(budget: Budget) -> Failure | None:
 
 
 def settle(budget: Budget, hold: Hold, usage: Usage | None) -> Budget:
-    """Release the reservation `hold` and charge the actual `usage` of the call; None: the usage is
-    unknown and nothing is charged."""
+    """Release the reservation `hold` and charge the call's `usage`; nothing if it is unknown."""
     held = list(budget.held)
     held.remove(hold)
     if usage is None:

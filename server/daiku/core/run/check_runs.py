@@ -70,8 +70,7 @@ class CheckRun(NamedTuple):
 
 
 class CheckRuns(NamedTuple):
-    """Checks at the end of a run: `open` ones did not end well and no later one makes up for them; `passed` did, and
-    `changes` are the positions of edits and commands that may have changed files; `known_changes`: commands that did."""
+    """Checks at the end of a run: `open` ones, `passed` ones, and positions of (`known_`)`changes` of files."""
 
     open: tuple[CheckRun, ...]
     passed: tuple[CheckRun, ...]
@@ -158,9 +157,9 @@ def shows_pass(output: str) -> bool:
 
 
 def _settles(later: CheckRun, earlier: CheckRun, changes: Iterable[int]) -> bool:
-    """Return True if `later` says what `earlier` left open: the same check again, or one that passed after a change, or
-    that did not check less. Another program settles a failure only after a change, and only if it may check the same.
-    A check that did not start left everything open."""
+    """Return True if `later` settles `earlier`: the same check, or one that passed after a change or checked no less.
+
+    Another program settles a failure only after a change, and only if it may check the same."""
     if later.command == earlier.command:
         return later.state != "unknown"
     if later.state != "passed" or later.intent.purpose != earlier.intent.purpose:

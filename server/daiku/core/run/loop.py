@@ -70,8 +70,7 @@ if TYPE_CHECKING:
 
 
 async def run(record: Recorder, ports: Ports) -> State:
-    """Run until the run is finished or paused, and return its state. To resume, call this with the state
-    folded from the recorded events. Raises what a port raises, except DaikuError."""
+    """Run until finished or paused, and return the state. Raises what a port raises, except DaikuError."""
     while record.state.finished is None and not ports.paused():
         await _perform(decide(record.state, ports.rules), record, ports)
     return record.state

@@ -19,8 +19,7 @@ from daiku.texts.text import NO_TEXT, Text
 
 @dataclass(frozen=True, slots=True)
 class ApprovalPreview:
-    """What a person is shown of a call: exactly what will happen, what "always" would mean (empty: it
-    cannot be remembered), how many hunks there are to choose from, and why it is asked about."""
+    """What a person is shown of a call: preview, meaning of "always" (empty: none), number of hunks, and reason."""
 
     text: Text
     remember: Text = NO_TEXT
@@ -29,8 +28,7 @@ class ApprovalPreview:
 
 
 def approval_preview(call: ToolCall, text: str, remember: str, why: Text = NO_TEXT) -> ApprovalPreview:
-    """Build the Card shown to the person for a call, with hidden characters made visible. If there are any,
-    its hunks cannot be chosen one by one."""
+    """Build the preview of a call with hidden characters visible; if there are any, hunks cannot be chosen."""
     from daiku.core.changes.choose import choices  # when used
 
     shown = show_hidden(text)
@@ -39,8 +37,7 @@ def approval_preview(call: ToolCall, text: str, remember: str, why: Text = NO_TE
 
 
 class BlockedReply(GuardrailViolation):
-    """A guardrail let a reply not through. `usage` is what it cost all the same; `told` is what the model is told
-    where it may answer again, empty where the run ends by it."""
+    """A guardrail blocked a reply. `usage`: its cost; `told`: note for a retry, empty if the run ends."""
 
     def __init__(self, failure: Failure, usage: Usage, told: Text) -> None:
         super().__init__(failure)
@@ -67,13 +64,11 @@ class Ports(Protocol):
     async def call(self, call: ToolCall, record: Recorder) -> ToolResult: ...
 
     async def preview(self, call: ToolCall, record: Recorder) -> ApprovalPreview | ToolResult | None:
-        """Return what the person is shown about a call, or the error if it cannot work. None if no approval
-        is needed: the guard then allows the call."""
+        """Return what the person is shown, an error, or None if the guard now allows the call."""
         ...
 
     async def trial(self, call: ToolCall, record: Recorder) -> ToolResult | Text:
-        """Run `call` where its writes are discarded. Return its result if it wrote nothing; else a reason to ask, which
-        is empty where nothing was tried."""
+        """Run `call` with its writes discarded. Return its result if it wrote nothing, else a reason to ask."""
         ...
 
     async def settle(self, call: ToolCall, record: Recorder) -> ToolResult | None:

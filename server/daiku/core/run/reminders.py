@@ -139,8 +139,7 @@ def _rounds(left: int) -> str:
 
 
 def incomplete_turn(state: State) -> Remind | Failure | None:
-    """Return a reminder if the model's turn was empty, cut off, or only announced an action, a Failure the second time
-    in a row (a reply that is cut off twice is marked instead), and None if its text is an answer."""
+    """Return a reminder if the turn was empty, cut off, or only a promise, a Failure the second time, else None."""
     last = state.conversation.messages[-1] if state.conversation.messages else None
     if (
         not isinstance(last, AssistantMessage)
@@ -187,8 +186,7 @@ _LATER = lazy(r"\b(?:if you|once you|when you|should you|let me know|after you)\
 
 
 def promises(said: str) -> bool:
-    """Whether the text ends by saying what its speaker is about to do now, in English or Japanese. What depends
-    on the person ("if you like, I will …") and questions are answers."""
+    """Return True if the text ends by announcing an action (English, Japanese), not by an offer or question."""
     end = said.strip().rpartition("\n\n")[2][-400:]
     sentences = re.split(r"(?<=[.!?。！？])\s+", end)
     last = sentences[-1] if sentences else ""

@@ -21,9 +21,8 @@ NO_GIT = "no repository"
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What was found around a run. `git` is told as it stands (`git_state`), empty where nobody looked.
-    `cursor` is `path:line` of the place in the editor that is worked at, `open_files` are the others'
-    relative paths; None: no editor. `needed_tools`: what tools the run needs besides those it is offered."""
+    """What was found around a run. `git`: its status, empty if unknown; `cursor`: `path:line` in the editor;
+    `open_files`: relative paths, None without an editor; `needed_tools`: tools besides those on offer."""
 
     today: date
     system: str
@@ -39,8 +38,7 @@ class Surroundings:
 def environment_facts(
     found: Surroundings, policy: Policy, *, shell: bool, stage: bool = False
 ) -> tuple[EnvironmentFact, ...]:
-    """Everything that a run is told of its environment, in the order in which it is told. `shell`: the agent
-    runs commands; `stage`: it does one part of the work, and its own prompt says how that ends."""
+    """Return all environment facts, in order. `shell`: the agent runs commands; `stage`: it does part of the work."""
     facts = (
         ("Date", f"{found.today:%A, %Y-%m-%d}"),
         ("System", found.system),

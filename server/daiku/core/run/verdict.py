@@ -103,8 +103,7 @@ def _is_unchecked(state: State, checks: CheckRuns | None) -> bool:
 
 
 def unverified_reasons(state: State, checks: CheckRuns | None) -> tuple[UnverifiedReason, ...]:
-    """Return the reasons why the record does not support that the run is completed; empty if there are none. What the
-    model says is never read."""
+    """Return the reasons why the record does not support completion. What the model says is never read."""
     of_checks = _of_checks(state, checks) if checks is not None else ()
     of_calls = (*_of_calls(state, checks), *_of_run_request(state))
     return (*_of_reply(state), *of_checks, *of_calls, *_of_servers(state), *_of_lists(state))
@@ -260,8 +259,7 @@ def _was_rejected(state: State) -> bool:
 
 
 def _asks_for_change(state: State) -> bool:
-    """Return True if the request asks for a change. A mere report does if the model worked on it instead of only replying:
-    “I prefer the second option” asks for nothing."""
+    """Return True if the request asks for a change; a mere report does if the model worked on it."""
     from daiku.core.calls.change_requests import classify_request  # when used
 
     kind = classify_request(state.request.wording)

@@ -27,8 +27,7 @@ KEPT_SHARE = 0.33
 LONGEST_SHARE = 0.6
 """Part of the room that the results of the newest replies may take; what is above is cut."""
 FREE_SHARE = 0.4
-"""Part of the room that must be free after results were shortened: else it is soon to be done again, and what
-a provider's cache holds is lost each time."""
+"""Part of the room that must be free after results were shortened, so that the cache is not lost again soon."""
 FREE_SHARE_SMALL = 0.2
 SMALL_ROOM = 12_000
 """Tokens of room up to which a window is small: there a summary costs more than a cache."""
@@ -51,9 +50,8 @@ MOST_PER_IMAGE = 2_500
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """How much may be sent: `limit` in tokens (0: not known), what system prompt and tools take of it, how many
-    tokens messages take, and how calls are read. `kept`: so many of the newest messages stay where old ones are
-    summarized; 0: as many as there is room for."""
+    """How much may be sent: `limit` in tokens (0: unknown), how it is measured, and how calls are read.
+    `kept`: number of newest messages to keep beside a summary; 0: as many as fit."""
 
     limit: int
     prefix: Callable[[], int]
@@ -64,8 +62,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Condensing:
-    """What is to be done: results to be shortened, and so many last messages to be kept beside a summary of
-    those before (None: no summary). `size`: tokens of the request as it stands."""
+    """Results to shorten, and messages to keep beside a summary (None: no summary). `size`: tokens of the request."""
 
     pruned: Pruned | None
     kept: int | None
@@ -92,8 +89,7 @@ def _most_tokens(messages: Sequence[Message]) -> int:
 
 
 def plan_condensing(state: State, window: Window, *, refused: bool = False) -> Condensing | None:
-    """How to make the conversation shorter; None where nothing is won by it. `refused`: the service has said
-    that the request is too long, whatever was estimated."""
+    """Plan how to shorten the conversation; None if nothing is won. `refused`: the service found it too long."""
     told = state.conversation
     prefix = window.prefix()
     size = _size(told, window, prefix)
@@ -120,8 +116,7 @@ def plan_condensing(state: State, window: Window, *, refused: bool = False) -> C
 
 
 def _by_count(messages: Sequence[Message], window: Window, room: int) -> int | None:
-    """From which message on the newest `window.kept` are kept, with the reply whose results they begin with; None where
-    nothing is won by it, or they are too large themselves."""
+    """Return the index of the first of the newest `window.kept` messages; None if keeping these wins nothing."""
     if not window.kept:
         return None
     start = max(0, len(messages) - window.kept)
@@ -163,8 +158,7 @@ def _merged(
 
 
 def keep_start(messages: Sequence[Message], budget: int, tokens: Callable[[Sequence[Message]], int]) -> int:
-    """From which message on a conversation is kept: the newest `budget` tokens, never starting inside the results
-    of a reply; at least the last reply. One with several results is kept if some of them fit: the others are cut."""
+    """Return the index from which the newest `budget` tokens are kept: at least the last reply, with its results."""
     start, taken, replied = len(messages), 0, False
     for at in range(len(messages) - 1, -1, -1):
         taken += tokens(messages[at : at + 1])

@@ -73,8 +73,7 @@ def summary_message(
     files: FileNames = NO_FILES,
     todo: Sequence[TodoItem] = (),
 ) -> UserMessage:
-    """How a summary stands in the conversation: with the files, the request under way, the todo list and the open
-    plans as they are, so that none of them depends on what the summary says."""
+    """Build the message of a summary, with files, request, todo list, and open plans as they are."""
     parts = [SUMMARY_HEAD, summary]
     named = (("Files read until then", files.read), ("Files changed until then", files.changed))
     parts += [f"{head}: {', '.join(names)}" for head, names in named if names]

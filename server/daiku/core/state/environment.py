@@ -48,8 +48,7 @@ def with_preface(message: UserMessage, block: str) -> UserMessage:
 def nested_facts(
     facts: Sequence[EnvironmentFact], mode: Mode, folder: str = ""
 ) -> tuple[EnvironmentFact, ...]:
-    """What a nested run is told of what its parent was: not the editor, and of the mode only what it forbids.
-    `folder`: it works on a copy there, of which git says something else."""
+    """Return the facts for a nested run: no editor, of the mode what it forbids. `folder`: the copy it works in."""
     news = {MODE: stage_mode(mode)}
     news |= {FOLDER: plain_name(folder)} if folder else {}
     left_out = (EDITOR, TOOLS, *((MODE,) if mode == "act" else ()), *((GIT,) if folder else ()))

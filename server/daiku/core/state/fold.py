@@ -331,8 +331,7 @@ def _shorten(state: State, event: Pruned) -> State:
 
 
 def _close_calls(state: State) -> State:
-    """Every call answered: what was still open is marked as not carried out. What was shown of a reply that
-    was cut off stays in the conversation: the person may speak of it."""
+    """Mark open calls as not carried out, and keep what was shown of a cut-off reply."""
     told, pending = state.conversation, state.calls.pending
     draft = (AssistantMessage(text=Text(told.draft)),) if told.draft else ()
     if not (draft or pending or told.queued):

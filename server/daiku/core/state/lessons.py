@@ -19,8 +19,7 @@ HEAD = (
 )
 CHANGED = "These take the place of what you were told under the same id:"
 KEPT_OF_EARLIER = 16_000
-"""Characters of lessons of the session's earlier runs that are told again beside a summary: the last ones. One that is
-left out there may be told anew."""
+"""Characters of earlier runs' lessons that are repeated beside a summary, the last ones."""
 
 
 def new_lessons(told: Sequence[Lesson], found: Sequence[Lesson]) -> tuple[Lesson, ...]:
@@ -35,8 +34,7 @@ def not_in(request: str, lessons: Sequence[Lesson]) -> tuple[Lesson, ...]:
 
 
 def render_lessons(lessons: Sequence[Lesson], told: Sequence[Lesson] = ()) -> str:
-    """The lessons as the model reads them, one a line with its id; empty where there are none. Those of which `told` holds
-    another version come last, and it is said that they have changed."""
+    """Render the lessons, one a line with its id; changed versions of `told` ones come last, marked."""
     if not lessons:
         return ""
     known = {each.id for each in told}
@@ -55,9 +53,9 @@ def with_lessons(message: UserMessage, lessons: Sequence[Lesson], told: Sequence
 def retold_lessons(
     told: Sequence[Lesson], present: Sequence[Lesson], kept: Sequence[Message]
 ) -> tuple[tuple[Lesson, ...], tuple[Lesson, ...]]:
-    """What is told again when older messages were condensed, and all that the conversation holds then. Told again are
-    the lessons that none of the `kept` messages holds, in their last versions: all that are of the `present` request,
-    and the last ones of earlier requests."""
+    """Return the lessons to repeat after condensing, and all that the conversation then holds.
+
+    Repeated are those that no `kept` message holds: all of the `present` request, the last ones of earlier requests."""
     prefaces = "".join(m.text[: m.preface] for m in kept if isinstance(m, UserMessage))
     last = {each.id: each for each in told}
     of_now = {each.id for each in present}
@@ -95,8 +93,7 @@ def used_bullets(state: State) -> tuple[str, ...]:
 
 
 def cited_ids(said: str, told: Collection[str]) -> tuple[str, ...]:
-    """Those of the ids `told` that stand in square brackets in `said`, alone or in a list, in the order in which they
-    come. Code is no citation, but a reply that is JSON may stand in a block of its own."""
+    """Return the ids of `told` that `said` cites in square brackets, in order. Code is no citation, JSON is."""
     if not told:
         return ()
     known = {each.casefold(): each for each in told}

@@ -12,8 +12,7 @@ from daiku.texts.text import NO_TEXT, Text, text
 
 
 class MakeCall(NamedTuple):
-    """Make this call; `text` says to the person what it is for. `asks`: the question and the choices of one that
-    lets the person choose, for the arguments of a call hold no more than their English."""
+    """Make this call; `text` tells the person why. `asks`: translated question and choices of a question."""
 
     call: ToolCall
     text: Text = NO_TEXT

@@ -19,8 +19,7 @@ KEPT_TURNS = 64
 LONGEST_CYCLE = KEPT_TURNS // 4
 """Replies that a cycle may consist of: as many as can be seen to come again three times."""
 LONG_ANSWER = 80
-"""Characters from which the same result by other arguments means that nothing new is found out; shorter ones, such
-as that of a command which prints nothing, are the same for calls that each did something."""
+"""Characters from which equal results of different calls count as repetition; short ones such as “ok” do not."""
 PATIENCE = 4
 """A command that still runs may be looked at this many times as often as anything else."""
 LEAST_TOLD = 2
@@ -65,20 +64,17 @@ class Outcome(NamedTuple):
 
 
 class EditRecord(NamedTuple):
-    """The last edit of some files: a hash of what would undo it; `undoing` counts the edits in a row that
-    each took back the one before."""
+    """The last edit of some files: hash of its inverse; `undoing`: edits in a row that undid the previous one."""
 
     undoes: int
     undoing: int = 0
 
 
 class RepetitionHistory(NamedTuple):
-    """What is kept of a run to see whether it repeats itself, bounded in size.
+    """Bounded history of a run for finding repetition.
 
-    `turns` are the latest replies that had calls, `current` the one being carried out; `texts` what
-    replies said since something new was last found out; `changes` the last edit by its files;
-    `latest` the files of the latest edit, until a reply brings none.
-    """
+    `turns`: latest replies with calls; `current`: the present one; `texts`: replies since something new was found;
+    `changes`: last edit by files; `latest`: files of the latest edit, until a reply brings none."""
 
     turns: tuple[tuple[Outcome, ...], ...] = ()
     current: tuple[Outcome, ...] = ()
@@ -229,8 +225,7 @@ def repetition_note(trail: RepetitionHistory, limit: int) -> str:
 
 
 def describe_repetition(trail: RepetitionHistory, limit: int, spelled: Callable[[str], str] = str) -> Text:
-    """What came again, as long as the run may still get out of the loop; empty where it is in none.
-    `limit` is the number of repeats that ends the run, 0 for never. `spelled` gives a tool's name for the reader."""
+    """Describe the loop while the run may still leave it; empty without one. `limit`: repeats that end the run."""
     found = repetition(trail) if limit else None
     if found is None or not max(1, min(LEAST_TOLD, limit - 1)) <= found.repeats < limit:
         return Text("")

@@ -52,8 +52,7 @@ def answered_calls(messages: Sequence[Message], reading: Reading) -> Iterator[An
 
 
 def superseded(messages: Sequence[Message], start: int, reading: Reading) -> tuple[ShortenedResult, ...]:
-    """What to put in place of results before `start` that later work supersedes: a file that was read again or
-    changed since, a command that ran again, and every listing and search."""
+    """Return replacements for results before `start` that later work supersedes, and for listings and searches."""
     read_again: dict[str, list[tuple[int, int]]] = {}
     changed: set[str] = set()
     ran_again: set[str] = set()
@@ -97,8 +96,7 @@ def _note(
 
 
 def old_results(messages: Sequence[Message], stop: int, reading: Reading) -> tuple[ShortenedResult, ...]:
-    """What to put in place of all long results before `stop`: one line for what a call can give again, the ends
-    and the decisive lines of anything else."""
+    """Return replacements for all long results before `stop`: one line, or the ends and decisive lines."""
     found: list[ShortenedResult] = []
     for each in answered_calls(messages[:stop], reading):
         if len(each.message.text) <= LEAST and not each.message.images:
@@ -118,8 +116,7 @@ def cut_newest(
     tokens: Callable[[Sequence[Message]], int],
     reading: Reading,
 ) -> tuple[ShortenedResult, ...]:
-    """What to put in place of the results from `start` on for which `budget` tokens have no room: the newest stay
-    whole, of one that alone is too long the ends and the decisive lines are kept."""
+    """Return replacements for results from `start` on that exceed `budget` tokens: the newest stay complete."""
     found: list[ShortenedResult] = []
     left, whole = budget, False
     answered = {each.at: each for each in answered_calls(messages, reading)}

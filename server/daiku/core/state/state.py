@@ -42,11 +42,8 @@ WORKER = "worker"
 class Request(NamedTuple):
     """What the run was asked to do; set once, by its first event.
 
-    `text` is what the model reads of it (`prompt` where that is too long to be kept beside a summary).
-    `limits` bound this run, `asked_limits` are what was asked for: nested runs get these. `rounds_before`:
-    rounds of its limit that were used before it began. `asks_model` is False where its replies are computed.
-    `lessons` are those of the playbook that fit it. `may_edit`: its agent may change files of the project.
-    """
+    `text`: what the model reads of it; `limits` bound this run, `asked_limits` its nested runs; `rounds_before`: rounds
+    used before it began; `asks_model`: False if replies are computed; `may_edit`: its agent may change files."""
 
     begun: bool = False
     asks_model: bool = True
@@ -67,16 +64,11 @@ class Request(NamedTuple):
 class Conversation(NamedTuple):
     """The messages, of earlier runs of the session too; those of this run begin at index `start`.
 
-    `queued` user messages wait until no call is pending: between calls and their results every provider
-    would refuse them. `steering` is what the person said since the run began. `text` is the latest answer, `finish` why
-    it ended, `half` the cut-off answer that the next reply goes on with,
-    `draft` what was shown of a reply that was cut off. `progress` is what the model was last told of the
-    plans, `rules` the rules of folders that it was told, `environment` what it was told of what holds around
-    it. `tokens` is what its last request and reply came to, `counted` of the messages are in that. `files_read`
-    and `files_changed` are told beside a summary. `recalled` is what it was told of earlier sessions' memories,
-    `lessons` what it was told of the playbook, and `cited` the ids of those lessons that the model named since
-    the run began.
-    """
+    `queued` user messages wait until no call is pending: providers refuse them between calls and results. `steering`: the
+    person's messages since the start; `text`: latest answer; `finish`: why it ended; `half`: cut-off answer to continue;
+    `draft`: what was shown of a cut-off reply; `progress`, `rules`, `environment`, `recalled`, `lessons`: what the model
+    was told; `cited`: ids of lessons that it named; `tokens`: size of its last request and reply, which `counted`
+    messages are part of; `files_read`, `files_changed`: shown with a summary."""
 
     messages: tuple[Message, ...] = ()
     start: int = 0
@@ -99,10 +91,9 @@ class Conversation(NamedTuple):
 
 
 class Calls(NamedTuple):
-    """The tool calls: `pending` are those of the last reply without a result, in order, `started` those of
-    them that are under way, by id. `preset` calls were given to the run, which then asks no model;
-    `preset_results` are the plain texts of results that some of these use, by call.
-    """
+    """Tool calls: `pending` ones without a result, in order, and `started` ones of them, by id.
+
+    `preset` calls were given to a run that asks no model; `preset_results`: plain texts of results they use, by call."""
 
     pending: tuple[ToolCall, ...] = ()
     started: Mapping[str, ToolCallEvent] = NOTHING
@@ -149,10 +140,9 @@ class Spending(NamedTuple):
 
 
 class Health(NamedTuple):
-    """Whether the run gets on: its `trail` shows repetition, `failed_replies` counts replies in a row of
-    which no call could be carried out, `reply_worked` says that one of the present reply was. `reminders`
-    are what Daiku itself told the model and still holds, in order; an objection may come again.
-    """
+    """Progress of the run: `trail` shows repetition, `failed_replies` counts replies in a row without a working call.
+
+    `reply_worked`: a call of the present reply worked; `reminders`: Daiku's own that still hold, in order."""
 
     trail: RepetitionHistory = RepetitionHistory()
     failed_replies: int = 0
@@ -163,10 +153,8 @@ class Health(NamedTuple):
 class State(NamedTuple):
     """The state of a run: the fold of its events (`core.state.fold`).
 
-    `done` is what it really did, nested runs included, `research` what it found on the web, `todo` its own list of
-    what is to do, which later runs of the session go on with. `tainted`: text
-    from outside is in the conversation. `unattended`: something needed a person, and nobody was there.
-    """
+    `done`: what it did, nested runs included; `research`: what it found on the web; `todo`: its own list, kept for later
+    runs; `tainted`: holds text from outside; `unattended`: something needed a person, and nobody was there."""
 
     request: Request = Request()
     conversation: Conversation = Conversation()

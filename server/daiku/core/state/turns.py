@@ -188,8 +188,7 @@ def _health_after(state: State, event: ToolResponse, *, last: bool) -> Health:
 
 
 def _is_carried_out(event: ToolResponse) -> bool:
-    """A command that ran and failed is an outcome, a rejection is a decision: neither is a call
-    that could not be carried out."""
+    """Return True unless the call could not be carried out; a failed command or a rejection counts as carried out."""
     if event.outcome in ("done", "rejected") or (event.outcome == "unattended" and event.tool == "user/ask"):
         return True
     return event.data is not None and not OUTCOMES.isdisjoint(event.data)

@@ -53,8 +53,7 @@ def ask(question: Text, *choices: Text) -> TeamCall:
 def preliminary_checks(
     state: State, plan: Plan, step: Step, since: tuple[AnsweredCall, ...], approvals: ApprovalMode
 ) -> Iterator[TeamCall]:
-    """Yield the calls of a step's checks to run before the work, to compare with their later results. Checks
-    that need approval are left out."""
+    """Yield the calls of a step's checks to run before the work, for comparison; not those that need approval."""
     free = (
         check
         for check in step.acceptance
@@ -67,8 +66,7 @@ def preliminary_checks(
 
 
 def is_met(state: State, step: Step) -> bool:
-    """Whether there is nothing left to do for a step: it has checks, each of them looks at what is there,
-    and passes. A check that runs a program may pass before the work and after it: that shows nothing."""
+    """Return True if a step is done already: its checks only look at files, and pass."""
     checks = step.acceptance
     return bool(checks) and all(map(only_looks, checks)) and not unproven_checks(checks, state.done)
 
@@ -76,8 +74,7 @@ def is_met(state: State, step: Step) -> bool:
 def untried_checks(
     state: State, plan: Plan, checks: tuple[str, ...], since: tuple[AnsweredCall, ...]
 ) -> Iterator[TeamCall]:
-    """Yield the calls of checks that are unproven and not tried since the last edit of this attempt. A
-    check interrupted by a restart counts as not tried."""
+    """Yield the calls of checks that are unproven and not tried since the last edit of this attempt."""
     tried = {_key(t.call.tool, t.call.args) for t in since if t.outcome != "interrupted"}
     for check, _ in unproven_checks(checks, state.done):
         do = check_call(check, seconds_of(plan, check, state.request.limits.check_seconds))

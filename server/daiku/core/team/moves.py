@@ -70,9 +70,9 @@ class Stop(NamedTuple):
 
 
 def next_move(state: State, approvals: ApprovalMode, refused: Failure | None = None) -> Move:
-    """The team's next call or its closing words; a Failure where the work cannot go on at all, or not without a
-    model. With approvals `ask` the person is asked before each further step (R4.43). `refused`: why no model can
-    be asked any more; what is coded already is checked all the same."""
+    """Return the team's next call, closing words, or Failure. `refused`: why no model can be asked.
+
+    With approvals `ask` the person is asked before each further step (R4.43)."""
     match _next(state, approvals) if refused is None else _without_model(state, approvals, refused):
         case TeamCall(tool, args, said, asks):
             return MakeCall(ToolCall(tool=tool, args=args), said, asks)
@@ -198,8 +198,7 @@ def _why_stopped(state: State, log: tuple[AnsweredCall, ...], plan: Plan | None)
 
 
 def _failure_for_all(log: tuple[AnsweredCall, ...]) -> Failure | None:
-    """Where a stage could not ask its model at all, no other stage can: the run ends with its failure,
-    and the plan can be worked again later."""
+    """Return the failure of a stage that could not ask its model: no other stage can, so the run ends."""
     error = log[-1].back.error if log and log[-1].back is not None else None
     return error if error is not None and error.kind not in OF_THE_STAGE else None
 
@@ -220,8 +219,7 @@ def _begin(plan: Plan, step: Step, log: tuple[AnsweredCall, ...], approvals: App
 
 
 def _without_model(state: State, approvals: ApprovalMode, refused: Failure) -> TeamCall | Stop | Failure:
-    """What can be done where no model can be asked: a step whose coder is done is begun, checked, and done where
-    it passes. None is given up for that. The Failure where there is nothing."""
+    """Return the move that needs no model: begin, check, or complete a coded step; else the Failure."""
     log, plan = answered_calls(state), plan_of(state)
     if plan is None:
         return refused

@@ -18,8 +18,7 @@ TOOL = "agent/parallel"
 
 
 def at_once(plan: Plan, log: tuple[AnsweredCall, ...], approvals: ApprovalMode) -> tuple[Step, ...] | None:
-    """The steps that are ready and could be given to coders at once; None where there are not two of
-    them, or where it could not be done before."""
+    """Return the ready steps that coders could work on at once; None if fewer than two, or refused before."""
     if approvals not in GRANTED or any(t.call.tool == TOOL and not _pieces(t) for t in log):
         return None
     given = {_step_of(piece) for t in log for piece in _pieces(t)}
@@ -39,8 +38,7 @@ def requests(steps: tuple[Step, ...], request: str) -> JsonObject:
 
 
 def early_coder_result(state: State, log: tuple[AnsweredCall, ...], step: Step) -> AnsweredCall | None:
-    """Return the coder's result from the parallel call, if it was made before the step began; None if there
-    is none or it is used already."""
+    """Return the coder's result from the parallel call, if it was made before the step began and is unused."""
     return _piece_of(state, log, step, begun=1)
 
 

@@ -51,8 +51,7 @@ def answered_calls(state: State) -> tuple[AnsweredCall, ...]:
 
 
 def rejected(state: State, taken: AnsweredCall) -> bool:
-    """Whether the person rejected the call; of a nested run: rejected what it wanted, and nothing else
-    came of it. Research that was not wanted is no reason to stop."""
+    """Return True if the person rejected the call, or what its nested run wanted, and nothing came of it."""
     asked = state.questions.approvals.get(taken.call.id)
     given = state.questions.decisions.get(asked.approval_id) if asked is not None else None
     if given is not None and given.decision in ("reject_once", "reject_always"):

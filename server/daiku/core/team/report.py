@@ -35,8 +35,7 @@ OPEN_STEP: Mapping[WorkStatus, str] = MappingProxyType(
 
 
 def final_report(state: State, plan: Plan | None) -> Report:
-    """What the reporter handed over, or what follows from the records alone (C4.11); with a claim for
-    each step, and every proof as it is on record: what is not there proves nothing."""
+    """Return the report, the reporter's or from the records (C4.11), with a claim for each step and its proofs."""
     made = [b.handover.report for b in state.nested.returned if isinstance(b.handover, ReportMade)]
     report = made[-1] if made else plain_report(_brief(state, plan))
     claims = tuple(

@@ -93,8 +93,7 @@ def _again(state: State, step: Step, problems: list[str], attempts: int) -> Team
 def _problems(
     state: State, step: Step, here: tuple[AnsweredCall, ...], coder: AnsweredCall, runner: AnsweredCall | None
 ) -> list[str]:
-    """What is not right yet. Checks decide, also where a turn ended badly; but not those that passed
-    before the work began, for they say nothing of it."""
+    """List what is not right yet. Checks decide, unless they passed before the work began."""
     badly = [f"The coder did not finish: {coder.text}"] if not coder.ok else []
     if runner is not None and not runner.ok:
         badly.append(f"The runner did not finish: {runner.text}")
@@ -132,8 +131,7 @@ def _passed_before(step: Step, here: tuple[AnsweredCall, ...]) -> bool:
 
 
 def attempts_used(log: tuple[AnsweredCall, ...]) -> int:
-    """Count the attempts at the current step, and at failed steps before the plan was made anew.
-    A reply of coder or runner that could not be read counts as several."""
+    """Count attempts at the current step and earlier failed ones; unreadable replies count several times."""
     carried = here = 0
     for taken in log:
         if taken.step_update is not None and taken.step_update[1] == "in_progress":

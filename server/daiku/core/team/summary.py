@@ -21,8 +21,7 @@ REMARKS: Mapping[Remark, str] = MappingProxyType(
 
 
 def proofs_of(brief: Brief) -> tuple[Proof, ...]:
-    """Return the proofs that a report may cite: those in `brief`, then a diff for each file edited and
-    an exit code for each command run, without duplicates."""
+    """Return the proofs that a report may cite: those in `brief`, a diff per file, an exit code per command."""
     edits, commands = brief.edits, brief.commands
     checkpoint = edits.checkpoints[-1] if edits is not None and edits.checkpoints else ""
     diffs = (

@@ -17,8 +17,7 @@ from daiku.texts.text import text
 
 
 def execution_log(step: Step, checks: Sequence[tuple[str, bool, str]] = ()) -> str:
-    """What was done, in order: each task with its status and result, then each check (what, whether it
-    passed, its output)."""
+    """Format what was done, in order: tasks with status and result, then checks (name, passed, output)."""
     lines: list[str] = []
     for number, task in enumerate(step.task_list, 1):
         args = truncate_middle(json.dumps(task.args, ensure_ascii=False), RESULT_SHARE)
@@ -42,8 +41,7 @@ def counts(step: Step) -> tuple[int, int]:
 
 
 def plain_report(place: PlanStep, failed_check: str = "", problem: str = "") -> TaskReport:
-    """The report as it follows from the tasks alone, for when no model makes one (C4.11). `problem` is
-    why the run ended before its time."""
+    """Build the report from the tasks alone (C4.11). `problem`: why the run ended early."""
     plan, step = place
     succeeded, failed = counts(step)
     bad = next((task for task in step.task_list if task.status == "failed"), None)

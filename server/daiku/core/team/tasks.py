@@ -53,8 +53,7 @@ class PlanStep(NamedTuple):
 def read_tasks(
     reply: str, resolve: Callable[[str], str | None], check: Check, *, cut: bool = False
 ) -> tuple[Task, ...] | Unreadable:
-    """The tasks of a reply in the order in which they are to be done, with ids of their own. `resolve`
-    gives the canonical name of an operation, None where there is no such tool."""
+    """Read the tasks of a reply, in order. `resolve` returns the canonical name of an operation, None if unknown."""
 
     def tasks(value: JsonValue) -> tuple[Task, ...]:
         return tasks_from_actions(_ACTIONS.validate_python(_list_of(value)), resolve, check)
@@ -86,8 +85,7 @@ def tasks_from_actions(
     check: Check,
     name_task: Callable[[int], str] = lambda _: new_id("task"),
 ) -> tuple[Task, ...]:
-    """Convert actions to tasks; references to an action by its id or number (from 1) become references to
-    its task. `name_task` makes the id for a task number. Raises ValueError with every problem."""
+    """Convert actions to tasks, with references by id or number (from 1). Raises ValueError with every problem."""
     ids: dict[str, str] = {}
     made: list[Task] = []
     problems: list[Text] = []
@@ -136,8 +134,7 @@ def waits_for(place: PlanStep) -> tuple[str, ...]:
 
 
 def attach_task_list(plans: Sequence[Plan], tasks: tuple[Task, ...], request: str) -> PlanStep:
-    """Attach a task list without a step (C4.6): to the step whose open tasks it names or repeats, else to a plan of its
-    own, so that it never ends a step which it is not part of."""
+    """Attach a task list to the step whose open tasks it repeats, else to a plan of its own (C4.6)."""
     for plan in reversed(plans):
         for step in plan.steps:
             known, still_open = step.task_list, open_tasks(step)
@@ -157,8 +154,7 @@ def open_plan_besides(plans: Sequence[Plan], plan: Plan) -> Plan | None:
 
 
 def with_list(place: PlanStep, tasks: tuple[Task, ...]) -> PlanStep:
-    """Return the step with `tasks` as its list; completed tasks are kept.
-    A task equal to a completed one, or to the one under its id, keeps that one's status."""
+    """Return the step with `tasks` as its list; completed and equal tasks keep their status."""
     known = {task.task_id: task for task in place.step.task_list}
     done = [task for task in place.step.task_list if task.status == "completed"]
     kept: list[Task] = []
@@ -179,8 +175,7 @@ def _same(one: Task, other: Task) -> bool:
 
 
 def with_task_progress(place: PlanStep, run: State) -> PlanStep:
-    """Return the step with its tasks' statuses updated from `run`, which executes them; if that run approved
-    the plan, the plan is approved."""
+    """Return the step with its tasks' statuses from the `run` that executes them, and the plan's approval."""
     plan, step = place
     answers = {
         task_of(m.call_id): m
@@ -237,9 +232,7 @@ def open_tasks(step: Step) -> tuple[Task, ...]:
 
 
 def calls_of(place: PlanStep, *, editor: bool, check_seconds: int) -> tuple[ToolCall, ...]:
-    """What a run is given to work the step: the approval of a plan that is a draft still (C4.4), the open
-    tasks, the step's checks that can be made here, each with its time limit (`check_seconds` where the
-    step says none). Results of tasks that are done are filled in; one that was not kept cannot be used."""
+    """Return the calls to work the step: approval of a draft (C4.4), open tasks with results, its checks."""
     plan, step = place
     left = open_tasks(step)
     names = {task.task_id: f"{task.task_id}{MARK}{new_id('n')[2:]}" for task in left}

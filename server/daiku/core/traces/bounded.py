@@ -13,9 +13,7 @@ DEPTH = 24
 
 
 def bounded(value: JsonValue, text_limit: int = TEXT_LIMIT, whole_limit: int = WHOLE_LIMIT) -> JsonValue:
-    """`value`, with long texts, lists and objects cut. What was cut is marked in its place: `[… 120 characters cut]`
-    behind a text, `[… 3 items cut]` as the last item of a list, and the same under the key `…` of an object.
-    """
+    """Cut long texts, lists, and objects of `value`, marking each cut such as `[… 120 characters cut]`."""
     return _Cut(text_limit, whole_limit).value(value, 0)
 
 

@@ -28,8 +28,8 @@ TraceKind = Literal["agent_start", "tool_start", "tool_end", "handoff_start", "h
 
 
 class TraceLine(Frozen):
-    """One line (PROTOCOL 5). Tokens are those of the agent itself so far; `duration_ms` is that of the whole agent,
-    tool or handoff; `result` is the tool's data, or its text where it has none."""
+    """One line (PROTOCOL 5). Tokens: the agent's own so far; `duration_ms`: of the agent, tool, or handoff;
+    `result`: the tool's data, else its text."""
 
     event: TraceKind
     time: str

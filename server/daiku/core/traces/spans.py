@@ -44,10 +44,9 @@ WAITED_FOR = (AgentStart, ToolResponse, HandoffEnd, ApprovalGiven, InputGiven, C
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """One stretch of work. `key` names it within its session, `parent` the span around it (None: the root), `top` the
-    run at the top, which is one trace. Times are those of chunks; `end` is None while it is under way. `seq` is
-    where it begins in the session. `tokens` are the agent's own, or those of the call. `asked` and `came` are content:
-    what was said or given to it, and what came of it."""
+    """One stretch of work. `key`: its name in the session; `parent`: span around it; `top`: top run, one trace.
+
+    `seq`: where it begins; `end`: None while under way; `tokens`: the agent's own; `asked`, `came`: content."""
 
     key: str
     parent: str | None
@@ -122,8 +121,7 @@ class SpanRecorder:
         return ended
 
     def go_on(self, time: str) -> None:
-        """The runs are gone on with at `time`, after a pause or in another process: what lies between is nobody's
-        work."""
+        """Resume the runs at `time`: the time of the pause belongs to no span."""
         for run in self._runs.values():
             run.since = time
 

@@ -39,8 +39,7 @@ from daiku.workspace.walk import files
 
 
 def brief_from(past: Iterable[Chunk], request: str, plan_id: str = "", step_id: str = "") -> Brief:
-    """The brief for a single stage in a session: its plan and step (the newest plan that has it), what was
-    found out and changed there so far. Raises UsageError (not_found)."""
+    """Return the brief for one stage: plan, step, findings, and changes. Raises UsageError (not_found)."""
     past = tuple(past)
     plans: dict[str, Plan] = {}
     calls: dict[str, ToolCallEvent] = {}
@@ -82,8 +81,7 @@ BRIEFED = ("researcher", "coder", "runner", "reporter")
 async def brief_request(
     services: RunServices, agent: Agent, request: RunRequest, session: str
 ) -> tuple[str, Brief | None]:
-    """Return the text that the agent reads as its request, and its brief.
-    Those of `request` itself if it brings its calls or the agent reads no brief."""
+    """Return the text that the agent reads as its request, and its brief."""
     if request.brief is None and agent.machine is not None:
         from daiku.runs.documents import AGENT as DOCUMENT  # when used
         from daiku.runs.documents import brief_of_context  # when used
@@ -195,9 +193,7 @@ def changed_files(edits: EditsMade | None) -> tuple[FileToShow, ...]:
 
 
 def places_of(brief: Brief) -> tuple[FileToShow, ...]:
-    """Return the files of a stage's work: changed ones, then those that its request and step seem to name.
-
-    Without a step the plan counts."""
+    """Return the files of a stage's work: changed ones, then those that its request, step or plan seem to name."""
     plan = brief.plan
     step = find_step(plan, brief.step_id) if plan is not None and brief.step_id else None
     steps = (step,) if step is not None else plan.steps if plan is not None else ()
@@ -212,9 +208,7 @@ def places_of(brief: Brief) -> tuple[FileToShow, ...]:
 
 
 async def shown_files(places: Iterable[FileToShow], workspace: Workspace, see: See) -> str:
-    """Render the current files as far as there is room, and name the others.
-
-    `see` is called for each file that is shown completely."""
+    """Render the files as far as there is room, and name the others. `see` is called for each complete file."""
     from daiku.core.edits.fileblocks import render_file_blocks  # when used
 
     shown: list[tuple[str, str]] = []

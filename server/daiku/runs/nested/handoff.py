@@ -37,10 +37,8 @@ MAX_DEPTH = 3
 
 @dataclass(frozen=True, slots=True)
 class Nested:
-    """A nested run as it is wanted: who, what is said to them, what they are given. With `calls` it
-    carries these out and asks no model. `after` hears of every step that it takes. With `services` it works
-    on another copy of the project: its edits are none of its parent's. `max_rounds` are replies of its own, 0 for
-    no other bound than its parent's."""
+    """A nested run to be made. With `calls` it carries these out without a model; with `services` it works on a copy.
+    `after` is called after each step; `max_rounds` are replies of its own (0: its parent's limit)."""
 
     agent: Agent
     request: str
@@ -55,8 +53,7 @@ class Nested:
 async def hand_over(parent: LiveRun, call: str, name: str, request: str) -> ToolResult:
     """Run agent `name` on `request` as a nested run and return its result to the caller (R1.32, R1.33).
 
-    Raises HandoffDepthExceeded, UsageError (no such agent), Paused.
-    """
+    Raises HandoffDepthExceeded, UsageError (no such agent), Paused."""
     agent = _asked(parent, name)
     brief = make_brief(parent.log, agent, request)
     back = await nest(parent, call, Nested(agent, request, brief))
@@ -80,25 +77,20 @@ def _asked(parent: LiveRun, name: str) -> Agent:
 
 
 async def nest(parent: LiveRun, call: str, work: Nested) -> HandoffEnd:
-    """Run `work` as a nested run of `parent` for `call`, and return how it ended. Its chunks carry its own
-    agent and run id, with the parent's run as `parent`; budget and approvals are shared. If called again
-    for the same `call` after a restart, it continues the nested run.
+    """Run `work` as a nested run of `parent` for `call`, and return how it ended; continue it after a restart.
 
-    Raises HandoffDepthExceeded, Paused.
-    """
+    Budget and approvals are shared. Raises HandoffDepthExceeded, Paused."""
     return await _carry_out(parent, call, await _ready(parent, call, work))
 
 
 async def nest_at_once(parent: LiveRun, works: Mapping[str, Nested]) -> list[HandoffEnd]:
-    """Run all of `works`, by their calls, at the same time, each as `nest` does. They begin in their order, also where
-    one takes longer to prepare. Raises HandoffDepthExceeded, Paused."""
+    """Run all of `works`, by their calls, at the same time, begun in order. Raises HandoffDepthExceeded, Paused."""
     ready = await together(_ready(parent, call, work) for call, work in works.items())
     return await together(_carry_out(parent, call, each) for call, each in zip(works, ready, strict=True))
 
 
 async def together(works: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """Every piece to its end, in order; raises what the first of them raised, bare. Cancelled, it cancels them all
-    and waits for them."""
+    """Run every piece to its end, in order; raise what the first failed one raised. Cancelling cancels all."""
     tasks = [asyncio.ensure_future(work) for work in works]
     try:
         await asyncio.wait(tasks)
@@ -182,8 +174,7 @@ def give_up(parent: LiveRun, call: str, work: Nested) -> None:
 
 
 async def _prepared(parent: LiveRun, work: Nested) -> _Ready:
-    """The work with the lessons that fit its own request, and what is to be said before it begins: also by the agent's
-    own guardrails, of what it is handed."""
+    """Return the work with its lessons, and what guardrails say of its request."""
     services = work.services or parent.log.services
     said = await guards_of(services, work.agent, nested=True).request(work.request)
     if services.playbooks is None or work.calls or work.agent.machine is not None:

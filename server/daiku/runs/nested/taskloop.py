@@ -37,8 +37,7 @@ from daiku.tools.tool import failed
 MAX_ROUNDS = 25
 """Replies of one explorer; the last of them is for what it has by then."""
 SHARE = 2
-"""Of the replies that are left to the whole run, explorers that are at work at once get one part in this many
-together: what they find still has to be used."""
+"""Divisor of the replies that are left to the whole run: all explorers at once get one such part."""
 MAX_WORDS = 1000
 REPORT = ":report"
 """Behind a call's id: the nested run of it that reports."""
@@ -47,8 +46,7 @@ WORKING = "act"
 
 @dataclass(frozen=True, slots=True)
 class TaskWork:
-    """What one call of `parent` may have done with plans and tasks. All raise HandoffDepthExceeded and Paused; run
-    again after a restart they go on where they were."""
+    """Plan and task tools of one call of `parent`; continue after a restart. Raise HandoffDepthExceeded, Paused."""
 
     parent: LiveRun
     call: str
@@ -85,8 +83,7 @@ class TaskWork:
         return _listed(place, back)
 
     async def run(self, step_id: str, task_list: tuple[JsonObject, ...]) -> ToolResult:
-        """Work through the step's tasks, or through `task_list` ({operation, args, id}); always ends in a
-        report, but for what cannot be begun."""
+        """Work through the step's tasks, or through `task_list` ({operation, args, id}); end in a report."""
         place = self._place(step_id, task_list)
         if place is None:
             return failed(_no_step(step_id))
@@ -128,8 +125,7 @@ class TaskWork:
         )
 
     async def explore(self, questions: tuple[str, ...]) -> ToolResult:
-        """Have each question about the project answered by an explorer of its own, all at once. One that fails is told,
-        the others stand."""
+        """Have each question about the project answered by an explorer, all at once. Failed ones are reported."""
         explorer, most = (
             self.parent.log.services.agents.find("explorer"),
             _rounds_each(self.parent, len(questions)),

@@ -61,15 +61,11 @@ class Piece:
 async def side_by_side(
     parent: LiveRun, call: str, works: Sequence[Nested], *, only_apart: bool = False
 ) -> tuple[Piece, ...] | Text:
-    """Do the pieces `works` and return their results in order. If possible they run in parallel, each in a
-    copy of the project below Daiku's home, and are merged as one patch each, in order, through the guard
-    and with a checkpoint; a piece that no longer applies is done again on the merged state. Otherwise they
-    run one after the other, and a notice says why. If called again after a restart, it continues.
+    """Do the pieces `works` and return their results in order; continue after a restart.
 
-    With `only_apart` nothing is done where it cannot be at once: the reason then.
-
-    Raises HandoffDepthExceeded, Paused.
-    """
+    If possible they run in parallel, each in a copy of the project, and are merged as one patch each by the guard.
+    A piece that no longer applies is done again. Otherwise they run one after the other, or, with `only_apart`, the
+    reason is returned. Raises HandoffDepthExceeded, Paused."""
     keys = [f"{call}:{n}" for n in range(len(works))]
     if any(_known(parent, key + end) for key in keys for end in ("", AGAIN)):  # before a restart
         done = [_left(parent, key, work) for key, work in zip(keys, works, strict=True)]
@@ -171,8 +167,7 @@ async def _home(parent: LiveRun, key: str, work: Nested, done: _Done) -> Piece:
 
 
 async def _brought_back(parent: LiveRun, key: str, work: Nested, diff: str) -> Text:
-    """Apply the patch as a call like any other; why it could not be, empty when it was. After a restart
-    the run that was begun has its call."""
+    """Apply the patch as a call like any other; return why it could not be, empty if it was."""
     from daiku.agents.coding.tasks import BRINGER  # when used
 
     patch = ToolCall(id=long_id("call"), tool="files/patch", args={"patch": diff})
@@ -191,8 +186,7 @@ async def _brought_back(parent: LiveRun, key: str, work: Nested, diff: str) -> T
 
 
 def _within(services: RunServices, tree: Worktree) -> RunServices:
-    """The services of a run that works in a copy: its own files, jail and checkpoints; the same guard,
-    journal and models; no editor and no MCP servers, for these are about the project itself."""
+    """Return the services of a run that works in a copy: its own files and checkpoints, no editor, no MCP servers."""
     workspace = DiskWorkspace((tree.root,))
 
     def policy(mode: Mode, approvals: ApprovalMode, attended: bool) -> Policy:

@@ -26,8 +26,7 @@ from daiku.texts.text import NO_TEXT, Text, as_text, joined, text
 
 @dataclass(slots=True)
 class RunGuards:
-    """`shared` judge every run here, `own` are the agent's. In a `nested` run the schemas of `shared` do not count:
-    they are for what the person asks and gets."""
+    """Guardrails of a run: `shared` ones, whose schemas do not count in a `nested` run, and the agent's `own`."""
 
     shared: tuple[Guard, ...]
     own: tuple[Guard, ...]
@@ -45,8 +44,7 @@ class RunGuards:
         return any(guard.judges_output for guard in self.all)
 
     async def request(self, said: str, context: tuple[ContextItem, ...] = ()) -> tuple[Failure | Notice, ...]:
-        """What comes of judging what the run is asked, and the texts that came along: a failure where that ends it,
-        a notice where somebody warns, else nothing."""
+        """Judge the request and its context: return a failure that ends the run, a warning, or nothing."""
         asked = self.own if self.nested else self.all
         texts = [item.text for item in context if item.text]
         checks = (guard.validate_input(said) for guard in asked)
@@ -136,8 +134,7 @@ async def let_in(services: RunServices, live: LiveRun | None, said: str) -> None
 async def guarded(
     guards: RunGuards, pieces: AsyncIterator[ModelEvent], warn: Callable[[Text], None]
 ) -> AsyncGenerator[ModelEvent]:
-    """`pieces` of a reply, held back until it has passed where a guardrail judges outputs. Thoughts that do not pass
-    are left out. Raises BlockedReply."""
+    """Yield a reply's pieces, held back until it passed if a guardrail judges outputs. Raises BlockedReply."""
     held: list[ModelEvent] = []
     hold_back = guards.hold_back  # asked once: it may look at files, and there are hundreds of pieces
     source = cast("AsyncGenerator[ModelEvent]", pieces)

@@ -46,24 +46,21 @@ def missing_tools(servers: McpServers, patterns: tuple[str, ...]) -> Failure | N
 
 @dataclass(slots=True)
 class McpConsent:
-    """The servers of one run: each thing is asked once, also over restarts of the run. Where nobody is
-    there, what was not allowed before is left out, with a notice."""
+    """The servers of one run: each question is asked once. Unattended, what is not allowed yet is left out."""
 
     servers: McpServers
     record: Recorder
     approval: Callable[[ApprovalAsked], Awaitable[ApprovalGiven]]
     attended: bool = True
     asks: bool = True
-    """False in a mode that carries out none of their calls: what is allowed already is started all the same, so
-    that a change of mode changes nothing of what the model is sent, and nothing else is asked for."""
+    """False in a mode without MCP calls: allowed servers start all the same, so that prompts do not change."""
     patterns: tuple[str, ...] = ()
     """The tools that the agent names."""
     _checked: bool = False
     _told: set[str] = field(default_factory=set[str])
 
     async def __call__(self) -> None:
-        """Ask what has to be asked, start what is allowed, wait a bounded time. Raises DaikuError: a server that is
-        required cannot be used."""
+        """Ask, start what is allowed, wait a bounded time. Raises DaikuError: a required server cannot be used."""
         while self.asks and (questions := self._open()):
             for question in questions:
                 self.servers.answer(question, await self._decision(question))

@@ -24,8 +24,7 @@ def run_policy(
     approvals: ApprovalMode,
     attended: bool,
 ) -> Policy:
-    """What the guard goes by in a run of this mode; `attended`: a person is there. `key` is the name under which the
-    workspace's grants are kept."""
+    """Build the guard's policy for a run. `key`: the name under which the workspace's grants are kept."""
     return Policy(
         approvals=config.approvals,
         mode=mode,
@@ -45,8 +44,7 @@ def run_policy(
 
 
 def as_unwatched(config: Config) -> Config:
-    """The settings as the tools of a run on a work item have them: commands get nothing that the person passes on to
-    their own, no variable, no folder and no network."""
+    """Return the settings for a run on a work item: commands get no variables, folders, or network of the person."""
     held_in = {"environment": (), "write": (), "network": False}
     return config.model_copy(update={"sandbox": config.sandbox.model_copy(update=held_in)})
 

@@ -41,9 +41,8 @@ LONGEST_WORDS = 1500
 
 @dataclass(slots=True)
 class Replies:
-    """The replies of one run, and the tools whose calls may be carried out. `model` is None where no model is
-    asked; `consent` starts the MCP servers whose tools are to be offered. `share`: the part of the model's window that
-    may be full before old messages are condensed."""
+    """The replies of one run, and its tools. `model` is None where none is asked; `consent` starts its MCP servers.
+    `share`: part of the window that may be full before old messages are condensed."""
 
     log: RunLog
     model: Metered | None
@@ -89,8 +88,7 @@ class Replies:
 
     @property
     def compact_at(self) -> int:
-        """Tokens of context from which on old messages are condensed: before the window is full, and before the
-        model costs more; 0: never."""
+        """Tokens of context from which on old messages are condensed, before the model costs more; 0: never."""
         if self.model is None:
             return 0
         model = self.model.model

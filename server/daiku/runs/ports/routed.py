@@ -20,8 +20,7 @@ from daiku.texts.text import NO_TEXT, text
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A request as it is run: for whom, what guardrails said of it, what the router used, and what the run does
-    before its model is asked."""
+    """A request as it is run: agent, results of guardrails and router, and events before the first reply."""
 
     request: RunRequest
     said: tuple[Failure | Notice, ...] = ()
@@ -35,8 +34,7 @@ class Prepared:
 
 
 async def prepared(services: RunServices, request: RunRequest) -> Prepared:
-    """Judge what is asked, and find out who it is for (R1.8, R1.11). Raises UsageError: there is no such agent, or no
-    such model for the router."""
+    """Judge the request and route it (R1.8, R1.11). Raises UsageError: no such agent or router's model."""
     agent = request.agent if isinstance(request.agent, Agent) else services.agents.find(request.agent)
     said = await guards_of(services, agent, nested=False).request(request.text, request.context)
     found = Prepared(replace(request, agent=agent), said)
@@ -51,8 +49,7 @@ async def prepared(services: RunServices, request: RunRequest) -> Prepared:
 
 
 def _is_open(request: RunRequest, agent: Agent) -> bool:
-    """Whether nobody has said yet who works on the request: it goes to the coordinator, or to an agent of one's own.
-    What a run goes on with stays with its agent."""
+    """Return True if the router may choose who works on the request: it is new, and for nobody in particular."""
     from daiku.agents.table import COORDINATOR  # when used
 
     said = request.calls or request.brief is not None or request.told

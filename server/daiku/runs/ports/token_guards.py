@@ -21,8 +21,7 @@ from daiku.texts.text import text
 
 @dataclass(slots=True)
 class TokenMeter:
-    """What a run used, as its token guards count it: those of every run here, of its agent and of the agents of the
-    runs around it. `reached`: why no more may be called."""
+    """What a run used, as all its token guards count it. `reached`: why no more may be called."""
 
     live: LiveRun
     guards: tuple[TokenGuard, ...]
@@ -71,8 +70,7 @@ class TokenMeter:
 
     @asynccontextmanager
     async def request(self, request: ModelRequest) -> AsyncGenerator[Callable[[ModelEvent], None]]:
-        """Count a request for as long as it is under way, then what it used; what is given hears its pieces. One that
-        brought nothing is given back. Raises DaikuError of kind limit: then it must not be made."""
+        """Count a request while it runs, then its usage; yield a listener for pieces. Raises DaikuError (limit)."""
         asked, of_tools = estimate_request(request), self._of_tools
         held = max(asked - of_tools, 0)
         if (reached := await self.take(held)) is not None:

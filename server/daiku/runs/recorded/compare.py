@@ -115,8 +115,7 @@ def list_uncompared(events: Iterable[Event]) -> tuple[Normalised, ...]:
 
 
 class Difference(Frozen):
-    """The first difference: the chunk's seq, run and agent, and the agents of the runs around it, outermost first. `step`
-    counts the run's durable events from 1 (0: none of its own). `recorded` and `replayed` show the differing fields."""
+    """The first difference and its place. `step`: number of the run's event, from 1; `around`: outer agents first."""
 
     seq: int
     run: str
@@ -158,8 +157,7 @@ END = "the end"
 
 
 def find_mismatch(recorded: Sequence[Chunk], made: Sequence[Event]) -> Mismatch | None:
-    """Return the first difference between a recorded run and its replay. A record that ends before its run did does not
-    say what came next."""
+    """Return the first difference between a run and its replay. A record may end before its run did."""
     for chunk, event in zip(recorded, made, strict=False):
         if (mismatch := compare(chunk, event)) is not None:
             return mismatch
@@ -172,8 +170,7 @@ def find_mismatch(recorded: Sequence[Chunk], made: Sequence[Event]) -> Mismatch 
 
 
 def compare(chunk: Chunk, made: Event, ignored: Collection[str] = ()) -> Mismatch | None:
-    """Compare the event of a chunk with a replayed one in all fields but those `ignored`, and those that an older version
-    did not record."""
+    """Compare an event with its replay in all fields but those `ignored` or not recorded by an older version."""
     if type(chunk.event) is not type(made):
         return Mismatch(chunk, _show(chunk.event), _show(made))
     recorded, replayed = _compared_fields(chunk.event), _compared_fields(made)

@@ -102,8 +102,7 @@ class Recorded:
         return tuple(written)
 
     def _ended_here(self, event: Event) -> bool:
-        """Whether the run was ended from outside before `event`, which nobody waited for any more. A nested one may have
-        said its last word before it was given up after a restart."""
+        """Return True if the run was ended from outside before `event`, a nested one maybe after its last word."""
         if not all(isinstance(e, Failure | AgentEnd | RunFinished) for e in self._rest):
             return False
         finished = next((e for e in self._rest if isinstance(e, RunFinished)), None)
@@ -149,8 +148,7 @@ class Recorded:
         return event
 
     def close(self, state: State) -> None:
-        """Take the end as it is where a run was ended from outside: cancelled, out of time, failed. What it came to in
-        `state` follows all the same."""
+        """Take the recorded end of a run that was ended from outside; its result still follows from `state`."""
         for event in self.outside():
             state = apply(state, event)
         rest = tuple(self._rest)

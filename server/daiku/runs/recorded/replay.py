@@ -31,8 +31,7 @@ from daiku.runs.recorded.from_record import Broken, Over, Recorded
 
 
 class Replayed(Frozen):
-    """The numbers of compared events, of runs and of nested ones among them, the first difference (None: the same to the
-    end), and what was not compared."""
+    """Counts of compared events and runs, the first difference (None: none), and what was not compared."""
 
     events: int
     runs: int = 0
@@ -42,8 +41,7 @@ class Replayed(Frozen):
 
 
 async def replay(chunks: Sequence[Chunk]) -> Replayed:
-    """Replay every run of a session and compare each durable event: the user's own runs in their order, each nested run by
-    itself, and its request and its result with the run around it. A model's later look at a run is not replayed."""
+    """Replay every run of a session, nested ones by themselves, and compare each durable event."""
     durable = [c for c in chunks if c.event.type not in EPHEMERAL and not is_of_a_look(c)]
     runs: dict[str, list[Chunk]] = {}
     for chunk in durable:
@@ -93,8 +91,7 @@ async def _play_reply(record: Recorder, recorded: Recorded) -> bool:
 
 
 def _find_agent(start: Chunk) -> Agent | None:
-    """Return our agent of a nested run, by its first chunk. A program's own agent of the same name was told its request
-    as it is."""
+    """Return our agent of a nested run, by its first chunk; None for a program's own agent of that name."""
     agent, event = ALL_AGENTS.get(start.agent), start.event
     if agent is None or not isinstance(event, RunStarted):
         return agent

@@ -31,8 +31,7 @@ def from_record(
 
 @contextmanager
 def reopen(services: RunServices, run: str, question: str) -> Generator[RunLog]:
-    """The run that asked `question`, `run` or a nested one of its session, to write the answer to; under
-    the session's lock. Raises UsageError."""
+    """Yield the log of the run that asked `question`, under the session's lock. Raises UsageError."""
     session = services.journal.session_of_run(run)
     lock = services.journal.lock(session)
     try:

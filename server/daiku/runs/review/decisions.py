@@ -85,8 +85,7 @@ class Reviews:
         return found
 
     async def everywhere(self) -> dict[str, dict[str, FileReview]]:
-        """Return the undecided files of all conversations about this folder, by session.
-        The session that changed files last comes first."""
+        """Return the undecided files of all conversations about this folder, by session, the last changed first."""
         found: dict[str, dict[str, FileReview]] = {}
         for session, last in self._journal.changed_sessions(self._runs.services.workspace_key).items():
             if self._settled.get(session) == last:
@@ -107,8 +106,7 @@ class Reviews:
     async def decide(
         self, session: str, decision: ReviewDecision, path: str | None, hunk_ids: Sequence[str] | None
     ) -> str | None:
-        """Accept or reject changes; rejected ones are undone at once. Return the checkpoint for undoing this.
-        Raises StaleVersionError if a hunk is not (or no longer) as it was shown."""
+        """Accept or reject changes; return the checkpoint for undo. Raises StaleVersionError: a hunk has changed."""
         async with self._store.change_lock:
             reviews = await self.changes(session)
             if hunk_ids is not None and not hunk_ids:
@@ -172,8 +170,7 @@ class Reviews:
                 await self._store.put_back(each.path, each.after.now)
 
     async def restore(self, checkpoint_id: str, of: str | None = None) -> RestoreOutcome:
-        """Bring back the files of a checkpoint and of its session's later ones, on record. Raises
-        UsageError: there is none, or it is not of the session `of`."""
+        """Restore the files of a checkpoint and later ones. Raises UsageError: unknown, or not of session `of`."""
         session = self._store.require(checkpoint_id).session
         if of not in (None, session):
             raise unusable_checkpoint(
@@ -198,8 +195,7 @@ class Reviews:
         return await self.restore(self._store.last_edits(session))
 
     async def fork(self, session: str, at_seq: int, *, restore_files: bool = False) -> Session:
-        """The conversation up to `at_seq` as a session of its own, whose undo and review do not touch the
-        other's; with `restore_files` the files are brought back to how they were there."""
+        """Fork the conversation at `at_seq`, with its own undo and review; `restore_files`: restore the files too."""
         forked = self._journal.fork_session(session, at_seq, partial(copy_checkpoints, self._store))
         chunks = self._journal.chunks(session)
         point = first_after(self._store, chunks, at_seq)

@@ -20,8 +20,7 @@ _SHOWN = 200
 def irrevocable(
     chunks: Sequence[Chunk], checkpoint_id: str, effect: Callable[[str], Effect | None]
 ) -> tuple[Irrevocable, ...]:
-    """The calls with effects that were under way after the checkpoint was taken, nested runs included, with
-    their exit codes; those that were refused did nothing and are not among them. `effect` of a tool."""
+    """Return the calls with outside effects since the checkpoint, with exit codes. `effect`: of a tool."""
     since = next((c.seq for c in chunks if checkpoint_of(c) == checkpoint_id), None)
     if since is None:
         return ()

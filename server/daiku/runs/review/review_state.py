@@ -28,8 +28,7 @@ class ReviewStates:
     """Checkpoints of edits of which it is not on record that they were made: refused, or the process died."""
 
     def since(self, checkpoint_id: str) -> dict[str, FileReview]:
-        """How the files stood at a checkpoint: each of those that it and later ones touched, as the
-        earliest has it. Empty where the checkpoint is not of this session."""
+        """Return the files at a checkpoint, each as the earliest one from there on has it; empty if unknown."""
         found: dict[str, FileReview] = {}
         names = list(self.before)
         if checkpoint_id in self.before:
@@ -132,8 +131,7 @@ def _after(
 
 
 def renamed(before: Mapping[str, FileReview], origin: str, name: str) -> dict[str, FileReview]:
-    """The review of `origin` under its new name. Where there was a file of that name to decide on, both
-    are decided on for themselves."""
+    """Return the review of `origin` under its new name; a file that was there is decided on separately."""
     old, there = before[origin], before[name]
     if there.base is not None or there.open:
         return {origin: after_edit(old, None, name), name: there}

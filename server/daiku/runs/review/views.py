@@ -21,8 +21,7 @@ def changed_files(reviews: Mapping[str, FileReview], session: str) -> tuple[api.
 
 
 def changed_everywhere(found: Mapping[str, Mapping[str, FileReview]]) -> tuple[api.ChangedFile, ...]:
-    """The files of all conversations by their paths; what one shares with the one that it was forked from is
-    shown once."""
+    """Return the files of all conversations by path; changes that a fork shares are shown once."""
     shown: set[tuple[str | int, ...]] = set()
     files: list[api.ChangedFile] = []
     for session, reviews in found.items():

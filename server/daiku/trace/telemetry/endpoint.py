@@ -50,8 +50,7 @@ def endpoint_problem(address: str) -> Text:
 
 
 def parse_endpoint(address: str, headers: Mapping[str, str] = NOTHING) -> Endpoint:
-    """The collector at `address` (checked by `endpoint_problem`). Over HTTP, `/v1/traces` is added to an address
-    without a path; a name and password in it are sent as a header."""
+    """Parse a collector's address (checked by `endpoint_problem`): default path, credentials as a header."""
     parts = urlsplit(address)
     place = f"[{parts.hostname}]" if ":" in (parts.hostname or "") else parts.hostname or ""
     if parts.port is not None:

@@ -16,8 +16,7 @@ LOCKED_BYTE = 2**31 - 2
 
 @dataclass(frozen=True, slots=True)
 class TraceFiles:
-    """Where traces are written: the file of each session in a folder, or one file for all where `path` ends in
-    `.jsonl`. Methods raise OSError. Not for the event loop: they wait for the disk."""
+    """Trace files: one a session in a folder, or one for all if `path` ends in `.jsonl`. Blocking; raises OSError."""
 
     path: Path
 
@@ -50,8 +49,7 @@ class TraceFiles:
             os.close(handle)
 
     def rewrite(self, session: str, lines: str) -> None:
-        """Write the file of `session` anew, at once: a reader sees the old one or the new one. Where all sessions
-        share one file nothing is done."""
+        """Replace the file of `session` atomically; nothing if all sessions share one file."""
         if self._one:
             return
         path = self.of(session)

@@ -25,8 +25,7 @@ logger = logging.getLogger(__name__)
 MOST_WAITING = 5_000
 """Chunks that wait to be written; of more the new ones are left out, and counted."""
 GATHER_SECONDS = 0.2
-"""What comes within this time is written together: a thread that is woken for each chunk takes the interpreter from
-the runs each time."""
+"""Seconds within which chunks are written together: waking the thread for each would slow the runs."""
 CLOSE_SECONDS = 5.0
 """Seconds that a slow disk is given at the end."""
 
@@ -99,8 +98,7 @@ class TraceLogger:
         self._put(chunk)
 
     def resume(self, run: str, chunks: Sequence[Chunk]) -> None:
-        """`run` is gone on with: `chunks` are what its session holds. Its file is brought up to them, where the
-        process that wrote it was killed."""
+        """Continue `run`: bring its file up to `chunks`, all of its session, if its process was killed."""
         if chunks:
             self._put(_Resumed(chunks[0].session, run, chunks, iso_now()))
 

@@ -21,11 +21,7 @@ _INT64_MAX = 2**63 - 1
 
 
 def encode_spans(spans: Sequence[Span], *, version: str, content: bool = False) -> bytes:
-    """Encode ended spans as the body of one request.
-
-    A top-level run is one trace. Ids are derived from the names of runs and calls, so that a run that another process
-    resumes stays one trace.
-    """
+    """Encode ended spans as one request. Ids derive from runs and calls, so that a resumed run stays one trace."""
     service = _attributes((("service.name", "daiku"), ("service.version", version)))
     scope = trace_pb2.ScopeSpans(
         scope=InstrumentationScope(name="daiku", version=version),

@@ -90,15 +90,13 @@ logger = logging.getLogger(__name__)
 MOST_WAITING = 4096
 """Spans that wait to be sent; of more the oldest are dropped."""
 MOST_AT_ONCE, WITH_CONTENT, AS_A_TRIAL = 256, 32, 8
-"""Spans of one request; of one with content, for collectors take 4 MB; of the first one and of one after a failure, so
-that a dead collector costs next to nothing."""
+"""Spans of one request; with content (collectors take 4 MB); of the first one, and after a failure."""
 GATHER_SECONDS = 0.25
 """Spans that end within this time travel together."""
 REQUEST_SECONDS = 10.0
 TRIAL_SECONDS = 3.0
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
-"""Seconds until a collector that did not answer is tried again; each time twice as long. At the end it is not tried
-again within the first."""
+"""Seconds until a retry, doubled each time. At the end there is no retry within the first pause."""
 SLOW = 0.3
 """Seconds above which an answer is slow."""
 LAST_WAIT, LEAST_WAIT = 1.0, 0.004
@@ -126,8 +124,7 @@ class SpanSender:
         self._offered: deque[Span] = deque()
         self._waiting: deque[Span] = deque()
         self._some, self._enough, self._end = Event(), Event(), Event()
-        """What the thread waits for: a first span, spans for a whole request, the end. It is not woken for each span,
-        for that would cost more than the span does."""
+        """What the thread waits for: a first span, a full request, the end. Waking it for each span costs too much."""
         self._asked_since: float | None = None
         self._began = 0.0
         self._answers = self._slow = self._told = self._closed = False
