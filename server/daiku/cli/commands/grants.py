@@ -15,7 +15,7 @@ from daiku.dataclass import asdict
 from daiku.sdk.fronts import App
 from daiku.texts.terminal import localize, say
 from daiku.texts.text import renderings
-from daiku.trace.remembered_answers import SERVER, RememberedAnswer, all_answers, revoke_answer
+from daiku.trace.grants import SERVER, RememberedAnswer, all_answers, revoke_answer
 
 grants = command_group("grants")
 

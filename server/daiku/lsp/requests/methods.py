@@ -46,7 +46,7 @@ from daiku.sdk.offers import agents_of, delete_session, models_of, tools_of
 from daiku.sdk.plans.managing import InvalidPlan, approve_draft, save_plan
 from daiku.sdk.work_items import only_here
 from daiku.texts.text import text
-from daiku.trace.remembered_answers import SERVER, all_answers, revoke_answer
+from daiku.trace.grants import SERVER, all_answers, revoke_answer
 from daiku.trace.transcript import export
 
 

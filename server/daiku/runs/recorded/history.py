@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
 from itertools import pairwise
 
-from daiku.core.proof.evidence import Evidence, merge_evidence
+from daiku.core.proof.evidence import Evidence, exit_code_of, merge_evidence
 from daiku.core.state.fold import fold
 from daiku.core.state.state import State
+from daiku.core.text.truncate import truncate_middle
+from daiku.domain.base import JsonObject
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import (
     ApprovalAsked,
@@ -25,7 +27,8 @@ from daiku.domain.events import (
     ToolCallEvent,
     ToolResponse,
 )
-from daiku.domain.tools import ToolCall
+from daiku.domain.tools import Effect, ToolCall
+from daiku.domain.work.patches import Irrevocable
 from daiku.trace.sessions import KeepsSessions
 from daiku.workspace.checkpoints import CheckpointStore
 
@@ -144,3 +147,57 @@ def first_after(store: CheckpointStore, chunks: Sequence[Chunk], at_seq: int) ->
     before = {checkpoint_of(chunk) for chunk in chunks if chunk.seq <= at_seq}
     later = (checkpoint_of(chunk) for chunk in chunks if chunk.seq > at_seq)
     return next((n for n in later if n is not None and n not in before and store.get(n) is not None), None)
+
+
+# ---- what restoring files cannot undo
+
+OUTSIDE: tuple[Effect | None, ...] = ("command", "network", "mcp", None)
+"""Effects beyond the files that checkpoints keep; None: a tool that is not known here now."""
+_SHOWN = 200
+
+
+def irrevocable(
+    chunks: Sequence[Chunk], checkpoint_id: str, effect: Callable[[str], Effect | None]
+) -> tuple[Irrevocable, ...]:
+    """Return the calls with outside effects since the checkpoint, with exit codes. `effect`: of a tool."""
+    since = next((c.seq for c in chunks if checkpoint_of(c) == checkpoint_id), None)
+    if since is None:
+        return ()
+    ends = {c.event.id: c.event for c in chunks if isinstance(c.event, ToolResponse) and c.seq > since}
+    found: list[Irrevocable] = []
+    for chunk in chunks:
+        event = chunk.event
+        if not isinstance(event, ToolCallEvent) or (chunk.seq < since and event.id not in ends):
+            continue
+        outside = effect(event.tool) in OUTSIDE and not event.tool.startswith("web/")
+        command = _command(event.tool, event.args) if outside else ""
+        end = ends.get(event.id)
+        if command and (end is None or _ran(end)):
+            code = exit_code_of(end.data) if end is not None else None
+            found.append(Irrevocable(command=command, exit_code=code, time=chunk.time))
+    return tuple(found)
+
+
+def _command(tool: str, args: JsonObject) -> str:
+    """What ran, as a person knows it."""
+    if tool == "shell/run":
+        return truncate_middle(str(args.get("command", "")), _SHOWN)
+    if tool == "git/commit":
+        return truncate_middle(f"git commit -m {args.get('message', '')!r}", _SHOWN)
+    given = ", ".join(f"{name}={value}" for name, value in args.items())
+    return truncate_middle(f"{tool} {given}".strip(), _SHOWN)
+
+
+def _ran(end: ToolResponse) -> bool:
+    """A call that a person or the guard refused, or whose arguments were wrong, never ran."""
+    match end.outcome:
+        case "done" | "interrupted" | "cancelled":
+            return True
+        case "denied" | "rejected" | "unattended" | "not_run":
+            return False
+        case "failed":
+            pass
+    data = end.data or {}
+    if "exitCode" in data:
+        return data.get("started") is not False
+    return end.ok or end.duration_ms > 0

@@ -16,8 +16,7 @@ from daiku.domain.events import Event, Restored, Review
 from daiku.domain.sessions import Session
 from daiku.domain.tools import Effect
 from daiku.domain.work.patches import FileChange, FileStat, Irrevocable, Patch, ReviewDecision
-from daiku.runs.recorded.history import copy_checkpoints, first_after
-from daiku.runs.review.irreversible import irrevocable
+from daiku.runs.recorded.history import copy_checkpoints, first_after, irrevocable
 from daiku.runs.review.review_state import (
     ReviewStates,
     adopt_interrupted_edit,
