@@ -28,9 +28,8 @@ def encode_event(event: Event) -> str:
     ):  # by far the most frequent: ten times cheaper than through pydantic
         return f'{{"text":{encode_basestring(event.text)}}}'
     try:
-        return to_json(
-            event, by_alias=True, exclude_none=True
-        ).decode()  # a quarter cheaper than model_dump_json
+        # A quarter cheaper than model_dump_json.
+        return to_json(event, by_alias=True, exclude_none=True).decode()
     except PydanticSerializationError:  # half a surrogate pair, as in the name of a file that is no UTF-8
         plain = event.model_dump(by_alias=True, exclude_none=True)
         return json.dumps(_encodable(plain), ensure_ascii=False, separators=(",", ":"))
