@@ -20,7 +20,7 @@ from daiku.core.text.visible import strip_invisible
 from daiku.domain.errors import DaikuError, Failure, LLMError, UsageError
 from daiku.llm.embed import Embedder, HashedWords, open_embedder
 from daiku.llm.tokens import estimate
-from daiku.memory.store import Embedded, Entry, MemoryStore, Scope, hybrid
+from daiku.memory.store import Embedded, Entry, MemoryStore, Scope, hybrid, renew_vectors
 from daiku.memory.stores import open_store
 from daiku.settings import from_mapping
 from daiku.texts.text import text
@@ -219,12 +219,7 @@ class Memory:
 
     async def _renew_all(self, key: str) -> None:
         try:
-            while rows := await self._store.waiting(self._scope, key, RENEWED_AT_ONCE):
-                vectors = await self.embedder.embed([row.text for row in rows])
-                made = [Embedded(self.embedder.name, vector) for vector in vectors]
-                await self._store.embed([(row.number, each) for row, each in zip(rows, made, strict=True)])
-                if any(each.key != key for each in made):
-                    return  # its dimension has changed under us: the next search begins anew
+            await renew_vectors(self._store, self._scope, self.embedder, key, RENEWED_AT_ONCE)
         except DaikuError as wrong:
             logger.warning("memories have no new vectors yet: %s", wrong.failure.message)
 

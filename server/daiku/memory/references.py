@@ -9,7 +9,7 @@ from daiku.domain.base import long_id
 from daiku.domain.errors import LLMError
 from daiku.domain.work.documents import Passage, ReferencesFound
 from daiku.llm.embed import Embedder
-from daiku.memory.store import Embedded, Entry, MemoryStore, Scope, hybrid
+from daiku.memory.store import Embedded, Entry, MemoryStore, Scope, hybrid, renew_vectors
 
 logger = logging.getLogger(__name__)
 
@@ -60,12 +60,7 @@ class ReferenceIndex:
         try:
             (probe,) = await embedder.embed(["probe"])
             key = Embedded(embedder.name, probe).key
-            while rows := await store.waiting(self._scope, key, 64):
-                vectors = await embedder.embed([row.text for row in rows])
-                made = [Embedded(embedder.name, vector) for vector in vectors]
-                await store.embed([(row.number, each) for row, each in zip(rows, made, strict=True)])
-                if any(each.key != key for each in made):
-                    break
+            await renew_vectors(store, self._scope, embedder, key)
         except LLMError as wrong:
             logger.warning("references are searched by words: %s", wrong.failure.message)
             return BY_WORDS

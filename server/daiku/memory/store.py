@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from daiku.core.retrieval.fuse import fused
 from daiku.core.retrieval.nearest import Ranked
 from daiku.core.retrieval.vectors import Vector
+
+if TYPE_CHECKING:
+    from daiku.llm.embed import Embedder
 
 
 class Scope(NamedTuple):
@@ -112,3 +115,15 @@ async def hybrid(
         store.by_words(scope, question, wide), store.nearest(scope, embedded, wide)
     )
     return fused(words, vectors, alpha, most)
+
+
+async def renew_vectors(
+    store: MemoryStore, scope: Scope, embedder: Embedder, key: str, at_once: int = 64
+) -> None:
+    """Give vectors of `embedder` to all rows without one, until their `key` changes. Raises DaikuError."""
+    while rows := await store.waiting(scope, key, at_once):
+        vectors = await embedder.embed([row.text for row in rows])
+        made = [Embedded(embedder.name, vector) for vector in vectors]
+        await store.embed([(row.number, each) for row, each in zip(rows, made, strict=True)])
+        if any(each.key != key for each in made):
+            return  # its dimension has changed under us: the next search begins anew

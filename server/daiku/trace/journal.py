@@ -25,14 +25,14 @@ from daiku.store.opening import (
 from daiku.texts.text import Text, text
 from daiku.trace.rows import (
     ALL,
+    CHANGED_SESSIONS,
+    FILE_CHANGES,
     READ,
     SCHEMA,
     chunk_of,
     event_of,
     fenced,
-    file_changes,
     running_sessions,
-    sessions_with_changes,
     unknown,
 )
 from daiku.trace.writer import Redact, SessionWriter
@@ -168,11 +168,11 @@ class Journal:
     def changes(self, session: str, after_seq: int = 0) -> list[Chunk]:
         """Of the durable chunks those that say what became of files. Raises UsageError (not_found)."""
         self.get_session(session)
-        return [chunk_of(session, row) for row in file_changes(self._db, session, after_seq)]
+        return [chunk_of(session, row) for row in self._db.query(FILE_CHANGES, (session, after_seq))]
 
     def changed_sessions(self, workspace: str) -> dict[str, int]:
         """The sessions of a workspace that changed files, the last one first, each with where it last did."""
-        return sessions_with_changes(self._db, workspace)
+        return dict(self._db.query(CHANGED_SESSIONS, (workspace,)))
 
     def window(self, session: str, *, before_seq: int = 0, last: int) -> tuple[list[Chunk], Window]:
         """About the `last` durable chunks below `before_seq` (0: the end). Raises UsageError (not_found)."""

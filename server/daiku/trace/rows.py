@@ -80,11 +80,11 @@ def event_of(type_: str, data: str) -> Event:
 
 # The kinds stand in both questions as in the index, word for word, otherwise SQLite does not use it. Not
 # `type IN (…)`: SQLite would make a list of the four at every insert, which costs a fifth of it.
-_OF = (
+FILE_CHANGES = (
     f"{READ} WHERE session = ? AND seq > ?"
     " AND (type = 'checkpoint' OR type = 'edit' OR type = 'review' OR type = 'restored') ORDER BY seq"
 )
-_IN = (
+CHANGED_SESSIONS = (
     "SELECT id, last FROM (SELECT s.id, s.updated_at, (SELECT MAX(seq) FROM chunks INDEXED BY file_changes"
     " WHERE session = s.id AND (type = 'checkpoint' OR type = 'edit' OR type = 'review' OR type = 'restored')) AS last"
     " FROM sessions s WHERE s.workspace = ?) AS found WHERE last IS NOT NULL ORDER BY updated_at DESC, id"
@@ -115,16 +115,6 @@ def running_sessions(db: Database, workspace: str) -> Iterator[tuple[str, str]]:
         yield from page
         if len(page) < PAGE:
             return
-
-
-def file_changes(db: Database, session: str, after_seq: int) -> list[Read]:
-    """What happened to files in a session after `after_seq`, oldest first."""
-    return db.query(_OF, (session, after_seq))
-
-
-def sessions_with_changes(db: Database, workspace: str) -> dict[str, int]:
-    """Return the sessions of a workspace in which files changed, the last one first, with the last event's number."""
-    return dict(db.query(_IN, (workspace,)))
 
 
 def unknown(key: str, name: str, hint: str = "journal.list_sessions") -> UsageError:

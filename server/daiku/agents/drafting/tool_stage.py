@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from daiku.agents.agent import Agent, Prompt
 from daiku.agents.part import Machine, Part, Stage
+from daiku.core.drafting.moves import unfinished
 from daiku.core.replies.parse import Unreadable
 from daiku.core.state.machine import EndRun, MakeCall, Move
 from daiku.core.state.state import State
@@ -28,14 +29,18 @@ def _tool_part(tool: str, kind: type[T], label: Label, description: str) -> Part
     """Build the part of an agent that calls `tool` once, without a model, and hands over its result as a `kind`."""
 
     def handover(state: State) -> T | Unreadable:
-        return _answer_as(state, tool, kind)
+        done = _answer(state, tool)
+        try:
+            return kind.model_validate_json(done.text if done is not None else "")
+        except ValidationError:
+            return Unreadable(as_text(done.text) if done is not None else text("roles.no_answer"))
 
     return Part(
         label=label,
         description=description,
         delegate=False,
         stage=Stage(handover),
-        machine=Machine(_calls_once(tool), _no_brief, _never_unfinished),
+        machine=Machine(_calls_once(tool), _no_brief, unfinished),
     )
 
 
@@ -53,15 +58,6 @@ def _calls_once(tool: str) -> Callable[[State, ApprovalMode, Failure | None], Mo
     return next_move
 
 
-def _answer_as(state: State, tool: str, kind: type[T]) -> T | Unreadable:
-    """The result of the stage's call as a value; Unreadable where it has none."""
-    done = _answer(state, tool)
-    try:
-        return kind.model_validate_json(done.text if done is not None else "")
-    except ValidationError:
-        return Unreadable(as_text(done.text) if done is not None else text("roles.no_answer"))
-
-
 def _answer(state: State, tool: str) -> AnsweredCall | None:
     return next((taken for taken in answered_calls(state) if taken.call.tool == tool), None)
 
@@ -69,11 +65,6 @@ def _answer(state: State, tool: str) -> AnsweredCall | None:
 def _no_brief(_state: State, _agent: str, request: str) -> Brief:
     """Return a bare brief: these stages hand nothing on."""
     return Brief(request=request)
-
-
-def _never_unfinished(_: State) -> Failure | None:
-    """Return None: the call is all that there is to do."""
-    return None
 
 
 REFERENCE = Agent(

@@ -198,23 +198,18 @@ def _nothing(done: Progress, refused: Failure | None) -> Text | Failure:
         error = failed[0].back.error if failed[0].back is not None else None
         if error is not None and error.kind in DECIDED:
             return error
-        why = _problem(failed[0])
-        return Failure(
-            kind="format", message=text("document.no_draft", why=why), hint=text("document.no_draft_hint")
-        )
+        return _no_draft(failed[0])
     if refused is not None and (not works or works[-1].draft is None):
         return refused
     if not works and done.sections is not None and not done.sections.ok:
-        why = _problem(done.sections)
-        return Failure(
-            kind="format", message=text("document.no_draft", why=why), hint=text("document.no_draft_hint")
-        )
+        return _no_draft(done.sections)
     return text("document.nothing_to_change")
 
 
-def _problem(taken: AnsweredCall) -> Text:
-    back = taken.back
-    return back.problem if back is not None and back.problem else as_text(taken.text)
+def _no_draft(taken: AnsweredCall) -> Failure:
+    why = taken.back.problem if taken.back is not None and taken.back.problem else as_text(taken.text)
+    message, hint = text("document.no_draft", why=why), text("document.no_draft_hint")
+    return Failure(kind="format", message=message, hint=hint)
 
 
 def _failure_for_all(done: Progress) -> Failure | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from itertools import pairwise
+from typing import NamedTuple, TypeVar
 
 from daiku.core.changes.merge import merge_patches, rebase
 from daiku.core.drafting.headings import front_matter_end, headings, lines_of
@@ -12,6 +13,7 @@ from daiku.core.team.record import AnsweredCall, answered_calls
 from daiku.dataclass import dataclass
 from daiku.domain.work.documents import (
     Document,
+    DocumentFormat,
     Evaluated,
     PatchMade,
     ReferencesFound,
@@ -19,6 +21,8 @@ from daiku.domain.work.documents import (
     SimilarityFound,
 )
 from daiku.domain.work.patches import Change, PatchJSON, Unplaced
+
+T = TypeVar("T")
 
 MOST = 12_000
 """Characters of a part: about what a model writes again whole without leaving things out."""
@@ -54,7 +58,7 @@ def _cuts(document: Document, first: int, last: int) -> Iterator[int]:
     """Yield where the parts end, except the last one."""
     text, front = document.text, front_matter_end(document.text)
     sections = [h.start for h in headings(text, document.form) if max(first, front) < h.start < last]
-    paragraphs = [at for at in _paragraph_starts(document) if first < at < last]
+    paragraphs = [at for at in _paragraph_starts(text, document.form) if first < at < last]
     at = first
     while last - at > MOST:
         limit = at + MOST
@@ -68,10 +72,10 @@ def _best(places: list[int], at: int, limit: int) -> int:
     return max((place for place in places if at < place <= limit), default=0)
 
 
-def _paragraph_starts(document: Document) -> Iterator[int]:
-    """Yield the starts of the paragraphs that are no code."""
+def _paragraph_starts(text: str, form: DocumentFormat) -> Iterator[int]:
+    """Yield the starts of the paragraphs after a blank line that are no code."""
     blank = False
-    for line in lines_of(document.text, document.form):
+    for line in lines_of(text, form):
         if blank and not line.closed and line.text.strip():
             yield line.start
         blank = not line.closed and not line.text.strip()
@@ -96,11 +100,11 @@ class PartWork:
 
     @property
     def drafted(self) -> PatchMade | None:
-        return _patch(self.draft)
+        return _handover(self.draft, PatchMade)
 
     @property
     def styled(self) -> PatchMade | None:
-        return _patch(self.style)
+        return _handover(self.style, PatchMade)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +140,7 @@ def progress_of(state: State, document: Document) -> Progress:
     styles = [t for t in log if t.agent == "style"]
     for number, part in enumerate(chosen or ()):
         draft = drafts[number] if number < len(drafts) else None
-        style = styles.pop(0) if styles and _patch(draft) is not None else None
+        style = styles.pop(0) if styles and _handover(draft, PatchMade) is not None else None
         works.append(PartWork(part, draft, style))
     return Progress(
         document,
@@ -165,15 +169,16 @@ def _chosen(
         return parts
     if sections is None:
         return None
-    found = sections.back.handover if sections.back is not None else None
-    if not isinstance(found, SectionsChosen):
+    found = _handover(sections, SectionsChosen)
+    if found is None:
         return ()
     return tuple(part for number, part in enumerate(parts, 1) if number in found.numbers)
 
 
-def _patch(taken: AnsweredCall | None) -> PatchMade | None:
+def _handover(taken: AnsweredCall | None, kind: type[T]) -> T | None:
+    """Return what a stage handed over, if it is of this kind."""
     found = taken.back.handover if taken is not None and taken.back is not None else None
-    return found if isinstance(found, PatchMade) else None
+    return found if isinstance(found, kind) else None
 
 
 # ---- what the stages came to
@@ -221,39 +226,27 @@ def _whole(old: str, changes: list[Change]) -> PatchJSON:
 
 def passages_of(document: Document, patch: PatchJSON) -> tuple[str, ...]:
     """The paragraphs of the new text that the patch changes, in order."""
-    starts = _paragraphs(patch.new_text, document)
+    bounds = [0, *_paragraph_starts(patch.new_text, document.form), len(patch.new_text)]
     found: dict[int, str] = {}
     shift = 0
     for change in patch.change_map:
         first = change.start + shift
         last = first + len(change.text or "")
         shift = last - change.end
-        for number, (start, end) in enumerate(starts):
+        for number, (start, end) in enumerate(pairwise(bounds)):
             if start <= max(last - 1, first) and first < end and change.text:
                 found[number] = patch.new_text[start:end].strip()
     return tuple(found[number] for number in sorted(found) if found[number])
 
 
-def _paragraphs(new: str, document: Document) -> list[tuple[int, int]]:
-    bounds = [0]
-    blank = False
-    for line in lines_of(new, document.form):
-        if blank and line.text.strip() and not line.closed:
-            bounds.append(line.start)
-        blank = not line.text.strip() and not line.closed
-    return list(zip(bounds, [*bounds[1:], len(new)], strict=True))
-
-
 def references_of(progress: Progress) -> ReferencesFound | None:
     """What the reference stage handed over; None where it did not run or failed."""
-    found = progress.reference.back.handover if progress.reference and progress.reference.back else None
-    return found if isinstance(found, ReferencesFound) else None
+    return _handover(progress.reference, ReferencesFound)
 
 
 def similarity_of(progress: Progress) -> SimilarityFound | None:
     """What the guard stage handed over; None where it did not run or failed."""
-    found = progress.guard.back.handover if progress.guard and progress.guard.back else None
-    return found if isinstance(found, SimilarityFound) else None
+    return _handover(progress.guard, SimilarityFound)
 
 
 def evaluation_of(progress: Progress) -> Evaluated | None:
@@ -261,8 +254,8 @@ def evaluation_of(progress: Progress) -> Evaluated | None:
     taken = progress.evaluation
     if taken is None or not taken.ok:
         return None
-    if taken.back is not None and isinstance(taken.back.handover, Evaluated):
-        return taken.back.handover
+    if (found := _handover(taken, Evaluated)) is not None:
+        return found
     try:
         return Evaluated.model_validate_json(taken.text)
     except ValueError:  # an answer of another version: it is not shown

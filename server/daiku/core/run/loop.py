@@ -350,7 +350,7 @@ def _response(call: ToolCall, result: ToolResult, duration_ms: int) -> ToolRespo
         tool=call.tool,
         ok=result.ok,
         outcome=result.outcome,
-        result="\n\n".join([result.text, *notes]) if (notes := _read_as(call)) else result.text,
+        result=f"{result.text}\n\nNote: {'; '.join(call.notes)}." if call.notes else result.text,
         duration_ms=duration_ms,
         data=result.data,
         images=result.images,
@@ -358,23 +358,14 @@ def _response(call: ToolCall, result: ToolResult, duration_ms: int) -> ToolRespo
     )
 
 
-def _read_as(call: ToolCall) -> tuple[str, ...]:
-    """What the model is told of arguments that it wrote in another tool's words; nothing where it did not."""
-    return (f"Note: {'; '.join(call.notes)}.",) if call.notes else ()
-
-
-def _left_open(state: State) -> Text:
+def _finish(status: TerminalStatus, failure: Failure | None, record: Recorder) -> None:
     from daiku.core.proof.gate import open_notice  # when used
 
-    return open_notice(state.plans.all)
-
-
-def _finish(status: TerminalStatus, failure: Failure | None, record: Recorder) -> None:
     state = record.state
     whole = (
         status == "completed" and state.plans.last and state.request.asks_model
     )  # who drives it says so itself
-    left = _left_open(state) if whole else ""
+    left = open_notice(state.plans.all) if whole else ""
     record(
         *(() if failure is None else (failure,)),
         *((Notice(level="warning", text=left),) if left else ()),

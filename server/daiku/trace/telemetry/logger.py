@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import atexit
 import logging
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from queue import SimpleQueue
 from threading import Event, Lock, Thread
 from typing import Self, TypeAlias, assert_never
 
@@ -92,7 +92,7 @@ class TraceLogger:
         """Take the next chunk of a run."""
         if chunk.event.type in EPHEMERAL:
             return
-        if len(self._queue) >= MOST_WAITING:
+        if self._queue.qsize() >= MOST_WAITING:
             self._miss(1, "the disk does not keep up")
             return
         self._put(chunk)
@@ -112,7 +112,7 @@ class TraceLogger:
             return True
         reached = _Reached()
         self._put(reached)
-        self._queue.hurry()
+        self._queue.hurried.set()
         return reached.done.wait(seconds)
 
     @property
@@ -131,7 +131,7 @@ class TraceLogger:
             if thread is not None:
                 atexit.unregister(self.close)
                 self._queue.put(None)
-                self._queue.hurry()
+                self._queue.hurried.set()
                 thread.join(CLOSE_SECONDS)
         if self._sender is not None:
             self._sender.close()
@@ -157,34 +157,18 @@ class TraceLogger:
         self.missed += count
 
 
-class _Queue:
-    """What waits for the thread, in order. Put in by any thread, taken out by one."""
+class _Queue(SimpleQueue["_Item | None"]):
+    """Items for the thread, in order; None is the end. It is woken for the first one only, and waits for more."""
 
     def __init__(self) -> None:
-        self._items: deque[_Item | None] = deque()
-        self._some, self._hurried = Event(), Event()
-
-    def __len__(self) -> int:
-        return len(self._items)
-
-    def put(self, item: _Item | None) -> None:
-        """Add `item`; None is the end. The thread is woken for the first one only."""
-        self._items.append(item)
-        if not self._some.is_set():
-            self._some.set()
-
-    def hurry(self) -> None:
-        """Let nothing more be waited for."""
-        self._hurried.set()
+        self.hurried = Event()
 
     def take(self) -> list[_Item | None]:
-        """What there is once there is something, and what came soon after it."""
-        self._some.wait()
-        self._hurried.wait(GATHER_SECONDS)
-        # Cleared first: what is put in from here on wakes the thread again.
-        self._some.clear()
-        self._hurried.clear()
-        return [self._items.popleft() for _ in range(len(self._items))]
+        """Return the items once there are some, with those that came soon after."""
+        first = self.get()
+        self.hurried.wait(GATHER_SECONDS)
+        self.hurried.clear()
+        return [first, *(self.get() for _ in range(self.qsize()))]
 
 
 @dataclass(slots=True)
