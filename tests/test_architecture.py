@@ -36,9 +36,7 @@ DOORS: dict[str, tuple[str, ...]] = {
     "dataclasses": ("daiku.dataclass",),
     "sqlite3": ("daiku.store",),
     "psycopg": ("daiku.store",),
-    "gidgethub": ("daiku.work.github",),
-    "gitlab": ("daiku.work.gitlab",),
-    "requests": ("daiku.work.gitlab",),
+    "jwt": ("daiku.work.github",),
     "subprocess": (
         "daiku.tools.shell",
         "daiku.tools.git.git",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import AsyncGenerator, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -174,15 +173,6 @@ async def test_a_forge_without_its_token_is_told_by_the_name_of_the_variable(
     monkeypatch.setattr("daiku.doctor.sandbox_state", lambda _: "on")
     [(state, what, _)] = await on_work(built(gitlab={"projects": ["group/name"]}))
     assert (state, "GITLAB_TOKEN" in what, "https://gitlab.com" in what) == ("bad", True, True)
-
-
-async def test_a_forge_without_the_packages_it_needs_is_told_with_the_extra_that_brings_them(
-    built: Built, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("GITLAB_TOKEN", "glpat-canary-0000")
-    monkeypatch.setitem(sys.modules, "daiku.work.gitlab.source", None)
-    [(state, what, mend), *_] = await on_work(built(gitlab={"projects": ["group/name"]}))
-    assert (state, "is not installed" in what, "daiku[work]" in mend) == ("bad", True, True)
 
 
 async def test_a_forge_that_cannot_be_reached_is_told_without_its_token(

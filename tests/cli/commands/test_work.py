@@ -67,10 +67,10 @@ def test_at_a_terminal_each_of_them_is_one_line(
 
 def test_the_reason_of_an_items_state_is_listed(daiku: Daiku, items: ItemStore) -> None:
     """B23.14"""
-    items.add(FoundItem(key=LONG, title="Label", refused=text("github.untrusted")))
+    items.add(FoundItem(key=LONG, title="Label", refused=text("forge.untrusted", label="coding agent")))
     (line,) = (line for line in daiku("work", "list").out.splitlines() if line.startswith(str(LONG)))
     assert "stopped" in line
-    assert "Label (Its label was set by a bot or by someone without write access." in line
+    assert "Label (The label “coding agent” was set by a bot or by someone who may not push." in line
 
 
 def test_one_that_waits_is_shown_with_how_to_answer(daiku: Daiku, items: ItemStore) -> None:

@@ -17,8 +17,8 @@ from pydantic import SecretStr
 from daiku.core.guard.redact import Redactor
 from daiku.domain.items.forge import ForgeRefusal
 from daiku.settings.config import GitHubSettings
+from daiku.work.forge.wire import Wire
 from daiku.work.github.app_auth import AppTokens
-from daiku.work.github.wire import Wire
 from daiku.work.source import NewSecret
 from tests.services.github.yard import APP, APP_ID, NAME, GitHubYard, own_tests_pass
 from tests.work.github.desk import PROGRESS, Desk, labels, said
@@ -36,7 +36,7 @@ async def tokens_of(
 ) -> AsyncGenerator[AppTokens]:
     settings = GitHubSettings(api_url=url, repositories=(NAME,), app_id=APP_ID)
     async with AsyncClient() as client:
-        yield AppTokens(settings, SecretStr(key), Wire(url, client), learn, clock)
+        yield AppTokens(settings, SecretStr(key), Wire("GitHub", url, client), learn, clock)
 
 
 async def test_a_token_is_made_anew_before_its_hour_is_over_and_each_is_hidden_from_then_on(

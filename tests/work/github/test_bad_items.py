@@ -40,7 +40,7 @@ def is_comment(asked: Asked) -> bool:
 
 
 @pytest.mark.parametrize(
-    ("body", "words"), [("", "nothing in it"), ("x" * 1_048_576, "too large")], ids=["empty", "a megabyte"]
+    ("body", "words"), [("", "is empty"), ("x" * 1_048_576, "too long")], ids=["empty", "a megabyte"]
 )
 def test_a_text_that_cannot_be_worked_is_told_once(
     yard: GitHubYard, desk: Desk, body: str, words: str

@@ -113,15 +113,14 @@ def with_lists(forge: Forge, monkeypatch: pytest.MonkeyPatch, **lists: list[dict
 
     def look(request: httpx2.Request) -> httpx2.Response:
         name = request.url.path.rpartition("/")[2]
-        if name == "pulls":
+        field = {"pulls": "pulls", "status": "statuses", "check-runs": "check_runs"}.get(name)
+        if field is not None:
+            rows = lists.get(field, [])
             number = int(request.url.params.get("page", "1"))
             following = f'<{request.url.copy_set_param("page", number + 1)}>; rel="next"'
-            more = {"link": following} if 100 * number < len(lists["pulls"]) else {}
-            return httpx2.Response(200, json=rows_of(request, lists["pulls"]), headers=more)
-        if name == "status":
-            return httpx2.Response(200, json={"statuses": rows_of(request, lists.get("statuses", []))})
-        if name == "check-runs":
-            return httpx2.Response(200, json={"check_runs": rows_of(request, lists.get("check_runs", []))})
+            more = {"link": following} if 100 * number < len(rows) else {}
+            page = rows_of(request, rows)
+            return httpx2.Response(200, json=page if name == "pulls" else {field: page}, headers=more)
         if name in ("comments", "reviews") and "/2/" in request.url.path:  # of our request
             return httpx2.Response(200, json=[])
         return asked(request)

@@ -203,7 +203,7 @@ async def test_the_answers_for_another_label_do_not_count(forge: Forge, tmp_path
 async def test_a_refused_label_is_judged_again_by_each_start(forge: Forge, tmp_path: Path) -> None:
     """B23.7: its author may have got write access."""
     forge.actor = "stranger"
-    for refused in ("github.untrusted", "github.untrusted", ""):
+    for refused in ("forge.untrusted", "forge.untrusted", ""):
         if not refused:
             forge.writers.add("stranger")
         async with aclosing(new_source(forge, tmp_path / "labels.json")) as source:
@@ -248,7 +248,7 @@ async def test_a_label_set_by_somebody_without_write_access_counts_for_nothing(
     forge.actor = actor
     found = await source.find()
     assert not isinstance(found, ForgeRefusal)
-    assert [(each.key, each.refused.id) for each in found] == [(KEY, "github.untrusted")]
+    assert [(each.key, each.refused.id) for each in found] == [(KEY, "forge.untrusted")]
     read = await source.read(KEY)
     assert isinstance(read, ForgeRefusal)
     assert read.kind == "untrusted"

@@ -5,24 +5,40 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Protocol
 
-from gidgethub.apps import get_jwt
-from jwt.exceptions import PyJWTError
+import jwt
 from pydantic import SecretStr
 
 from daiku.dataclass import dataclass
 from daiku.domain.items.forge import ForgeRefusal
 from daiku.settings.config import GitHubSettings
 from daiku.texts.text import text
-from daiku.work.answers import AnyShape, Shape, moment
-from daiku.work.github.calls import Tokens
-from daiku.work.github.wire import Method, Wire, unreadable
+from daiku.work.answers import AnyShape, Shape, moment, one
+from daiku.work.forge.wire import Method, Wire
 from daiku.work.source import NewSecret
 
 EARLY_SECONDS = 300.0
 """A token is renewed this long before it ends: a push with it may take a while."""
-JWT_SECONDS = 540
-"""How long a token of the App itself holds; GitHub takes no longer one than ten minutes."""
+JWT_SECONDS = 480
+"""Lifetime of the App's own token in seconds; GitHub takes at most ten minutes, from `iat` on."""
+CLOCK_SKEW = 60
+"""Seconds by which `iat` lies in the past: GitHub refuses a time that is ahead of its clock."""
+VERSION = "2022-11-28"
+
+
+class Tokens(Protocol):
+    """Where the token for a repository comes from, and whose it is."""
+
+    async def token(self, repository: str) -> SecretStr | ForgeRefusal: ...
+
+    async def login(self) -> str | ForgeRefusal | None:
+        """Return who we are, if that is known without asking with the token."""
+        ...
+
+    async def may_push(self, repository: str) -> bool | None:
+        """Return True if the token can push, if that is known without asking the repository."""
+        ...
 
 
 class _Installation(Shape):
@@ -126,19 +142,26 @@ class AppTokens:
         return granted
 
     async def _as_app(self, shape: type[AnyShape], method: Method, path: str) -> AnyShape | ForgeRefusal:
+        now = int(time.time())
+        claims = {"iat": now - CLOCK_SKEW, "exp": now + JWT_SECONDS, "iss": str(self._app_id)}
         try:
-            jwt = get_jwt(
-                app_id=str(self._app_id), private_key=self._key.get_secret_value(), expiration=JWT_SECONDS
-            )
-        except (PyJWTError, ValueError, TypeError):
+            signed = jwt.encode(claims, self._key.get_secret_value(), algorithm="RS256")
+        except (jwt.PyJWTError, ValueError, TypeError):
             return ForgeRefusal(kind="forbidden", message=text("github.bad_key"))
-        answer = await self._wire.call(method, path, jwt=jwt)
+        url = self._wire.api_url + path
+        answer = await self._wire.call(method, url, sign(signed), secret=signed)
         if isinstance(answer, ForgeRefusal):
             return answer
-        try:
-            return shape.model_validate(answer.data)
-        except ValueError:
-            return unreadable()
+        return one(shape, answer.data) or self._wire.unreadable()
+
+
+def sign(token: str) -> Mapping[str, str]:
+    """Return the headers of a request with a token of a user or an installation, or a JWT of an App."""
+    return {
+        "accept": "application/vnd.github+json",
+        "authorization": f"Bearer {token}",
+        "x-github-api-version": VERSION,
+    }
 
 
 def tokens_of(

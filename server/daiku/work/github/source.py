@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from ipaddress import ip_address
+from math import inf
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx2
 
-from daiku.domain.items.forge import ForgeRefusal, FoundItem, ItemNews, ItemText
-from daiku.domain.items.intents import ForgeIntent, Outcome
-from daiku.domain.items.item import ItemKey, SourceName
+from daiku.domain.items.forge import ForgeRefusal
+from daiku.domain.items.item import ItemKey
 from daiku.settings.config import GitHubSettings, WorkLabels
 from daiku.texts.text import text
-from daiku.work.github.app_auth import tokens_of
-from daiku.work.github.calls import Calls, repository_path
-from daiku.work.github.finding import Finder
-from daiku.work.github.label_cache import LabelCache
-from daiku.work.github.news import news_of
-from daiku.work.github.reading import Account, read_item
-from daiku.work.github.wire import SECONDS, Wire
-from daiku.work.github.writing import Writer
-from daiku.work.source import Check, CloneAccess, NewSecret, Strip, unchecked
+from daiku.work.answers import refused
+from daiku.work.forge.calls import Calls, Entrance
+from daiku.work.forge.finding import Lifetimes
+from daiku.work.forge.shapes import User
+from daiku.work.forge.source import ForgeSource
+from daiku.work.forge.wire import Wire
+from daiku.work.github.app_auth import sign, tokens_of
+from daiku.work.github.repository import GitHubRepository, find_login
+from daiku.work.source import CloneAccess, NewSecret, Strip
 
 
-class GitHubSource:
-    """The labelled issues and pull requests of the repositories that the settings name."""
+class GitHubSource(ForgeSource):
+    """The port `Source` over one GitHub. The token is one of the environment, or those of an App."""
+
+    source = "github"
+    lifetimes = Lifetimes(trusted=inf, untrusted=inf)
+    names = re.compile(r"(?!\.)[A-Za-z0-9_.-]{1,100}/(?!\.\.?$)[A-Za-z0-9_.-]{1,100}")
 
     def __init__(
         self,
@@ -38,77 +43,29 @@ class GitHubSource:
         client: httpx2.AsyncClient | None = None,
         cache: Path | None = None,
     ) -> None:
-        self._settings = settings
-        self._labels = labels
-        self._strip = strip
-        self._wire = Wire(
-            settings.api_url, client or httpx2.AsyncClient(timeout=SECONDS, follow_redirects=False)
-        )
-        self._tokens = tokens_of(settings, environ, self._wire, new_secret)
-        self._finder = Finder(self._calls, labels.todo, settings.bot, LabelCache(cache, labels.todo))
-        self._us = ""
-
-    @property
-    def name(self) -> SourceName:
-        return "github"
-
-    def takes(self, key: ItemKey) -> bool:
-        return key.source == self.name
-
-    async def find(self) -> tuple[FoundItem, ...] | ForgeRefusal:
-        named = tuple(r for r in self._settings.repositories if repository_path(r))
-        return await self._finder.find(named)
-
-    async def read(self, key: ItemKey) -> ItemText | ForgeRefusal:
-        place = await self._place(key)
-        if isinstance(place, ForgeRefusal):
-            return place
-        calls, account = place
-        return await read_item(calls, key, self._labels.todo, account)
-
-    async def news(self, key: ItemKey, after: str, head: str) -> ItemNews | ForgeRefusal:
-        place = await self._place(key)
-        if isinstance(place, ForgeRefusal):
-            return place
-        calls, account = place
-        return await news_of(calls, key, after, head, self._labels, account)
-
-    async def apply(
-        self, key: ItemKey, operation: str, intent: ForgeIntent, again: bool, check: Check = unchecked
-    ) -> Outcome | ForgeRefusal:
-        place = await self._place(key)
-        if isinstance(place, ForgeRefusal):
-            return place
-        calls, account = place
-        checked = calls.checked(check)
-        return await Writer(checked, key, self._labels, account.us).apply(operation, intent, again)
+        wire = Wire("GitHub", settings.api_url, client)
+        self._tokens = tokens_of(settings, environ, wire, new_secret)
+        super().__init__(wire, settings.repositories, settings.bot, labels, strip, cache=cache)
 
     async def access(self, key: ItemKey, clone_url: str) -> CloneAccess | ForgeRefusal:
-        if not _is_of(self._settings.api_url, clone_url):
-            return ForgeRefusal(kind="forbidden", message=text("github.other_host"))
+        if not _is_of(self._wire.api_url, clone_url):
+            return refused("forbidden", text("forge.elsewhere", item=str(key)))
         secret = await self._tokens.token(key.repository)
         if isinstance(secret, ForgeRefusal):
             return secret
         return CloneAccess(url=clone_url, user="x-access-token", secret=secret)
 
-    async def aclose(self) -> None:
-        await self._wire.aclose()
+    def entrance(self, repository: str) -> Entrance:
+        return Entrance(self._wire, self._tokens.token, sign, repository, f"/repos/{repository}")
 
-    def _calls(self, repository: str) -> Calls:
-        return Calls(self._wire, self._tokens, repository)
+    def open_repository(self, calls: Calls) -> GitHubRepository:
+        return GitHubRepository(calls, self._account, self._tokens)
 
-    async def _place(self, key: ItemKey) -> tuple[Calls, Account] | ForgeRefusal:
-        """The calls for the item's repository, which must be one of those that the settings name, and who we are there."""
-        named = {repository.casefold() for repository in self._settings.repositories}
-        if repository_path(key.repository) is None or key.repository.casefold() not in named:
-            return ForgeRefusal(kind="forbidden", message=text("github.not_named"))
-        calls = self._calls(key.repository)
-        if not self._us:
-            us = await calls.login()
-            if isinstance(us, ForgeRefusal):
-                return us
-            self._us = us
-        return calls, Account(self._settings.bot, self._us, self._strip)
+    async def ask_who(self, calls: Calls) -> User | ForgeRefusal:
+        login = await self._tokens.login()
+        if login is None:
+            return await find_login(calls)
+        return login if isinstance(login, ForgeRefusal) else User(login=login)
 
 
 def _is_of(api_url: str, clone_url: str) -> bool:
