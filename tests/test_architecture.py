@@ -43,7 +43,7 @@ DOORS: dict[str, tuple[str, ...]] = {
         "daiku.tools.sandbox",
         "daiku.guardrails.matching",  # Python itself, on patterns that may never end
         "daiku.workspace.repository",  # git ls-files, fixed flags, with settings that start no program
-        "daiku.tools.files.engines.ripgrep",  # search/text: one program, fixed flags, never one from the workspace
+        "daiku.tools.files.engines",  # search/text: one program, fixed flags, never one from the workspace
     ),
     "pty": ("daiku.tools.shell",),
     "click": ("daiku.cli", "daiku.__main__"),

@@ -32,7 +32,7 @@ KEPT: dict[str, tuple[str, ...]] = {
     "its place is named: arguments of a call shown while they arrive, as recorded cases hold it": (
         "daiku.core.replies.parse:partial_json",
     ),
-    "its place is named: work items come from them": ("daiku.plugins.plugged:Plugged.work_sources",),
+    "its place is named: work items come from them": ("daiku.plugins.entries:Plugged.work_sources",),
     "fields are read by the name of the provider": ("daiku.llm.table:LLMSettings.*",),
     "fields are read by the name of the agent": ("daiku.settings.config:AgentsSettings.*",),
     "a value is compared or written as a whole": (

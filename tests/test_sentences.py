@@ -87,7 +87,7 @@ WRITTEN_BY_OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
         "core.playbook.evidence.commands": ("_FOUND_SOMETHING",),
         "core.proof.check_strength": ("_NO_TESTS",),
         "core.proof.failures": ("_NO_SUCH",),
-        "tools.files.engines.ripgrep": ("'error: '",),
+        "tools.files.engines": ("'error: '",),
         "core.text.decisive": ("_STRONG", "mark"),
         "tools.shell.printed": ("sign",),
     },
@@ -105,7 +105,7 @@ WRITTEN_BY_OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
         "core.replies.parse": ("'Unterminated string'",),
         "tools.files.syntax": (r"'\\(at line (\\d+)'",),
         "tools.mcp.connection": ("'Session terminated'",),
-        "tools.returned": ("'Error serializing to JSON: '",),
+        "tools.functions": ("'Error serializing to JSON: '",),
     },
     "click, in its own help, which is translated": {
         "cli.main": ("'Show this message and exit.'", "'Show the version and exit.'")

@@ -19,7 +19,7 @@ from daiku.domain.tools import ToolSpec
 from daiku.guardrails.configured import configured_guardrails
 from daiku.llm.families import Model
 from daiku.llm.model import Models, ProviderModels
-from daiku.plugins.plugged import Plugged
+from daiku.plugins.entries import Plugged
 from daiku.prompts import prompts_folder
 from daiku.routing.configured import configured_router
 from daiku.runs import Runs, RunServices

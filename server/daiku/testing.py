@@ -19,7 +19,7 @@ from daiku.domain.tools import ToolCall, ToolResult
 from daiku.llm.families import ANY_MODEL, OVERRIDES, Model, ModelTraits
 from daiku.llm.tokens import estimate, estimate_json, estimate_request
 from daiku.texts.text import Text, text
-from daiku.tools.returned import result_of
+from daiku.tools.functions import result_of
 from daiku.tools.tool import AnyArgs, Tool, ToolContext
 
 FakeReply: TypeAlias = (

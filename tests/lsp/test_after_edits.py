@@ -117,7 +117,7 @@ async def test_an_edit_that_breaks_a_file_is_refused_once(workspace: Path) -> No
 async def test_an_editor_that_cannot_tell_or_hangs_costs_nothing_but_a_bounded_wait(
     workspace: Path, monkeypatch: Any
 ) -> None:
-    monkeypatch.setattr("daiku.tools.files.post_edit.SETTLE_SECONDS", 0.05)
+    monkeypatch.setattr("daiku.tools.files.make_edit.SETTLE_SECONDS", 0.05)
     place = workspace / "a.txt"
     place.write_text("one\n")
 

@@ -19,7 +19,7 @@ from daiku.domain.messages import Usage
 from daiku.domain.runs import RunResult, RunStatus
 from daiku.settings.config import Config
 from daiku.texts.text import Text
-from daiku.tools.git.refusals import GitRefusal
+from daiku.tools.git.ownrun import GitRefusal
 from daiku.work import ending
 from daiku.work.hearing import Hearing
 from daiku.work.intents import IntentStore

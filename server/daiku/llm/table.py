@@ -58,7 +58,7 @@ def _ollama(service: Service, settings: ProviderSettings, _: ProviderDeps) -> Pr
 
 
 def _lmstudio(service: Service, settings: ProviderSettings, _: ProviderDeps) -> Provider:
-    from daiku.llm.openai.lmstudio import LMStudioProvider  # lazy: see above
+    from daiku.llm.openai.provider import LMStudioProvider  # lazy: see above
 
     return LMStudioProvider(service, settings)
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping
 from importlib.metadata import EntryPoint, entry_points
 from types import MappingProxyType
-from typing import Generic, Literal, TypeVar, cast
+from typing import Generic, Literal, Protocol, TypeVar, cast
 
-from daiku.dataclass import dataclass
+from daiku.agents.agent import Agent
+from daiku.dataclass import dataclass, field
+from daiku.llm.provider import ProviderEntry
 from daiku.texts.text import NO_TEXT, Text, text
+from daiku.tools.tool import Tool
 
 T = TypeVar("T")
 Kind = Literal["tool", "agent", "provider", "work_source"]
@@ -109,3 +112,26 @@ def _value(entry: EntryPoint) -> object:
 def _package(entry: EntryPoint) -> tuple[str, str]:
     dist = entry.dist
     return (normal_name(entry.name), "") if dist is None else (normal_name(dist.name), dist.version)
+
+
+class WorkSource(Protocol):
+    """Where work items come from."""
+
+    @property
+    def name(self) -> str: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Plugged:
+    """All that the allowed packages bring, and how every plug-in stands."""
+
+    tools: tuple[Tool, ...] = ()
+    agents: Mapping[str, Agent] = field(default_factory=dict[str, Agent])
+    providers: Mapping[str, ProviderEntry] = field(default_factory=dict[str, ProviderEntry])
+    work_sources: Mapping[str, WorkSource] = field(default_factory=dict[str, WorkSource])
+    plugins: tuple[Plugin, ...] = ()
+
+    def origin(self, kind: Kind, name: str) -> str:
+        """The package that brings what is called `name`, with its version; empty for what is Daiku's own."""
+        of_kind = (plugin for plugin in self.plugins if plugin.kind == kind)
+        return next((plugin.origin for plugin in of_kind if name in plugin.names), "")

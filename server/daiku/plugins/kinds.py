@@ -13,8 +13,7 @@ from daiku.core.calls.toolnames import wire_name
 from daiku.dataclass import replace
 from daiku.llm.provider import ProviderEntry
 from daiku.llm.table import PROVIDERS
-from daiku.plugins.entries import Loaded, load, many
-from daiku.plugins.plugged import Plugged, WorkSource
+from daiku.plugins.entries import Loaded, Plugged, WorkSource, load, many
 from daiku.settings.config import Config
 from daiku.texts.text import Text
 from daiku.tools.registry import ToolRegistry

@@ -25,8 +25,8 @@ from daiku.llm.retries.policy import RetryPolicy
 from daiku.runs.recorded.history import allowed_paths, begun_calls, evidence_of_session
 from daiku.settings.config import Config
 from daiku.texts.text import Text, text
-from daiku.tools.git.refusals import GitRefusal
-from daiku.tools.git.treechanges import changes_since
+from daiku.tools.git.itemtree import changes_since
+from daiku.tools.git.ownrun import GitRefusal
 from daiku.tools.shell.capture import LARGEST_LIST, run_program
 from daiku.tools.shell.process import reaper_argv
 from daiku.trace.stores import open_stores

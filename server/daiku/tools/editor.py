@@ -19,7 +19,7 @@ from daiku.domain.labels import Label
 from daiku.domain.runs import Position
 from daiku.domain.tools import ToolResult
 from daiku.tools.face import Face
-from daiku.tools.files.post_edit import SETTLE_SECONDS
+from daiku.tools.files.make_edit import SETTLE_SECONDS
 from daiku.tools.files.sight import read_text, see
 from daiku.tools.tool import Args, Tool, ToolContext, failed
 

@@ -30,9 +30,8 @@ from daiku.domain.work.handovers import CommandOutcome
 from daiku.domain.work.patches import FileStat
 from daiku.settings.config import Config
 from daiku.texts.text import NO_TEXT, Text, joined, render, text
-from daiku.tools.git.itemtree import remove, snapshot
-from daiku.tools.git.refusals import GitRefusal
-from daiku.tools.git.treechanges import changes_between
+from daiku.tools.git.itemtree import changes_between, remove, snapshot
+from daiku.tools.git.ownrun import GitRefusal
 from daiku.work.applying import Outside, apply_open
 from daiku.work.kept.asking import KEEP
 from daiku.work.kept.pushing import Place, as_refusal, commit_message

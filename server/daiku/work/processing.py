@@ -21,8 +21,7 @@ from daiku.settings.config import Config
 from daiku.texts.text import Text, render, text
 from daiku.tools.git.itemtree import Identity, checkout
 from daiku.tools.git.mirror import head_of, mirror
-from daiku.tools.git.ownrun import OwnGit
-from daiku.tools.git.refusals import GitRefusal
+from daiku.tools.git.ownrun import GitRefusal, OwnGit
 from daiku.tools.git.remote import Remote
 from daiku.work.applying import Outside, apply_open
 from daiku.work.contexts.tree import is_pause_wanted

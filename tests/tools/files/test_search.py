@@ -16,8 +16,7 @@ from pydantic import JsonValue
 from daiku.domain.tools import ToolCall, ToolResult
 from daiku.settings.config import Config
 from daiku.tools.files import search
-from daiku.tools.files.engines.hits import Query
-from daiku.tools.files.engines.ripgrep import arguments, find_ripgrep
+from daiku.tools.files.engines import Query, arguments, find_ripgrep
 from daiku.tools.files.search import SEARCH_TOOLS
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.tool import ToolContext

@@ -14,7 +14,7 @@ from pydantic import SecretStr
 
 from daiku.tools.git.itemtree import Identity, ItemTree, checkout, snapshot
 from daiku.tools.git.mirror import head_of, mirror
-from daiku.tools.git.refusals import GitRefusal
+from daiku.tools.git.ownrun import GitRefusal
 from daiku.tools.git.remote import Remote
 from tests.services.git_server import GitServer, git_server
 

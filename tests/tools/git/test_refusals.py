@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from daiku.texts.text import Text
-from daiku.tools.git.refusals import RefusalKind, refusal_of
+from daiku.tools.git.ownrun import RefusalKind, refusal_of
 from daiku.tools.shell.capture import TOO_LATE, ProgramResult
 
 SAID: list[tuple[str, RefusalKind]] = [

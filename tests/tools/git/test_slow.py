@@ -13,8 +13,7 @@ from daiku.texts.text import Text
 from daiku.tools.git import ownrun
 from daiku.tools.git import repository as tool_git
 from daiku.tools.git.git import StatusArgs, status
-from daiku.tools.git.ownrun import run_git
-from daiku.tools.git.refusals import refusal_of
+from daiku.tools.git.ownrun import refusal_of, run_git
 from daiku.tools.git.repository import STATUS_SECONDS, STATUS_TOO_SLOW, Repository, repository
 from daiku.tools.shell.capture import ProgramResult
 from daiku.tools.tool import ToolContext

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from daiku.core.proof.tree_changes import TreeChanges
-from daiku.tools.git.refusals import GitRefusal
-from daiku.tools.git.treechanges import changes_between, changes_since
+from daiku.tools.git.itemtree import changes_between, changes_since
+from daiku.tools.git.ownrun import GitRefusal
 from tests.tools.git.bench import Bench, bench_at, git
 from tests.tools.git.test_itemtree import kept
 

@@ -9,7 +9,7 @@ import pytest
 
 from daiku.settings.config import Config
 from daiku.texts.text import NO_TEXT, Text
-from daiku.tools.mcp.calls import LONGEST, OpenCalls
+from daiku.tools.mcp.server import LONGEST, OpenCalls
 from daiku.tools.tool import Answer, ToolContext
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import get_args
 
 from daiku.domain.items.item import ItemKey
-from daiku.tools.git.refusals import RefusalKind, refused
+from daiku.tools.git.ownrun import RefusalKind, refused
 from daiku.work.kept.pushing import as_refusal, commit_message
 from tests.cases import for_each
 

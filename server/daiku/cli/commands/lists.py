@@ -18,8 +18,7 @@ from daiku.domain.errors import DaikuError
 from daiku.domain.servers import ServerReport
 from daiku.domain.tools import ToolSpec
 from daiku.llm.model import ProviderModels
-from daiku.plugins.entries import Kind, Plugin
-from daiku.plugins.plugged import Plugged
+from daiku.plugins.entries import Kind, Plugged, Plugin
 from daiku.sdk.fronts import App
 from daiku.sdk.offers import agents_of
 from daiku.texts.terminal import localize, say

@@ -179,7 +179,7 @@ def history(request: ModelRequest) -> History[Content]:
     def encode(message: Message, _before: list[Content]) -> Content:
         match message:
             case UserMessage():
-                text = (_part({"text": message.text}),) if message.text else ()
+                text = (encode_json({"text": message.text}),) if message.text else ()
                 return Content("user", (*map(_inline, message.images), *text), joins=False)
             case ToolMessage():
                 return Content("user", _response(message, with_id=ids.get(message.call_id, False)))
@@ -194,12 +194,8 @@ def history(request: ModelRequest) -> History[Content]:
     return History(encode)
 
 
-def _part(part: JsonObject) -> bytes:
-    return encode_json(part)
-
-
 def _inline(image: Image) -> bytes:
-    return _part({"inlineData": {"mimeType": image.media_type, "data": image.data}})
+    return encode_json({"inlineData": {"mimeType": image.media_type, "data": image.data}})
 
 
 def _response(message: ToolMessage, *, with_id: bool) -> tuple[bytes, ...]:
@@ -207,7 +203,7 @@ def _response(message: ToolMessage, *, with_id: bool) -> tuple[bytes, ...]:
     response: JsonObject = {"name": wire_name(message.tool), "response": {key: message.text}}
     if with_id:
         response["id"] = message.call_id
-    return (_part({"functionResponse": response}), *map(_inline, message.images))
+    return (encode_json({"functionResponse": response}), *map(_inline, message.images))
 
 
 def _own(message: AssistantMessage, model: str) -> JsonObject | None:
@@ -221,7 +217,7 @@ def _reply_parts(
     order = own.get("parts") if own is not None else None
     if isinstance(order, list) and (parts := _as_they_came(message, order, ids=ids)) is not None:
         return parts
-    text = (_part({"text": message.text}),) if message.text else ()
+    text = (encode_json({"text": message.text}),) if message.text else ()
     calls = [
         _call(call, NO_SIGNATURE if signed and place == 0 else "") for place, call in enumerate(message.calls)
     ]
@@ -243,7 +239,7 @@ def _as_they_came(
         if isinstance(length, int):
             part: JsonObject = {"text": message.text[place : place + length]}
             place += length
-            parts.append(_part({**part, "thoughtSignature": signature} if signature else part))
+            parts.append(encode_json({**part, "thoughtSignature": signature} if signature else part))
         elif (call := next(calls, None)) is not None:
             parts.append(_call(call, signature, call_id=call.id if ids else ""))
         else:
@@ -259,7 +255,7 @@ def _call(call: ToolCall, signature: str, call_id: str = "") -> bytes:
     part: JsonObject = {"functionCall": function}
     if signature:
         part["thoughtSignature"] = signature
-    return _part(part)
+    return encode_json(part)
 
 
 def encode_tools(tools: tuple[ToolSpec, ...]) -> bytes:
@@ -293,9 +289,9 @@ def _contents(contents: list[Content]) -> list[bytes]:
         else:
             groups.append((content.role, content.joins, list(content.parts)))
     if not groups or groups[0][0] != "user":
-        groups.insert(0, ("user", False, [_part({"text": "(nothing)"})]))
+        groups.insert(0, ("user", False, [encode_json({"text": "(nothing)"})]))
     if groups[-1][0] != "user":
-        groups.append(("user", False, [_part({"text": "Go on."})]))
+        groups.append(("user", False, [encode_json({"text": "Go on."})]))
     return splice(b'{"contents":[', ((_HEADS[role], parts) for role, _, parts in groups), b"]}")
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator
 from typing import Literal, TypeAlias, assert_never
 
@@ -29,30 +28,14 @@ KEPT_OF_RESULT = 4_000
 NO_IMAGE = "[A picture was here. It is left out: the model service refuses it, or there are too many.]"
 SHORTENED = "\n[The rest is left out: the model service refused this result. Read it in smaller parts.]"
 
-_GUILTY: tuple[tuple[Part, re.Pattern[str]], ...] = (
-    (
-        "images",
-        re.compile(r"image|picture|vision|pixel|inline_?data|media[_ ]type|multi-?modal", re.IGNORECASE),
-    ),
-    ("provider_data", re.compile(r"signature|thinking|reasoning|thought|encrypted|redacted", re.IGNORECASE)),
-    (
-        "results",
-        re.compile(r"too (?:long|large)|string_above_max|maximum (?:string )?length|payload", re.IGNORECASE),
-    ),
-)
-"""The words by which a refusal names the part of the history that it is about."""
-
 
 def parts_to_try(error: LLMError, request: ModelRequest) -> Iterator[Part]:
-    """Yield the parts of the history without which a refused request is tried, the likeliest first."""
+    """Yield the parts of the history without which a refused request is tried."""
     too_large = isinstance(error, ContextOverflowError) and error.status == 413
     refused = isinstance(error, LLMRequestError) and error.failure.kind == "bad_request"
     if not (too_large or (refused and error.status in (0, 400, 413, 415, 422))):
         return
-    said = " ".join((error.param, *error.codes, error.said))
-    guilty: list[Part] = [part for part, pattern in _GUILTY if pattern.search(said)]
-    rest: list[Part] = [part for part in PARTS if part not in guilty]
-    for part in guilty + rest:
+    for part in PARTS:
         if too_large and part != "images":
             continue
         if any(keys_of(message, part) for message in request.messages):

@@ -26,59 +26,18 @@ from daiku.llm.transport.wire import number, read_object
 from daiku.texts.text import Text
 
 _KNOWN = frozenset(
-    [
-        "role",
-        "name",
-        "content",
-        "refusal",
-        "tool_calls",
-        "function_call",
-        "reasoning_content",
-        "reasoning",
-        "reasoning_details",
-        "index",
-        "channel",
-        "executed_tools",
-        "annotations",
-        "audio",
-        "images",
-        "citations",
-        "prefix",
-        "token_ids",
-        "logprobs",
-        "stop_reason",
-        "obfuscation",
-        "usage",
-        "finish_reason",
-    ]
-)
+    {
+        "role", "name", "content", "refusal", "tool_calls", "function_call", "reasoning_content", "reasoning",
+        "reasoning_details", "index", "channel", "executed_tools", "annotations", "audio", "images", "citations",
+        "prefix", "token_ids", "logprobs", "stop_reason", "obfuscation", "usage", "finish_reason",
+    }
+)  # fmt: skip
 """Fields of a message that are read, or that say something about the output only."""
 _KNOWN_OF_CALL = frozenset(("id", "type", "index", "function"))
 
 
 class ChatDecoder:
     """One reply of the Chat Completions protocol, streamed or whole."""
-
-    __slots__ = (
-        "_author",
-        "_by_index",
-        "_calls",
-        "_cutter",
-        "_details",
-        "_ended",
-        "_fields",
-        "_finish",
-        "_mender",
-        "_model",
-        "_names",
-        "_news",
-        "_refused",
-        "_service",
-        "_texts",
-        "_thinking_field",
-        "_thoughts",
-        "_usage",
-    )
 
     def __init__(self, service: Service, names: NameMap, model: str = "") -> None:
         self._service = service

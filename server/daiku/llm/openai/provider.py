@@ -15,7 +15,7 @@ from pydantic import JsonValue
 from daiku.core.calls.toolnames import NameMap
 from daiku.domain.base import JsonObject
 from daiku.domain.config import ProviderSettings
-from daiku.domain.errors import Failure, LLMAuthError
+from daiku.domain.errors import Failure, LLMAuthError, LLMError
 from daiku.domain.messages import ModelEvent, ModelInfo, ModelRequest
 from daiku.domain.tools import ToolSpec
 from daiku.llm import catalogue
@@ -24,7 +24,7 @@ from daiku.llm.openai import chat_request, responses
 from daiku.llm.openai.chat import ChatDecoder
 from daiku.llm.transport.addresses import join_url, strip_version
 from daiku.llm.transport.client_errors import from_exception
-from daiku.llm.transport.history import Histories
+from daiku.llm.transport.history import Histories, LastResult
 from daiku.llm.transport.service import Service
 from daiku.llm.transport.stream import encode_json
 from daiku.llm.transport.wire import Decoder, http_client, number, read_object, stream_reply, timeouts
@@ -32,6 +32,7 @@ from daiku.texts.text import text
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
+
 
 Api = Literal["chat", "responses"]
 
@@ -62,7 +63,8 @@ class OpenAIProvider:
         self._headers: Mapping[str, str] = {}
         self._chats = Histories(lambda r: chat_request.history(r, service.address))
         self._responses = Histories(lambda r: responses.history(r, service.name))
-        self._tools: tuple[tuple[ToolSpec, ...], bytes] = ((), b"")
+        encode = chat_request.encode_tools if self._api == "chat" else responses.encode_tools
+        self._tools = LastResult[tuple[ToolSpec, ...], bytes](lambda tools: encode(tools, NameMap(tools)))
 
     @property
     def name(self) -> str:
@@ -145,20 +147,11 @@ class OpenAIProvider:
             more = {} if counting else self._responses_fields(request)
         parts = [encode_json(dict(head))[:-1], array]
         if request.tools:
-            parts.append(b'"tools":' + self._encoded_tools(request.tools))
+            parts.append(b'"tools":' + self._tools.of(request.tools))
         kept: JsonObject = {key: value for key, value in more.items() if key not in refused}
         if kept:
             parts.append(encode_json(kept)[1:-1])
         return b",".join(parts) + b"}"
-
-    def _encoded_tools(self, tools: tuple[ToolSpec, ...]) -> bytes:
-        """The tools as JSON; they are the same in nearly every request."""
-        known, encoded = self._tools
-        if known is not tools:
-            encode = chat_request.encode_tools if self._api == "chat" else responses.encode_tools
-            encoded = encode(tools, NameMap(tools))
-            self._tools = (tools, encoded)
-        return encoded
 
     def _chat_fields(self, request: ModelRequest) -> JsonObject:
         fields: JsonObject = {"stream": True, "stream_options": {"include_usage": True}}
@@ -278,3 +271,34 @@ def _sees(entry: JsonObject) -> bool:
     architecture = entry.get("architecture")
     inputs: JsonValue = architecture.get("input_modalities") if isinstance(architecture, dict) else None
     return entry.get("type") == "vlm" or (isinstance(inputs, list) and "image" in inputs)
+
+
+class LMStudioProvider(OpenAIProvider):
+    """LM Studio's OpenAI-compatible server; its own listing tells the windows."""
+
+    async def models(self) -> tuple[ModelInfo, ...]:
+        root = strip_version(self._service.address)
+        try:
+            listed = (await self._get(join_url(root, "/api/v0/models"))).get("data")
+        except LLMError as error:
+            if error.status in (0, 401, 403):
+                raise
+            return await super().models()  # older than 0.3.6
+        entries = [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
+        # Loaded ones first: they answer at once, and the first is what an empty model name means.
+        entries.sort(key=lambda entry: entry.get("state") != "loaded")
+        return tuple(
+            self._info(entry) for entry in entries if entry.get("id") and entry.get("type") != "embeddings"
+        )
+
+    def _info(self, entry: JsonObject) -> ModelInfo:
+        """What LM Studio says goes before what is known of the model elsewhere."""
+        window = number(entry.get("loaded_context_length")) or number(entry.get("max_context_length"))
+        abilities = entry.get("capabilities")
+        known = catalogue.model_info(
+            self.name, str(entry["id"]), context=self._settings.context_length or window
+        )
+        told = {"images": entry.get("type") == "vlm"}
+        if isinstance(abilities, list):
+            told["tools"] = "tool_use" in abilities
+        return known.model_copy(update=told)

@@ -157,23 +157,6 @@ _CLOSING = {"response.completed", "response.incomplete", "response.failed", "res
 class ResponsesDecoder:
     """One reply of the Responses protocol. `author` marks the reasoning items for `opaque`."""
 
-    __slots__ = (
-        "_author",
-        "_cutter",
-        "_final",
-        "_items",
-        "_last_number",
-        "_mender",
-        "_names",
-        "_news",
-        "_numbered",
-        "_refused",
-        "_seen",
-        "_service",
-        "_texts",
-        "_thoughts",
-    )
-
     def __init__(self, service: Service, names: NameMap, author: str = "") -> None:
         self._service = service
         self._names = names

@@ -18,9 +18,17 @@ from daiku.dataclass import replace
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
 from daiku.tools.face import Face
-from daiku.tools.files.engines.fallback import PythonSearch, compile_query
-from daiku.tools.files.engines.hits import Engine, FileCount, Hit, Place, Query
-from daiku.tools.files.engines.ripgrep import Ripgrep, find_ripgrep
+from daiku.tools.files.engines import (
+    Engine,
+    FileCount,
+    Hit,
+    Place,
+    PythonSearch,
+    Query,
+    Ripgrep,
+    compile_query,
+    find_ripgrep,
+)
 from daiku.tools.files.mapping import MapArgs, SymbolArgs, search_map, search_symbols
 from daiku.tools.files.sight import Sight, see
 from daiku.tools.tool import Args, Tool, ToolContext, failed

@@ -1,9 +1,8 @@
-"""Check whether an edit breaks a file's syntax before it is offered: Python, JSON, TOML, YAML and grammars."""
+"""Check whether an edit breaks a file's syntax before it is offered: Python, JSON, TOML and grammars."""
 
 from __future__ import annotations
 
 import ast
-import importlib
 import json
 import re
 import tomllib
@@ -11,7 +10,6 @@ from collections import OrderedDict
 from collections.abc import Callable
 from hashlib import sha256
 from pathlib import PurePosixPath
-from typing import Any
 
 from daiku.core.matching.refusal import number_lines
 from daiku.core.text.truncate import truncate_middle
@@ -175,21 +173,6 @@ def _toml(text: str, _suffix: str) -> Flaw | None:
     return None
 
 
-def _yaml(text: str, _suffix: str) -> Flaw | None:
-    try:
-        # Lazy: no dependency of ours; used where the person's environment has it.
-        yaml: Any = importlib.import_module("yaml")
-    except ImportError:
-        return None
-    try:
-        for _ in yaml.parse(text):
-            pass
-    except yaml.YAMLError as error:
-        mark: Any = getattr(error, "problem_mark", None)
-        return Flaw(mark.line + 1 if mark else 1, str(getattr(error, "problem", None) or "it is no YAML"))
-    return None
-
-
 def _known(suffix: str) -> bool:
     return parser_for(suffix) is not None
 
@@ -222,6 +205,4 @@ _LOOKS: dict[str, Callable[[str, str], Flaw | None]] = {
     ".jsonc": _json,
     ".ipynb": _json,
     ".toml": _toml,
-    ".yaml": _yaml,
-    ".yml": _yaml,
 }

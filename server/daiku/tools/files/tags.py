@@ -37,47 +37,12 @@ _GRAMMARS: dict[str, tuple[str, str]] = {
     ".java": ("tree_sitter_java", "language"),
 }
 _PLAIN = frozenset(
-    [
-        ".c",
-        ".h",
-        ".cc",
-        ".cpp",
-        ".cxx",
-        ".hpp",
-        ".hh",
-        ".cs",
-        ".rb",
-        ".php",
-        ".swift",
-        ".kt",
-        ".kts",
-        ".scala",
-        ".lua",
-        ".pl",
-        ".pm",
-        ".r",
-        ".jl",
-        ".dart",
-        ".ex",
-        ".exs",
-        ".erl",
-        ".hs",
-        ".ml",
-        ".fs",
-        ".vb",
-        ".groovy",
-        ".zig",
-        ".nim",
-        ".sh",
-        ".bash",
-        ".zsh",
-        ".fish",
-        ".sql",
-        ".proto",
-        ".vue",
-        ".svelte",
-    ]
-)
+    {
+        ".c", ".h", ".cc", ".cpp", ".cxx", ".hpp", ".hh", ".cs", ".rb", ".php", ".swift", ".kt", ".kts", ".scala",
+        ".lua", ".pl", ".pm", ".r", ".jl", ".dart", ".ex", ".exs", ".erl", ".hs", ".ml", ".fs", ".vb", ".groovy",
+        ".zig", ".nim", ".sh", ".bash", ".zsh", ".fish", ".sql", ".proto", ".vue", ".svelte",
+    }
+)  # fmt: skip
 """Languages without a grammar here: definitions by a line's first words."""
 
 _SCRIPT_DEFINITIONS = """

@@ -14,8 +14,7 @@ from urllib.parse import urlsplit
 from uuid import uuid4
 
 from daiku.store.lock import SessionLock
-from daiku.tools.git.ownrun import OwnGit, is_branch, run_git
-from daiku.tools.git.refusals import GitRefusal, refusal_of, refused
+from daiku.tools.git.ownrun import GitRefusal, OwnGit, is_branch, refusal_of, refused, run_git
 from daiku.tools.git.remote import PRIVATE, Remote, address_of, fetch
 from daiku.workspace.repository import MIRROR_MARK
 

@@ -14,8 +14,7 @@ from urllib.parse import urlsplit
 from pydantic import SecretStr
 
 from daiku.dataclass import dataclass, field
-from daiku.tools.git.ownrun import COMMIT, OwnGit, is_branch, run_git
-from daiku.tools.git.refusals import GitRefusal, refusal_of, refused
+from daiku.tools.git.ownrun import COMMIT, GitRefusal, OwnGit, is_branch, refusal_of, refused, run_git
 from daiku.tools.shell.capture import ProgramResult
 from daiku.tools.shell.gitsettings import FOR_TOOLS, Settings
 from daiku.workspace.repository import REACHES_NOTHING

@@ -1,4 +1,7 @@
-"""One live connection to a server: opened, listed, called and closed by a task of its own."""
+"""One live connection to a server: opened, listed, called and closed by a task of its own.
+
+Imported late, because the MCP SDK takes half a second to import.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,13 @@ import contextlib
 import json
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import httpx2
 from mcp import Client, MCPError, types
-from mcp.client import Transport
+from mcp.shared.dispatcher import ProgressFnT
 from pydantic import JsonValue, ValidationError
 
 from daiku.core.text.truncate import OUTPUT_LIMIT, truncate_middle
@@ -21,11 +24,12 @@ from daiku.dataclass import dataclass
 from daiku.domain.base import JsonObject
 from daiku.domain.tools import ToolImage, ToolResult
 from daiku.texts.text import NO_TEXT, Text, text
-from daiku.tools.mcp.calls import Progress
 from daiku.tools.mcp.definitions import Listing, cleaned, listing, visible
 from daiku.tools.mcp.forms import ask_to_open_page, fill_form
-from daiku.tools.mcp.launch import McpServerError
+from daiku.tools.mcp.launch import Launch, McpServerError
 from daiku.tools.mcp.transport.lenient import lenient_transport
+from daiku.tools.mcp.transport.oauth import sign_in
+from daiku.tools.mcp.transport.server_transport import ServerTransport
 from daiku.tools.tool import Ask
 from daiku.version import __version__
 
@@ -109,32 +113,33 @@ LIST_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Hooks:
-    """What a connection tells and asks. `transport` gets a callback for the reason of its end; `current_ask`
-    gives the way to ask the person of the call under way, None where nobody is there; `why` says more
-    about a failure than the SDK does (an exit code, an HTTP status)."""
+class Asks:
+    """What a connection may want: an answer of the person in the middle of a call (None where nobody is there), a
+    sign-in (`show` gets the address), and whoever hears that the server offers something else."""
 
-    transport: Callable[[Callable[[Text], None]], AbstractAsyncContextManager[Transport]]
     asker: Callable[[], Ask | None]
     changed: Callable[[], None]
-    roots: tuple[Path, ...] = ()
-    why: Callable[[], Text] = lambda: NO_TEXT
+    show: Callable[[str], Awaitable[None]]
 
 
 class McpConnection:
-    """Opened once, closed once. Methods raise Broken."""
+    """Opened once, closed once. It begins to connect when it is made. Methods raise McpServerError."""
 
-    def __init__(self, name: str, hooks: Hooks) -> None:
-        self.name = name
+    def __init__(self, launch: Launch, home: Path, asks: Asks) -> None:
+        self.name = launch.name
         self.listing = Listing()
         self.ended = asyncio.Event()
-        self._hooks = hooks
+        named = {name.lower() for name in launch.settings.headers}
+        signs_in = launch.settings.url and "authorization" not in named
+        self._transport = ServerTransport(launch, sign_in(launch, home, asks.show) if signs_in else None)
+        self._roots = launch.roots
+        self._asks = asks
         self._client: Client | None = None
         self._stop = asyncio.Event()
         self._relist = asyncio.Event()
         self._reason = NO_TEXT
         self._opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._task = asyncio.create_task(self._live(), name=f"mcp {name}")
+        self._task = asyncio.create_task(self._live(), name=f"mcp {self.name}")
 
     @property
     def reason(self) -> Text:
@@ -142,7 +147,7 @@ class McpConnection:
         return self._reason
 
     async def wait_opened(self) -> None:
-        """Wait until the connection is ready. Raises Broken."""
+        """Wait until the connection is ready. Raises McpServerError."""
         await asyncio.shield(self._opened)
 
     async def close(self) -> None:
@@ -154,7 +159,7 @@ class McpConnection:
         if self._opened.done() and not self._opened.cancelled():
             self._opened.exception()  # whoever did not wait for it need not hear of it
 
-    async def call(self, tool: str, args: JsonObject, progress: Progress) -> ToolResult:
+    async def call(self, tool: str, args: JsonObject, progress: ProgressFnT) -> ToolResult:
         """Call a tool; no time limit of its own. Cancelling it tells the server."""
         return result_of(await self._ask(lambda c: c.call_tool(tool, dict(args), progress_callback=progress)))
 
@@ -217,7 +222,7 @@ class McpConnection:
             case MCPError(message="Session terminated"):
                 return McpServerError(text("mcp.forgot_session"), gone=True)
             case MCPError():
-                more = self._hooks.why()
+                more = self._transport.why()
                 said = Text(cleaned(error.message, 2000))
                 return McpServerError(
                     text("mcp.and_more", what=said, more=more) if more else said, gone=False
@@ -230,20 +235,20 @@ class McpConnection:
                 return McpServerError(self._said(_own_words(f"{type(error).__name__}: {error}")), gone=False)
 
     def _said(self, otherwise: Text) -> Text:
-        return self._reason or self._hooks.why() or otherwise
+        return self._reason or self._transport.why() or otherwise
 
     # -- the task that owns the session -----------------------------------------------------
 
     async def _live(self) -> None:
         try:
             async with AsyncExitStack() as stack:
-                transport = await stack.enter_async_context(self._hooks.transport(self._over))
+                transport = await stack.enter_async_context(self._transport.transport(self._over))
                 client = await stack.enter_async_context(
                     Client(
                         lenient_transport(transport),
                         client_info=types.Implementation(name="daiku", version=__version__),
                         elicitation_callback=self._elicit,
-                        list_roots_callback=self._roots if self._hooks.roots else None,
+                        list_roots_callback=self._list_roots if self._roots else None,
                         message_handler=self._hear,
                         cache=None,
                     )
@@ -270,7 +275,7 @@ class McpConnection:
 
     def _over(self, why: Text) -> None:
         """The transport ended by itself."""
-        self._reason = self._reason or why or self._hooks.why() or text("mcp.ended")
+        self._reason = self._reason or why or self._transport.why() or text("mcp.ended")
         self.ended.set()
 
     async def _serve(self, client: Client) -> None:
@@ -300,7 +305,7 @@ class McpConnection:
         except Exception as error:  # noqa: BLE001  # as above: what it offered before stays
             log.warning("%s told of a change and cannot say what: %s", self.name, self._broken(error))
             return
-        self._hooks.changed()
+        self._asks.changed()
 
     async def _listen(self, client: Client) -> None:
         """Servers of the 2026 protocol tell of changes only to who listens."""
@@ -318,7 +323,7 @@ class McpConnection:
             log.debug("%s: %.300s", self.name, message.params.data)
 
     async def _elicit(self, context: object, params: types.ElicitRequestParams) -> types.ElicitResult:
-        ask = self._hooks.asker()
+        ask = self._asks.asker()
         if ask is None:
             return types.ElicitResult(action="decline")
         if isinstance(params, types.ElicitRequestURLParams):
@@ -328,8 +333,8 @@ class McpConnection:
         content = cast(Any, filled.content)  # checked against the form's own schema, field by field
         return types.ElicitResult(action=filled.action, content=content)
 
-    async def _roots(self, context: object) -> types.ListRootsResult:
-        roots = [types.Root(uri=root.as_uri(), name=root.name) for root in self._hooks.roots]  # pyright: ignore[reportArgumentType]  # pydantic makes the URL
+    async def _list_roots(self, context: object) -> types.ListRootsResult:
+        roots = [types.Root(uri=root.as_uri(), name=root.name) for root in self._roots]  # pyright: ignore[reportArgumentType]  # pydantic makes the URL
         return types.ListRootsResult(roots=roots)
 
 

@@ -13,7 +13,7 @@ from daiku.domain.items.item import ItemKey
 from daiku.texts.text import text
 from daiku.tools.git.itemtree import Identity, ItemTree, changed_paths, snapshot
 from daiku.tools.git.mirror import kept_ref
-from daiku.tools.git.refusals import GitRefusal
+from daiku.tools.git.ownrun import GitRefusal
 from daiku.tools.git.remote import Remote, drop, push, remote_head
 from daiku.work.record import ItemRecord
 

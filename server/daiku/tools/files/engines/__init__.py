@@ -1,1 +1,0 @@
-"""What looks through files for search/text: ripgrep, and the same in Python where there is none."""
