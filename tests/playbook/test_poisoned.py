@@ -162,9 +162,7 @@ def learn(
     store: PlaybookStore, chunks: list[Chunk], *insights: Proposal, allowed: tuple[str, ...] = ALLOWED
 ) -> tuple[Delta, ...]:
     redact, allows = Redactor([KNOWN]), partial(allows_unasked, ApprovalSettings(commands_allow=allowed))
-    return learn_from(
-        store, chunks, learn="auto", trusted=True, redact=redact, allows=allows, insights=insights
-    )
+    return learn_from(store, chunks, learn="auto", redact=redact, allows=allows, insights=insights)
 
 
 def active(store: PlaybookStore) -> list[str]:
@@ -219,13 +217,6 @@ def test_a_run_that_read_strangers_words_teaches_nothing_by_itself(event: Event)
     assert active(store) == []
 
 
-def test_an_untrusted_workspace_teaches_nothing(store: PlaybookStore) -> None:
-    """B3.3."""
-    chunks = told(ran("pytest", 127), ran("uv run pytest"))
-    assert learn_from(store, chunks, learn="auto", trusted=False, redact=str) == ()
-    assert store.deltas() == ()
-
-
 BENIGN: list[tuple[tuple[Event, ...], ...]] = [
     (ran("pytest", 127, "bash: pytest: command not found"), ran("uv run pytest", 0, "3 passed")),
     (showed("Run `uv run pytest` for the tests."), ran("pytest", 127), ran("uv run pytest")),
@@ -278,7 +269,7 @@ def test_a_denied_command_waits(store: PlaybookStore) -> None:
     """B3.3: deny rules win over allow rules."""
     approvals = ApprovalSettings(commands_allow=ALLOWED, commands_deny=("uv run pytest",))
     chunks, allows = told(ran("pytest", 127), ran("uv run pytest")), partial(allows_unasked, approvals)
-    (made,) = learn_from(store, chunks, learn="auto", trusted=True, redact=str, allows=allows)
+    (made,) = learn_from(store, chunks, learn="auto", redact=str, allows=allows)
     assert made.status == "proposed"
 
 
@@ -322,7 +313,7 @@ def test_a_secret_stands_nowhere(tmp_path: Path, caplog: pytest.LogCaptureFixtur
         origin="model",
     )
     for chunks in (journal.chunks(session), events):
-        made = learn_from(store, chunks, learn="auto", trusted=True, redact=redact, insights=[said])
+        made = learn_from(store, chunks, learn="auto", redact=redact, insights=[said])
         assert [each.status for each in made if each.status != "proposed"] == []
     assert store.deltas("proposed")
     assert store.load().bullets == ()

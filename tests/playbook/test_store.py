@@ -123,18 +123,6 @@ def test_a_rejection_is_not_final(store: PlaybookStore) -> None:
     assert refused(store.accept(taken.id)) == "decided"
 
 
-def test_where_a_rejected_change_was_learnt_again_is_kept_with_it(store: PlaybookStore) -> None:
-    first, second = (LearntFrom(session_id="s", run_id=run, seq=1) for run in ("r1", "r2"))
-    waiting = store.propose(Delta(id="", type="add", content="Lesson.", evidence=(first,)))
-    assert refused(store.learnt_again(waiting.id, (second,))) == "decided"
-    applied(store.reject(waiting.id))
-    done = applied(store.learnt_again(waiting.id, (second,)))
-    assert (done.status, done.evidence, done.again) == ("rejected", (first,), (second,))
-    assert applied(store.learnt_again(waiting.id, (second,))) == done
-    assert store.deltas("rejected") == (done,)
-    assert refused(store.learnt_again("r99", (second,))) == "unknown"
-
-
 def test_keywords_can_be_taken_away(store: PlaybookStore) -> None:
     """B3.4."""
     made = store.apply(Delta(id="", type="add", content="Lesson.", keywords=("one", "two")))

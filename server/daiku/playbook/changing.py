@@ -19,7 +19,7 @@ from daiku.core.playbook.changes import (
 from daiku.core.playbook.refused import Refused, decided, no_change, not_applied
 from daiku.core.playbook.sections import HIGHEST_BROUGHT, bullet_id, id_parts, section_of, slug_of
 from daiku.dataclass import dataclass
-from daiku.domain.playbook import Bullet, Delta, DeltaStatus, LearntFrom, Observation, PlaybookScope, Verdict
+from daiku.domain.playbook import Bullet, Delta, DeltaStatus, Observation, PlaybookScope, Verdict
 from daiku.playbook import counting, tables
 from daiku.playbook.rows import (
     Earlier,
@@ -139,19 +139,6 @@ class Changing:
         counting.keep(self.db, self.playbook, observations)
         bullets = dict.fromkeys(seen.bullet for seen in observations)
         counting.count(self.db, self.playbook, bullets, self.revision)
-
-    def learnt_again(self, delta_id: str, places: tuple[LearntFrom, ...]) -> Delta | Refused:
-        """Log where a change was learnt once more after a person had rejected it or taken it back."""
-        number = delta_number(self.scope, delta_id)
-        row = None if number is None else self.db.first(tables.DELTA, (self.playbook, number))
-        if number is None or row is None:
-            return no_change(delta_id)
-        delta = delta_of(row[0])
-        if delta.status not in ("rejected", "undone"):
-            return decided(delta_id)
-        done = delta.model_copy(update={"again": tuple(dict.fromkeys((*delta.again, *places)))})
-        self._log_again(number, done, row[1], int(row[2]))
-        return done
 
     def _waiting(self, delta_id: str, *statuses: DeltaStatus) -> tuple[int, Delta] | Refused:
         number = delta_number(self.scope, delta_id)

@@ -17,14 +17,9 @@ from daiku.domain.held import Bullet
 from daiku.domain.playbook import Delta, Observation
 from daiku.playbook.lessons_from_runs import learn_from, propose_asked
 from daiku.playbook.repository import Playbooks
+from daiku.playbook.store import PlaybookStore
 from daiku.store.database import Database
 from daiku.trace.copies import Copies, Place, copies_in, copies_of
-
-
-class KeepsObservations(Protocol):
-    """A playbook, as what runs showed is kept in it: of bullets that are not in it nothing is."""
-
-    def observe(self, observations: Sequence[Observation]) -> None: ...
 
 
 class ReadsSessions(Protocol):
@@ -36,10 +31,7 @@ class ReadsSessions(Protocol):
 
 
 def observe_session(
-    playbooks: Sequence[KeepsObservations],
-    sessions: ReadsSessions,
-    database: Database,
-    chunks: Sequence[Chunk],
+    playbooks: Sequence[PlaybookStore], sessions: ReadsSessions, database: Database, chunks: Sequence[Chunk]
 ) -> tuple[Observation, ...]:
     """Keep what the ended runs of a session showed, by all that is on record of them now, and what copies of them showed
     in other sessions: of a run one observation, whichever record of it says the last. Raises DaikuError."""
@@ -127,7 +119,6 @@ class Learning:
             repository,
             whole,
             learn=self.learn,
-            trusted=True,
             redact=self.redact,
             insights=insights_of(whole),
             outside=self.outside(),

@@ -9,7 +9,7 @@ from daiku.core.playbook.changes import Standings
 from daiku.core.playbook.refused import Refused
 from daiku.core.playbook.sections import id_parts
 from daiku.domain.chunks import iso_now
-from daiku.domain.playbook import Bullet, Delta, DeltaStatus, LearntFrom, Observation, Playbook, PlaybookScope
+from daiku.domain.playbook import Bullet, Delta, DeltaStatus, Observation, Playbook, PlaybookScope
 from daiku.playbook import counting, tables
 from daiku.playbook.changing import Changing
 from daiku.playbook.rows import StoredVector, delta_of, standing_of
@@ -93,10 +93,6 @@ class PlaybookStore:
         one, which holds still, changed the same once more: that one is to be undone first. One that was rejected waits
         again."""
         return self._change(lambda playbook: playbook.undo(delta_id))
-
-    def learnt_again(self, delta_id: str, places: Sequence[LearntFrom]) -> Delta | Refused:
-        """Keep where a change was learnt once more that a person rejected or took back; it stands as it did."""
-        return self._change(lambda playbook: playbook.learnt_again(delta_id, tuple(places)))
 
     def deltas(self, *statuses: DeltaStatus) -> tuple[Delta, ...]:
         """Changes of these statuses, of all where none is named, in the order of their coming."""

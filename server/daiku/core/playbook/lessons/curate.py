@@ -101,8 +101,7 @@ def distinct(proposals: Iterable[Proposal], alike: Alike) -> list[Proposal]:
         )
         if twin is not None:
             evidence = tuple(dict.fromkeys((*kept[twin].evidence, *proposal.evidence)))
-            doubts = tuple(dict.fromkeys((*kept[twin].doubts, *proposal.doubts)))
-            kept[twin] = replace(kept[twin], evidence=evidence, doubts=doubts)
+            kept[twin] = replace(kept[twin], evidence=evidence)
             continue
         kept = [each for each in kept if not _replaces(proposal, each)]
         kept.append(proposal)
@@ -156,7 +155,6 @@ def _add(proposal: Proposal) -> Delta:
         origin=proposal.origin,
         why=proposal.why,
         evidence=proposal.evidence,
-        doubts=proposal.doubts,
     )
 
 

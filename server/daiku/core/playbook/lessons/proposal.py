@@ -7,7 +7,7 @@ from typing import Literal
 
 from daiku.core.text.patterns import lazy
 from daiku.dataclass import dataclass, replace
-from daiku.domain.playbook import Doubt, LearntFrom, Origin
+from daiku.domain.playbook import LearntFrom, Origin
 
 Taught = Literal["command_replaced", "command_before", "rejected", "corrected", "insight"]
 """What taught it: a command that passed where another had failed; one that made a failed one pass; a rejection with its
@@ -28,7 +28,6 @@ class Proposal:
     keywords: tuple[str, ...] = ()
     failed: tuple[str, ...] = ()
     origin: Origin = "rule"
-    doubts: tuple[Doubt, ...] = ()
     about: str = ""
 
 
