@@ -5,12 +5,11 @@ from __future__ import annotations
 import hashlib
 import logging
 from collections.abc import Mapping, Sequence
-from itertools import islice
 from typing import TYPE_CHECKING, Protocol
 from weakref import WeakKeyDictionary
 
 from daiku.core.playbook.ranking import Lessons, Question, Scored, search, text_of
-from daiku.core.playbook.relevance import STRANGERS, Asked, is_related, least_alike
+from daiku.core.playbook.relevance import Asked
 from daiku.core.retrieval.vectors import Vector, pack, squared_length
 from daiku.dataclass import dataclass, field
 from daiku.domain.errors import DaikuError
@@ -59,7 +58,6 @@ class PlaybookSearch:
             embedder = None  # these vectors compare words, which BM25 does better
         self._service = None if embedder is None else ServiceVectors(embedder)
         self._alpha = alpha
-        self._strangers: Sequence[Vector] = ()
         self._last: tuple[Playbook, Lessons] | None = None
         self._stored = WeakKeyDictionary[PlaybookStore, _StoredLessons]()
 
@@ -74,18 +72,17 @@ class PlaybookSearch:
         store = playbook if isinstance(playbook, PlaybookStore) else None
         lessons = self._read(store) if store is not None else self._lessons_of(playbook)
         text = query.query_text[:LONGEST_QUESTION]
-        vector = self._vector_of(text, lessons, store, related=related)
+        vector = self._vector_of(text, lessons, store)
         hidden = _hidden(lessons.active, query, resting=resting)
         question = Question(text, vector, query.top_k, hidden, fill=self._service is None)
         found = search(lessons, question, self._alpha)
         if related:
-            asked, least = Asked(text), self._least_alike(vector)
-            fit = (
+            asked = Asked(text)
+            found = [
                 each
                 for each in found
-                if is_related(asked, text_of(lessons.active[each.number]), each.likeness, least)
-            )
-            found = list(islice(fit, query.top_k))
+                if self._is_alike(each) or asked.shares_words(text_of(lessons.active[each.number]))
+            ]
         return [_hit(each, lessons.active[each.number], query) for each in found[: query.top_k]]
 
     def _lessons_of(self, playbook: Playbook | Loads) -> Lessons:
@@ -111,29 +108,21 @@ class PlaybookSearch:
                     known.lessons.add_vector(vector.bullet, vector.packed, vector.squared)
         return known.lessons
 
-    def _vector_of(
-        self, question: str, lessons: Lessons, store: PlaybookStore | None, *, related: bool
-    ) -> Vector | None:
+    def _vector_of(self, question: str, lessons: Lessons, store: PlaybookStore | None) -> Vector | None:
         """Return the vector of a question, and add those that lessons lack. None: the service does not answer."""
-        vector = self._ask(question, lessons, store, related=related)
+        vector = self._ask(question, lessons, store)
         if vector is not None and lessons.forget_vectors_of_other_size(len(vector)):
-            vector = self._ask(question, lessons, store, related=related)  # another model under the same name
+            vector = self._ask(question, lessons, store)  # another model under the same name
         return vector
 
-    def _ask(
-        self, question: str, lessons: Lessons, store: PlaybookStore | None, *, related: bool
-    ) -> Vector | None:
-        """Ask the service for the vectors of a question and of lessons without one.
-
-        `related`: strangers' vectors are made too, once, for what is found has to be more alike than these."""
+    def _ask(self, question: str, lessons: Lessons, store: PlaybookStore | None) -> Vector | None:
+        """Ask the service for the vectors of a question and of lessons without one."""
         if self._service is None:
             return None
         lacking = lessons.without_vector(None if store is None else AT_ONCE)
-        beside = STRANGERS if related and not self._strangers else ()
-        known = self._service.of((question, *map(text_of, lacking), *beside))
+        known = self._service.of((question, *map(text_of, lacking)))
         if known is None:
             return None
-        self._strangers = [known[each] for each in beside] or self._strangers
         self._add_vectors(lessons, store, [(each, known[text_of(each)]) for each in lacking])
         return known[question]
 
@@ -155,11 +144,10 @@ class PlaybookSearch:
         except DaikuError as wrong:
             logger.warning("vectors of lessons are not stored: %s", wrong.failure.message)
 
-    def _least_alike(self, question: Vector | None) -> float | None:
-        """Return the least cosine of a text that has to do with the question; None if a cosine cannot tell."""
-        if question is None or self._service is None:
-            return None
-        return least_alike(question, self._strangers, self._service.embedder.unrelated)
+    def _is_alike(self, found: Scored) -> bool:
+        """Return True if the embedder finds a lesson and the question more alike than unrelated texts."""
+        least = 1.0 if self._service is None else self._service.embedder.unrelated
+        return found.likeness is not None and found.likeness >= least
 
 
 def search_of(config: Config) -> PlaybookSearch:

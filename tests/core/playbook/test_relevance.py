@@ -1,11 +1,10 @@
-"""Whether a lesson has to do with a question: by what words say, in each sentence of it, or by a model's word."""
+"""Whether a lesson has to do with a question: by what words say, in each sentence of it."""
 
 from __future__ import annotations
 
 import pytest
 
-from daiku.core.playbook.relevance import ABOVE_STRANGERS, Asked, is_related, least_alike
-from daiku.core.retrieval.vectors import whole_vector
+from daiku.core.playbook.relevance import Asked
 
 CHECK = "Run the whole test suite with `make check`; plain `pytest` misses the browser tests."
 
@@ -57,23 +56,3 @@ def test_a_word_in_each_of_many_sentences_is_no_more_than_one_word() -> None:
     )
     assert not Asked(apart).shares_words(CHECK)
     assert Asked("The browser suite overlooks seven golden chairs.").shares_words(CHECK)
-
-
-def test_a_model_that_finds_them_alike_is_believed() -> None:
-    """Of hashed words likeness is chance where no word is shared; it has no level of strangers."""
-    asked = Asked("execute every spec")
-    assert is_related(asked, CHECK, 0.31, 0.3)
-    assert not is_related(asked, CHECK, 0.29, 0.3)
-    assert not is_related(asked, CHECK, None, 0.3)
-    assert not is_related(asked, CHECK, 0.9, None)
-    assert is_related(Asked("run the tests"), CHECK, 0.0, 0.3)
-
-
-def test_a_question_has_to_be_more_like_a_lesson_than_like_strangers() -> None:
-    """A model finds all texts of a language that it does not know alike: there its usual level says nothing."""
-    question, far, near = whole_vector([1.0, 0.0]), whole_vector([0.2, 1.0]), whole_vector([1.0, 1.0])
-    assert least_alike(question, (), 0.3) == 0.3
-    assert least_alike(question, (far,), 0.3) == 0.3
-    assert least_alike(question, (far, near), 0.3) == pytest.approx(0.707 + ABOVE_STRANGERS, abs=1e-3)
-    other_model = whole_vector([1.0, 0.0, 0.0])
-    assert least_alike(question, (other_model,), 0.3) == 0.3
