@@ -47,9 +47,8 @@ WRITTEN_BY_OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
     "a person, who corrects; whoever wrote a lesson, in its text": {
         "core.playbook.evidence.commands": ("_WARNED_BEFORE", "_WARNED_AFTER"),
         "core.playbook.lessons.reflect": ("_OPENS", "_RULE", "_STEERS", "_REASONS", "_LEADING"),
-        "core.playbook.lessons.similar": ("_NEGATIONS",),
-        "core.playbook.likeness": ("FILLERS",),
-        "core.playbook.relevance": ("_NOTHING", "_LITTLE", "_AFTER_NOUNS"),
+        "core.playbook.lessons.similar": ("_NEGATIONS", "FILLERS"),
+        "core.playbook.relevance": ("_NOTHING", "_LITTLE"),
     },
     "the writer of a document, in its headings and the ends of its sentences": {
         "agents.drafting.part_request": ("_POLITE", "_PLAIN"),

@@ -17,7 +17,7 @@ from pathlib import Path
 from statistics import mean
 from typing import NamedTuple
 
-from daiku.core.playbook.likeness import near_limit, says_otherwise
+from daiku.core.playbook.lessons.similar import LIMIT, says_otherwise
 from daiku.core.retrieval.hashed import hashed_vector
 from daiku.core.retrieval.terms import terms
 from daiku.core.retrieval.vectors import Vector, cosine, whole_vector
@@ -244,7 +244,7 @@ def likeness_table(embedder: Embedder) -> str:
         )
         for at, pair in enumerate(pairs)
     ]
-    lines = [f"near duplicates, {embedder.name}, limit {near_limit(embedder.name):.2f}", "from  same  others"]
+    lines = [f"near duplicates, {embedder.name}, limit {LIMIT:.2f}", "from  same  others"]
     same = sum(is_same for is_same, _, _ in alike)
     for limit in (0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95):
         taken = Counter(is_same for is_same, score, other in alike if score >= limit and not other)

@@ -11,7 +11,7 @@ from daiku.core.playbook.lessons.automatic import Allows, is_tainted, needs_revi
 from daiku.core.playbook.lessons.curate import confirmed, curate, distinct, refine
 from daiku.core.playbook.lessons.proposal import Proposal, redacted
 from daiku.core.playbook.lessons.reflect import reflect
-from daiku.core.playbook.likeness import near_duplicates
+from daiku.core.playbook.lessons.similar import near_duplicates
 from daiku.core.playbook.refused import Refused
 from daiku.core.retrieval.terms import terms
 from daiku.dataclass import replace
@@ -53,7 +53,7 @@ def learn_from(
         return ()
     changes = store.deltas()
     known = {(each.why, place) for each in changes for place in each.evidence}
-    alike = near_duplicates()
+    alike = near_duplicates
     clean = [redacted(each, redact) for each in taught if each.evidence]
     proposals = distinct(about_what_misled(clean, chunks), alike)
     new = [each for each in proposals if (each.why, each.evidence[-1]) not in known]
@@ -116,7 +116,7 @@ def merge_duplicates(
     store: PlaybookStore, *, learn: LearnMode, changed: Collection[str] | None = None
 ) -> tuple[Delta, ...]:
     """Merge the bullets of a playbook that say the same, or propose it, once. `changed`: only these are held against all."""
-    found = refine(store.load(), near_duplicates(), changed=changed)
+    found = refine(store.load(), near_duplicates, changed=changed)
     if not found:
         return ()
     decided = {(each.bullet_id, each.bullet_ids) for each in store.deltas("proposed", "rejected", "undone")}

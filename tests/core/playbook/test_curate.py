@@ -7,12 +7,11 @@ from hypothesis import strategies as st
 
 from daiku.core.playbook.lessons.curate import MOST, curate, refine
 from daiku.core.playbook.lessons.proposal import Proposal, code_spans
-from daiku.core.playbook.lessons.similar import Alike, says_the_same
-from daiku.core.playbook.likeness import near_duplicates
+from daiku.core.playbook.lessons.similar import Alike, near_duplicates, says_the_same
 from daiku.domain.playbook import Bullet, Delta, LearntFrom, Origin, Playbook
 from tests.cases import examples, for_each
 
-ALIKE = near_duplicates()
+ALIKE = near_duplicates
 PYTEST = "Run the tests by `uv run pytest`; `pytest` fails here."
 
 

@@ -9,12 +9,11 @@ from typing import NamedTuple
 
 import pytest
 
-from daiku.core.playbook.likeness import near_duplicates, near_limit, says_otherwise
-from daiku.core.retrieval.hashed import DIMENSION, NAME, hashed_vector
+from daiku.core.playbook.lessons.similar import LIMIT, near_duplicates, says_otherwise
+from daiku.core.retrieval.hashed import hashed_vector
 from daiku.core.retrieval.vectors import cosine
 
 PAIRS = Path(__file__).parents[2] / "fixtures" / "playbook" / "duplicates.json"
-HASHED = f"{NAME}/{DIMENSION}"
 
 
 class Pair(NamedTuple):
@@ -37,7 +36,7 @@ def table(found: list[Pair]) -> str:
     """What each limit takes for the same: of pairs that are, and of pairs that are not, by cosine and by words too."""
     lines = ["limit   same  wrong  wrong, words looked at"]
     same, other = [p for p in found if p.same], [p for p in found if not p.same]
-    for limit in (0.6, 0.7, near_limit(HASHED), 0.8, 0.9):
+    for limit in (0.6, 0.7, LIMIT, 0.8, 0.9):
         taken = [p for p in other if p.likeness >= limit]
         kept = [p for p in taken if not says_otherwise(p.one, p.other)]
         right = sum(p.likeness >= limit and not says_otherwise(p.one, p.other) for p in same)
@@ -48,9 +47,9 @@ def table(found: list[Pair]) -> str:
 
 
 def test_the_limit_of_hashed_words_finds_reordered_lessons_and_few_others() -> None:
-    """Near-duplicate limits are calibrated per embedder; ACE's 0.90 would miss a quarter of them here;
+    """The limit is calibrated for hashed words; ACE's 0.90 would miss a quarter of them here;
     `pytest -s` prints the table."""
-    alike, found = near_duplicates(), pairs()
+    alike, found = near_duplicates, pairs()
     sys.stdout.write(f"\n{table(found)}\n")
     same = [p for p in found if p.same]
     wrong = [p for p in found if not p.same and alike(p.one, p.other)]
@@ -65,7 +64,7 @@ def test_the_limit_of_hashed_words_finds_reordered_lessons_and_few_others() -> N
 
 
 def test_what_was_written_after_the_limit_was_set_is_told_apart_too() -> None:
-    alike = near_duplicates()
+    alike = near_duplicates
     held_out = [p for p in pairs() if p.held_out]
     assert len(held_out) >= 20
     assert [alike(p.one, p.other) for p in held_out] == [p.same for p in held_out]
@@ -83,9 +82,3 @@ def test_what_was_written_after_the_limit_was_set_is_told_apart_too() -> None:
 )
 def test_a_word_in_the_place_of_another_says_another_thing(one: str, other: str, differs: bool) -> None:
     assert says_otherwise(one, other) is differs
-
-
-def test_a_model_that_was_not_measured_has_a_strict_limit() -> None:
-    assert near_limit("openai/text-embedding-3-small") == 0.9
-    assert near_limit(HASHED) == 0.75
-    assert near_limit("compatible/sentence-transformers/all-MiniLM-L6-v2") == 0.85

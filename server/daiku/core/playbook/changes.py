@@ -173,13 +173,10 @@ def keywords_after(delta: Delta, bullet: Bullet) -> tuple[str, ...]:
 
 
 def _means(new: str, old: str) -> bool:
-    """Whether a text says what the one before said, in other words perhaps."""
-    if new == old:
-        return True
-    from daiku.core.playbook.lessons.similar import says_the_same  # when used
-    from daiku.core.playbook.likeness import near_duplicates  # when used
+    """Return True if a text says what the one before said, in other words perhaps."""
+    from daiku.core.playbook.lessons.similar import near_duplicates, says_the_same  # when used
 
-    return says_the_same(new, old, near_duplicates())
+    return new == old or says_the_same(new, old, near_duplicates)
 
 
 def _merged(delta: Delta, stands: Standing, found: Standings, now: str) -> tuple[Standing, ...] | Refused:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import lru_cache
 
-from daiku.core.playbook.likeness import FILLERS
+from daiku.core.playbook.lessons.similar import FILLERS
 from daiku.core.retrieval.terms import terms
 from daiku.core.text.patterns import lazy
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from daiku.core.playbook.evidence.outcome import outcomes_of
 from daiku.core.playbook.lessons.curate import distinct
 from daiku.core.playbook.lessons.reflect import reflect
-from daiku.core.playbook.likeness import near_duplicates
+from daiku.core.playbook.lessons.similar import near_duplicates
 from daiku.domain.playbook import Verdict
 from daiku.llm.tokens import estimate
 from tests.playbook.world.attempts import Attempt
@@ -23,7 +23,7 @@ class Taught(NamedTuple):
 
 def taught_by(attempt: Attempt, also: str = "") -> tuple[Taught, ...]:
     """What our rule form learns from the attempt; where that is nothing, `also`, which it would not learn."""
-    found = distinct(reflect(attempt.chunks), near_duplicates())
+    found = distinct(reflect(attempt.chunks), near_duplicates)
     return tuple(Taught(each.content, each.failed) for each in found) or ((Taught(also),) if also else ())
 
 
