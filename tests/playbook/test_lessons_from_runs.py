@@ -12,7 +12,7 @@ from daiku.domain.events import ApprovalAsked, MessageEvent, RunFinished, RunSta
 from daiku.domain.held import Lesson
 from daiku.domain.playbook import Delta, Observation, Origin
 from daiku.domain.tools import ToolCall
-from daiku.playbook.lessons_from_runs import LearnMode, learn_from, merge_duplicates
+from daiku.playbook.learning import LearnMode, learn_from, merge_duplicates
 from daiku.playbook.store import PlaybookStore
 from daiku.store.opening import open_tables, opened_place
 from daiku.texts.text import Text

@@ -16,7 +16,7 @@ from daiku.domain.chunks import Chunk
 from daiku.domain.config import ApprovalSettings
 from daiku.domain.events import Event, RunStarted
 from daiku.domain.playbook import Delta, LearntFrom, Origin
-from daiku.playbook.lessons_from_runs import learn_from
+from daiku.playbook.learning import learn_from
 from daiku.playbook.store import PlaybookStore
 from daiku.store.opening import open_tables, opened_place
 from daiku.trace.journal import Journal

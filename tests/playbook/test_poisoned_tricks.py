@@ -12,7 +12,7 @@ import pytest
 from daiku.domain.events import ApprovalAsked, RunFinished, RunStarted, ToolResponse
 from daiku.domain.held import CurationOperation, Reflected, Reflection
 from daiku.domain.playbook import Delta
-from daiku.playbook.lessons_from_runs import propose_asked
+from daiku.playbook.learning import propose_asked
 from daiku.playbook.store import PlaybookStore
 from daiku.runs import RunRequest
 from daiku.store.opening import open_tables, opened_place

@@ -13,7 +13,7 @@ from daiku.core.retrieval.vectors import Vector, whole_vector
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import Failure, LLMError
 from daiku.domain.playbook import Bullet, Playbook, SearchQuery
-from daiku.playbook import vectors
+from daiku.playbook import search as searches
 from daiku.playbook.search import PlaybookSearch, search_of
 from daiku.settings import from_mapping
 from daiku.texts.text import Text, text
@@ -170,14 +170,14 @@ def test_a_provider_that_does_not_answer_is_waited_for_once_and_what_comes_late_
 ) -> None:
     """A server that is down or still loads its model must not keep every run from its lessons: words find them meanwhile."""
     waits: list[float] = []
-    look = vectors.ServiceVectors._look
+    look = searches.ServiceVectors._look
 
-    def noted(self: vectors.ServiceVectors, seconds: float) -> None:
+    def noted(self: searches.ServiceVectors, seconds: float) -> None:
         waits.append(seconds)
         look(self, seconds)
 
-    monkeypatch.setattr(vectors.ServiceVectors, "_look", noted)
-    monkeypatch.setattr(vectors, "WAITED_SECONDS", 0.01)
+    monkeypatch.setattr(searches.ServiceVectors, "_look", noted)
+    monkeypatch.setattr(searches, "WAITED_SECONDS", 0.01)
     slow = Slow()
     search = PlaybookSearch(slow)
 
@@ -192,7 +192,7 @@ def test_a_provider_that_does_not_answer_is_waited_for_once_and_what_comes_late_
     assert search._service is not None
     while (pending := search._service._asked) is not None and not pending.vectors.done():
         pending.vectors.result(10)
-    monkeypatch.setattr(vectors, "WAITED_SECONDS", 10.0)
+    monkeypatch.setattr(searches, "WAITED_SECONDS", 10.0)
     assert vector_scores("snow falls") == [1.0, 0.0]
     assert slow.asked == [["snow falls", "fire burns"]]
 

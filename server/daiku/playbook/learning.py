@@ -2,24 +2,174 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Literal, Protocol
 
 from daiku.core.playbook.evidence.outcome import Outcome, latest, outcomes_of
-from daiku.core.playbook.insights.proposals import insights_of
-from daiku.core.playbook.lessons.automatic import Allows
-from daiku.dataclass import dataclass
+from daiku.core.playbook.insights.proposals import insights_of, merges_and_removals
+from daiku.core.playbook.lessons.automatic import Allows, is_tainted, needs_review
+from daiku.core.playbook.lessons.curate import confirmed, curate, distinct, refine
+from daiku.core.playbook.lessons.proposal import Proposal, redacted
+from daiku.core.playbook.lessons.reflect import reflect
+from daiku.core.playbook.lessons.similar import near_duplicates
+from daiku.core.playbook.refused import Refused
+from daiku.core.retrieval.terms import terms
+from daiku.dataclass import dataclass, replace
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import UsageError
 from daiku.domain.events import RunStarted
-from daiku.domain.held import Bullet
+from daiku.domain.held import Bullet, Reflected
 from daiku.domain.playbook import Delta, Observation
-from daiku.playbook.lessons_from_runs import learn_from, propose_asked
 from daiku.playbook.repository import Playbooks
 from daiku.playbook.store import PlaybookStore
 from daiku.store.database import Database
 from daiku.trace.copies import Copies, Place, copies_in, copies_of
+
+LearnMode = Literal["off", "review", "auto"]
+FEW = 200
+"""Bullets that are all held against one another when something was learnt; of more, only what was changed against all."""
+WELL_FOUNDED = 2
+"""So many runs more for a bullet than against it: a second run has to show that another text is right."""
+_PERSON_SAID = frozenset({"rejected", "corrected"})
+"""What taught a lesson in a person's own words. Those are no accident: they hold against what runs showed before."""
+_TAKEN_BACK = frozenset({"edits_refused", "edits_rejected", "edits_restored"})
+_PERSONS = frozenset({"person", "import"})
+"""Whose words a rule does not change by itself."""
+
+
+def learn_from(
+    store: PlaybookStore,
+    chunks: Sequence[Chunk],
+    *,
+    learn: LearnMode,
+    redact: Callable[[str], str],
+    allows: Allows = bool,
+    insights: Iterable[Proposal] = (),
+    outside: bool = False,
+) -> tuple[Delta, ...]:
+    """Learn from the runs of a session and return the changes that were proposed or applied.
+
+    `chunks` are all of the session as far as it is known. Each place in a session teaches a lesson once: called again, this
+    changes nothing. What a person rejected or took back is not proposed again. `allows` decides which commands need no
+    review. `insights` are a model's and always wait. `outside`: the model read text that is not on record, such as the tool
+    descriptions of MCP servers."""
+    if learn == "off" or not (taught := (*reflect(chunks), *insights)):
+        return ()
+    changes = store.deltas()
+    known = {(each.why, place) for each in changes for place in each.evidence}
+    alike = near_duplicates
+    clean = [redacted(each, redact) for each in taught if each.evidence]
+    proposals = distinct(about_what_misled(clean, chunks), alike)
+    new = [each for each in proposals if (each.why, each.evidence[-1]) not in known]
+    before, decided = store.load(), [each for each in changes if each.status != "applied"]
+    waiting, wanted = confirmed(new, decided, alike), curate(new, before, alike, decided=decided)
+    if not waiting and not wanted:
+        return ()
+    applies = _applies(learn, allows)
+    if outside or is_tainted(chunks):
+        wanted, waiting = tuple(each.model_copy(update={"doubts": ("tainted",)}) for each in wanted), []
+    made = [_apply_or_propose(store, each, applies) for each in wanted]
+    made += _accept(store, waiting, applies)
+    few = len(before.bullets) <= FEW
+    changed = None if few else {each.bullet_id for each in made if each.status == "applied"}
+    return (*made, *merge_duplicates(store, learn=learn, changed=changed)) if made else ()
+
+
+def _applies(learn: LearnMode, allows: Allows) -> Callable[[Delta], bool]:
+    """Return what decides whether a change is applied without review."""
+    return lambda change: learn == "auto" and not needs_review(change, allows)
+
+
+def about_what_misled(proposals: Sequence[Proposal], chunks: Sequence[Chunk]) -> list[Proposal]:
+    """Return the proposals, with the lesson that each correction is to change.
+
+    A correction changes the only lesson whose edits the user took back in its run, if both share a word of more than
+    three letters. As a second lesson it would contradict that one."""
+    if not any(each.why in _PERSON_SAID for each in proposals):
+        return list(proposals)
+    starts = (chunk.event for chunk in chunks if isinstance(chunk.event, RunStarted))
+    words = {each.id: set(terms(each.text)) for start in starts for each in start.lessons}
+    misled: dict[str, str] = {}
+    for outcome in outcomes_of(chunks) if words else ():
+        taken_back = [each.bullet for each in outcome.bullets if each.why in _TAKEN_BACK]
+        if len(taken_back) == 1:
+            misled[outcome.run] = taken_back[0]
+    result: list[Proposal] = []
+    for each in proposals:
+        lesson = misled.get(each.evidence[-1].run_id, "") if each.why in _PERSON_SAID else ""
+        is_about = any(len(word) > 3 for word in words.get(lesson, set()) & set(terms(each.content)))
+        result.append(replace(each, about=lesson) if is_about else each)
+    return result
+
+
+def propose_asked(
+    store: PlaybookStore, chunks: Sequence[Chunk], redact: Callable[[str], str]
+) -> tuple[Delta, ...]:
+    """Propose, once, the merges and removals that a model asked for: they wait for a person."""
+    if not any(isinstance(each.event, Reflected) for each in chunks):
+        return ()
+    asked = merges_and_removals(chunks, store.load(), store.deltas())
+    doubts = ("tainted",) if asked and is_tainted(chunks) else ()
+    return tuple(
+        store.propose(each.model_copy(update={"content": redact(each.content), "doubts": doubts}))
+        for each in asked
+    )
+
+
+def merge_duplicates(
+    store: PlaybookStore, *, learn: LearnMode, changed: Collection[str] | None = None
+) -> tuple[Delta, ...]:
+    """Merge the bullets of a playbook that say the same, or propose it, once. `changed`: only these are held against all."""
+    found = refine(store.load(), near_duplicates, changed=changed)
+    if not found:
+        return ()
+    decided = {(each.bullet_id, each.bullet_ids) for each in store.deltas("proposed", "rejected", "undone")}
+    applies = _applies(learn, bool)
+    return tuple(
+        _apply_or_propose(store, each, applies)
+        for each in found
+        if (each.bullet_id, each.bullet_ids) not in decided
+    )
+
+
+def _apply_or_propose(store: PlaybookStore, delta: Delta, applies: Callable[[Delta], bool]) -> Delta:
+    """Apply a change that needs no review, and propose any other.
+
+    What the user wrote is never changed without review. Counts of a run are always applied."""
+    unasked = applies(delta) and not _is_well_founded(store, delta)
+    if delta.type == "tag" or (unasked and not touches_words_of_a_person(store, delta)):
+        applied = store.apply(delta)
+        if not isinstance(applied, Refused):
+            return applied
+    return store.propose(delta)
+
+
+def _accept(store: PlaybookStore, waiting: Sequence[Delta], applies: Callable[[Delta], bool]) -> list[Delta]:
+    """Accept the waiting changes that a second run showed too and that need no review."""
+    unasked = [each for each in waiting if applies(each)]
+    done = [store.accept(each.id) for each in unasked if not touches_words_of_a_person(store, each)]
+    return [each for each in done if not isinstance(each, Refused)]
+
+
+def _is_well_founded(store: PlaybookStore, delta: Delta) -> bool:
+    """Return True if `delta` replaces a text that several runs confirmed: one run does not outweigh them."""
+    if delta.type != "update" or delta.why in _PERSON_SAID:
+        return False
+    bullet = store.bullets((delta.bullet_id,)).get(delta.bullet_id)
+    return bullet is not None and bullet.helpful - bullet.harmful >= WELL_FOUNDED
+
+
+def touches_words_of_a_person(store: PlaybookStore, delta: Delta) -> bool:
+    """Return True if the user wrote, imported, or edited a bullet that `delta` changes."""
+    touched = [name for name in dict.fromkeys((delta.bullet_id, *delta.bullet_ids)) if name]
+    if any(each.origin in _PERSONS for each in store.bullets(touched).values()):
+        return True
+    return any(
+        each.bullet_id == name and each.status == "applied" and each.origin in _PERSONS
+        for name in touched
+        for each in store.history(name)
+    )
 
 
 class ReadsSessions(Protocol):

@@ -9,8 +9,7 @@ from daiku.app import App
 from daiku.dataclass import replace
 from daiku.domain.events import Bullet, RunStarted
 from daiku.runs import RunRequest, Runs
-from daiku.runs.recorded.catching_up import catch_up
-from daiku.runs.recorded.unlearnt import MOST, Unlearnt
+from daiku.runs.recorded.unlearnt import MOST, Unlearnt, catch_up
 from tests.runs.playing import Watch, make_app
 
 NEWS = Bullet(bullet_id="pc-00001", change="add", content="x", why="corrected")

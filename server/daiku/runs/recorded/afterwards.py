@@ -101,7 +101,7 @@ class Afterwards:
         unlearnt = self.services.unlearnt
         if unlearnt is None:
             return
-        from daiku.runs.recorded.catching_up import left_behind  # when used
+        from daiku.runs.recorded.unlearnt import left_behind  # when used
 
         try:
             sessions = await asyncio.to_thread(left_behind, self.services.journal, unlearnt)
@@ -118,7 +118,7 @@ class Afterwards:
         pending = self.services.pending_looks
         if pending is None or not self._looks_at_runs:
             return ()
-        from daiku.runs.recorded.catching_up import left_behind  # when used
+        from daiku.runs.recorded.unlearnt import left_behind  # when used
 
         try:
             sessions = left_behind(self.services.journal, pending)[:CAUGHT_UP_LOOKS]

@@ -1,11 +1,56 @@
-"""The table of runs that were not learnt from yet: each is noted as it begins, so that another process can catch up."""
+"""Table of the runs that were not learnt from yet, and learning from those that ended processes left behind."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import logging
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
+from time import monotonic
 
 from daiku.dataclass import dataclass
+from daiku.domain.errors import DaikuError, UsageError
+from daiku.domain.events import Bullet
+from daiku.runs.recorded.history import last_start
+from daiku.runs.services import NotesUnlearnt
 from daiku.store.database import Database
+from daiku.trace.journal import Journal
+from daiku.trace.sessions import KeepsSessions
+
+logger = logging.getLogger(__name__)
+
+SECONDS = 2.0
+"""No further session is begun after this time."""
+
+
+def left_behind(journal: KeepsSessions, unlearnt: NotesUnlearnt) -> tuple[str, ...]:
+    """The sessions whose runs nobody learns from now: none is under way in any process."""
+    return tuple(session for session in unlearnt.sessions() if journal.is_free(session))
+
+
+def catch_up(journal: Journal, unlearnt: NotesUnlearnt, learning: Callable[[str], Sequence[Bullet]]) -> None:
+    """Learn from the runs that were left behind, for a short while; what they taught is added to their sessions. Where that
+    fails it is tried again another time: whoever looks at a playbook is shown what there is."""
+    until = monotonic() + SECONDS
+    try:
+        for session in left_behind(journal, unlearnt):
+            with suppress(UsageError):  # deleted, or somebody goes on with it just now
+                _tell(journal, session, learning(session))
+            unlearnt.learnt(session)
+            if monotonic() > until:
+                break
+    except DaikuError:
+        logger.warning("what runs of ended processes taught was not learnt", exc_info=True)
+
+
+def _tell(journal: Journal, session: str, news: Sequence[Bullet]) -> None:
+    if news:
+        lock = journal.lock(session)
+        try:
+            run = last_start(journal.chunks(session)).run
+            journal.writer(session).write(run, None, "user", tuple(news))
+        finally:
+            lock.release()
+
 
 MOST = 20
 """Sessions that are learnt from at a time, the newest first: nobody who looks at a playbook waits for a year of them."""

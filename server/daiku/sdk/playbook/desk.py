@@ -305,8 +305,10 @@ def open_desk(
     """The playbooks alone: to work on them needs no model. Raises UsageError."""
     from daiku.playbook.repository import open_playbooks  # when used
     from daiku.runs.recorded.afterwards import learning_of  # when used
-    from daiku.runs.recorded.catching_up import catch_up  # when used
-    from daiku.runs.recorded.unlearnt import Unlearnt  # when used
+    from daiku.runs.recorded.unlearnt import (
+        Unlearnt,  # when used
+        catch_up,  # when used
+    )
 
     stores = open_stores(config.storage.place(home), redact)
     try:
