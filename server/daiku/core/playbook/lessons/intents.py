@@ -15,8 +15,6 @@ from daiku.core.text.patterns import lazy
 from daiku.dataclass import dataclass
 
 Purpose = Literal["test", "lint", "format", "types", "build", "install", "generate", "start", "other"]
-LEAST_NAME, LEAST_LONG_NAME = 4, 6
-"""Letters of a name below which a letter more, or another in the place of one, makes another name."""
 LONGEST = 160
 """Characters of a command that a lesson can be about."""
 
@@ -33,7 +31,6 @@ _WORDS: tuple[tuple[Purpose, str], ...] = (
 _PURPOSES: tuple[tuple[Purpose, re.Pattern[str]], ...] = tuple(
     (purpose, lazy(rf"(?:{words})", re.IGNORECASE)) for purpose, words in _WORDS
 )
-_NAMES = lazy(r"[^A-Za-z0-9]+")
 _PIECES = lazy(r"[A-Za-z0-9]+(?:-[A-Za-z0-9]+)?")
 _LEADS: tuple[tuple[str, ...], ...] = (
     ("uv", "run"), ("poetry", "run"), ("pdm", "run"), ("hatch", "run"), ("pipenv", "run"), ("rye", "run"),
@@ -112,40 +109,14 @@ def differs_in_form(failed: Intent, passed: Intent) -> bool:
     return failed.program != passed.program or sorted(failed.lead) != sorted(passed.lead)
 
 
-def misspells(failed: str, passed: str) -> bool:
-    """Whether two command lines are the same but for one word, whose names are spelt nearly alike (a letter too much, too
-    few, another or two changed about), or which is the same name in another folder. Names of one thing and the next
-    (`part1`, `part2`; `a`, `b`) are not."""
+def differ_in_folder(failed: str, passed: str) -> bool:
+    """Return True if two command lines are the same but for the folder of one file that they name."""
     one, other = failed.split(), passed.split()
     if len(one) != len(other):
         return False
     apart = [(was, now) for was, now in zip(one, other, strict=True) if was != now]
-    return len(apart) == 1 and _is_meant(*apart[0])
-
-
-def _is_meant(was: str, now: str) -> bool:
-    """Whether one word was written for the other."""
-    folder, _, name = was.rpartition("/")
-    now_folder, _, now_name = now.rpartition("/")
-    if name and name == now_name and bool(folder or now_folder):
-        return True
-    parts, now_parts = _NAMES.split(was), _NAMES.split(now)
-    if len(parts) != len(now_parts):
-        return False
-    apart = [(a, b) for a, b in zip(parts, now_parts, strict=True) if a != b]
-    return len(apart) == 1 and _nearly_alike(*apart[0])
-
-
-def _nearly_alike(one: str, other: str) -> bool:
-    short, long = sorted((one, other), key=len)
-    if len(short) < LEAST_NAME or not (one + other).isalpha() or len(long) - len(short) > 1:
-        return False
-    same = next((at for at, (a, b) in enumerate(zip(short, long, strict=False)) if a != b), len(short))
-    rest, longer = short[same:], long[same:]
-    if len(short) < len(long):
-        return rest == longer[1:]
-    about = len(rest) > 1 and rest[:2] == longer[1::-1] and rest[2:] == longer[2:]
-    return about or (len(short) >= LEAST_LONG_NAME and rest[1:] == longer[1:])
+    names = {word.rpartition("/")[2] for pair in apart for word in pair}
+    return len(apart) == 1 and len(names) == 1 and "" not in names
 
 
 def asks_for_less(failed: Intent, passed: Intent) -> bool:

@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from daiku.core.playbook.lessons.intents import (
     Intent,
     asks_for_less,
+    differ_in_folder,
     differs_in_form,
     intent_of,
-    misspells,
     same_intent,
 )
 from daiku.core.playbook.lessons.proposal import Proposal, Taught
@@ -146,10 +146,9 @@ def _failed_before(ran: Sequence[Ran], at: int) -> list[Ran]:
 
 
 def _for_the_same(failed: Ran, passed: Ran) -> bool:
-    """Whether both are for the same. What a misspelt name is for nothing else tells: there is no such program, module or
-    script."""
-    misspelt = failed.wrongly_called and misspells(failed.command, passed.command)
-    return misspelt or same_intent(failed.intent, passed.intent)
+    """Return True if both are for the same, or a file was looked for in the wrong folder."""
+    misplaced = failed.wrongly_called and differ_in_folder(failed.command, passed.command)
+    return misplaced or same_intent(failed.intent, passed.intent)
 
 
 def _is_replaced(failed: Ran, passed: Ran) -> bool:
@@ -157,7 +156,7 @@ def _is_replaced(failed: Ran, passed: Ran) -> bool:
     same_files = failed.edits == passed.edits
     if differs_in_form(failed.intent, passed.intent):
         return failed.wrongly_called or (same_files and not asks_for_less(failed.intent, passed.intent))
-    if failed.lacked_file and not misspells(failed.command, passed.command):
+    if failed.lacked_file and not differ_in_folder(failed.command, passed.command):
         return False  # another thing was done: `cp a x`, `cp b x`
     return failed.wrongly_called and same_files
 
