@@ -74,7 +74,7 @@ WRITTEN_BY_OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
             "_NO_NEWLINE",
             "('@@', 'diff --git ', 'Index: ')",
         ),
-        "core.playbook.evidence.edits": ("mark",),
+        "core.playbook.evidence.outcome": ("mark",),
         "tools.git.repository": ("pattern",),
         "tools.git.remote": ("_OVERTAKEN", "_FAILED_THERE"),
     },

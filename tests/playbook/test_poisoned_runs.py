@@ -139,6 +139,7 @@ async def test_a_command_that_the_settings_allow_is_told_to_the_next_run(tmp_pat
 
 @pytest.mark.parametrize("trusted", [True, False])
 async def test_only_a_trusted_workspace_teaches(tmp_path: Path, *, trusted: bool) -> None:
+    """B3.3."""
     app = Repository(tmp_path).app("Done.", "Understood.", trusted=trusted)
     result = await app.runs.run(RunRequest("add a parser"), Watch())
     await app.runs.run(

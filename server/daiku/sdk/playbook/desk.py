@@ -305,10 +305,7 @@ def open_desk(
     """The playbooks alone: to work on them needs no model. Raises UsageError."""
     from daiku.playbook.repository import open_playbooks  # when used
     from daiku.runs.recorded.afterwards import learning_of  # when used
-    from daiku.runs.recorded.unlearnt import (
-        Unlearnt,  # when used
-        catch_up,  # when used
-    )
+    from daiku.runs.recorded.unlearnt import Unlearnt, catch_up  # when used
 
     stores = open_stores(config.storage.place(home), redact)
     try:
