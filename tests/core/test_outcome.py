@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import count
 from random import Random
+from typing import Literal
 
 import pytest
 from hypothesis import given
@@ -29,7 +30,7 @@ from daiku.domain.events import (
     ToolResponse,
 )
 from daiku.domain.held import Lesson
-from daiku.domain.playbook import Verdict, Why
+from daiku.domain.playbook import Observation, Verdict, Why
 from daiku.domain.runs import RunLimits, TerminalStatus
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.patches import FileStat
@@ -113,8 +114,8 @@ class Story:
     def outcome(self, run: str = "run_1") -> Outcome:
         return next(each for each in outcomes_of(self.chunks) if each.run == run)
 
-    def of(self, lesson: Lesson, run: str = "run_1") -> tuple[Verdict, Why] | None:
-        found = next((each for each in self.outcome(run).bullets if each.bullet == lesson.id), None)
+    def of(self, lesson: Lesson, run: str = "run_1") -> tuple[Verdict, Why | Literal[""]] | None:
+        found = next((b.seen for b in self.outcome(run).bullets if b.seen.bullet == lesson.id), None)
         return None if found is None else (found.verdict, found.why)
 
 
@@ -444,7 +445,7 @@ def test_what_a_nested_run_did_and_named_counts_for_the_run_at_the_top_once() ->
     story.add(RunFinished(status="completed", used_bullets=(TESTS.id,)), run="run_n", parent="run_1")
     story.end(TESTS)
     assert [each.run for each in outcomes_of(story.chunks)] == ["run_1"]
-    assert [(b.bullet, b.why) for b in story.outcome().bullets] == [(TESTS.id, "command_passed")]
+    assert [(b.seen.bullet, b.seen.why) for b in story.outcome().bullets] == [(TESTS.id, "command_passed")]
 
 
 def test_a_bullet_that_an_earlier_run_was_told_can_be_named_by_a_later_one() -> None:
@@ -498,14 +499,14 @@ def test_what_is_shown_depends_on_what_is_on_record_alone(after: list[Event], ra
 @given(st.lists(AFTER, max_size=8))
 def test_there_is_one_verdict_of_a_run_and_bullet_whatever_comes_later(after: list[Event]) -> None:
     found = outcomes_of(_session(after))
-    assert [each.bullet for each in found[0].bullets] == [TESTS.id, PLAIN.id]
+    assert [each.seen.bullet for each in found[0].bullets] == [TESTS.id, PLAIN.id]
 
 
 @given(st.lists(AFTER, max_size=8))
 def test_the_last_word_holds(after: list[Event]) -> None:
     """Edits that the user took back at last count against a lesson, whatever was accepted before."""
     chunks = _session([*after, _restore_all()])
-    said = {each.bullet: (each.verdict, each.why) for each in outcomes_of(chunks)[0].bullets}
+    said = {b.seen.bullet: (b.seen.verdict, b.seen.why) for b in outcomes_of(chunks)[0].bullets}
     assert said[PLAIN.id][0] == "harmful"
 
 
@@ -537,7 +538,7 @@ def test_evidence_of_different_things_may_come_in_any_order(after: list[Event]) 
         if isinstance(event, RunStarted):
             story.run = "run_later"
         story.add(event)
-    assert {each.bullet: (each.verdict, each.why) for each in story.outcome().bullets} == {
+    assert {b.seen.bullet: (b.seen.verdict, b.seen.why) for b in story.outcome().bullets} == {
         TESTS.id: ("helpful", "command_passed"),
         PLAIN.id: ("harmful", "edits_rejected"),
     }
@@ -550,12 +551,12 @@ def test_of_several_records_of_a_run_the_last_word_holds() -> None:
     """C3.5: what was used counts once, also where a conversation was forked."""
 
     def judged(verdict: Verdict, why: Why, weight: int, time: str, session: str) -> Outcome:
-        each = Judged("pc-00001", verdict, why, weight, session, 1, time)
-        return Outcome("run_1", (each,))
+        seen = Observation(run="run_1", bullet="pc-00001", verdict=verdict, why=why, session=session, seq=1)
+        return Outcome("run_1", (Judged(seen, weight, time),))
 
     kept = judged("helpful", "edits_kept", 1, "2026-01-01", "a")
     undone = judged("harmful", "edits_restored", 2, "2026-01-02", "b")
     accepted = judged("helpful", "edits_accepted", 2, "2026-01-03", "a")
-    assert [each.why for each in latest([kept, undone])] == ["edits_restored"]
-    assert [each.why for each in latest([undone, accepted])] == ["edits_accepted"]
+    assert [each.seen.why for each in latest([kept, undone])] == ["edits_restored"]
+    assert [each.seen.why for each in latest([undone, accepted])] == ["edits_accepted"]
     assert latest([accepted, undone]) == latest([undone, accepted])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import cache
 from typing import Literal, Protocol
 
 from daiku.core.playbook.evidence.outcome import Outcome, latest, outcomes_of
@@ -92,7 +93,7 @@ def about_what_misled(proposals: Sequence[Proposal], chunks: Sequence[Chunk]) ->
     words = {each.id: set(terms(each.text)) for start in starts for each in start.lessons}
     misled: dict[str, str] = {}
     for outcome in outcomes_of(chunks) if words else ():
-        taken_back = [each.bullet for each in outcome.bullets if each.why in _TAKEN_BACK]
+        taken_back = [each.seen.bullet for each in outcome.bullets if each.seen.why in _TAKEN_BACK]
         if len(taken_back) == 1:
             misled[outcome.run] = taken_back[0]
     result: list[Proposal] = []
@@ -197,17 +198,16 @@ def observed(
 ) -> tuple[Observation, ...]:
     """What the runs of a session showed, each under the run that did the work."""
     session = chunks[0].session
-    known = {session: _outcomes(chunks)}
 
-    def elsewhere(name: str) -> Mapping[str, Outcome]:
-        if name not in known:
-            known[name] = {}
-            with suppress(UsageError):  # deleted
-                known[name] = _outcomes(sessions.chunks(name))
-        return known[name]
+    @cache
+    def outcomes(name: str) -> Mapping[str, Outcome]:
+        try:
+            return _outcomes(chunks if name == session else sessions.chunks(name))
+        except UsageError:  # deleted
+            return {}
 
     found: list[Observation] = []
-    for run in known[session]:
+    for run in outcomes(session):
         records = copies(run)
         places = {Place(session, run), *records.copies}
         with suppress(UsageError):
@@ -215,8 +215,8 @@ def observed(
         first = sorted(
             places, key=lambda place: (place.run != records.original, place)
         )  # of equal ones it holds
-        theirs = [each for place in first if (each := elsewhere(place.session).get(place.run))]
-        found += _of_one(records.original, theirs)
+        theirs = [each for place in first if (each := outcomes(place.session).get(place.run))]
+        found += [each.seen.model_copy(update={"run": records.original}) for each in latest(theirs)]
     return tuple(found)
 
 
@@ -224,22 +224,6 @@ def _outcomes(chunks: Sequence[Chunk]) -> dict[str, Outcome]:
     """The outcomes of a session's runs; none where no run of it was told a lesson."""
     told_of = any(isinstance(c.event, RunStarted) and c.event.lessons for c in chunks)
     return {each.run: each for each in outcomes_of(chunks)} if told_of else {}
-
-
-def _of_one(run: str, records: Sequence[Outcome]) -> list[Observation]:
-    """The observations of one run, by all records of it."""
-    return [
-        Observation(
-            run=run,
-            bullet=each.bullet,
-            verdict=each.verdict,
-            why=each.why,
-            session=each.session,
-            seq=each.seq,
-            version=each.version,
-        )
-        for each in latest(records)
-    ]
 
 
 @dataclass(frozen=True, slots=True)

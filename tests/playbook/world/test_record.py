@@ -77,7 +77,9 @@ def _shape(chunks: list[Chunk] | tuple[Chunk, ...]) -> list[tuple[object, ...]]:
 def _taught(chunks: list[Chunk] | tuple[Chunk, ...]) -> list[tuple[object, ...]]:
     """What is learnt from a session, and what it showed of lessons."""
     lessons = [(each.content, each.why, each.section, len(each.evidence)) for each in reflect(chunks)]
-    showed = [(seen.bullet, seen.verdict, seen.why) for each in outcomes_of(chunks) for seen in each.bullets]
+    showed = [
+        (b.seen.bullet, b.seen.verdict, b.seen.why) for each in outcomes_of(chunks) for b in each.bullets
+    ]
     return [*lessons, *showed]
 
 

@@ -29,7 +29,9 @@ def taught_by(attempt: Attempt, also: str = "") -> tuple[Taught, ...]:
 
 def verdicts_of(attempt: Attempt) -> Mapping[str, Verdict]:
     """What our rules say that the attempt showed of each lesson that it was told and that it named."""
-    return {each.bullet: each.verdict for one in outcomes_of(attempt.chunks) for each in one.bullets}
+    return {
+        each.seen.bullet: each.seen.verdict for one in outcomes_of(attempt.chunks) for each in one.bullets
+    }
 
 
 def within(texts: Sequence[str], budget: int) -> tuple[str, ...]:

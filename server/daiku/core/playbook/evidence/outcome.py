@@ -31,7 +31,7 @@ from daiku.domain.events import (
     RunStarted,
 )
 from daiku.domain.held import Lesson, Reflected, Tag
-from daiku.domain.playbook import Verdict, Why
+from daiku.domain.playbook import Observation, Verdict, Why
 from daiku.domain.runs import TerminalStatus, is_success
 
 Fate: TypeAlias = Literal["open", "accepted", "partial", "refused", "rejected", "restored"]
@@ -188,17 +188,11 @@ class Evidence(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """The verdict of a run on one lesson. `time`: when the deciding event happened."""
+    """What a run showed of one lesson, the weight of the evidence, and the time of the deciding event."""
 
-    bullet: str
-    verdict: Verdict
-    why: Why
+    seen: Observation
     weight: int
-    session: str
-    seq: int
     time: str
-    version: int = 0
-    """Version of the text that the run was told."""
 
 
 class Outcome(NamedTuple):
@@ -232,7 +226,7 @@ def outcomes_of(chunks: Iterable[Chunk]) -> tuple[Outcome, ...]:
         mine = tuple(each for each in standings if tops[each[0].run] == top)
         evidence = _judge_run(own[: end + 1], mine, lessons, here)
         judged = (
-            _to_judged(lessons[name], _apply_tag(each, tags.get((top, name))), own[0].session, times)
+            _to_judged(own[end], lessons[name], _apply_tag(each, tags.get((top, name))), times[each.seq])
             for name, each in evidence.items()
         )
         outcomes.append(Outcome(top, tuple(judged)))
@@ -245,15 +239,23 @@ def latest(outcomes: Iterable[Outcome]) -> tuple[Judged, ...]:
     The greatest weight counts; of the same weight the later one."""
     found: dict[str, Judged] = {}
     for each in (each for outcome in outcomes for each in outcome.bullets):
-        old = found.get(each.bullet)
+        old = found.get(each.seen.bullet)
         if old is None or (each.weight, each.time) > (old.weight, old.time):
-            found[each.bullet] = each
+            found[each.seen.bullet] = each
     return tuple(found.values())
 
 
-def _to_judged(lesson: Lesson, found: Evidence, session: str, times: Mapping[int, str]) -> Judged:
-    time = times[found.seq]
-    return Judged(lesson.id, found.verdict, found.why, found.weight, session, found.seq, time, lesson.version)
+def _to_judged(end: Chunk, lesson: Lesson, found: Evidence, time: str) -> Judged:
+    seen = Observation(
+        run=end.run,
+        bullet=lesson.id,
+        verdict=found.verdict,
+        why=found.why,
+        session=end.session,
+        seq=found.seq,
+        version=lesson.version,
+    )
+    return Judged(seen, found.weight, time)
 
 
 def _apply_tag(found: Evidence, tag: Tag | None) -> Evidence:
