@@ -22,7 +22,6 @@ WRITTEN_BY_OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
             r"'\\*\\*\\* (?:Begin Patch|Delete File: )'",
         ),
         "core.edits.blocks": ("'File:'",),
-        "core.edits.fileheads": ("_HEAD", "_COMMENT"),
         "core.guard.referenced_paths": ("_HEADERS",),
         "core.plans.headings": ("_MACHINE",),
         "core.plans.proposed": ("word",),

@@ -12,7 +12,6 @@ from daiku.agents.role import Role, merge_role_calls, messages_since_request
 from daiku.core.edits.applypatch import is_apply_patch
 from daiku.core.edits.blocks import has_blocks
 from daiku.core.edits.fileblocks import parse_file_blocks, render_file_blocks
-from daiku.core.edits.fileheads import add_file_heads
 from daiku.core.edits.patch import is_change, parse_patch, paths_of
 from daiku.core.edits.udiff import is_udiff
 from daiku.core.matching.refusal import Refusal
@@ -143,8 +142,6 @@ def changes_in(written: str, *, cut: bool = False) -> Changes | Unreadable:
     Of a reply that was cut off the whole files count, and the rest is asked for.
     """
     plain = not any(holds(written) for holds in (has_blocks, is_apply_patch, is_udiff, _FILE_HEAD.search))
-    if plain:
-        written = add_file_heads(written)
     blocks = parse_file_blocks(written)
     if blocks.doubtful:
         return Unreadable(joined("clauses", blocks.warnings))
