@@ -1,4 +1,4 @@
-"""Arguments as models that were trained on other tools write them, turned into ours where the meaning is certain."""
+"""Translate the arguments of other coding agents' tools to ours where the meaning is certain."""
 
 from __future__ import annotations
 
@@ -8,11 +8,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from daiku.core.calls.draft import Draft as _Draft
-from daiku.core.calls.draft import number as _number
-from daiku.core.calls.draft import truth as _truth
 from daiku.core.calls.jsonargs import parse_json_text
-from daiku.core.calls.searchdialect import translate_search
 from daiku.domain.base import JsonObject
 
 REMARKS = frozenset(
@@ -26,20 +22,37 @@ REMARKS = frozenset(
 MOST_SECONDS = 3600
 """A timeout above this can only mean milliseconds."""
 
-_PATH = (
-    "file_path",
-    "filepath",
-    "filename",
-    "file_name",
-    "file",
-    "target_file",
-    "absolute_path",
-    "relative_path",
-)
-_FOLDER = ("dir_path", "directory", "dir", "folder", "file_path", "relative_workspace_path", "directory_path")
-_SEARCH = ("old_string", "old_str", "old_text", "oldstring", "oldtext", "find", "original")
-_REPLACE = ("new_string", "new_str", "new_text", "newstring", "newtext", "replacement", "updated")
-_EVERY = ("replace_all", "replaceall")
+_PATH = ("file_path", "filepath", "file", "target_file", "absolute_path")
+_SEARCH = ("old_string", "oldstring", "old_str", "old_text", "oldtext")
+_REPLACE = ("new_string", "newstring", "new_str", "new_text", "newtext")
+_NAMES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
+    "files/read": {
+        "path": _PATH,
+        "start_line": ("startline", "start_line_one_indexed"),
+        "end_line": ("endline", "end_line_one_indexed_inclusive"),
+    },
+    "files/write": {"path": _PATH, "content": ("file_text", "contents")},
+    "files/edit": {"path": _PATH},
+    "files/patch": {"patch": ("input", "patchtext")},
+    "files/move": {"path": ("source",), "to": ("destination",)},
+    "files/delete": {"path": _PATH},
+    "files/list": {"path": ("dir_path", "relative_workspace_path"), "glob": ("pattern",)},
+    "search/text": {
+        "pattern": ("query", "regex"),
+        "glob": ("include", "include_pattern", "includepattern", "file_pattern"),
+        "path": ("dir_path",),
+        "ignore_case": ("-i",),
+        "mode": ("output_mode",),
+        "limit": ("head_limit", "max_results", "maxresults"),
+    },
+    "shell/run": {
+        "command": ("cmd", "commandline"),
+        "background": ("is_background", "isbackground", "run_in_background"),
+    },
+}
+"""By tool and argument: the names that the argument has in other agents' published tools, in lower case."""
+_AROUND = ("-a", "-b", "-c", "after", "before")
+"""Lines after, before, and around a match, which is one number here."""
 
 
 class Translated(NamedTuple):
@@ -49,44 +62,77 @@ class Translated(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
+class _Draft:
+    """Arguments while they are translated: every change is noted, and no key of ours is ever overwritten."""
+
+    def __init__(self, args: JsonObject) -> None:
+        self.args: JsonObject = dict(args)
+        self.notes: list[str] = []
+
+    def rename(self, ours: str, *theirs: str) -> None:
+        """Take the value of the one of `theirs` that is there for `ours`; two of them are left as they are."""
+        here = [key for key in self.args if key.lower() in theirs]
+        if ours in self.args or len(here) != 1:
+            return
+        self.args[ours] = self.args.pop(here[0])
+        self.notes.append(f"{here[0]} was read as {ours}")
+
+    def take(self, *names: str) -> tuple[str, JsonValue] | None:
+        """Remove the one key of `names` that is there; its spelling and its value."""
+        here = [key for key in self.args if key.lower() in names]
+        return (here[0], self.args.pop(here[0])) if len(here) == 1 else None
+
+    def take_opposite(self, ours: str, theirs: str) -> None:
+        """Take the opposite of `theirs` for `ours`."""
+        taken = self.take(theirs)
+        if taken is None:
+            return
+        value = _truth(taken[1])
+        if value is None or ours in self.args:
+            self.args[taken[0]] = taken[1]
+            return
+        self.put(ours, not value, f"{taken[0]} was read as {ours}")
+
+    def put(self, ours: str, value: JsonValue, note: str) -> None:
+        self.args[ours] = value
+        self.notes.append(note)
+
+
+def _number(value: JsonValue) -> int | None:
+    """A whole number, also as its text."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, str):
+        return int(value) if value.strip().lstrip("-").isdecimal() else None
+    return value if isinstance(value, int) else None
+
+
+def _truth(value: JsonValue) -> bool | None:
+    """A truth value, also as its text."""
+    if isinstance(value, bool):
+        return value
+    return {"true": True, "false": False}.get(value.strip().lower()) if isinstance(value, str) else None
+
+
 def translate_dialect(tool: str, args: JsonObject, known: frozenset[str]) -> Translated:
     """`args` of `tool` in our words; unchanged where the meaning is not certain. `known` are the tool's own
     parameters, which are never touched unless their value has another tool's form. Pure, total, and idempotent."""
     draft = _Draft(args)
     for key in [key for key in draft.args if key.lower() in REMARKS and key not in known]:
         del draft.args[key]  # says why, not what
-    translate = _TOOLS.get(tool)
-    if translate is not None:
-        translate(draft)
+    for ours, theirs in _NAMES.get(tool, {}).items():
+        draft.rename(ours, *theirs)
+    convert = _CONVERSIONS.get(tool)
+    if convert is not None:
+        convert(draft)
     return Translated(draft.args, tuple(draft.notes))
 
 
-def _one(draft: _Draft, plural: str, ours: str) -> None:
-    """A list with one element where we take one value."""
-    value = draft.args.get(plural)
-    if ours not in draft.args and isinstance(value, list) and len(value) == 1 and isinstance(value[0], str):
-        del draft.args[plural]
-        draft.put(ours, value[0], f"{plural} was read as {ours}")
-
-
 def _read(draft: _Draft) -> None:
-    draft.rename("path", *_PATH)
-    _one(draft, "paths", "path")
-    draft.rename("start_line", "start", "line_start", "startline", "start_line_one_indexed")
-    draft.rename("end_line", "end", "line_end", "endline", "end_line_one_indexed_inclusive")
-    if draft.args.get("should_read_entire_file") is False or _whole(draft):
-        draft.args.pop("should_read_entire_file", None)
     if {"start_line", "end_line"} & draft.args.keys():
         return
     _view_range(draft)
     _offset(draft)
-
-
-def _whole(draft: _Draft) -> bool:
-    """Whether the whole file is asked for and no part of it."""
-    return _truth(draft.args.get("should_read_entire_file")) is True and not (
-        {"start_line", "end_line"} & draft.args.keys()
-    )
 
 
 def _view_range(draft: _Draft) -> None:
@@ -117,13 +163,7 @@ def _offset(draft: _Draft) -> None:
         draft.args["end_line"] = first + limit - 1
 
 
-def _write(draft: _Draft) -> None:
-    draft.rename("path", *_PATH)
-    draft.rename("content", "text", "contents", "file_text", "code", "file_content", "code_content")
-
-
 def _edit(draft: _Draft) -> None:
-    draft.rename("path", *_PATH)
     given = draft.args.get("edits")
     edits = _parsed(given)
     if isinstance(edits, list):
@@ -151,7 +191,7 @@ def _parsed(value: JsonValue) -> JsonValue:
 def _names_of_an_edit(one: _Draft) -> None:
     one.rename("search", *_SEARCH)
     one.rename("replace", *_REPLACE)
-    one.rename("replace_all", *_EVERY)
+    one.rename("replace_all", "replaceall")
 
 
 def _flat_edit(draft: _Draft) -> None:
@@ -167,23 +207,7 @@ def _flat_edit(draft: _Draft) -> None:
     draft.put("edits", [one.args], "; ".join([*one.notes, "the edit was put into edits"]))
 
 
-def _patch(draft: _Draft) -> None:
-    draft.rename("patch", "input", "diff", "patch_text", "patchtext", "patch_content")
-
-
-def _move(draft: _Draft) -> None:
-    draft.rename("path", "source", "src", "from", "old_path", "source_path")
-    draft.rename("to", "destination", "dest", "new_path", "destination_path", "target")
-
-
-def _delete(draft: _Draft) -> None:
-    draft.rename("path", *_PATH)
-    _one(draft, "paths", "path")
-
-
 def _list(draft: _Draft) -> None:
-    draft.rename("path", *_FOLDER)
-    draft.rename("glob", "pattern", "include", "file_pattern")
     recursive = draft.take("recursive")
     if recursive is not None:
         deep = _truth(recursive[1])
@@ -193,10 +217,35 @@ def _list(draft: _Draft) -> None:
             draft.put("depth", 50 if deep else 1, f"{recursive[0]} was read as depth")
 
 
+def _search(draft: _Draft) -> None:
+    draft.take_opposite("ignore_case", "case_sensitive")
+    draft.take_opposite("literal", "isregexp")
+    if draft.args.get("mode") == "files_with_matches":
+        draft.args["mode"] = "files"
+    _context(draft)
+    if draft.args.get("limit") in (0, "0"):  # elsewhere: no limit
+        del draft.args["limit"]
+        draft.notes.append("limit 0 was read as the usual limit")
+    if draft.take("-n") is not None:
+        draft.notes.append("-n has no effect here")
+
+
+def _context(draft: _Draft) -> None:
+    """Lines before and after a match: here there are as many on both sides."""
+    here: dict[str, int] = {}
+    for key, value in draft.args.items():
+        lines = _number(value)
+        if key.lower() in _AROUND and lines is not None:
+            here[key] = lines
+    if not here or "context" in draft.args:
+        return
+    for key in here:
+        del draft.args[key]
+    draft.put("context", max(here.values()), f"{' and '.join(here)} was read as context, before and after")
+
+
 def _shell(draft: _Draft) -> None:
-    draft.rename("command", "cmd", "script", "command_line", "commandline")
     _argv(draft)
-    draft.rename("background", "is_background", "run_in_background", "isbackground", "blocking_background")
     _timeout(draft)
     _folder(draft)
 
@@ -216,7 +265,7 @@ def _argv(draft: _Draft) -> None:
 
 
 def _timeout(draft: _Draft) -> None:
-    taken = draft.take("timeout_ms", "timeoutms", "timeout_millis") if "timeout" not in draft.args else None
+    taken = draft.take("timeout_ms") if "timeout" not in draft.args else None
     if taken is not None:
         milliseconds = _number(taken[1])
         if milliseconds is None or milliseconds < 1:
@@ -224,14 +273,13 @@ def _timeout(draft: _Draft) -> None:
         else:
             draft.put("timeout", max(1, milliseconds / 1000), f"{taken[0]} was read as timeout, in seconds")
         return
-    draft.rename("timeout", "timeout_seconds", "timeout_secs", "timeout_sec", "max_seconds")
     seconds = _number(draft.args.get("timeout"))
     if seconds is not None and seconds > MOST_SECONDS and seconds / 1000 <= MOST_SECONDS:
         draft.put("timeout", seconds / 1000, f"timeout was read as {seconds} ms; it is in seconds here")
 
 
 def _folder(draft: _Draft) -> None:
-    taken = draft.take("workdir", "cwd", "working_directory", "work_dir", "working_dir", "directory")
+    taken = draft.take("workdir", "cwd", "directory")
     if taken is None:
         return
     command = draft.args.get("command")
@@ -243,22 +291,10 @@ def _folder(draft: _Draft) -> None:
         )
 
 
-def _find(draft: _Draft) -> None:
-    draft.rename("query", "q", "search", "keyword", "keywords", "name", "tool", "pattern")
-    words = draft.args.get("query")
-    if isinstance(words, list) and all(isinstance(word, str) for word in words):
-        draft.put("query", " ".join(map(str, words)), "query was read as one text")
-
-
-_TOOLS: Mapping[str, Callable[[_Draft], None]] = {
+_CONVERSIONS: Mapping[str, Callable[[_Draft], None]] = {
     "files/read": _read,
-    "files/write": _write,
     "files/edit": _edit,
-    "files/patch": _patch,
-    "files/move": _move,
-    "files/delete": _delete,
     "files/list": _list,
-    "search/text": translate_search,
+    "search/text": _search,
     "shell/run": _shell,
-    "tools/find": _find,
 }
