@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from daiku.core.plans.reply import read_plan
-from daiku.core.replies.actions import read_actions, read_command
 from daiku.core.replies.parse import Unreadable, partial_json, read_json
-from daiku.core.textcalls.codecs import decode
+from daiku.core.textcalls.codecs import FormatProblem, decode
 from daiku.core.textcalls.humantext import HumanText
 from daiku.domain.messages import AssistantMessage
 from daiku.texts.text import Text
@@ -57,11 +56,12 @@ def test_an_object_in_any_prose_is_found(
 
 @given(fragments | st.text(max_size=200))
 def test_reading_anything_gives_a_value_or_a_reason(reply: str) -> None:
-    for read in (read_actions, read_command, read_plan):
-        found = read(reply)
-        assert not isinstance(found, Unreadable) or found.problem
-    decode(AssistantMessage(text=Text(reply)), "action_list")
-    decode(AssistantMessage(text=Text(reply)), "command", finish="length")
+    found = read_plan(reply)
+    assert not isinstance(found, Unreadable) or found.problem
+    for protocol in ("action_list", "command"):
+        for finish in ("stop", "length"):
+            said = decode(AssistantMessage(text=Text(reply)), protocol, finish=finish)
+            assert not isinstance(said, FormatProblem) or said.problem
     partial_json(reply)
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from daiku.core.plans.reply import read_plan
 from daiku.core.plans.steptext import planned_step
-from daiku.core.replies.actions import read_actions, read_command
 from daiku.core.replies.parse import Unreadable
+from daiku.core.textcalls.codecs import FormatProblem, decode
+from daiku.domain.messages import AssistantMessage
+from daiku.texts.text import Text
 from tests.cases import for_each
 
 PLAN = """Project Name: Snake
@@ -77,6 +79,10 @@ def test_a_plan_that_lacks_something_says_what(reply: str, problem: str) -> None
 ONE = '{"operation": "files/read", "args": {"path": "a"}}'
 
 
+def decoded(reply: str) -> AssistantMessage | FormatProblem:
+    return decode(AssistantMessage(text=Text(reply)), "action_list", strict=True)
+
+
 @for_each(
     "reply",
     [
@@ -90,46 +96,44 @@ ONE = '{"operation": "files/read", "args": {"path": "a"}}'
     ],
 )
 def test_an_action_list_has_many_forms(reply: str) -> None:
-    found = read_actions(reply)
-    assert not isinstance(found, Unreadable), found
-    assert [(a.operation, a.args) for a in found.actions] == [("files/read", {"path": "a"})]
+    found = decoded(reply)
+    assert isinstance(found, AssistantMessage), found
+    assert [(call.tool, call.args) for call in found.calls] == [("files/read", {"path": "a"})]
 
 
 def test_an_empty_list_only_answers() -> None:
-    found = read_actions('{"actions": [], "comment": "Done."}')
-    assert not isinstance(found, Unreadable)
-    assert (found.actions, found.comment) == ((), "Done.")
+    found = decoded('{"actions": [], "comment": "Done."}')
+    assert isinstance(found, AssistantMessage)
+    assert (found.calls, found.text) == ((), "Done.")
 
 
 @for_each(
     ("reply", "problem"),
     [
-        ('{"answer": 1}', 'no "actions" list'),
+        ('{"answer": 1}', "no JSON"),
         ('{"actions": [{"args": {}}]}', "actions.0.operation: field required"),
         ('{"actions": [{"operation": "x", "args": 3}]}', "actions.0.args"),
         ('{"actions": [' + ",".join([ONE] * 51) + "]}", "at most 50 items"),
     ],
 )
 def test_a_wrong_action_list_says_where(reply: str, problem: str) -> None:
-    found = read_actions(reply)
-    assert isinstance(found, Unreadable)
+    found = decoded(reply)
+    assert isinstance(found, FormatProblem)
     assert problem in found.problem
 
 
 def test_the_outer_comment_wins() -> None:
     """C2.2"""
-    found = read_command(
-        '{"command": {"comment": "inner", "tool": "git/status", "args": {}}, "comment": "outer"}'
-    )
-    assert not isinstance(found, Unreadable)
-    assert (found.comment, found.tool, found.done) == ("outer", "git/status", False)
+    found = decoded('{"command": {"comment": "inner", "tool": "git/status", "args": {}}, "comment": "outer"}')
+    assert isinstance(found, AssistantMessage)
+    assert (found.text, [call.tool for call in found.calls]) == ("outer", ["git/status"])
 
 
 def test_the_end_is_said_with_done() -> None:
     """R2.50, R2.51"""
-    found = read_command('{"done": true, "comment": "All good"}')
-    assert not isinstance(found, Unreadable)
-    assert (found.done, found.comment) == (True, "All good")
+    found = decoded('{"done": true, "comment": "All good"}')
+    assert isinstance(found, AssistantMessage)
+    assert (found.calls, found.text) == ((), "All good")
 
 
 @for_each(
@@ -139,11 +143,11 @@ def test_the_end_is_said_with_done() -> None:
         ('{"command": {"args": {}}}', '"command.tool" is missing'),
         ('{"comment": "hm"}', 'must have "command"'),
         ('{"command": "ls"}', 'must have "command" (an object'),
-        ('{"command": {"tool": "a/b", "args": [1]}}', "args"),
-        ("[1]", "must be an object"),
+        ('{"command": {"tool": "a/b", "args": [1]}}', "arguments of a/b"),
+        ("[1]", "no JSON"),
     ],
 )
 def test_a_wrong_command_says_why(reply: str, problem: str) -> None:
-    found = read_command(reply)
-    assert isinstance(found, Unreadable)
+    found = decoded(reply)
+    assert isinstance(found, FormatProblem)
     assert problem in found.problem

@@ -8,10 +8,16 @@ import re
 from types import NoneType
 from typing import NamedTuple, cast
 
-from pydantic import JsonValue
+from pydantic import JsonValue, ValidationError
 
-from daiku.core.replies.actions import read_actions, read_command
-from daiku.core.replies.parse import DECODER, Unreadable, json_problem, repair_whole_json
+from daiku.core.replies.actions import ActionsReply
+from daiku.core.replies.parse import (
+    DECODER,
+    describe_error,
+    json_problem,
+    repair_whole_json,
+    without_lone_surrogates,
+)
 from daiku.core.textcalls.parsed_calls import UnreadableCall, WrittenCall, whole_object
 from daiku.domain.base import JsonObject
 from daiku.texts.text import text
@@ -78,18 +84,37 @@ def _in_own_form(value: JsonObject) -> JsonReply | UnreadableCall | None:
         isinstance(value.get("command"), dict) or "done" in value or bool(set(value) <= _OWN and value)
     )
     if is_list or (not is_command and isinstance(value.get("operation"), str)):
-        actions = read_actions(json.dumps(value))
-        if isinstance(actions, Unreadable):
-            return UnreadableCall(actions.problem)
-        calls = tuple(WrittenCall(a.operation.strip(), a.args, a.id, a.reasoning) for a in actions.actions)
-        return JsonReply(calls, actions.comment, own=True)
-    if not is_command:
-        return None
-    command = read_command(json.dumps(value))
-    if isinstance(command, Unreadable):
-        return UnreadableCall(command.problem)
-    calls = () if command.done else (WrittenCall(command.tool.strip(), command.args),)
-    return JsonReply(calls, command.comment, own=True)
+        return _read_actions(value)
+    return _read_command(value) if is_command else None
+
+
+def _read_actions(value: JsonObject) -> JsonReply | UnreadableCall:
+    """Read an action list under one of its names, or one action."""
+    name = next((name for name in _LISTS if name in value), "")
+    try:
+        read = ActionsReply.model_validate({"actions": (value[name] or []) if name else [value]})
+    except ValidationError as wrong:
+        return UnreadableCall(describe_error(wrong))
+    calls = tuple(WrittenCall(a.operation.strip(), a.args, a.id, a.reasoning) for a in read.actions)
+    return JsonReply(calls, _comment(value) if name else "", own=True)
+
+
+def _read_command(value: JsonObject) -> JsonReply | UnreadableCall:
+    """Read one command or the end (R2.47–R2.51); the outer comment wins over the command's own (C2.2)."""
+    command = value.get("command")
+    if isinstance(command, dict):
+        tool, args = command.get("tool"), command.get("args")
+        if not isinstance(tool, str) or not tool.strip():
+            return UnreadableCall(text("forms.command_tool"))
+        if not isinstance(args, dict | NoneType):
+            return UnreadableCall(text("calls.bad_arguments", name=tool.strip()))
+        call = WrittenCall(tool.strip(), args or {})
+        return JsonReply((call,), _comment(value) or _comment(command), own=True)
+    if value.get("done") is True:
+        return JsonReply((), _comment(value), own=True)
+    if "done" in value and "command" not in value:
+        return UnreadableCall(text("forms.done"))
+    return UnreadableCall(text("forms.command_or_done"))
 
 
 def _comment(value: JsonObject) -> str:
@@ -153,7 +178,7 @@ def values_from(reply: str, at: int = 0) -> Values | UnreadableCall:
             if doubled is None:
                 return UnreadableCall(json_problem(wrong))
             value, at = doubled
-        found.append(value)
+        found.append(without_lone_surrogates(value))
         end = at
     return Values(tuple(found), end)
 
