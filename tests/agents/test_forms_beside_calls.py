@@ -32,11 +32,11 @@ FORMS = [
     ("planner", PLAN_JA, "plan/propose"),
     ("planner", f"I look and plan.\n\n{PLAN}", "plan/propose"),
     ("researcher", '{"queries": ["q"], "ask_user": ""}', "web/research"),
-    ("researcher", '調べます。{"クエリ": ["q"], "質問": ""}', "web/research"),
+    ("researcher", '調べます。{"queries": ["q"], "ask_user": ""}', "web/research"),
     ("coder", "File: `b.py`:\n```py\nx = 1\n```", "files/write"),
     ("coder", "ファイルです。\n\nb.py\n<<<<<<< SEARCH\n=======\nx = 1\n>>>>>>> REPLACE\n", "files/patch"),
     ("runner", '{"commands": ["touch ran"]}', "shell/run"),
-    ("runner", '実行します。{"コマンド": ["touch ran"]}', "shell/run"),
+    ("runner", '実行します。{"commands": ["touch ran"]}', "shell/run"),
 ]
 BROKEN = [
     ("planner", "Project Name: p\nPlan:\n- [ ] Step 1: a", "lacks"),

@@ -26,16 +26,10 @@ AB = CommandsReply(("a", "b"))
     "reply",
     [
         '{"commands": ["a", "b"]}',
-        '{"commands": [{"command": "a"}, {"command": "b"}]}',
-        '{"commands": [{"cmd": "a"}, "b"]}',
-        '{"コマンド": ["a", "b"]}',
         '```json\n{"commands": ["a", "b"]}\n```',
         'Run: {"commands": ["a", "b"]} now.',
         '実行します。\n{"commands": ["a", "b"]}\n以上です。',
         '{"commands": ["a", " ", "b"]}',
-        '{"commands": ["a"]}\n{"commands": ["b"]}',
-        '[{"commands": ["a"]}, {"commands": ["b"]}]',
-        '```json\n{"commands": ["a"]}\n```\n```json\n{"commands": ["b"]}\n```',
         '{"commands": ["a", "b"]} I mean {"commands": ["a", "b"]}',
     ],
 )
@@ -43,19 +37,14 @@ def test_commands_are_understood_in_many_shapes(reply: str) -> None:
     assert read_commands(reply) == AB
 
 
-@for_each("reply", ['{"commands": "a && b"}', '{"command": "a && b"}', '{"コマンド": "a && b"}'])
+@for_each("reply", ['{"commands": "a && b"}', '{"command": "a && b"}'])
 def test_one_command_may_stand_alone(reply: str) -> None:
     assert read_commands(reply) == CommandsReply(("a && b",))
 
 
 @for_each(
     "reply",
-    [
-        '{"queries": ["a", "b"], "ask_user": "c?"}',
-        '{"クエリ": ["a", "b"], "質問": "c?"}',
-        '{"queries": [{"query": "a"}, {"q": "b"}], "ask_user": "c?"}',
-        '{"queries": ["a"], "ask_user": "c?"}\n{"queries": ["b"], "ask_user": ""}',
-    ],
+    ['{"queries": ["a", "b"], "ask_user": "c?"}', '```json\n{"queries": ["a", "b"], "ask_user": "c?"}\n```'],
 )
 def test_queries_are_understood_in_many_shapes(reply: str) -> None:
     assert read_queries(reply) == QueriesReply(("a", "b"), "c?")
@@ -79,7 +68,7 @@ def test_a_missing_question_is_none_and_is_known_to_be_missing() -> None:
         ('{"command": "a"}', RepairReply("command", "a")),
         ('{"action": "command", "command": "a", "retry": "true"}', RepairReply("command", "a", retry=True)),
         ('{"action": "command", "command": "a", "why": "x"}', RepairReply("command", "a")),
-        ('{"action": "patch"}\n\nx.json\n```\n{"action": "stop"}\n```', RepairReply("patch")),
+        ('{"action": "patch"}\n\nx.json\n```\n{"go": "stop"}\n```', RepairReply("patch")),
     ],
 )
 def test_repairs_are_understood(reply: str, wanted: RepairReply) -> None:
@@ -123,10 +112,12 @@ def test_what_is_wrong_is_told_in_the_forms_own_words(key: str, reply: str, prob
     [
         'First {"commands": ["a"]}, then {"commands": ["b"]}.',
         'For example {"commands": ["rm -rf x"]} would be wrong. So: {"commands": ["b"]}',
+        '{"commands": ["a"]}\n{"commands": ["b"]}',
+        '```json\n{"commands": ["a"]}\n```\n```json\n{"commands": ["b"]}\n```',
         'Entwurf:\n```json\n{"commands": ["a"]}\n```\nBesser:\n```json\n{"commands": ["b"]}\n```',
     ],
 )
-def test_different_objects_among_words_are_asked_about_and_none_is_run(reply: str) -> None:
+def test_different_objects_are_asked_about_and_none_is_run(reply: str) -> None:
     found = read_commands(reply)
     assert isinstance(found, Unreadable)
     assert found.problem == SEVERAL
