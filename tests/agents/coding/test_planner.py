@@ -44,7 +44,7 @@ KEYS = {
     "project": "Snake",
     "reply": "Sure.",
     "focus": "curses",
-    "plans": [{"step": "Write it", "acceptance": ["make"]}, "Test it"],
+    "plans": ["Write it\nCheck: make", "Test it"],
     "summary": "A game.",
 }
 ASKED = (UserMessage(text="The user asked: a game"),)

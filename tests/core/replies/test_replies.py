@@ -52,9 +52,7 @@ def test_a_plan_is_read_through_its_ornaments(written: str) -> None:
 
 
 def test_a_plan_may_be_json_with_the_same_keys() -> None:
-    reply = (
-        '{"project": "p", "reply": "r", "focus": "f", "plans": {"1": "a", "2": "b"}, "summary": "s", "x": 1}'
-    )
+    reply = '{"project": "p", "reply": "r", "focus": "f", "plans": ["Step 1: a", "Step 2: b"], "summary": "s", "x": 1}'
     plan = read_plan(reply)
     assert not isinstance(plan, Unreadable)
     assert plan.plans == ("Step 1: a", "Step 2: b")
@@ -68,6 +66,10 @@ def test_a_plan_may_be_json_with_the_same_keys() -> None:
         (PLAN.replace("Sure,", "As an AI language model,"), "As an AI"),
         ("I will write a snake game.", 'lacks "Project Name:"'),
         ('{"project": "p"}', '"reply" is missing'),
+        (
+            '{"project": "p", "reply": "r", "focus": "f", "plans": [{"step": "a"}], "summary": "s"}',
+            '"plans" must be a list of steps',
+        ),
     ],
 )
 def test_a_plan_that_lacks_something_says_what(reply: str, problem: str) -> None:

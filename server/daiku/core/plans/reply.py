@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from typing import Any
 
 from pydantic import Field, JsonValue, TypeAdapter, ValidationError, field_validator
 from pydantic_core import ErrorDetails
 
 from daiku.core.plans.headings import plan_head, printable, sounds_like_machine
-from daiku.core.plans.steptext import FENCE, NUMBER, check_line, open_check
+from daiku.core.plans.steptext import FENCE, open_check
 from daiku.core.replies.parse import Unreadable, error_text, read_json
 from daiku.domain.base import Frozen
 from daiku.texts.text import Text, joined, text
@@ -31,44 +30,6 @@ class PlanReply(Frozen):
         if sounds_like_machine(value):
             raise ValueError(text("forms.machine", name="reply"))
         return value
-
-    @field_validator("plans", mode="before")
-    @classmethod
-    def _numbered(cls, value: Any) -> Any:
-        """Steps may come as `{"1": "…", "2": "…"}`, and each as an object with its checks."""
-        if isinstance(value, dict):
-            rows: dict[str, Any] = value  # pyright: ignore[reportUnknownVariableType]  # JSON from a model
-            return tuple(_numbered_text(key, step) for key, step in rows.items())
-        steps: Any = value
-        if not isinstance(steps, Iterable) or isinstance(steps, str):
-            return value
-        return tuple(_step_text(step) for step in steps)  # pyright: ignore[reportUnknownVariableType]  # JSON from a model
-
-
-def _numbered_text(key: str, step: Any) -> Any:
-    said = _step_text(step)
-    number = re.fullmatch(r"(?:step)?[\s_]*(\d+)", key.strip(), re.IGNORECASE)
-    return (
-        f"Step {number[1]}: {said}" if number and isinstance(said, str) and not NUMBER.match(said) else said
-    )
-
-
-def _step_text(step: Any) -> Any:
-    """A step that came as an object, as the lines that it would have been."""
-    if not isinstance(step, dict):
-        return step
-    found: dict[str, Any] = step  # pyright: ignore[reportUnknownVariableType]  # JSON from a model
-    name = next((found[key] for key in ("step", "name", "title", "action") if found.get(key)), "")
-    checks, after = found.get("acceptance") or found.get("check") or (), found.get("depends_on")
-    number = next((found[key] for key in ("number", "id", "step_number") if found.get(key) is not None), "")
-    if re.fullmatch(r"\d+", str(number)) and not NUMBER.match(str(name)):
-        name = f"Step {number}: {name}"
-    lines = [str(name), str(found.get("description") or "")]
-    lines += [check_line(check) for check in ([checks] if isinstance(checks, str) else checks)]
-    if isinstance(after, list):
-        names: list[Any] = after  # pyright: ignore[reportUnknownVariableType]  # JSON from a model
-        lines.append("Depends on: " + (", ".join(str(each) for each in names) or "none"))
-    return "\n".join(line for line in lines if line)
 
 
 _PLAN = TypeAdapter(PlanReply)

@@ -63,12 +63,6 @@ def planned_step(text: str) -> PlannedStep:
     )
 
 
-def check_line(check: object) -> str:
-    """Format a check as a `Check:` line; a check of several lines is put in a fence."""
-    text = str(check).strip()
-    return f"Check:\n```\n{text}\n```" if "\n" in text else f"Check: {text}"
-
-
 def open_check(step: str) -> bool:
     """Whether the last line of a step is a `Check:` whose command is still to come."""
     last = _CHECK.match(step.rpartition("\n")[2])
