@@ -327,11 +327,16 @@ def test_the_head_of_a_unified_diff_within_an_apply_patch_is_a_line_number() -> 
     assert apply(UPDATE.format(hunk), a_py="x\ny\n" * 3) == {"a.py": "x\ny\nx\nz\nx\ny\n"}
 
 
-def test_blanks_before_the_lines_of_an_apply_patch_do_no_harm() -> None:
+def test_blanks_before_a_header_of_an_apply_patch_do_no_harm() -> None:
+    patch = UPDATE.format("@@\n-a\n+b\n").replace("*** Update", "  *** Update")
+    assert apply(patch, a_py="a\n") == {"a.py": "b\n"}
+    after = patch.replace("*** Begin Patch", "*** Begin Patch\n*** Delete File: b.py")
+    assert apply(after, a_py="a\n", b_py="x\n") == {"a.py": "b\n"}
+
+
+def test_an_indented_apply_patch_is_refused() -> None:
     patch = UPDATE.format("@@\n-a\n+b\n")
-    assert apply(patch.replace("*** Update", "  *** Update"), a_py="a\n") == {"a.py": "b\n"}
-    indented = "".join(f"    {line}\n" for line in patch.splitlines())
-    assert apply(indented, a_py="a\n") == {"a.py": "b\n"}
+    assert refuse("".join(f"    {line}\n" for line in patch.splitlines()), a_py="a\n")
 
 
 def test_a_diff_says_what_git_would_say() -> None:
@@ -505,27 +510,5 @@ def test_a_hunk_that_begins_with_added_lines_near_the_top_is_in_doubt() -> None:
     assert apply(UPDATE.format("@@\n+x\n a\n"), a_py="a\nb\nc\n") == {"a.py": "x\na\nb\nc\n"}
 
 
-@for_each(("above", "below", "right"), [(0, 0, True), (2, 2, True), (2, 0, False), (2, 3, False)])
-def test_the_line_number_of_an_insertion_is_moved_as_the_hunks_around_it_or_refused(
-    above: int, below: int, right: bool
-) -> None:
-    lines = [f"line {n}" for n in range(1, 13)]
-    old = [
-        *(f"top {n}" for n in range(above)),
-        *lines[:6],
-        *(f"mid {n}" for n in range(below - above)),
-        *lines[6:],
-    ]
-    if below < above:
-        old = [*(f"top {n}" for n in range(above)), *lines[:4], *lines[4 + above - below :]]
-    text = "@@ -2 +2 @@\n-line 2\n+two\n@@ -4,0 +5 @@\n+new\n@@ -11 +12 @@\n-line 11\n+eleven\n"
-    body = "\n".join(old) + "\n"
-    if not right:
-        assert "line number" in refuse(DIFF.format(text), a_py=body)
-        return
-    wanted = (
-        body.replace("line 2\n", "two\n")
-        .replace("line 4\n", "line 4\nnew\n")
-        .replace("line 11\n", "eleven\n")
-    )
-    assert apply(DIFF.format(text), a_py=body) == {"a.py": wanted}
+def test_lines_added_by_a_line_number_alone_are_refused() -> None:
+    assert "does not say where" in refuse(DIFF.format("@@ -1,0 +2 @@\n+new\n"), a_py="a\nb\n")

@@ -34,7 +34,7 @@ def is_apply_patch(text: str) -> bool:
 
 def parse_apply_patch(text: str) -> tuple[FileOp, ...] | Refusal:
     """The files of the patch in order, or what makes it unreadable. A missing end is a cut reply."""
-    lines = _strip_padding([line.removesuffix("\r") for line in text.split("\n")])
+    lines = [line.removesuffix("\r") for line in text.split("\n")]
     begins = [i for i, line in enumerate(lines) if line.strip() == "*** Begin Patch"]
     ends = [i for i, line in enumerate(lines) if line.strip() == "*** End Patch"]
     if begins and not ends:
@@ -43,7 +43,7 @@ def parse_apply_patch(text: str) -> tuple[FileOp, ...] | Refusal:
     ops: list[FileOp] = []
     index = 0
     while index < len(body):
-        match = _FILE.fullmatch(body[index])
+        match = _FILE.fullmatch(body[index].strip())
         if match is None:
             if body[index].strip():
                 return Refusal(
@@ -53,29 +53,14 @@ def parse_apply_patch(text: str) -> tuple[FileOp, ...] | Refusal:
             index += 1
             continue
         end = next((i for i in range(index + 1, len(body)) if _FILE.fullmatch(body[i])), len(body))
+        if match[1] == "Delete":
+            end = index + 1
         op = _parse_op(match[1], match[2], body[index + 1 : end])
         if isinstance(op, Refusal):
             return op.within(match[2])
         ops.append(op)
         index = end
     return tuple(ops) or Refusal("The patch names no file.")
-
-
-def _strip_padding(lines: list[str]) -> list[str]:
-    """The lines without blanks before the patch's own: all of them where the whole patch is indented, else those
-    before the name of a file that follows on the beginning, a blank line or a file that is deleted."""
-    begin = next((line for line in lines if line.strip() == "*** Begin Patch"), "")
-    padding = begin[: len(begin) - len(begin.lstrip())]
-    if padding and all(line.startswith(padding) or not line.strip() for line in lines[lines.index(begin) :]):
-        lines = [line.removeprefix(padding) for line in lines]
-    out: list[str] = []
-    for line in lines:
-        expected = (
-            not out or not out[-1].strip() or re.match(r"\*\*\* (?:Begin Patch|Delete File: )", out[-1])
-        )
-        header = line.strip() if line != line.lstrip() else ""
-        out.append(header if expected and _FILE.fullmatch(header) else line)
-    return out
 
 
 def _parse_op(verb: str, path: str, lines: Sequence[str]) -> FileOp | Refusal:

@@ -80,7 +80,7 @@ def _places(
 ) -> tuple[Replacement, ...] | Refusal:
     """What the hunk could become, in the order of the file."""
     if not hunk.old():
-        place = _insertion(text, hunk, line)
+        place = _insertion(text, hunk)
         return place if isinstance(place, Refusal) else (place,)
     if len(found) > 1 and line is not None and not hunk.anchors:
         blank = not any(wanted.strip() for wanted in hunk.old_text())
@@ -114,12 +114,9 @@ def _in_order(options: Sequence[Sequence[Replacement]]) -> list[Replacement | No
     ]
 
 
-def _insertion(text: str, hunk: Hunk, line: int | None) -> Replacement | Refusal:
-    """A hunk of added lines only: at a line number that can be trusted, after its anchor, or at the end."""
-    if hunk.exact_insert and not hunk.anchors and not hunk.at_end and text:
-        at = _below_line(text, line)
-    else:
-        at = locate_insertion(text, hunk)
+def _insertion(text: str, hunk: Hunk) -> Replacement | Refusal:
+    """A hunk of added lines only: after its anchor, or at the end."""
+    at = locate_insertion(text, hunk)
     if isinstance(at, Refusal):
         return at
     eol = line_end_at(text, at)
@@ -128,17 +125,3 @@ def _insertion(text: str, hunk: Hunk, line: int | None) -> Replacement | Refusal
     if at and at == len(text) and not text.endswith("\n"):
         new = eol + new
     return Replacement(at, at, new)
-
-
-def _below_line(text: str, line: int | None) -> int | Refusal:
-    if line is None:
-        return Refusal(
-            "The file has moved on, so its line number says nothing: give a line above or below as context."
-        )
-    start = 0
-    for _ in range(line):
-        newline = text.find("\n", start)
-        if newline < 0 and start >= len(text):
-            return Refusal(f"The file has fewer than {line} lines.")
-        start = len(text) if newline < 0 else newline + 1
-    return start

@@ -147,9 +147,7 @@ def _hunk(lines: Sequence[str], index: int) -> tuple[Hunk, int]:
         old_count, new_count = int(match[2] or 1), int(match[4] or 1)
         end = _counted(lines, start, old_count, new_count)
         if end is not None:
-            hunk = _read(lines[start:end])
-            exact = old_count == 0
-            return replace(hunk, line=int(match[1]), exact_insert=exact), end
+            return replace(_read(lines[start:end]), line=int(match[1])), end
     end = _boundary(lines, start)
     while end > start and not lines[end - 1].strip():
         end -= 1  # blank lines before the next file are no context

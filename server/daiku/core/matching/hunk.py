@@ -43,8 +43,6 @@ class Hunk:
     anchors: tuple[str, ...] = ()
     at_end: bool = False
     final_newline: bool | None = None
-    exact_insert: bool = False
-    """A hunk without old lines that has a line number (`@@ -7,0 +8,2 @@`)."""
     gap: int | None = None
     placed: bool = True
     """Whether it says itself that it stands at the end; otherwise that is only where lines without a place go."""
