@@ -19,7 +19,6 @@ WRITTEN_BY_OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
             "'*** Begin Patch'",
             "'*** End Patch'",
             "_END_OF_FILE",
-            r"'\\*\\*\\* (?:Begin Patch|Delete File: )'",
         ),
         "core.edits.blocks": ("'File:'",),
         "core.guard.referenced_paths": ("_HEADERS",),
