@@ -22,6 +22,8 @@ FORMS: list[tuple[str, Json, Json]] = [
     ("files/read", {"path": "a.py", "offset": 3, "limit": 2}, {"path": "a.py", "start_line": 3, "end_line": 4}),
     ("files/read", {"path": "a.py", "start_line": "2", "end_line": "5"}, {"path": "a.py", "start_line": 2, "end_line": 5}),
     ("files/read", {"path": "a.py", "view_range": [1, 3]}, {"path": "a.py", "start_line": 1, "end_line": 3}),
+    ("files/read", {"target_file": "a.py", "start_line_one_indexed": 1, "end_line_one_indexed_inclusive": 3, "should_read_entire_file": False}, {"path": "a.py", "start_line": 1, "end_line": 3}),
+    ("files/read", {"target_file": "a.py", "should_read_entire_file": True}, {"path": "a.py"}),
     ("files/edit", {"path": "a", "old_string": "a", "new_string": "b"}, {"path": "a", "edits": EDITS}),
     ("files/edit", {"path": "a", "old_str": "a", "new_str": "b"}, {"path": "a", "edits": EDITS}),
     ("files/edit", {"path": "a", "search": "a", "replace": "b"}, {"path": "a", "edits": EDITS}),

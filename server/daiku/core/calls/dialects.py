@@ -22,7 +22,7 @@ REMARKS = frozenset(
 MOST_SECONDS = 3600
 """A timeout above this can only mean milliseconds."""
 
-_PATH = ("file_path", "filepath", "file", "target_file", "absolute_path")
+_PATH = ("file_path", "filepath", "filename", "file", "target_file", "absolute_path")
 _SEARCH = ("old_string", "oldstring", "old_str", "old_text", "oldtext")
 _REPLACE = ("new_string", "newstring", "new_str", "new_text", "newtext")
 _NAMES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
@@ -36,7 +36,10 @@ _NAMES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "files/patch": {"patch": ("input", "patchtext")},
     "files/move": {"path": ("source",), "to": ("destination",)},
     "files/delete": {"path": _PATH},
-    "files/list": {"path": ("dir_path", "relative_workspace_path"), "glob": ("pattern",)},
+    "files/list": {
+        "path": ("dir_path", "relative_workspace_path", "target_directory"),
+        "glob": ("pattern",),
+    },
     "search/text": {
         "pattern": ("query", "regex"),
         "glob": ("include", "include_pattern", "includepattern", "file_pattern"),
@@ -129,7 +132,10 @@ def translate_dialect(tool: str, args: JsonObject, known: frozenset[str]) -> Tra
 
 
 def _read(draft: _Draft) -> None:
-    if {"start_line", "end_line"} & draft.args.keys():
+    has_lines = bool({"start_line", "end_line"} & draft.args.keys())
+    if not (has_lines and _truth(draft.args.get("should_read_entire_file"))):
+        draft.args.pop("should_read_entire_file", None)
+    if has_lines:
         return
     _view_range(draft)
     _offset(draft)
