@@ -68,7 +68,7 @@ def test_a_missing_question_is_none_and_is_known_to_be_missing() -> None:
         ('{"command": "a"}', RepairReply("command", "a")),
         ('{"action": "command", "command": "a", "retry": "true"}', RepairReply("command", "a", retry=True)),
         ('{"action": "command", "command": "a", "why": "x"}', RepairReply("command", "a")),
-        ('{"action": "patch"}\n\nx.json\n```\n{"go": "stop"}\n```', RepairReply("patch")),
+        ('{"action": "patch"}\n\nx.json\n```\n{"action": "stop"}\n```', RepairReply("patch")),
     ],
 )
 def test_repairs_are_understood(reply: str, wanted: RepairReply) -> None:

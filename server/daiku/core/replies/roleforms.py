@@ -56,6 +56,9 @@ def read_commands(reply: str, *, cut: bool = False) -> CommandsReply | Unreadabl
 
 def read_repair(reply: str, *, cut: bool = False) -> RepairReply | Unreadable:
     """`{"action": "command" | "patch" | "stop", …}`."""
+    forms = [] if cut else _forms(json_values(reply), _repair)
+    if forms and forms[0].action == "patch":
+        return forms[0]  # what follows is the patch, even if it looks like another choice
     return _read(reply, "action", _repair, cut=cut)
 
 
