@@ -36,10 +36,7 @@ _NAMES: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     "files/patch": {"patch": ("input", "patchtext")},
     "files/move": {"path": ("source",), "to": ("destination",)},
     "files/delete": {"path": _PATH},
-    "files/list": {
-        "path": ("dir_path", "relative_workspace_path", "target_directory"),
-        "glob": ("pattern",),
-    },
+    "files/list": {"path": ("dir_path", "relative_workspace_path", "target_directory"), "glob": ("pattern",)},
     "search/text": {
         "pattern": ("query", "regex"),
         "glob": ("include", "include_pattern", "includepattern", "file_pattern"),
