@@ -22,7 +22,7 @@ WRITTEN_BY_OTHERS: dict[str, dict[str, tuple[str, ...]]] = {
         ),
         "core.edits.blocks": ("'File:'",),
         "core.guard.referenced_paths": ("_HEADERS",),
-        "core.plans.headings": ("_MACHINE",),
+        "core.plans.reply": ("_MACHINE",),
         "core.plans.proposed": ("word",),
         "core.plans.transitions": ("_NUMBER",),
         "core.proof.placeholders": ("_MARKS",),

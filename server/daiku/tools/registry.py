@@ -14,9 +14,8 @@ from pydantic import ValidationError
 
 from daiku.core.calls.arguments import explain_problems, parse_arguments, schema_text, usage
 from daiku.core.calls.jsonargs import problems_of, repair_args, usage_of
-from daiku.core.calls.stubs import prompt_stub
 from daiku.core.calls.toolnames import candidate_names, foreign_name, match_spelling, nearest_names, wire_name
-from daiku.core.calls.toolsets import group_names
+from daiku.core.calls.toolsets import group_names, prompt_stub
 from daiku.core.text.truncate import OUTPUT_LIMIT, truncate_middle
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import DaikuError, HandoffDepthExceeded

@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.plans.headings import plan_head, printable, sounds_like_machine
-from daiku.core.plans.reply import read_plan
+from daiku.core.plans.reply import plan_head, printable, read_plan, sounds_like_machine
 from daiku.core.replies.parse import Unreadable
 from tests.cases import for_each
 

@@ -10,9 +10,8 @@ from daiku.agents.agent import LOOKING, Agent, Prompt
 from daiku.agents.coding.handover_text import work_so_far
 from daiku.agents.part import Part, Stage
 from daiku.agents.role import Failed, Role, merge_role_calls, messages_since_request
-from daiku.core.plans.headings import sounds_like_machine
 from daiku.core.plans.proposed import as_proposed, objections
-from daiku.core.plans.reply import PlanReply, read_plan
+from daiku.core.plans.reply import PlanReply, read_plan, sounds_like_machine
 from daiku.core.plans.steptext import planned_step
 from daiku.core.plans.transitions import checklist
 from daiku.core.replies.parse import ATTEMPTS, Unreadable

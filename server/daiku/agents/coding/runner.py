@@ -11,24 +11,14 @@ from pydantic import JsonValue
 from daiku.agents.agent import LOOKING, Agent, Prompt
 from daiku.agents.coding.coder import CHANGING, Changes, changes_in
 from daiku.agents.coding.handover_text import fenced, step_line
-from daiku.agents.coding.runlog import (
-    commands_of,
-    counts_as_attempt,
-    open_failure,
-    outcome_lines,
-    queue_metadata,
-    queued_commands,
-    repairs_used,
-    waiting_commands,
-)
 from daiku.agents.part import Part, Stage
 from daiku.agents.role import Failed, Role, merge_role_calls, messages_since_request
-from daiku.core.proof.failures import CommandRun, hides_exit_code, open_failures
+from daiku.core.proof.failures import CommandRun, hides_exit_code, is_lookup, open_failures
 from daiku.core.replies.parse import Unreadable
 from daiku.core.replies.roleforms import read_commands, read_repair
 from daiku.core.state.state import State
 from daiku.core.text.truncate import truncate_middle
-from daiku.domain.base import Frozen
+from daiku.domain.base import Frozen, JsonObject
 from daiku.domain.errors import Failure
 from daiku.domain.labels import Label
 from daiku.domain.messages import AssistantMessage, Message, ToolMessage, UserMessage
@@ -36,6 +26,78 @@ from daiku.domain.tools import ToolCall
 from daiku.domain.work.handovers import Brief, CommandsRun
 from daiku.prompts import render
 from daiku.texts.text import NO_TEXT, Text, joined, text
+
+
+def _queue_metadata(commands: Sequence[str], note: JsonObject | None = None) -> JsonObject:
+    """Build the message data that lists `commands` still to be run, and a `note` on what is being repaired."""
+    waiting: list[JsonValue] = list(commands)
+    return {"daiku": {"then": waiting, **(note or {})}}
+
+
+def _commands_of(here: Sequence[Message]) -> tuple[CommandRun, ...]:
+    """Every command of shell/run with its result, in order."""
+    asked: dict[str, tuple[str, bool, str]] = {}
+    for m in here:
+        if isinstance(m, AssistantMessage):
+            told = m.opaque.get("daiku")
+            stead = str(told.get("stead", "")) if isinstance(told, dict) else ""
+            for call in m.calls:
+                if call.tool == "shell/run":
+                    command = str(call.args.get("command", ""))
+                    asked[call.id] = (command, _queued_commands(m) is not None, stead)
+    found: list[CommandRun] = []
+    for m in here:
+        if isinstance(m, ToolMessage) and m.call_id in asked:
+            command, listed, stead = asked[m.call_id]
+            found.append(CommandRun(command, m.ok, m.text, m.call_id, listed, stead, m.exit_code))
+    return tuple(found)
+
+
+def _open_failure(here: Sequence[Message]) -> CommandRun | None:
+    """Return the latest failed command that is not fixed yet."""
+    return next(reversed(open_failures(_commands_of(here))), None)
+
+
+def _counts_as_attempt(each: CommandRun) -> bool:
+    """Return whether a command was on the reply's list, or did more than only read."""
+    return each.listed or not is_lookup(each.command)
+
+
+def _repairs_used(here: Sequence[Message]) -> int:
+    """Count the repairs made so far: every failure after the first, or the replies marked as a repair,
+    whichever is more."""
+    failures = sum(not each.ok and _counts_as_attempt(each) for each in _commands_of(here))
+    made = sum(
+        isinstance(told := m.opaque.get("daiku"), dict) and told.get("repair") is True
+        for m in here
+        if isinstance(m, AssistantMessage)
+    )
+    return max(failures - 1, made)
+
+
+def _queued_commands(message: AssistantMessage) -> tuple[str, ...] | None:
+    """Return the commands that a runner's reply listed to be run; None if it listed none."""
+    told = message.opaque.get("daiku")
+    then = told.get("then") if isinstance(told, dict) else None
+    return tuple(str(command) for command in then) if isinstance(then, list) else None
+
+
+def _waiting_commands(here: Sequence[Message]) -> tuple[str, ...] | None:
+    """The commands of the reply's list that are still to be run; None where there is no list."""
+    said = (_queued_commands(m) for m in reversed(here) if isinstance(m, AssistantMessage))
+    return next((then for then in said if then is not None), None)
+
+
+def _outcome_lines(ran: Sequence[CommandRun]) -> Text:
+    """Each command with what came of it, one line each."""
+    return joined("lines", [text("roles.ran", command=each.command, outcome=_outcome(each)) for each in ran])
+
+
+def _outcome(ran: CommandRun) -> Text:
+    if ran.exit_code is not None:
+        return text("team.exit_code", code=ran.exit_code)
+    return text("roles.started") if ran.ok else text("roles.not_run")
+
 
 DOING = ("shell/run", *CHANGING)
 MAX_REPAIRS = 2
@@ -117,12 +179,12 @@ def read(
     here = messages_since_request(messages)
     if message.calls:
         return _beside(message, messages, cut)
-    failed, waiting = open_failure(here), waiting_commands(here)
+    failed, waiting = _open_failure(here), _waiting_commands(here)
     reply = _form(message, messages, cut)
     if isinstance(reply, Unreadable) and _has_looked(messages) and (failed is None or waiting is None):
         reply = message if reply.words_only else reply
     if isinstance(reply, AssistantMessage) and not reply.calls and failed is None:
-        return _hidden([each.command for each in commands_of(here)][-1:], messages) or reply
+        return _hidden([each.command for each in _commands_of(here)][-1:], messages) or reply
     return reply
 
 
@@ -131,7 +193,7 @@ def _beside(message: AssistantMessage, messages: tuple[Message, ...], cut: bool)
     form = _form(message, messages, cut)
     own = [call.args.get("command") for call in message.calls if call.tool == "shell/run"]
     if isinstance(form, AssistantMessage) and form.calls and own:
-        listed = [form.calls[0].args.get("command"), *(queued_commands(form) or ())]
+        listed = [form.calls[0].args.get("command"), *(_queued_commands(form) or ())]
         left = [str(command) for command in listed if command not in own]
         form = _run(left, form.text) if left else AssistantMessage(text=form.text)
     return merge_role_calls(message, form)
@@ -142,7 +204,7 @@ def _form(
 ) -> AssistantMessage | Unreadable:
     """What the form in a reply comes to: its commands, or the repair of the command that failed."""
     here = messages_since_request(messages)
-    failed, waiting = open_failure(here), waiting_commands(here) or ()
+    failed, waiting = _open_failure(here), _waiting_commands(here) or ()
     commands = read_commands(message.text, cut=cut)
     if failed is not None:
         repair = _repair(message, failed, waiting, cut=cut)
@@ -180,12 +242,12 @@ def prose(message: AssistantMessage, messages: tuple[Message, ...]) -> Assistant
     """Accept words as the end; where a command failed and may be repaired they are asked about once, and so is a
     last command whose exit code says nothing."""
     here = messages_since_request(messages)
-    failed = open_failure(here)
-    if failed is not None and repairs_used(here) < MAX_REPAIRS:
+    failed = _open_failure(here)
+    if failed is not None and _repairs_used(here) < MAX_REPAIRS:
         return Unreadable(
             text("roles.repair_or_stop", command=truncate_middle(failed.command, SHOWN_COMMAND))
         )
-    return _hidden([each.command for each in commands_of(here)][-1:], messages) or message
+    return _hidden([each.command for each in _commands_of(here)][-1:], messages) or message
 
 
 def after_calls(messages: tuple[Message, ...]) -> AssistantMessage | Failed | None:
@@ -194,11 +256,11 @@ def after_calls(messages: tuple[Message, ...]) -> AssistantMessage | Failed | No
     if not here or not isinstance(here[-1], ToolMessage):
         return None
     spoke = next(m for m in reversed(here) if isinstance(m, AssistantMessage))
-    ran, failed, waiting = commands_of(here), open_failure(here), waiting_commands(here)
+    ran, failed, waiting = _commands_of(here), _open_failure(here), _waiting_commands(here)
     again = failed is not None and bool(waiting) and waiting[0] == failed.command
-    if failed is not None and repairs_used(here) >= MAX_REPAIRS:
-        last = next(each for each in reversed(ran) if each.ok or counts_as_attempt(each))
-        if not last.ok or (queued_commands(spoke) is not None and not again and not _changes(spoke)):
+    if failed is not None and _repairs_used(here) >= MAX_REPAIRS:
+        last = next(each for each in reversed(ran) if each.ok or _counts_as_attempt(each))
+        if not last.ok or (_queued_commands(spoke) is not None and not again and not _changes(spoke)):
             return _given_up(ran, failed, waiting or ())
     answers = (m for m in here[here.index(spoke) + 1 :] if isinstance(m, ToolMessage) and m.tool in DOING)
     if waiting is None or not all(m.ok for m in answers):
@@ -209,7 +271,7 @@ def after_calls(messages: tuple[Message, ...]) -> AssistantMessage | Failed | No
         return None
     if waiting:
         return _run(waiting)
-    return AssistantMessage(text=outcome_lines(ran))
+    return AssistantMessage(text=_outcome_lines(ran))
 
 
 def _changes(message: AssistantMessage) -> bool:
@@ -218,7 +280,7 @@ def _changes(message: AssistantMessage) -> bool:
 
 def failure_of(messages: tuple[Message, ...], message: AssistantMessage) -> Failed | None:
     """Return the failure of a run that ends with `message`, judged by exit codes only; None if it succeeded."""
-    failures = open_failures(commands_of(messages_since_request(messages)))
+    failures = open_failures(_commands_of(messages_since_request(messages)))
     if not failures:
         return None
     last = failures[-1]
@@ -236,7 +298,7 @@ def failure_of(messages: tuple[Message, ...], message: AssistantMessage) -> Fail
 def remind(messages: tuple[Message, ...], by_tools: bool = False) -> str:
     """Build the reminder about the command that failed and the possible repairs; empty if none failed."""
     here = messages_since_request(messages)
-    failed = open_failure(here)
+    failed = _open_failure(here)
     if failed is None:
         return ""
     return render(
@@ -244,9 +306,9 @@ def remind(messages: tuple[Message, ...], by_tools: bool = False) -> str:
         RepairVariables(
             command=failed.command,
             exit_code=failed.exit_code,
-            left=max(0, MAX_REPAIRS - repairs_used(here)),
+            left=max(0, MAX_REPAIRS - _repairs_used(here)),
             most=MAX_REPAIRS,
-            waiting=", ".join(f"`{command}`" for command in waiting_commands(here) or ()),
+            waiting=", ".join(f"`{command}`" for command in _waiting_commands(here) or ()),
             by_tools=by_tools,
         ),
     ).strip()
@@ -262,7 +324,7 @@ def _run(
         text=said,
         thinking=thinking,
         calls=(ToolCall(tool="shell/run", args={"command": commands[0]}),),
-        opaque=queue_metadata(commands[1:], told),
+        opaque=_queue_metadata(commands[1:], told),
     )
 
 
@@ -279,7 +341,7 @@ def _repair(
                 text=changes.said,
                 thinking=message.thinking,
                 calls=changes.calls,
-                opaque=queue_metadata(waiting),
+                opaque=_queue_metadata(waiting),
             )
         return chosen if isinstance(chosen, Unreadable) else Unreadable(text("roles.patch_without_change"))
     if chosen.action == "stop":
@@ -298,7 +360,7 @@ def _given_up(ran: Sequence[CommandRun], failed: CommandRun, waiting: Sequence[s
     rest = text("roles.left_unrun", names=names) if waiting else ""
     command = truncate_middle(failed.command, SHOWN_COMMAND)
     message = text("roles.still_fails", command=command, count=MAX_REPAIRS)
-    parts = (message, outcome_lines(ran), rest, fenced(truncate_middle(failed.text, SHOWN_END)))
+    parts = (message, _outcome_lines(ran), rest, fenced(truncate_middle(failed.text, SHOWN_END)))
     return Failed(
         joined("paragraphs", parts), Failure(kind="tool", message=message, hint=text("roles.see_output"))
     )

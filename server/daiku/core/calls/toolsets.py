@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from daiku.core.calls.toolnames import wire_name
 from daiku.dataclass import dataclass
+from daiku.domain.base import JsonObject
 from daiku.domain.tools import EditForm, ToolSpec
 
 FIND, CALL = "tools/find", "tools/call"
@@ -82,3 +84,19 @@ def group_names(specs: Iterable[ToolSpec]) -> str:
 def _some(names: list[str]) -> str:
     more = len(names) - _SHOWN_NAMES
     return ", ".join(names[:_SHOWN_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+def prompt_stub(tools: Iterable[ToolSpec]) -> str:
+    """One line for each tool, by the name that a model calls it: `"name": {"type":"object",…}`, the JSON Schema of its
+    arguments with its description (R1.39)."""
+    return ",\n".join(f"{_json(wire_name(tool.name))}: {_json(_described(tool))}" for tool in tools)
+
+
+def _described(tool: ToolSpec) -> JsonObject:
+    """The description stands behind the type: first what it is, then what it does, then its arguments."""
+    head: JsonObject = {"type": "object", "description": " ".join(tool.description.split())}
+    return head | {key: value for key, value in tool.parameters.items() if key not in head}
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

@@ -4,14 +4,75 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from difflib import SequenceMatcher
 from itertools import pairwise
 
-from daiku.core.matching.hunk import Hunk, Replacement
+from daiku.core.matching.hunk import Hunk, Replacement, Tag
 from daiku.core.matching.indents import indent_of, learn_indents
 from daiku.core.matching.match import BlockMatch, Level
-from daiku.core.matching.preserve import ALIKE, OldLine, keep_blanks, similarity
 from daiku.core.matching.refusal import Refusal, line_number
 from daiku.dataclass import dataclass, field
+
+_TOKEN = re.compile(r"(\s*)(\w+|[^\w\s])")
+_ALIKE = 0.5
+"""How much of a removed line an added one must have to be the same line, changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class _OldLine:
+    """A kept or removed line: as the model wrote it, as the file has it, and how near the two are."""
+
+    tag: Tag
+    wanted: str
+    there: str
+    level: Level
+
+
+def _keep_blanks(added: str, instead_of: Sequence[_OldLine], removed: Sequence[_OldLine]) -> str:
+    """Return an added line with the file's whitespace where the model changed it by mistake: in a line that
+    only moved, and in the one that it replaces (`instead_of`). Indentation is kept."""
+    indent = added[: len(added) - len(added.lstrip())]
+    body = added.strip()
+    for line in removed:
+        if body and line.level >= Level.look_alike and line.wanted.strip() == body:
+            return indent + line.there.strip()
+    for line in instead_of:
+        if line.level == Level.blanks:
+            new = merge_blanks(line.wanted.strip(), body, line.there.strip())
+            return added if new is None else indent + new
+    return added
+
+
+def merge_blanks(search: str, replace: str, there: str) -> str | None:
+    """Return `replace` with the whitespace of `there` wherever it has that of `search`; None if `search` and
+    `there` differ in more than whitespace, or `replace` is too different."""
+    a, b, c = (_TOKEN.findall(line) for line in (search, replace, there))
+    if [token for _, token in a] != [token for _, token in c]:
+        return None
+    matcher = _matcher(a, b)
+    if matcher.ratio() < _ALIKE:
+        return None
+    origin = {m: i for i, m in _pairs(matcher)}
+    parts: list[str] = []
+    for m, (gap, token) in enumerate(b):
+        i = origin.get(m)
+        together = i is not None and (m == 0 or origin.get(m - 1) == i - 1)
+        parts += (c[i][0] if i is not None and together and a[i][0] == gap else gap, token)
+    return "".join(parts)
+
+
+def _similarity(one: str, other: str) -> float:
+    """How much two lines have of one another, from 0 to 1."""
+    return _matcher(_TOKEN.findall(one), _TOKEN.findall(other)).ratio()
+
+
+def _matcher(one: Sequence[tuple[str, str]], other: Sequence[tuple[str, str]]) -> SequenceMatcher[str]:
+    return SequenceMatcher(None, [token for _, token in one], [token for _, token in other], autojunk=False)
+
+
+def _pairs(matcher: SequenceMatcher[str]) -> list[tuple[int, int]]:
+    return [(i + n, m + n) for i, m, size in matcher.get_matching_blocks() for n in range(size)]
+
 
 _WORD = re.compile(r"\w+")
 Lines = list[tuple[str, str]]
@@ -30,7 +91,7 @@ def replacement_for(text: str, hunk: Hunk, span: BlockMatch) -> Replacement | Re
         out += (_kept(text, hunk, line.there) for line in change.kept)
         for number, added in enumerate(change.added):
             instead_of = change.removed[number : number + 1]
-            body: str | None = keep_blanks(added, instead_of, everything)
+            body: str | None = _keep_blanks(added, instead_of, everything)
             if drift is not None:
                 body = (
                     drift.apply(body) if hunk.block or not drift.is_ambiguous(body) else change.beside(body)
@@ -63,10 +124,10 @@ def _start(text: str, hunk: Hunk, span: BlockMatch, out: Lines) -> int:
 class _LineChange:
     """Kept lines, then lines that go and lines that come; `below` is the line after them."""
 
-    kept: list[OldLine] = field(default_factory=list[OldLine])
-    removed: list[OldLine] = field(default_factory=list[OldLine])
+    kept: list[_OldLine] = field(default_factory=list[_OldLine])
+    removed: list[_OldLine] = field(default_factory=list[_OldLine])
     added: list[str] = field(default_factory=list[str])
-    below: OldLine | None = None
+    below: _OldLine | None = None
 
     def beside(self, added: str) -> str | None:
         """An added line with the indentation of the removed line that it is a version of, else of the lines
@@ -74,7 +135,7 @@ class _LineChange:
         indent, body = indent_of(added), added.lstrip()
         likeness = {line: _version(line.wanted.strip(), body) for line in self.removed}
         most = max(likeness.values(), default=0)
-        if most > ALIKE:
+        if most > _ALIKE:
             same = [
                 line for line, how in likeness.items() if how == most and indent_of(line.wanted) == indent
             ]
@@ -93,13 +154,13 @@ def _version(removed: str, added: str) -> float:
     if removed and added.startswith(removed):
         return 1.0
     shared = set(_WORD.findall(removed)).intersection(_WORD.findall(added))
-    return similarity(removed, added) if shared else 0.0
+    return _similarity(removed, added) if shared else 0.0
 
 
-def _old_lines(hunk: Hunk, span: BlockMatch) -> list[OldLine]:
+def _old_lines(hunk: Hunk, span: BlockMatch) -> list[_OldLine]:
     old = (line for line in hunk.lines if line.tag != "+")
     both = zip(old, span.lines, span.levels, strict=True)
-    return [OldLine(line.tag, line.text, there, level) for line, there, level in both]
+    return [_OldLine(line.tag, line.text, there, level) for line, there, level in both]
 
 
 def _changes(hunk: Hunk, span: BlockMatch) -> list[_LineChange]:

@@ -10,8 +10,8 @@ from typing import Literal, TypeAlias, assert_never
 from pydantic import JsonValue
 
 from daiku.core.calls.refs import rename_refs
-from daiku.core.calls.stubs import prompt_stub
 from daiku.core.calls.toolnames import spell
+from daiku.core.calls.toolsets import prompt_stub
 from daiku.core.textcalls.parsed_calls import OfferedTools, UnreadableCall, WrittenCall
 from daiku.core.textcalls.reading import ReplyCalls, ReplyReader
 from daiku.dataclass import dataclass, replace

@@ -8,10 +8,183 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from daiku.core.text.patterns import lazy
 from daiku.core.textcalls.calljson import may_be_python_calls, python_calls
-from daiku.core.textcalls.marked import MarkedCalls, arguments_of, json_calls
-from daiku.core.textcalls.parsed_calls import PLAIN_TAGS, OfferedTools, UnreadableCall, WrittenCall, bare_name
-from daiku.core.textcalls.tagcalls import read_bare_tags, read_tag
-from daiku.texts.text import text
+from daiku.core.textcalls.marked import MarkedCalls, arguments_of, json_calls, other_calls, read_arguments
+from daiku.core.textcalls.parsed_calls import (
+    PLAIN_TAGS,
+    OfferedTools,
+    UnreadableCall,
+    WrittenCall,
+    bare_name,
+    whole_object,
+)
+from daiku.texts.text import NO_TEXT, Text, text
+
+_DSML = r"(?:[｜|]DSML[｜|])?"
+_INVOCATION = lazy(rf"<{_DSML}(?P<kind>function|invoke)(?:=|\s+name=)[\"']?(?P<name>[^>\"'\s]+)[\"']?\s*>")
+_PARAMETER = lazy(
+    rf"<{_DSML}parameter(?:=|\s+name=)[\"']?(?P<name>[^>\"'\s]+)[\"']?(?:\s+string=\"(?P<text>\w+)\")?\s*>"
+)
+_PARAMETER_END = lazy(
+    rf"\n?</{_DSML}parameter\s*>(?=\s*(?:<{_DSML}/?(?:parameter|function|invoke|[\w:]*tool_call|[｜|]DSML[｜|])|</|\Z))"
+)
+_PAIR = lazy(r"<arg_key>\s*(.*?)\s*</arg_key>\s*<arg_value>(.*?)</arg_value>", re.DOTALL)
+_NAMED = lazy(r"\s*([\w./:-]+)\s*(\{.*\})\s*$", re.DOTALL)
+_CHILD = lazy(r"\s*<([A-Za-z_]\w*)>")
+
+
+class _Invocations(NamedTuple):
+    """Calls one after the other, their end, and what is wrong with the next one."""
+
+    calls: tuple[WrittenCall, ...]
+    end: int
+    wrong: Text = NO_TEXT
+
+
+def _read_tag(reply: str, match: re.Match[str], offered: OfferedTools) -> MarkedCalls | None:
+    """Read the calls inside `<tool_call>…</tool_call>` and similar tags: JSON, invocations, a name, or Python."""
+    start, at = match.span()
+    tag = match[0].strip(" \t<>")
+    closing = re.compile(rf"\s*</{re.escape(tag)}\s*>", re.IGNORECASE)
+    found = json_calls(reply, at, start)
+    if found is None:
+        calls, end, wrong = _read_invocations(reply, at, offered)
+        found = MarkedCalls(start, end, calls, wrong) if calls or wrong else None
+    if found and not found.wrong:
+        ended = closing.match(reply, found.end)
+        return found._replace(end=ended.end()) if ended else found
+    ended = closing.search(reply, at)
+    body = reply[at : ended.start()] if ended else reply[at:]
+    end = ended.end() if ended else len(reply)
+    is_list = body.lstrip().startswith(("{", "["))
+    calls = other_calls(body) if is_list else _read_named(body, offered) if ended else ()
+    if calls:
+        return MarkedCalls(start, end, calls)
+    if found or is_list:
+        return found and found._replace(end=end)
+    wrong = text("calls.none_in_tags") if ended else text("calls.no_closing", tag=tag)
+    return MarkedCalls(start, end, (), wrong)
+
+
+def _read_named(body: str, offered: OfferedTools) -> tuple[WrittenCall, ...]:
+    """Read a name and then its arguments: as pairs of tags, or as JSON."""
+    name = body.partition("<arg_key>")[0].strip()
+    pairs = _PAIR.findall(body)
+    if pairs or re.fullmatch(r"[\w./:-]+", body.strip()):
+        return (WrittenCall(name, offered.parse_texts(name, dict(pairs), loose=True)),)
+    found = _NAMED.match(body)
+    args = whole_object(found[2]) if found else None
+    return (WrittenCall(found[1], args),) if found and args is not None else ()
+
+
+def _read_bare_tags(reply: str, match: re.Match[str], offered: OfferedTools) -> MarkedCalls | None:
+    """Read `<function=…>`, `<invoke …>` or, for a tool on offer, `<a_tool>…</a_tool>` with no tag around."""
+    name = match["name"]
+    if not name:
+        calls, end, wrong = _read_invocations(reply, match.start(), offered)
+        return MarkedCalls(match.start(), end, calls, wrong) if calls or wrong else None
+    if not offered.specs or offered.resolve(name) is None:
+        return None
+    found = _read_children(reply, match.end(), name, offered)
+    return found and MarkedCalls(match.start(), found.end, found.calls, found.wrong)
+
+
+def _read_children(reply: str, at: int, name: str, offered: OfferedTools) -> _Invocations | None:
+    """Read `<path>…</path></a_tool>` or `{…}</a_tool>`; None if it is no call."""
+    closing = re.compile(rf"\s*</{re.escape(name)}>")
+    if reply.startswith("{", _skip_blanks(reply, at)):
+        return _read_object(reply, at, name, closing, required=True)
+    texts: dict[str, str] = {}
+    while opened := _CHILD.match(reply, at):
+        ended = re.compile(rf"\n?</{opened[1]}>(?=\s*<)").search(reply, opened.end())
+        if ended is None:
+            return _Invocations((), len(reply), text("calls.tag_without_end", tag=opened[1]))
+        texts[opened[1]] = reply[opened.end() : ended.start()].removeprefix("\n")
+        at = ended.end()
+    end = closing.match(reply, at)
+    return end and _Invocations((WrittenCall(name, offered.parse_texts(name, texts)),), end.end())
+
+
+def _read_object(
+    reply: str, at: int, name: str, closing: re.Pattern[str], *, required: bool = False
+) -> _Invocations:
+    """Read the arguments of one call as JSON, and its closing tag."""
+    found = read_arguments(reply, at, name)
+    if isinstance(found, UnreadableCall):
+        return _Invocations((), len(reply), found.problem)
+    end = closing.match(reply, found.end)
+    if end is None and required:
+        return _Invocations((), len(reply), text("calls.no_closing", tag=name))
+    return _Invocations((WrittenCall(name, found.args),), end.end() if end else found.end)
+
+
+def _read_invocations(reply: str, at: int, offered: OfferedTools) -> _Invocations:
+    """Read every `<function=…>` or `<invoke name=…>` from `at` on."""
+    calls: list[WrittenCall] = []
+    while opened := _INVOCATION.match(reply, _skip_blanks(reply, at)):
+        found = _read_invocation(reply, opened, offered)
+        if found.wrong:
+            return _Invocations(tuple(calls), len(reply), found.wrong)
+        calls += found.calls
+        at = found.end
+    return _Invocations(tuple(calls), at)
+
+
+def _read_invocation(reply: str, opened: re.Match[str], offered: OfferedTools) -> _Invocations:
+    name, kind, at = opened["name"], opened["kind"], opened.end()
+    closing = re.compile(rf"\s*</{_DSML}{kind}\s*>")
+    if reply.startswith("{", _skip_blanks(reply, at)):
+        return _read_object(reply, at, name, closing)
+    texts: dict[str, str] = {}
+    raw: set[str] = set()
+    ends, opens, closes = (_Ahead(each, reply) for each in (_PARAMETER_END, _PARAMETER, closing))
+    while parameter := _PARAMETER.match(reply, _skip_blanks(reply, at)):
+        value_end = _value_end(reply, parameter.end(), ends, opens, closes)
+        if value_end is None:
+            return _Invocations((), len(reply), text("calls.without_end", name=parameter["name"]))
+        until, at = value_end
+        texts[parameter["name"]] = reply[parameter.end() : until].removeprefix("\n")
+        if parameter["text"] == "false":
+            raw.add(parameter["name"])
+    ended = closing.match(reply, at)
+    if ended is None:
+        return _Invocations((), len(reply), text("calls.no_closing", tag=kind))
+    typed = offered.parse_texts(name, texts)
+    typed.update(offered.parse_texts(name, {key: texts[key] for key in raw}, loose=True))
+    return _Invocations((WrittenCall(name, typed),), ended.end())
+
+
+def _skip_blanks(text: str, at: int) -> int:
+    while at < len(text) and text[at].isspace():
+        at += 1
+    return at
+
+
+class _Ahead:
+    """Where a pattern comes next, asked from ever later places: what is far away is looked for once."""
+
+    def __init__(self, pattern: re.Pattern[str], text: str) -> None:
+        self._pattern, self._text = pattern, text
+        self._found: re.Match[str] | None = None
+        self._looked = False
+
+    def __call__(self, at: int) -> re.Match[str] | None:
+        if not self._looked or (self._found and self._found.start() < at):
+            self._found, self._looked = self._pattern.search(self._text, at), True
+        return self._found
+
+
+def _value_end(text: str, at: int, ends: _Ahead, opens: _Ahead, closes: _Ahead) -> tuple[int, int] | None:
+    """Where a parameter's text ends and what follows begins: at its closing tag, else at the next tag."""
+    ended, following, last = ends(at), opens(at), closes(at)
+    if (ended and (not last or ended.start() < last.start())) or (
+        ended and following and ended.end() <= following.start()
+    ):
+        return ended.start(), ended.end()
+    if following and (not last or following.start() < last.start()):
+        end = following.start()
+        return end - text.endswith("\n", 0, end), end
+    return (last.start(), last.start()) if last else None
+
 
 _CONTAINERS = r"<(?:tool_calls?|TOOLCALL|function_calls?|functioncalls?|(?:minimax|seed|mm):tool_call|[｜|]DSML[｜|]function_calls)>"
 _HARMONY = r"(?:<\|start\|>assistant[^<\n]{0,100})?<\|channel\|>(?:commentary|analysis)"
@@ -44,9 +217,9 @@ class Format(NamedTuple):
 
 
 FORMATS: tuple[Format, ...] = (
-    Format(_CONTAINERS, tag=read_tag),
-    Format(r"<function(?:=|\s+name=)[\"']?[^>\"'\s]+[\"']?\s*>", tag=read_bare_tags),
-    Format(r"<(?:[｜|]DSML[｜|])?invoke\s+name=[\"'][^\"'>]+[\"']\s*>", tag=read_bare_tags),
+    Format(_CONTAINERS, tag=_read_tag),
+    Format(r"<function(?:=|\s+name=)[\"']?[^>\"'\s]+[\"']?\s*>", tag=_read_bare_tags),
+    Format(r"<(?:[｜|]DSML[｜|])?invoke\s+name=[\"'][^\"'>]+[\"']\s*>", tag=_read_bare_tags),
     Format(
         r"<\|python_tag\|>|<\|tool_call(?:_start)?\|>|<\|action_start\|>\s*<\|plugin\|>|<\|START_ACTION\|>",
         token=True,
@@ -86,8 +259,8 @@ FORMATS: tuple[Format, ...] = (
         token=True,
     ),
     Format(r"Action:(?=[ \t]*(?:```|`?[\w./-]+`?[ \t]*\n))", _REACT, line=True, data=True),
-    Format(rf"<(?:{'|'.join(PLAIN_TAGS)})>(?=\s*[\[{{])", tag=read_tag, line=True, data=True),
-    Format(r"<(?P<name>[a-z][\w./-]*)>(?=\s*[<{])", tag=read_bare_tags, line=True),
+    Format(rf"<(?:{'|'.join(PLAIN_TAGS)})>(?=\s*[\[{{])", tag=_read_tag, line=True, data=True),
+    Format(r"<(?P<name>[a-z][\w./-]*)>(?=\s*[<{])", tag=_read_bare_tags, line=True),
 )
 """Every family of marks; the first that fits at a place is read."""
 

@@ -3,15 +3,124 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from typing import NamedTuple
 
 from daiku.core.text.patterns import lazy
 from daiku.core.textcalls.calljson import JsonReply, python_calls, read_value, values_from, whole_values
-from daiku.core.textcalls.marked import skip_closing_tokens
+from daiku.core.textcalls.marked import MarkedCalls, skip_closing_tokens
+from daiku.core.textcalls.marks import FORMATS, read_calls
 from daiku.core.textcalls.parsed_calls import OfferedTools, UnreadableCall, WrittenCall
-from daiku.core.textcalls.scan import CodeBlock, ScannedReply, scan_reply
-from daiku.dataclass import dataclass
+from daiku.dataclass import dataclass, field
 from daiku.texts.text import NO_TEXT, Text, text
+
+
+class _CodeBlock(NamedTuple):
+    """A block of code with its fences."""
+
+    start: int
+    end: int
+    info: str
+    text: str
+    closed: bool
+
+
+@dataclass(slots=True)
+class _ScannedReply:
+    """What stands where in a reply."""
+
+    blocks: list[_CodeBlock] = field(default_factory=list[_CodeBlock])
+    marked: list[MarkedCalls] = field(default_factory=list[MarkedCalls])
+    results: list[int] = field(default_factory=list[int])
+    """Where results of tools begin that only a tool can give."""
+    quoted: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+
+    def quotes(self, at: int) -> bool:
+        """True where the place is quoted: in code, in a quotation, in a comment, or in a call."""
+        place = bisect_right(self.quoted, (at, 1 << 62)) - 1
+        return place >= 0 and self.quoted[place][0] <= at < self.quoted[place][1]
+
+
+_RESULTS = (
+    r"(?:^[ \t]*(?:previous_output\b|previous_command:|Observation:|Tool [Rr]esult:|```tool_output\b))"
+    r"|<tool_(?:response|result|output)s?\b|<function_(?:results?|response)\b|\[TOOL_RESULTS\]"
+    r"|<\|/?(?:tool_responses?|tool_results?|observation|START_TOOL_RESULT|ipython)\|>"
+    r"|<\|start\|>(?:functions|tool|user)\b|<\|im_start\|>(?:tool|user)\b"
+    r"|<\|start_header_id\|>(?:ipython|tool|user)\b|<[｜|]tool[▁_]outputs?[▁_]begin[｜|]>"
+)
+_INDENT = r"^[ \t]*"
+_NEXT = lazy(
+    # what can begin anywhere begins with one of a few letters: at all other places nothing is tried
+    "(?=[<\\[`]|^)(?:"
+    + "|".join(
+        (
+            rf"(?P<result>{_RESULTS})",
+            r"(?P<fence>^[ \t]*(?P<run>`{3,}|~{3,})(?P<info>[^\n]*)(?:\n|\Z))",
+            r"(?P<quote>^[ \t]*>[^\n]*)",
+            r"(?P<comment><!--)",
+            r"(?P<tick>`+)",
+            *(
+                f"(?P<f{number}>{_INDENT if each.line else ''}(?:{each.begins}))"
+                for number, each in enumerate(FORMATS)
+            ),
+        )
+    )
+    + ")",
+    re.MULTILINE,
+)
+
+
+def _scan_reply(reply: str, offered: OfferedTools) -> _ScannedReply:
+    """Everything in `reply` that is no plain prose, in one walk: what is inside of one is not looked at."""
+    found = _ScannedReply()
+    at = 0
+    while match := _NEXT.search(reply, at):
+        at = max(_note_match(reply, match, found, offered), match.start() + 1)
+    return found
+
+
+def _note_match(reply: str, match: re.Match[str], found: _ScannedReply, offered: OfferedTools) -> int:
+    """Note what begins at `match`; the place to go on from."""
+    start = match.start()
+    if match["result"]:
+        found.results.append(start)
+        return match.end()
+    if match["fence"] and ("`" not in match["info"] or match["run"][0] == "~"):
+        block = _block(reply, match)
+        found.blocks.append(block)
+        end = block.end
+    elif match["quote"]:
+        end = match.end()
+    elif match["comment"]:
+        closing = reply.find("-->", match.end())
+        end = closing + 3 if closing >= 0 else len(reply)
+    elif match["tick"] or match["fence"]:
+        ticks = match["tick"] or match["run"]
+        begin = match.end() if match["tick"] else match.start("run") + len(ticks)
+        inner = re.compile(rf"(?:(?!\n[ \t]*\n)[\s\S])*?(?<!`){ticks}(?!`)").match(reply, begin)
+        if inner is None:
+            return begin
+        end = inner.end()
+    else:
+        form = next(each for number, each in enumerate(FORMATS) if match[f"f{number}"] is not None)
+        calls = read_calls(reply, match, form, offered)
+        if calls is None:
+            return match.end()
+        begin = start + len(match[0]) - len(match[0].lstrip())
+        found.marked.append(calls._replace(start=begin, token=form.token))
+        end = calls.end
+    found.quoted.append((start, end))
+    return end
+
+
+def _block(reply: str, match: re.Match[str]) -> _CodeBlock:
+    run = match["run"]
+    closing = re.compile(rf"^[ \t]*{re.escape(run[0])}{{{len(run)},}}[ \t]*$", re.MULTILINE)
+    end = closing.search(reply, match.end())
+    text = reply[match.end() : end.start() if end else len(reply)]
+    info = (match["info"].split() or [""])[0].lower()
+    return _CodeBlock(match.start(), end.end() if end else len(reply), info, text, end is not None)
+
 
 _CUT = text("calls.cut_off")
 _MAY_BE_EXAMPLE = text("calls.text_between")
@@ -56,10 +165,10 @@ class ReplyReader:
         """What `reply`, without its thoughts, says and calls."""
         if (whole := self._whole(reply)) is not None:
             return whole
-        found = scan_reply(reply, self.offered)
+        found = _scan_reply(reply, self.offered)
         for at in found.results:
             head = reply[:at]
-            before = self._whole(head) or self._calls_at_end(head, scan_reply(head, self.offered))
+            before = self._whole(head) or self._calls_at_end(head, _scan_reply(head, self.offered))
             if isinstance(before, ReplyCalls) and before.calls:
                 return ReplyCalls(before.text, before.calls, dropped=True)
             break
@@ -111,7 +220,7 @@ class ReplyReader:
 
     # -- places in the reply --------------------------------------------------------------------
 
-    def _calls_at_end(self, reply: str, found: ScannedReply) -> ReplyCalls | UnreadableCall:
+    def _calls_at_end(self, reply: str, found: _ScannedReply) -> ReplyCalls | UnreadableCall:
         acts = self._acts(reply, found)
         if not acts:
             if self.own and not reply.strip():
@@ -134,7 +243,7 @@ class ReplyReader:
             return UnreadableCall(_CUT)
         return _join_calls(reply, [*earlier, *run])
 
-    def _acts(self, reply: str, found: ScannedReply) -> list[_Act]:
+    def _acts(self, reply: str, found: _ScannedReply) -> list[_Act]:
         acts: list[_Act] = []
         for mark in found.marked:
             said = JsonReply(mark.calls)
@@ -151,7 +260,7 @@ class ReplyReader:
                 acts.append(_Act(block.start, block.end, JsonReply(()), said.problem))
         return sorted(acts)
 
-    def _in_block(self, block: CodeBlock) -> JsonReply | UnreadableCall | None:
+    def _in_block(self, block: _CodeBlock) -> JsonReply | UnreadableCall | None:
         if block.info == "tool_code":
             calls = python_calls(block.text)
             return JsonReply(calls) if calls else None
@@ -175,7 +284,7 @@ class ReplyReader:
         said = [read_value(value, own=True) for value in values.values]
         return all(isinstance(each, JsonReply) and each.own and not each.calls for each in said)
 
-    def _looks_like_calls(self, reply: str, found: ScannedReply) -> bool:
+    def _looks_like_calls(self, reply: str, found: _ScannedReply) -> bool:
         """True where JSON that stands in lines of its own, not quoted, is made like calls of tools."""
         at = 0
         while match := _LINE_OF_JSON.search(reply, at):

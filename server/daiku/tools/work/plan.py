@@ -8,9 +8,9 @@ from typing import Annotated, TypeAlias
 
 from pydantic import AfterValidator, Field, JsonValue
 
-from daiku.core.plans.headings import printable
 from daiku.core.plans.markdown import approval_text
 from daiku.core.plans.proposed import MAX_STEPS, ProposedStep, difference, link_steps, objections, revise_plan
+from daiku.core.plans.reply import printable
 from daiku.core.plans.transitions import approve_plan, checklist, find_step, move_step, waits_for
 from daiku.core.proof.checks import like_a_sentence, programs, split_time_limit
 from daiku.core.proof.evidence import diagnosed_place
