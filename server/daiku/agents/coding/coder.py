@@ -92,8 +92,8 @@ def edits_made(state: State) -> EditsMade | Unreadable:
 def read(
     message: AssistantMessage, messages: tuple[Message, ...], cut: bool
 ) -> AssistantMessage | Unreadable:
-    """Return the reply with the tool calls that make its changes. Plain text is accepted once something was
-    changed, or if it says that no change is needed."""
+    """Return the reply with the calls that make its changes. Plain text counts after a change, or if it says that none
+    is needed."""
     if message.calls:
         return merge_role_calls(message, _form(message, cut))
     found = _form(message, cut)
@@ -136,11 +136,8 @@ class Changes:
 
 
 def changes_in(written: str, *, cut: bool = False) -> Changes | Unreadable:
-    """Parse the changes in a text: a single `File:` block becomes a files/write call, anything else one
-    files/patch call, which is applied as a whole or not at all.
-
-    Of a reply that was cut off the whole files count, and the rest is asked for.
-    """
+    """Parse the changes in a text: one `File:` block is a files/write call, anything else one files/patch call, all or
+    nothing. Of a reply that was cut off, the complete files count."""
     plain = not any(holds(written) for holds in (has_blocks, is_apply_patch, is_udiff, _FILE_HEAD.search))
     blocks = parse_file_blocks(written)
     if blocks.doubtful:
@@ -179,8 +176,7 @@ def _leaves_project(path: str) -> bool:
 
 
 def _calls(whole: dict[str, str], patch: str) -> tuple[ToolCall, ...]:
-    """One call for all that a reply asks for, so that all of it is done or nothing; a file whose path may be
-    refused has a call of its own, so that the others are written."""
+    """Return one call for everything, but separate ones for files whose paths may be refused."""
     apart = {path: content for path, content in whole.items() if path.startswith(("/", "~", ".git/"))}
     rest = {path: content for path, content in whole.items() if path not in apart}
     writes = tuple(_write(path, content) for path, content in apart.items())

@@ -23,8 +23,7 @@ MOST_SHOWN = 160
 
 
 def last_words(state: State) -> SaidInWords | Unreadable:
-    """Return the answer with which the run ended. Where it ended before that, what it said on the way and where it
-    looked: whoever asked need not look there again. Unreadable where there is nothing of either."""
+    """Return the final answer, else what was said on the way and where the run looked. Unreadable if neither."""
     here = state.conversation.messages[state.conversation.start :]
     last = here[-1] if here else None
     if isinstance(last, AssistantMessage) and last.text.strip() and not last.calls:

@@ -50,8 +50,7 @@ def plan_request(brief: Brief) -> str:
 
 
 def plan_made(state: State) -> PlanMade | SaidInWords | Unreadable:
-    """Return the plan that the run proposed last. Without one, or where it equals the given one: what was said in
-    its place, Unreadable where nothing was."""
+    """Return the plan proposed last. If it is missing or equals the given one: the reply instead, else Unreadable."""
     given = state.request.brief.plan if state.request.brief is not None else None
     newest = state.plans.all[-1] if state.plans.all else None
     old = given if newest is not None and given is not None and newest.plan_id == given.plan_id else None
@@ -72,8 +71,7 @@ def plan_made(state: State) -> PlanMade | SaidInWords | Unreadable:
 def read(
     message: AssistantMessage, messages: tuple[Message, ...], cut: bool
 ) -> AssistantMessage | Unreadable:
-    """Return the reply with a plan/propose call built from it. Plain text is accepted once a plan was
-    proposed; a plan/propose call that the model makes itself takes precedence."""
+    """Return the reply with a plan/propose call built from it if it makes none. Plain text counts after a proposal."""
     if any(call.tool == "plan/propose" for call in message.calls):
         return message
     if message.calls:
@@ -106,8 +104,7 @@ def _form(
 
 
 def proposal(reply: PlanReply) -> JsonObject:
-    """Build the arguments of plan/propose; a step without dependencies depends on the one before it. The
-    goal is left out, because the tool knows the request."""
+    """Build the arguments of plan/propose, without the goal: the tool knows the request."""
     steps: list[JsonValue] = [
         {
             "id": step.own,
@@ -150,8 +147,7 @@ def after_calls(messages: tuple[Message, ...]) -> AssistantMessage | Failed | No
 def _summed_up(
     here: tuple[AssistantMessage | ToolMessage, ...], spoke: AssistantMessage
 ) -> AssistantMessage | None:
-    """The summary of the plan that the model's own call proposed: with it nothing is left to say. None where the
-    call has none, or something besides it."""
+    """Return the summary of the plan that the model's own call proposed; None if it has none or made other calls."""
     match spoke.calls:
         case (ToolCall(id=own, tool="plan/propose", args=args),):
             summary = str(args.get("summary") or "").strip()
@@ -201,8 +197,8 @@ PLANNER = Agent(
 
 
 def planner_request(plan: Plan, chunks: Iterable[Chunk]) -> str:
-    """What the planner was asked when it made the plan: those who work it are told that too, for a goal
-    may be no more than its headline. The goal, where no planner made it."""
+    """Return the request from which the planner made the plan, since a goal may be no more than its headline; else the
+    goal."""
     prompts: dict[str, str] = {}
     for chunk in chunks:
         match chunk.event:

@@ -59,8 +59,7 @@ def _looked_up(findings: Findings) -> Text:
 
 
 def report_made(state: State) -> ReportMade | Unreadable:
-    """Return the model's report with its references resolved; without one, a report made from the
-    records."""
+    """Return the model's report with its references resolved, else one made from the records."""
     brief = state.request.brief
     said = next((m for m in reversed(state.conversation.messages) if isinstance(m, AssistantMessage)), None)
     reply = _reply_in(said) if said is not None else None

@@ -118,8 +118,7 @@ class ResearchVariables(Frozen):
 
 
 def research_request(plan: Plan | None, question: str = "") -> str:
-    """The request to the researcher: plan, keywords and question; keywords come from the plan's focus
-    (C0.19), without a plan from the question."""
+    """Build the request to the researcher; keywords come from the plan's focus (C0.19), else from the question."""
     focus = f"{plan.focus or plan.goal} {plan.name}" if plan is not None else question
     return render(
         "agents/researcher_request",
@@ -153,8 +152,8 @@ def _notes(state: State) -> str:
 def read(
     message: AssistantMessage, messages: tuple[Message, ...], cut: bool
 ) -> AssistantMessage | Unreadable:
-    """Return the reply with the call that looks up its queries. Searches that the model makes itself count
-    towards the limit of three. Plain text is accepted once a search has succeeded."""
+    """Return the reply with the call for its queries; the model's own searches count towards the limit of three. Plain
+    text counts after a search."""
     here = messages_since_request(messages)
     asked = distinct_queries(
         query for m in here if isinstance(m, AssistantMessage) for query in queries_of(m)
@@ -234,8 +233,7 @@ def accept_plain_text(message: AssistantMessage) -> AssistantMessage:
 
 
 def after_calls(messages: tuple[Message, ...]) -> AssistantMessage | None:
-    """Return the sources found, by query, and any question to the person, once the reply's queries were
-    looked up; else None."""
+    """Return the sources by query, and any question to the user, once the queries were looked up; else None."""
     here = messages_since_request(messages)
     answer = here[-1] if here else None
     spoke = next((m for m in reversed(here) if isinstance(m, AssistantMessage)), None)

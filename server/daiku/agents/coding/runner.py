@@ -64,8 +64,7 @@ def _counts_as_attempt(each: CommandRun) -> bool:
 
 
 def _repairs_used(here: Sequence[Message]) -> int:
-    """Count the repairs made so far: every failure after the first, or the replies marked as a repair,
-    whichever is more."""
+    """Count the repairs: failures after the first, or replies marked as a repair, whichever is more."""
     failures = sum(not each.ok and _counts_as_attempt(each) for each in _commands_of(here))
     made = sum(
         isinstance(told := m.opaque.get("daiku"), dict) and told.get("repair") is True
@@ -174,8 +173,7 @@ class RepairVariables(Frozen):
 def read(
     message: AssistantMessage, messages: tuple[Message, ...], cut: bool
 ) -> AssistantMessage | Unreadable:
-    """Return the reply with a call for its first command or for its chosen repair. Plain text ends the run
-    once something was read or run."""
+    """Return the reply with a call for its first command or repair. Plain text ends the run after a call."""
     here = messages_since_request(messages)
     if message.calls:
         return _beside(message, messages, cut)
@@ -239,8 +237,7 @@ def _hidden(commands: Sequence[str], messages: tuple[Message, ...]) -> Unreadabl
 
 
 def prose(message: AssistantMessage, messages: tuple[Message, ...]) -> AssistantMessage | Unreadable:
-    """Accept words as the end; where a command failed and may be repaired they are asked about once, and so is a
-    last command whose exit code says nothing."""
+    """Accept words as the end; ask once if a failed command may be repaired, or the last exit code says nothing."""
     here = messages_since_request(messages)
     failed = _open_failure(here)
     if failed is not None and _repairs_used(here) < MAX_REPAIRS:
@@ -317,8 +314,7 @@ def remind(messages: tuple[Message, ...], by_tools: bool = False) -> str:
 def _run(
     commands: Sequence[str], said: Text = NO_TEXT, thinking: str = "", repairs: str | None = None
 ) -> AssistantMessage:
-    """A reply that runs the first of `commands`; the others wait for it. As a repair it `repairs` the failed
-    command in whose place it is run, empty where that is run again."""
+    """Run the first of `commands`; the others wait. `repairs`: the failed command replaced, empty if run again."""
     told: dict[str, JsonValue] = {} if repairs is None else {"repair": True, "stead": repairs}
     return AssistantMessage(
         text=said,

@@ -20,8 +20,7 @@ _SHOWN = 80
 
 
 def schema_of(model: type[BaseModel]) -> JsonObject:
-    """The model's JSON Schema as it is sent: what a model needs to call right, and nothing that only says
-    how strictly it is checked (see `plain_schema`). No references, no docstrings."""
+    """Return the model's JSON Schema as it is sent, without references, docstrings, and bounds."""
     raw = model.model_json_schema()
     definitions = raw.pop("$defs", {})
     for each in (raw, *definitions.values()):
@@ -35,25 +34,15 @@ def schema_of(model: type[BaseModel]) -> JsonObject:
 
 _NOISE = frozenset(
     {
-        "additionalProperties",
-        "default",
-        "minLength",
-        "maxLength",
-        "minItems",
-        "maxItems",
-        "exclusiveMinimum",
-        "minimum",
-        "maximum",
-        "title",
-        "$schema",
+        *("additionalProperties", "default", "minLength", "maxLength", "minItems", "maxItems"),
+        *("exclusiveMinimum", "minimum", "maximum", "title", "$schema"),
     }
 )
 
 
 def plain_schema(node: JsonValue) -> JsonValue:
-    """A schema without what costs tokens and tells a model nothing: titles, defaults, bounds, whether more
-    keys are refused, and that an argument which may be left out may also be null. Every value that the schema
-    refused is still refused by the check of the call, which goes by the whole schema."""
+    """Return a schema without what costs tokens and tells a model nothing: titles, defaults, bounds, null for optional
+    arguments. Calls are checked by the complete schema."""
     if isinstance(node, list):
         return [plain_schema(item) for item in node]
     if not isinstance(node, dict):

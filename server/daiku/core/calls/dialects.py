@@ -115,8 +115,10 @@ def _truth(value: JsonValue) -> bool | None:
 
 
 def translate_dialect(tool: str, args: JsonObject, known: frozenset[str]) -> Translated:
-    """`args` of `tool` in our words; unchanged where the meaning is not certain. `known` are the tool's own
-    parameters, which are never touched unless their value has another tool's form. Pure, total, and idempotent."""
+    """Translate `args` of `tool` if their meaning is certain. Pure, total, and idempotent.
+
+    `known`: the tool's own parameters, which stay unless their value has another form.
+    """
     draft = _Draft(args)
     for key in [key for key in draft.args if key.lower() in REMARKS and key not in known]:
         del draft.args[key]  # says why, not what

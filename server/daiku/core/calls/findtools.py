@@ -26,8 +26,7 @@ _ENDINGS = lazy(r"(?<=\w{3})(?:ing|es|ed|s)$")
 
 
 def found_tools(query: str, deferred: Sequence[ToolSpec], offered: Sequence[ToolSpec] = ()) -> str:
-    """What is told of the tools that `query` means: their names, what they do and their arguments; without a
-    query, or where nothing matches, the groups that there are."""
+    """Describe the tools that match `query`; without a query or a match, list the groups of tools."""
     if not deferred:
         return "There are no more tools than those that you were given."
     if not (words := _words(query)):
@@ -83,8 +82,7 @@ def _described(query: str, found: Sequence[ToolSpec], of: int) -> str:
 
 
 def unwrap_call(call: ToolCall) -> ToolCall:
-    """The call that stands in a call of tools/call; any other call as it is. Whether there is such a tool, and
-    whether its arguments are right, is not looked at: both are answered as for a call made directly."""
+    """Return the call inside a call of tools/call, unchecked; any other call as it is."""
     for _ in range(_NESTED):
         if match_spelling(call.tool, (CALL,)) is None or call.malformed is not None:
             return call

@@ -91,9 +91,8 @@ def _only_option(node: JsonValue, root: JsonObject) -> JsonValue:
 
 
 def problems_of(schema: JsonObject, args: JsonObject) -> tuple[str, ...]:
-    """List what is wrong with `args`, one line each. Never raises: a schema that is invalid, too deep or
-    refers elsewhere accepts everything. Patterns are not checked, since an untrusted regular expression
-    may take forever."""
+    """List what is wrong with `args`, one line each. Never raises: an invalid schema accepts everything. Patterns are
+    not checked: an untrusted regular expression may take forever."""
     found: list[str] = []
     _check(args, schema, schema, "", 0, found)
     return tuple(found[:_PROBLEMS])

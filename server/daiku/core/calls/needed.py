@@ -58,8 +58,8 @@ def needed_tools(
     *,
     by_find: bool = True,
 ) -> str:
-    """How those of the `deferred` tools are called that `request` needs in this mode and with these plans, a line
-    each; empty where it needs none. `by_find` False: the model has no tools/call and calls them by name."""
+    """Describe the `deferred` tools that `request` needs in this mode and with these plans, a line each.
+    `by_find` False: the model calls them by name, not by tools/call."""
     if not deferred:
         return ""
     names = dict.fromkeys((*_by_state(mode, plans), *_by_words(request)))

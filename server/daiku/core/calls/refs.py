@@ -45,8 +45,7 @@ def replace_refs(value: JsonValue, change: Callable[[str], JsonValue]) -> JsonVa
 
 
 def inner_ids(value: JsonValue) -> Iterator[str]:
-    """Yield the ids and numbers of operations in an action list nested in an argument; references to
-    them are not resolved here."""
+    """Yield ids and numbers of the operations in a nested action list; their references are not resolved here."""
     match value:
         case dict():
             for item in value.values():
@@ -97,15 +96,13 @@ PLAIN = "plain"
 
 
 def plain_text(text: str, data: JsonObject | None) -> str:
-    """Return a tool's bare result, without the wording added for the model: a command's output, a
-    file's text."""
+    """Return a tool's bare result (output, file text) without the wording for the model."""
     found = (data or {}).get(PLAIN, (data or {}).get("output"))
     return found if isinstance(found, str) else text
 
 
 def look_up(path: str, text: str, data: JsonObject | None) -> JsonValue:
-    """Return the value at `path` in a result (`text`, `data.files.0.path`, or a field of data); without a
-    path its plain text. Raises LookupError."""
+    """Return the value at `path` in a result (`text`, `data.files.0.path`), by default its text. Raises LookupError."""
     plain = plain_text(text, data)
     here: JsonValue = {"text": plain, "result": plain, "output": plain, "stdout": plain, "data": data}
     parts = [part for part in path.split(".") if part] or ["text"]
@@ -122,10 +119,7 @@ def look_up(path: str, text: str, data: JsonObject | None) -> JsonValue:
 
 
 def fill_refs(call: ToolCall, answered: str, text: str, data: JsonObject | None) -> ToolCall:
-    """Return `call` with its references to the call `answered` replaced by values from that result.
-
-    One that leads nowhere stays: `why_not_run` then says so.
-    """
+    """Return `call` with its references to the call `answered` replaced by values; unresolvable ones stay."""
     if not any(target.partition(".")[0] == answered for target in find_refs(call.args)):
         return call
 
@@ -144,9 +138,7 @@ def fill_refs(call: ToolCall, answered: str, text: str, data: JsonObject | None)
 
 
 def why_not_run(call: ToolCall, messages: Sequence[Message]) -> Text:
-    """Why `call`, the next of its reply, must not run: a reference of it or of an earlier action of the
-    list could not be resolved (C4.8). What still is a reference now names nothing that there is. Empty
-    when nothing is against it."""
+    """Return why `call` must not run: it or an earlier action has an unresolved reference (C4.8). Empty if it may."""
     answers: list[ToolMessage] = []
     for message in reversed(messages):
         if isinstance(message, AssistantMessage):

@@ -60,10 +60,9 @@ _CANONICAL = lazy(r"[^/]+/.")
 
 @lru_cache(maxsize=1024)
 def wire_name(name: str) -> str:
-    """`name` as a function name for native calls: letters, digits, `_` and `-`, at most 64.
+    """Return `name` as a function name for native calls: letters, digits, `_` and `-`, at most 64.
 
-    `a/b` becomes `a__b`. A name that would lose something (other characters, too long, a `__` of its
-    own) ends in a hash, so that two names never meet; the way back is the registry's map.
+    `a/b` becomes `a__b`. A name that would lose something ends in a hash, so that no two are equal.
     """
     plain = re.sub(r"[^A-Za-z0-9_-]", "_", name.replace("/", "__", 1))
     if plain.replace("__", "/", 1) == name and len(plain) <= WIRE_LIMIT:
@@ -94,8 +93,7 @@ def spell(name: str) -> str:
 
 
 class NameMap:
-    """Both directions for the tools on offer. What is not on offer still maps: a history may name
-    tools that are gone, and a model may invent one (the registry then says so)."""
+    """Names of the tools on offer in both directions. Unknown names map too: a history or a model may use them."""
 
     __slots__ = ("_names",)
 
@@ -138,8 +136,7 @@ def match_spelling(name: str, known: Iterable[str]) -> str | None:
 
 
 def foreign_name(name: str) -> str | None:
-    """The tool of ours that does what another program's tool `name` does; its arguments are read by
-    `core.calls.dialects`."""
+    """Return our tool for another program's tool `name`; `core.calls.dialects` translates its arguments."""
     return _FOREIGN.get(_plain(name))
 
 

@@ -39,9 +39,8 @@ class ToolSet:
 def choose_tools(
     specs: Sequence[ToolSpec], *, window: int = 0, edits: EditForm = "search_replace", large: bool = True
 ) -> ToolSet:
-    """Divide `specs`, all that an agent may use, for a model with `window` tokens of context (0: unknown) and a
-    `large` project or a small one. Within a session it changes with the tools of MCP servers, and once where a
-    project grows large. Order is kept."""
+    """Divide `specs` for a model with `window` tokens of context (0: unknown) and a `large` or small project.
+    Within a session it changes with MCP servers, and once if a project grows large. Order is kept."""
     small = 0 < window < SMALL_WINDOW
     other = "files/patch" if edits == "search_replace" else "files/edit"
     wanted = {name for name in (SMALL if small else CORE) if name != other} - (set() if large else FOR_LARGE)
@@ -87,8 +86,7 @@ def _some(names: list[str]) -> str:
 
 
 def prompt_stub(tools: Iterable[ToolSpec]) -> str:
-    """One line for each tool, by the name that a model calls it: `"name": {"type":"object",…}`, the JSON Schema of its
-    arguments with its description (R1.39)."""
+    """Return one line for each tool: `"name": {"type":"object",…}`, its schema and description (R1.39)."""
     return ",\n".join(f"{_json(wire_name(tool.name))}: {_json(_described(tool))}" for tool in tools)
 
 

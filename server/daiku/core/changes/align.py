@@ -18,10 +18,9 @@ exact search may take cubic time (0.3 s at this size)."""
 
 
 def line_ops(old: Sequence[str], new: Sequence[str]) -> list[LineOp]:
-    """The operations that lead from `old` to `new`, in order; equal stretches included.
+    """Return the operations that lead from `old` to `new`, in order, equal stretches included.
 
-    Lines that stand once in both are taken as fixed points; between them long equal stretches are
-    looked for. About linear for real files, and bounded for any.
+    Lines that occur once in both are fixed points. About linear for real files, and bounded for any.
     """
     ops: list[LineOp] = []
     i = k = 0

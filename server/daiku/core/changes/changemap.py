@@ -95,10 +95,9 @@ def overlap(one: Change, other: Change) -> bool:
 
 
 def range_edits(old: str, changes: Sequence[Change], encoding: Encoding) -> tuple[RangeEdit, ...]:
-    """The changes of `old` by line and character. No place is within a line end: `\\r\\n` is changed whole.
+    """Return the changes of `old` by line and character; `\\r\\n` is never split.
 
-    Raises ValueError: they are no change map of `old`, or a text holds half of a surrogate pair, which
-    no encoding can carry.
+    Raises ValueError: no change map of `old`, or a text holds half of a surrogate pair.
     """
     made = apply_map(old, changes)
     why = made.text if isinstance(made, Refusal) else ""

@@ -59,8 +59,7 @@ class NumberedHunk(NamedTuple):
 
 
 def shown_hunks(diff: str) -> tuple[NumberedHunk, ...]:
-    """The parts of a unified diff as they are numbered, from 0: every `@@` section, and every file without
-    one (made or deleted empty, only renamed)."""
+    """Return the numbered parts of a unified diff: every `@@` section, and every file without one."""
     found: list[NumberedHunk] = []
     head: list[str] = []
     body: list[str] = []

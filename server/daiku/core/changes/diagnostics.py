@@ -39,9 +39,8 @@ def worst_first(found: Iterable[Diagnostic]) -> tuple[Diagnostic, ...]:
 def problem_delta(
     before: Sequence[Diagnostic], after: Sequence[Diagnostic], changes: Sequence[FileChange]
 ) -> ProblemDelta:
-    """Return which diagnostics `changes` added, and how many it fixed; hints are ignored.
-    A diagnostic that moved with its line is the same one, and so is one in a rewritten line if the
-    lines in its place have it too."""
+    """Return which diagnostics `changes` added and how many it fixed; hints are ignored.
+    One that moved with its line, or that the rewritten lines had before, is the same one."""
     moves = {change.path: _Moves.of(change) for change in changes}
     became = {move.path: move for move in moves.values()}
     was = [_carried(d, moves) for d in before if d.severity != "hint"]

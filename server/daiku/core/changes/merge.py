@@ -14,8 +14,7 @@ _GONE = "\0"
 
 
 def merge_patches(draft: PatchJSON, style: PatchJSON) -> MergedPatch:
-    """Both patches of one old text as one patch of it. Where they overlap the draft's change stays, and the
-    style's is in `dropped`; else the result holds the changes of both.
+    """Merge two patches of one text. Where they overlap, the draft wins and the style's change is in `dropped`.
 
     Raises ValueError: a change map does not lead to its text, or the two are not patches of one text.
     """
@@ -66,8 +65,8 @@ def _same_text(old: str, draft: PatchJSON, other: str, style: PatchJSON) -> bool
 
 
 class Rebased(NamedTuple):
-    """Changes of a drafted text as changes of the text before it: those of the draft's own words are in `draft`
-    now, those of words that the draft left alone are `style`; `straddling` ones are neither."""
+    """Changes of a drafted text as changes of the text before it: `draft` with those in the draft's own words,
+    `style` with those outside; `straddling` ones are in neither."""
 
     draft: PatchJSON
     style: PatchJSON

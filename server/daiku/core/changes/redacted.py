@@ -26,9 +26,10 @@ class Hidden(NamedTuple):
 
 
 def unredacted(real: str, shown: str, mark: str, changes: Sequence[Change]) -> tuple[Change, ...] | Refusal:
-    """`changes` of `shown` as changes of `real`, where `shown` is `real` with its secrets replaced by `mark`. A
-    change may hold marks where it covers as many: they become what they stand for. Refused where it covers more
-    or fewer, or begins within one."""
+    """Return `changes` of `shown` as changes of `real`, which has secrets in the place of each `mark`.
+
+    A change must keep the marks that it covers, else it is refused.
+    """
     if real == shown:
         return tuple(changes)
     hidden = _hidden(real, shown, mark)
@@ -50,8 +51,7 @@ def unredacted(real: str, shown: str, mark: str, changes: Sequence[Change]) -> t
 
 
 def moves_marks(shown: str, mark: str, changes: Sequence[Change]) -> bool:
-    """Whether a change of `shown` takes a mark out, cuts it, or puts one where none was: what stands for it would go
-    or come to stand elsewhere."""
+    """Return True if a change of `shown` removes, cuts, or adds a mark."""
     places = [match.span() for match in re.finditer(re.escape(mark), shown)]
     hidden = [Hidden(start, end, "") for start, end in places]
     return any(_revealed(change, hidden, mark) is None for change in changes)

@@ -24,8 +24,7 @@ Content = str | Blob | None
 class ReviewSpan(NamedTuple):
     """Lines of the text before (`old`, half-open) that became lines of the text now (`new`).
 
-    `birth` names the edit that it came from, so that it keeps its name whatever happens elsewhere;
-    `touched` says that the person changed lines of it since.
+    `birth`: the edit that made it. `touched`: the person changed lines of it since.
     """
 
     old: int
@@ -202,8 +201,7 @@ def _ended(lines: Sequence[str]) -> bool:
 
 
 def _beside(review: FileReview, changes: Sequence[_Change]) -> FileReview | None:
-    """`review` after changes that are apart from every span: they are made on both sides. None where that
-    would join two lines, because one of them is a last line without an end."""
+    """Apply changes apart from every span to both sides; None if that would join two lines."""
     if not changes:
         return review
     in_base: list[_Change] = []

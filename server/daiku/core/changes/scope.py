@@ -13,9 +13,8 @@ _LINES = lazy(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 @dataclass(frozen=True, slots=True)
 class EditPlace:
-    """The part of a file that may be edited; `path` as changes name it.
-    A change is inside while the file still begins with `before` and ends with `after`: the lines may
-    move, and be edited again and again."""
+    """The part of a file that may be edited; `path` as in changes.
+    A change is inside if the file still begins with `before` and ends with `after`."""
 
     path: str
     before: str = ""
@@ -23,8 +22,7 @@ class EditPlace:
 
 
 def edit_place(path: str, text: str, lines: Range | None) -> EditPlace | None:
-    """The place of `lines` (whole ones, 0-based) in `text`; without `lines` the whole file. None where
-    `text` has no such lines."""
+    """Return the place of `lines` (0-based) in `text`, or the complete file; None if `text` has no such lines."""
     if lines is None:
         return EditPlace(path)
     every: list[str] = _LINES.findall(text)

@@ -90,8 +90,8 @@ def _end(lines: Sequence[str], start: int) -> int | None:
 
 
 def _divider(lines: Sequence[str], start: int, end: int, dividers: Sequence[int]) -> int | None:
-    """The one line that parts old and new text: the only one outside the merge conflicts that the texts hold, and
-    of those the only one as long as the marker that begins the block; None where that is not certain."""
+    """Return the line between old and new text: outside merge conflicts the only one, or the only one as long as the
+    marker that begins the block; None if that is ambiguous."""
     depth = 0
     outside: list[int] = []
     for index in range(start, end):

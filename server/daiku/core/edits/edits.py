@@ -37,12 +37,10 @@ def _edit_lines(
     path: str = "",
     insisted: bool = False,
 ) -> str | Refusal:
-    """`text` with `replace` for the one place whose whole lines are those of `search`.
+    """Replace the one place whose lines match those of `search`.
 
-    They may differ in blanks at line ends, indentation (the same in all lines),
-    look-alike punctuation, blanks between words, blank lines at the edges, and line numbers copied from a
-    listing. The same words in another layout count too; with `within_lines` also in a part of a line, to whose end they
-    go where the search has a line end. What is left out of them (`// ...`) is filled in, or it is refused.
+    Whitespace, indentation (alike in all lines), look-alike punctuation, blank lines at the edges, copied line
+    numbers, and the layout may differ. `within_lines`: the same words may also be a part of a line.
     """
     old, new = _bare_lines(search), _bare_lines(replace)
     if not search.endswith("\n") and not replace:
@@ -126,10 +124,7 @@ def _readings(old: list[str], new: list[str]) -> list[tuple[list[str], list[str]
 
 
 def _grows_beside_blanks(old: Sequence[str], new: Sequence[str]) -> bool:
-    """Return True if lines are added beside a blank line at an edge of the search.
-
-    Where the file lacks that blank line, a line that the search left out may stand, and the place is in doubt.
-    """
+    """Return True if lines are added beside a blank line at an edge of the search: the place is then in doubt."""
     edges = [(old, new), (old[::-1], new[::-1])]
     return any(rows and not rows[0].strip() and _grows_at(rows, lines) for rows, lines in edges)
 
@@ -160,9 +155,8 @@ def _ends_line(text: str, end: int) -> bool:
 
 
 def _other_layout(text: str, search: str, replace: str, start: int, end: int) -> str | None:
-    """The same words in another layout: the replacement begins where they begin, its further lines
-    indented likewise. None where that is in doubt: both have several lines (then the drift is in their
-    indentation), or part of a line is left over and the replacement has several lines."""
+    """Replace the same words in another layout, indented like the first line. None if both have several lines, or
+    several new lines would follow on a part of a line."""
     there = text[start:end]
     if "\n" in search.strip() and "\n" in there:
         return None
@@ -192,12 +186,10 @@ _DEFINITION = re.compile(
 def apply_edits(
     text: str, edits: Sequence[SearchReplace], *, path: str = "", insisted: bool = False
 ) -> str | Refusal:
-    """`text` after all `edits`, one after the other, or why one of them cannot be done (then none is).
+    """Return `text` after all `edits` in order, or the Refusal of the first that fails (then none is applied).
 
-    A search is literal and must stand in exactly one place; an empty one stands before the first line. Line ends of the file are kept. A search that is
-    one whole line without its indentation gives its indentation to every line of the replacement; a search
-    that stands nowhere is looked for as whole lines (`_edit_lines`), and in another layout of the same words.
-    For `path` and `insisted` see `elisions.fill`.
+    A search is literal and must match one place; an empty one is before the first line. One that does not match is
+    looked for as complete lines (`_edit_lines`). For `path` and `insisted` see `elisions.fill_text`.
     """
     if not edits:
         return Refusal("There are no edits.")
@@ -304,8 +296,7 @@ def _everywhere(text: str, search: str, replace: str, at: int) -> str | Refusal:
 
 
 def _for_place(text: str, search: str, replace: str, at: int) -> Replacement | Refusal:
-    """The replacement as it goes to that place: with the file's line ends, and, for one whole line that was
-    searched without its indentation, with that indentation on every line."""
+    """Return the replacement with the file's line ends, and with the line's indentation if the search lacks it."""
     if "\n" in replace and (line := _bare_line(text, search, at)) is not None:
         lines = _bare_lines(replace)
         match _reading(lines, indent_of(line.lines[0])):
@@ -338,8 +329,7 @@ def _bare_line(text: str, search: str, at: int) -> BlockMatch | None:
 
 
 def _reading(lines: Sequence[str], indent: str) -> Literal["lines", "literal", "doubt"]:
-    """Whether the lines of a replacement lack `indent` as the search does, or only the first one does. A new
-    definition after a blank line could be meant either way."""
+    """Return whether all lines of a replacement lack `indent`, as the search does, or only the first."""
     further = [number for number, line in enumerate(lines) if number and line.strip()]
     shallow = [number for number in further if not lines[number].startswith(indent)]
     if not further:

@@ -44,8 +44,8 @@ def fill_elisions(
     insisted: bool = False,
     kept: Collection[int] = (),
 ) -> list[str] | Refusal:
-    """The lines of `new`, elisions filled in with lines of `old`, which it takes the place of. `kept`: the indices of
-    lines of `new` that are known to stand in `old`, so that dots there are what the file says."""
+    """Return `new` with its elisions filled in from `old`, which it replaces. `kept`: indices of lines of `new` that
+    are in `old`, so that dots there are text."""
     kinds: dict[int, Kind] = {index: kind for index, line in enumerate(new) if (kind := omission_kind(line))}
     marks: dict[int, Kind] = {
         index: kind
@@ -162,7 +162,7 @@ def _has_body(new: Sequence[str], index: int, old: Sequence[str]) -> bool:
 def _fill_marks(new: Sequence[str], old: Sequence[str], marks: Sequence[int]) -> list[str] | _Doubt:
     """Return the new lines with the old ones between the neighbors of each elision.
 
-    A neighbor counts if it stands once in the rest of the old text, or if it ends the block that holds the elision.
+    A neighbor counts if the rest of the old text has it once, or if it ends the block of the elision.
     """
     there = [line.rstrip() for line in old]
     marks, parts = _split(new, marks)
@@ -213,10 +213,7 @@ def _strip_blank_lines(lines: Sequence[str], *, start: bool = True, end: bool = 
 
 
 def _end_of(before: Sequence[str], old: Sequence[str], since: int) -> int | None:
-    """Return where the old lines below the last of `before` begin.
-
-    None if that line stands several times and the block that it ends does not tell which is meant.
-    """
+    """Return where the old lines below the last of `before` begin; None if that line is ambiguous."""
     full = [line.rstrip() for line in before if line.strip()]
     if old[since:].count(full[-1]) == 1:
         return old.index(full[-1], since) + 1
@@ -229,9 +226,9 @@ def _end_of(before: Sequence[str], old: Sequence[str], since: int) -> int | None
 
 
 def _start_of(after: Sequence[str], old: Sequence[str], end: int, depth: int) -> int | None:
-    """Return where the first line of `after` stands in the block of an elision indented by `depth`.
+    """Return the line of `after` in the block that begins at `end` and is indented by `depth`; None if ambiguous.
 
-    That block begins at `end`. Without `after` the elision must reach the end of the text.
+    Without `after` the elision must reach the end of the text.
     """
     border = _shallower(old, end, depth)
     if not after:
@@ -260,10 +257,7 @@ def _drops_much(part: Sequence[str], old: Sequence[str]) -> bool:
 def resolve_elisions(
     text: str, hunk: Hunk, *, path: str = "", insisted: bool = False
 ) -> list[Hunk] | Refusal:
-    """Split a hunk at elided context, so that each part must match below the previous one.
-
-    Elided added lines are filled in from the lines that they replace.
-    """
+    """Split a hunk at elided context, each part to match below the previous one, and fill in elided added lines."""
     if not text.strip() or not any(may_hold_omission(line.text) for line in hunk.lines):
         return [hunk]
     known = {line.strip() for line in text.split("\n")}
@@ -304,10 +298,7 @@ def _fill_hunk(hunk: Hunk, path: str, *, insisted: bool) -> Hunk | Refusal:
 
 
 def elided_hunk(search: Sequence[str], replacement: Sequence[str]) -> Hunk | Refusal | None:
-    """Return a hunk for a search that elides lines that its replacement elides too.
-
-    None if the search elides nothing.
-    """
+    """Return a hunk for a search and a replacement that elide the same lines; None if the search elides nothing."""
     if not (marks := _marks(search)):
         return None
     marks, old = _split(search, marks)

@@ -17,9 +17,8 @@ _FENCE = re.compile(r"(\s*)(`{3,}|~{4,})(.*)")
 
 @dataclass(frozen=True, slots=True)
 class FileBlocks:
-    """Path to whole content, in order of appearance, and what was odd about the reply. `unclosed` is the
-    path of a block that never ends, `doubtful` of one whose end is not certain, `outside` are those outside the
-    `~~~` wrapper, which are not taken; `rest` is what stands outside the blocks."""
+    """Path to content, in order. `unclosed`: the path of a block that never ends, `doubtful`: of one whose end is
+    ambiguous, `outside`: of ignored ones outside the `~~~` wrapper. `rest`: the text outside the blocks."""
 
     files: dict[str, str]
     warnings: tuple[Text, ...] = ()
@@ -130,9 +129,8 @@ def _fence_after(lines: Sequence[str], start: int) -> int | None:
 
 
 def _closings(lines: Sequence[str], opening: int, path: str) -> list[int]:
-    """The lines that may close the fence: as many marks or more and nothing behind, so that other fences before and
-    after it are in pairs. Where several may, the first is meant if a blank line follows: a fence that opens is
-    followed by what it holds."""
+    """Return the lines that may close the fence: no shorter, nothing after it, and all other fences in pairs. Of
+    several, the first counts if a blank line follows."""
     first = _FENCE.fullmatch(lines[opening])
     assert first is not None
     fences: list[tuple[int, re.Match[str]]] = []

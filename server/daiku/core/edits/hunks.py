@@ -63,8 +63,7 @@ def _shift(text: str, found: Sequence[LocatedHunk]) -> int | None:
 
 
 def _expected(hunk: Hunk, shifts: Sequence[int | None], index: int) -> int | None:
-    """The line at which the hunk should stand: its number, shifted as the hunks around it are; None where
-    these disagree, or only one side tells of a shift."""
+    """Return the line of the hunk, shifted like the hunks around it; None if these disagree."""
     if hunk.line is None:
         return None
     above = next((shift for shift in reversed(shifts[:index]) if shift is not None), None)

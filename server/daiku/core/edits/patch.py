@@ -98,10 +98,9 @@ def paths_of(intents: Sequence[Intent]) -> tuple[str, ...]:
 def build_patch(
     intents: Sequence[Intent], files: Mapping[str, str | None], *, insisted: bool = False
 ) -> Patch | Refusal:
-    """Build the patch that the intents make of `files` (path to text, None if the file does not exist).
+    """Build the patch that the intents make of `files` (path to text, None if missing), in order, all or nothing.
 
-    All or nothing: one refusal refuses the whole. Several intents for one file follow on one another. For
-    `insisted` see `elisions.fill_text`.
+    For `insisted` see `elisions.fill_text`.
     """
     now = dict(files)
     moved: dict[str, str] = {}

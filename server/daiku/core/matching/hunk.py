@@ -14,8 +14,8 @@ Tag = Literal[" ", "-", "+"]
 
 @dataclass(frozen=True, slots=True)
 class HunkLine:
-    """One line: kept, removed or added. `bare` is the line as it came, when its first blank may be part of
-    it (a context line whose leading blank was forgotten). `any_line`: a kept line that the hunk leaves out."""
+    """A kept, removed or added line. `bare`: the raw context line, whose first blank may be text. `any_line`: a kept
+    line that the hunk lacks."""
 
     tag: Tag
     text: str
@@ -34,9 +34,8 @@ def parse_hunk_line(line: str) -> HunkLine:
 
 @dataclass(frozen=True, slots=True)
 class Hunk:
-    """`line`: where the old lines should begin (from 1). `anchors`: lines that stand above it. `final_newline`:
-    what the hunk says of the end of the new file, None when nothing. `gap`: indentation of the elision between
-    the hunk before it and this one, None where there is none."""
+    """`line`: where the old lines should begin (from 1). `anchors`: lines above it. `final_newline`: of the new file,
+    None if unstated. `gap`: indentation of the elision before this hunk, None without one."""
 
     lines: tuple[HunkLine, ...]
     line: int | None = None
@@ -70,8 +69,7 @@ class Replacement:
 
 
 def hunk_of(search: Sequence[str], replace: Sequence[str], levels: Sequence[Level]) -> Hunk:
-    """Search and replacement lines as a hunk: the lines they share are kept as the file has them. Blanks at the
-    end of a line are a change only where the search has those of the file."""
+    """Return search and replacement lines as a hunk. Shared lines are kept, trailing whitespace is the file's."""
     lines: list[HunkLine] = []
     bare = [[line.rstrip() for line in side] for side in (search, replace)]
     for op, i, j, k, m in SequenceMatcher(None, *bare, autojunk=False).get_opcodes():

@@ -13,8 +13,7 @@ _TABS = (4, 8, 2, 3)
 @dataclass(frozen=True, slots=True)
 class Indents:
     """A mapping from the model's indentation to the file's.
-    `shift` is what the model took off every line, or every line that had it; in the second case there
-    are no pairs."""
+    `shift`: what the model took off every line, or (without `pairs`) off every line that had it."""
 
     pairs: Mapping[str, str] = field(default_factory=dict[str, str])
     shift: str = ""
@@ -35,9 +34,9 @@ def indent_of(line: str) -> str:
 def learn_indents(
     wanted: Sequence[str | None], found: Sequence[str], *, shift: bool = False
 ) -> Indents | None:
-    """Return the mapping from the indentation of `wanted` (None: any line) to that of `found`, if there is one.
+    """Return the mapping from the indentation of `wanted` (None: any line) to that of `found`; None if uneven.
 
-    With `shift` also where one indentation was taken off every line that has it and the others stayed.
+    With `shift` also if one indentation was taken off every line that has it, and the others stayed.
     """
     both = [(indent_of(a), indent_of(b)) for a, b in zip(wanted, found, strict=True) if a and a.strip()]
     pairs: dict[str, str] = {}
@@ -48,8 +47,7 @@ def learn_indents(
 
 
 def _alike(pairs: Mapping[str, str]) -> bool:
-    """Whether the indentations are in the same order, and the same but for what was added or taken off in all of
-    them, or their unit (tabs for blanks, two blanks for four)."""
+    """Return True if the indentations differ by one amount, or by their unit (tabs for blanks, two blanks for four)."""
     ordered = sorted(pairs.items(), key=lambda pair: len(pair[0]))
     depths = [len(there) for _, there in ordered]
     if depths != sorted(set(depths)):

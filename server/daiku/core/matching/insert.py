@@ -29,8 +29,7 @@ class _OldLine:
 
 
 def _keep_blanks(added: str, instead_of: Sequence[_OldLine], removed: Sequence[_OldLine]) -> str:
-    """Return an added line with the file's whitespace where the model changed it by mistake: in a line that
-    only moved, and in the one that it replaces (`instead_of`). Indentation is kept."""
+    """Return an added line with the file's whitespace if it only moved or replaces `instead_of`."""
     indent = added[: len(added) - len(added.lstrip())]
     body = added.strip()
     for line in removed:
@@ -130,8 +129,7 @@ class _LineChange:
     below: _OldLine | None = None
 
     def beside(self, added: str) -> str | None:
-        """An added line with the indentation of the removed line that it is a version of, else of the lines
-        beside it; None where these are blank or do not agree."""
+        """Return an added line indented like the removed line that it replaces, else like its neighbors."""
         indent, body = indent_of(added), added.lstrip()
         likeness = {line: _version(line.wanted.strip(), body) for line in self.removed}
         most = max(likeness.values(), default=0)

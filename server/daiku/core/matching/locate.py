@@ -102,8 +102,7 @@ def _at_blanks(text: str, one: LocatedHunk) -> bool:
 
 
 def _blank_edge(lines: Sequence[HunkLine], beyond: Sequence[str]) -> bool:
-    """Whether a blank line comes first, then added lines, then removed ones: the added may stand for them, or
-    beyond a blank line that the hunk leaves out."""
+    """Return True if a blank line, then added, then removed lines come first: the place of the added is in doubt."""
     blank = lines[0].tag == " " and not lines[0].text.strip() and not lines[0].any_line
     inner = next((line.tag for line in lines[1:] if line.tag != "+"), " ")
     added = len(lines) > 1 and lines[1].tag == "+"
@@ -176,8 +175,7 @@ def _found(hunk: Hunk, window: BlockMatch) -> LocatedHunk | None:
 
 
 def _trimmed(hunk: Hunk) -> Hunk:
-    """The hunk without blank context at its edges; one without old lines where there is none. A blank line that
-    is marked as context stays: without it other lines of the file could be found than those that are meant."""
+    """Return the hunk without blank context at its edges, but for blank lines that are marked as context."""
     lines, first, last = hunk.lines, 0, len(hunk.lines)
     while first < last and _idle(lines[first]):
         first += 1
@@ -194,8 +192,7 @@ def _idle(line: HunkLine) -> bool:
 
 
 def _gapped(text: str, hunk: Hunk) -> list[LocatedHunk]:
-    """The only place where one line of the file, which the hunk leaves out, stands between its old lines; none
-    where an added line could come before or after that line, there or in another place."""
+    """Return the only place with one more line of the file between the old lines; none if it is ambiguous."""
     if len(hunk.old()) > _LONGEST_GAPPED:
         return []
     sure, unsure = _gaps(hunk.lines)
@@ -227,8 +224,7 @@ def _stands_out(found: LocatedHunk) -> bool:
 
 
 def _gaps(lines: Sequence[HunkLine]) -> tuple[list[int], list[int]]:
-    """Where a kept line may have been left out: between two old lines, and beside added lines, which could come
-    before or after it."""
+    """Return where a kept line may be missing: between two old lines, and beside added lines (ambiguous)."""
     old = [number for number, line in enumerate(lines) if line.tag != "+"]
     sure = [
         after
@@ -261,8 +257,7 @@ def locate_insertion(text: str, hunk: Hunk) -> int | Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Return the range that an anchor narrows the search to: from its own line at `start`, which ends at `below`, to the end
-    of its block."""
+    """The range of an anchor: its line from `start` to `below`, and its block up to `end`."""
 
     start: int
     below: int
@@ -280,9 +275,7 @@ class Scope:
 
 
 def find_scopes(text: str, anchors: Sequence[str]) -> list[Scope] | None:
-    """Find all places of the anchors, each within the block of the one before; None if one has no place.
-
-    Without anchors the list is empty."""
+    """Find all places of the anchors, each within the block of the one before; None if one is missing."""
     found: list[Scope] = []
     for depth, anchor in enumerate(anchors):
         spans = find_lines(text, [anchor]) or _lines_holding(text, anchor)

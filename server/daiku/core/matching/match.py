@@ -42,8 +42,7 @@ class Level(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class BlockMatch:
-    """A place of whole lines: code points `start` to `end` (the last line's end included), the lines
-    without their line ends, and for each how near it is."""
+    """A match of complete lines: code points `start` to `end`, the lines without line ends, and their levels."""
 
     start: int
     end: int
@@ -79,10 +78,7 @@ Wanted = Sequence[str | None]
 
 
 def find_lines(text: str, wanted: Sequence[str]) -> list[BlockMatch]:
-    """All places where `wanted` stands, of the nearest level that has any.
-
-    A drift in indentation counts only where it is the same drift in all lines.
-    """
+    """Return all matches of the closest level. Indentation may differ if it does so alike in all lines."""
     return nearest_matches([span for span in find_windows(text, wanted) if is_evenly_indented(wanted, span)])
 
 
@@ -160,7 +156,7 @@ def _with_anchors(text: str, wanted: Wanted, anchors: Sequence[tuple[int, str]])
 
 
 def _rarest(text: str, anchors: Sequence[tuple[int, str]]) -> tuple[int, list[int]] | None:
-    """Return the occurrences of the first anchor that is not too common, else of the rarest, and its line number.
+    """Return the first anchor that is not too common, else the rarest: its line and its occurrences.
 
     None if an anchor does not occur.
     """

@@ -15,10 +15,8 @@ SHOWS_LINES = "showsLines"
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why nothing was changed, in words that let a model do better. `shows_lines`: the words hold lines of the
-    file as they stand, so that the next try can be right. `as_wanted`: the text is already what the edit would
-    make of it, so nothing is wrong. `may_insist`: it is made when it comes again as it is. `missing`: the
-    path of a file that there would have to be."""
+    """Why nothing was changed, for the model. `shows_lines`: it quotes the file. `as_wanted`: nothing had to change.
+    `may_insist`: applied if sent again unchanged. `missing`: path of a missing file."""
 
     text: str
     shows_lines: bool = False

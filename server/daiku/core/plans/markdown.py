@@ -114,11 +114,11 @@ def read_plan_text(text: str) -> Plan:
 
 
 def from_markdown(text: str, step_ids: Collection[str] = ()) -> Plan:
-    """Build a plan from a checklist of ours or of another program: a heading, text, and items with indented details.
+    """Build a plan from a checklist of ours or another program: a heading, text, items with indented details.
 
-    In a list of another program, a step without stated dependencies depends on the one before. The plan is a draft if a
-    step is open: nobody has approved it here.
-    `step_ids` are kept where the list states them; all other steps get new ids."""
+    In a foreign list, a step depends on the one before unless it says otherwise. An open step makes the plan a
+    draft. Stated `step_ids` are kept; all other steps get new ids.
+    """
     lines = text.splitlines()
     name = next((line.lstrip("#").strip() for line in lines if line.startswith("#")), "")
     pattern = _BARE_ITEM if any(_BARE_ITEM.match(line) for line in lines) else _PLAIN_ITEM

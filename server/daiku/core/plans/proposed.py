@@ -17,9 +17,8 @@ MAX_STEPS = 30
 
 
 class ProposedStep(NamedTuple):
-    """A step as it was proposed. `own` is what it is called there: an id, or the number that was written
-    before it. `after` names other steps by that, by their name, or by their place where no step has a
-    number of its own. A check may begin with its time limit: `(10 min) pytest`."""
+    """A proposed step. `own`: its id, or the number written before it. `after`: other steps by that, by name, or by
+    place if none is numbered. A check may begin with its time limit: `(10 min) pytest`."""
 
     own: str
     name: str
@@ -50,8 +49,7 @@ def as_proposed(steps: Iterable[PlannedStep]) -> tuple[ProposedStep, ...]:
 
 
 def objections(steps: Sequence[ProposedStep]) -> tuple[str, ...]:
-    """List the problems of a proposal alone, before it is merged into a plan: checks that prove nothing,
-    duplicate numbers, circular dependencies."""
+    """List the problems of a proposal by itself: checks that prove nothing, duplicate numbers, cycles."""
     found = [wrong for step in steps for check in step.acceptance if (wrong := objection(check))]
     own = Counter(_key(step.own) for step in steps if step.own)
     found += [
@@ -128,9 +126,8 @@ def _circle(steps: Iterable[Step]) -> tuple[str, ...]:
 def link_steps(
     steps: Iterable[ProposedStep], kept: Sequence[Step] = (), numbers: Mapping[str, int] | None = None
 ) -> tuple[Step, ...]:
-    """Link proposed steps by replacing the names in `after` with step ids, those of `kept` steps included
-    (`numbers`: the numbers under which these were shown). Raises ToolValidationError for an unknown or
-    ambiguous name, or for what `problems_of` finds (C4.3)."""
+    """Replace the names in `after` with step ids, those of `kept` steps (shown under `numbers`) included. Raises
+    ToolValidationError: an unknown or ambiguous name, or a finding of `problems_of` (C4.3)."""
     given = list(steps)
     if not given:
         return ()
@@ -158,8 +155,7 @@ def _step(given: ProposedStep) -> Step:
 def _names(
     given: Sequence[ProposedStep], made: Sequence[Step], kept: Sequence[Step], numbers: Mapping[str, int]
 ) -> Mapping[str, tuple[str, ...]]:
-    """Step ids by what a step may be called; what was written comes before places, and both before what
-    only the kept steps are called."""
+    """Map what a step may be called to step ids: written numbers before places, both before names of kept steps."""
     rows = list(zip(given, made, strict=True))
     found: dict[str, tuple[str, ...]] = {}
     ranks = [
@@ -206,9 +202,8 @@ def _known(name: str, names: Mapping[str, tuple[str, ...]]) -> str:
 def revise_plan(
     old: Plan, steps: Iterable[ProposedStep], *, name: str, goal: str, summary: str, focus: str = ""
 ) -> Plan:
-    """The plan made anew: what is completed stays, with its id, and is not planned again; the rest is
-    replaced, but for the checks that a person wrote. A draft, for it has to be approved again. Raises
-    ToolValidationError."""
+    """Replace all steps of the plan that are not completed, but keep the checks that the user wrote. Returns a draft.
+    Raises ToolValidationError."""
     kept = tuple(step for step in old.steps if step.status == "completed")
     numbers = {step.step_id: number for number, step in enumerate(old.steps, 1)}
     given = tuple(steps)
@@ -240,8 +235,7 @@ def revise_plan(
 
 
 def _with_own_checks(old: Plan, left: tuple[Step, ...]) -> tuple[Step, ...]:
-    """The steps with the checks that a person wrote into what they replace: in the step of the same name,
-    else in the last one, where everything has to be done."""
+    """Add the user's checks of replaced steps to the step of the same name, else to the last one."""
     if not left:
         return left
     steps = list(left)
@@ -273,8 +267,7 @@ def mark_own_checks(old: Plan, new: Plan) -> Plan:
 
 
 def difference(old: Plan, new: Plan) -> Text:
-    """What a plan made anew changes, for whoever decides about it: steps that went and came, and checks
-    that are in it no more. Empty where nothing is different."""
+    """Describe what a revised plan changes: steps and checks that went and came. Empty if nothing."""
     names_before = [s.name for s in old.steps if s.status != "completed"]
     names_now = [s.name for s in new.steps if s.status != "completed"]
     went = [name for name in names_before if name not in names_now]

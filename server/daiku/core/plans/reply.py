@@ -32,9 +32,8 @@ _HEAD = lazy(
 
 
 def plan_head(line: str) -> tuple[str, str] | None:
-    """The part of a plan that begins on this line (`project`, `reply`, `focus`, `plans`, `summary`) and what
-    stands behind its head; None for any other line. Without a colon it is one where the marks of a heading
-    show it."""
+    """Return the part of a plan that begins on this line (`project`, `reply`, `focus`, `plans`, `summary`) and the
+    rest of the line; None for any other line. Without a colon the marks of a heading must show it."""
     found = _HEAD.match(line)
     if found is None:
         return None
@@ -105,8 +104,7 @@ def read_plan(reply: str) -> PlanReply | Unreadable:
 
 
 def _plan_of(value: JsonValue) -> PlanReply:
-    """The plan in a JSON object whose keys are the plan's heads; other keys are ignored, models like to
-    add some. Raises ValueError in the words of the form."""
+    """Read a plan from a JSON object; unknown keys are ignored. Raises ValueError in the words of the form."""
     if not isinstance(value, dict):
         raise ValueError(text("forms.plan_object"))  # noqa: TRY004  # what read_json catches
     heads = {key: plan_head(f"{key}:") for key in value}
@@ -158,10 +156,9 @@ NESTED = 2
 
 
 def plan_lines(reply: str) -> dict[str, Any]:
-    """The parts of a plan written in lines; empty where there are none (R0.22–R0.26).
+    """Return the parts of a plan written in lines; empty if there are none (R0.22–R0.26).
 
-    Emphasis, headings and full-width colons are borne; a part may run over several lines. Each step keeps
-    the number that is written before it; what is indented below a step belongs to it.
+    Emphasis, headings and full-width colons are accepted. Lines indented below a step belong to it.
     """
     parts: dict[str, list[str]] = {}
     steps: list[str] = []

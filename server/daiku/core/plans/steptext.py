@@ -10,8 +10,7 @@ from daiku.domain.base import Frozen
 
 
 class PlannedStep(Frozen):
-    """A step of the planner's reply. `number`: the one that was written before it, if any. `depends_on`
-    None is what the form leaves open, the step before. A check of several lines holds them all."""
+    """A step as the planner wrote it, with its `number` if any. `depends_on` None: on the step before."""
 
     number: str = ""
     name: str
@@ -34,8 +33,7 @@ _ONE_COMMAND = lazy(r"^\s*(?:for|while|until|if|case|function)\b|[{(]\s*$|<<", r
 
 
 def planned_step(text: str) -> PlannedStep:
-    """The parts of one step of a plan: its first line names it, `Check:` and `Depends on:` lines are read.
-    What a `Check:` leaves out stands in the lines below it: in a fence, as a list, or as a line."""
+    """Parse a step: the first line is its name. The command of an empty `Check:` is below it."""
     first, *rest = text.strip().splitlines() or [""]
     number = NUMBER.match(first)
     about: list[str] = []

@@ -34,8 +34,8 @@ _NUMBER = lazy(r"(?:step|ステップ)?[\s_]*(\d{1,4})")  # longer ones are ids 
 
 
 def move_step(plan: Plan, step_id: str, status: WorkStatus, *, reopen: bool = False) -> Plan:
-    """The plan with the step's new status, and its own status worked out again. Raises
-    ToolValidationError: no such step, or a transition that there is not."""
+    """Return the plan with the step's new status, and its own updated. Raises ToolValidationError: unknown step or
+    transition."""
     step = find_step(plan, step_id)
     if step is None:
         known = ", ".join(f"{s.step_id} ({s.name})" for s in plan.steps)
@@ -75,8 +75,7 @@ def waits_for(plan: Plan, step: Step) -> tuple[str, ...]:
 
 
 def checklist(plan: Plan) -> str:
-    """The plan as a Markdown checklist (X.28): `[x]` completed, `[ ]` open, a cross behind failed; below
-    each step what it is, its checks and what it waits for."""
+    """Render the plan as a Markdown checklist (X.28), with details, checks and dependencies below each step."""
     marks = {"completed": "[x]", "failed": "[ ] ❌", "pending": "[ ]", "in_progress": "[ ]"}
     numbers = {step.step_id: number for number, step in enumerate(plan.steps, 1)}
     goal = [] if plan.goal.strip() == plan.name.strip() else [plan.goal, ""]

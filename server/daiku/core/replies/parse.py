@@ -21,8 +21,7 @@ SAME = 3
 
 
 def should_give_up(problems: Sequence[str]) -> bool:
-    """Whether a model whose replies had these problems, one after the other, is not asked again. Nothing
-    is waited for in between: a reply that came is no overload (the transport sees to those)."""
+    """Return True if a model whose replies had these problems is not asked again."""
     same = len(problems) >= SAME and len(set(problems[-SAME:])) == 1
     return same or len(problems) >= ATTEMPTS
 
@@ -38,19 +37,17 @@ MAX_SHOWN = 6
 
 @dataclass(frozen=True, slots=True)
 class Unreadable:
-    """A reply that could not be understood; `problem` goes back to the model as it is. `words_only`:
-    it holds nothing of the form that was asked for, only words."""
+    """A reply that could not be parsed; `problem` is sent to the model. `words_only`: it is only plain text."""
 
     problem: Text
     words_only: bool = False
 
 
 def read_json(reply: str, check: Check[T], *, cut: bool = False) -> T | Unreadable:
-    """The value found in `reply` that `check` accepts (R0.88–R0.95, C0.5, C0.7, C0.8).
+    """Return the value in `reply` that `check` accepts (R0.88–R0.95, C0.5, C0.7, C0.8).
 
-    Tried in order: the whole reply, fenced blocks, balanced braces, single lines, and last a repair of
-    almost-JSON. Several different ones that fit are not read. `cut` says that the reply ended at a length
-    limit: then nothing is repaired, for half an instruction is no instruction.
+    Tried in order: the whole reply, fenced blocks, balanced braces, lines, and a repair of almost-JSON. Several
+    different ones are an error. `cut`: the reply hit a length limit, so nothing is repaired.
     """
     rejected = unparsed = Text("")
     for texts in _candidates(reply):
@@ -110,8 +107,7 @@ def repair_json(text: str) -> JsonValue:
 
 
 def repair_whole_json(text: str) -> JsonValue | None:
-    """Return the JSON object or array in `text`, repaired if needed; None if a bracket or quote is
-    unclosed, since the text may be cut off."""
+    """Return the JSON object or array in `text`, repaired if needed; None if it may be cut off."""
     if not _balanced(text):
         return None
     try:
@@ -156,10 +152,7 @@ def error_text(wrong: ValueError) -> Text:
 
 
 def fenced_blocks(text: str) -> Iterator[str]:
-    """The contents of fenced blocks in order; a fence closes with at least as many marks as it opened.
-
-    An unclosed block runs to the end. Blocks inside a longer fence belong to it.
-    """
+    """Yield the contents of fenced blocks; a longer fence holds shorter ones, an unclosed one runs to the end."""
     mark, indent, block = "", 0, list[str]()
     for line in text.replace("\r\n", "\n").split(
         "\n"
@@ -212,11 +205,10 @@ def _candidates(reply: str) -> Iterator[list[str]]:
 
 
 def _scan_values(reply: str) -> tuple[list[JsonValue], list[tuple[int, int]]]:
-    """Strategy 3: every outermost value in the text; and where broken ones stand.
+    """Strategy 3: return every outermost value in the text, and where broken ones are.
 
-    What is inside a broken value is part of it and never taken for an instruction of its own: a list
-    of actions that was cut off is not its last whole action. Work is bounded by a few times the
-    length of the reply, whatever brackets it is made of.
+    The inside of a broken value is part of it: a list that was cut off is not its last complete action. Work is
+    bounded by a few times the length of the reply.
     """
     found: list[JsonValue] = []
     broken: list[tuple[int, int]] = []
@@ -270,8 +262,7 @@ def _repaired_parts(reply: str) -> Iterator[JsonValue]:
 
 
 def _balanced(text: str) -> bool:
-    """True where every bracket and every quote of almost-JSON is closed. An apostrophe opens a text only
-    where a value or a name may begin."""
+    """Return True if all brackets and quotes are closed. An apostrophe opens a text only before a value or name."""
     stack: list[str] = []
     quote, before, escaped = "", "", False
     for char in text:

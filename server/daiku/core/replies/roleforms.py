@@ -18,8 +18,7 @@ Form = TypeVar("Form")
 
 @dataclass(frozen=True, slots=True)
 class QueriesReply:
-    """What the researcher wants to look up (at most three) and ask the person (R0.44–R0.49).
-    `whole`: both keys were there."""
+    """At most three queries, and a question to the user (R0.44–R0.49). `whole`: both keys were there."""
 
     queries: tuple[str, ...]
     ask_user: str
@@ -63,10 +62,7 @@ def read_repair(reply: str, *, cut: bool = False) -> RepairReply | Unreadable:
 
 
 def _read(reply: str, keys: str, check: Callable[[JsonValue], Form], *, cut: bool) -> Form | Unreadable:
-    """Return the form in `reply`. The model is asked about several that differ: one may be an example.
-
-    `keys` are those that show that a reply meant the form.
-    """
+    """Return the form in `reply`, whose `keys` show that it is meant. Several that differ are an error."""
     found = read_json(reply, check, cut=cut)
     if isinstance(found, Unreadable):
         meant = re.search(rf"[\"'“”]?(?:{keys})[\"'“”]?\s*[:：]", reply) or _BARE.match(reply)

@@ -70,27 +70,11 @@ class Split(NamedTuple):
 
 
 class ThoughtSplitter:
-    """Feed it a reply in any pieces; what comes out together is the same however it was cut.
+    """Splits a streamed reply; the output does not depend on how the reply is split.
 
-    A thought opens at the start of the reply or of a line, outside blocks of code and the arguments of
-    calls; anywhere else its marks are text. One that is not closed goes on to the end. A closing mark
-    that was never opened (the template opened it) makes a thought of all that came before.
+    A thought opens at the start of the reply or of a line, outside code and arguments of calls, and may run to the
+    end. A closing mark that was never opened makes a thought of all that came before.
     """
-
-    __slots__ = (
-        "_arguments",
-        "_before",
-        "_blank",
-        "_closing",
-        "_drop",
-        "_fence",
-        "_fresh",
-        "_gap",
-        "_held",
-        "_line",
-        "_said",
-        "_thoughts",
-    )
 
     def __init__(self) -> None:
         self._held = ""
@@ -108,8 +92,7 @@ class ThoughtSplitter:
 
     @property
     def is_calm(self) -> bool:
-        """Return whether text without line breaks and possible markers can be passed on as answer text
-        unprocessed."""
+        """Return True if text without line breaks and possible marks can be passed on as answer."""
         return not (self._fresh or self._held or self._closing or self._blank)
 
     def _plain(self, text: str) -> bool:

@@ -34,8 +34,7 @@ _SPOKEN = ("comment", "reply", "message", "response")
 
 
 class JsonReply(NamedTuple):
-    """What a JSON value of a protocol comes to: its calls, what is said beside them, and whether it is
-    in the protocol's own form (then a name that is no tool's is still meant as one)."""
+    """The calls and the comment of a JSON value; `own`: in a protocol's form, so that unknown names count as tools."""
 
     calls: tuple[WrittenCall, ...]
     comment: str = ""
@@ -43,8 +42,8 @@ class JsonReply(NamedTuple):
 
 
 def read_value(value: JsonValue, *, own: bool, marked: bool = False) -> JsonReply | UnreadableCall | None:
-    """Return the calls in a JSON value; None if it is only data. `own` says that the model was given the
-    text protocols, `marked` that the value is between marks of calls: a name alone is then a call."""
+    """Return the calls in a JSON value; None if it is only data. `own`: the model knows the text protocols. `marked`:
+    the value is between marks of calls, so a name alone is a call."""
     if isinstance(value, list):
         return _listed(value, own=own, marked=marked)
     if not isinstance(value, dict):
@@ -184,8 +183,7 @@ def values_from(reply: str, at: int = 0) -> Values | UnreadableCall:
 
 
 def whole_values(text: str) -> Values | UnreadableCall | None:
-    """Parse all of `text` as JSON values; None if it is something else, UnreadableCall if it starts like
-    JSON and cannot be parsed."""
+    """Parse all of `text` as JSON values; None if it is not JSON, UnreadableCall if it is broken."""
     text = text.strip()
     if not _LOOKS.match(text):
         return None

@@ -60,17 +60,16 @@ You have no tools of your own. A control program reads the JSON command in your 
 
 @dataclass(frozen=True, slots=True)
 class FormatProblem:
-    """A reply outside the protocol: `message` goes back to the model as the next user message,
-    `problem` is what is wrong in a few words."""
+    """A reply outside the protocol: `message` is sent to the model, `problem` says briefly what is wrong."""
 
     message: str
     problem: Text = NO_TEXT
 
 
 def encode(request: ModelRequest, protocol: TextProtocol) -> ModelRequest:
-    """The same request without tools: they stand in the system text, calls and results in messages.
+    """Return the request without tools: these are in the system text, calls and results in messages.
 
-    A longer history begins with what a shorter one was encoded to, so providers may keep it.
+    The messages of a shorter history are a prefix of those of a longer one, so that providers can cache them.
     """
     system = request.system
     if request.tools:
@@ -95,11 +94,10 @@ def decode(
     again: bool = False,
     strict: bool = False,
 ) -> AssistantMessage | FormatProblem:
-    """The reply with its calls, and as text only what is for the person; or what is wrong with it.
+    """Return the reply with its calls and the text for the user, or what is wrong with it.
 
-    `tools` are those on offer, without which every name counts as one. `again` says that the model was asked already: what may be an example
-    is then an answer. `strict`: words alone are none, whatever was asked. A reply that hit its length limit is read,
-    never repaired.
+    `tools`: those on offer; without them every name counts. `again`: the model was asked before, what may be an
+    example now is an answer. `strict`: plain text is an error. A reply cut off by its length is never repaired.
     """
     own = protocol != "native"
     offered = OfferedTools(tools)
@@ -125,8 +123,7 @@ def _call(written: WrittenCall) -> ToolCall:
 
 
 def _calls(written: Sequence[WrittenCall]) -> tuple[ToolCall, ...]:
-    """The calls; a reference to an earlier one, by its own id or its number, becomes one to its id. Any
-    other stays: it names nothing, and its call is refused when it is its turn."""
+    """Return the calls, references to earlier ones (by id or number) replaced by their ids; unknown ones stay."""
     ids: dict[str, str] = {}
     calls: list[ToolCall] = []
     for number, each in enumerate(written, 1):
@@ -267,8 +264,7 @@ def _result_text(result: ToolMessage, call: ToolCall | None) -> str:
 
 
 def _named(args: JsonObject) -> JsonObject:
-    """The arguments so that the call is recognised: the model wrote them in the message before, and a file that it
-    wrote is not sent twice."""
+    """Shorten the arguments: the model wrote them in the message before."""
     return {
         key: value if len(shown := str(value)) <= ECHOED else f"{shown[:ECHOED]}…"
         for key, value in args.items()

@@ -48,10 +48,10 @@ _CALL_BLOCKS = ("tool_code", "tool_call", "tool_calls", "tool_output")
 
 
 class HumanText:
-    """Feed it a reply in any pieces; what comes out together is the same however it was cut.
+    """Filters a streamed reply; the output does not depend on how the reply is split.
 
-    From the first text that may be a call on, only the comment of a text protocol (`own`) is shown, if it comes
-    first. `unshown_text` returns the rest once the complete reply has been read.
+    From the first possible call on, only the comment of a text protocol (`own`) is shown, if it comes first.
+    `unshown_text` returns the rest of the complete reply.
     """
 
     def __init__(self, offered: OfferedTools | None = None, *, own: bool = True) -> None:

@@ -98,8 +98,8 @@ def read_arguments(reply: str, at: int, name: str) -> Arguments | UnreadableCall
 def arguments_of(reply: str, at: int, name: str, offered: OfferedTools) -> Arguments | UnreadableCall:
     """Read the arguments at `at` of a call whose name is known, in a block of code or not.
 
-    Missing arguments count as empty before a closing token or the next call. At the end of the text they do so only
-    for a tool without parameters, because the reply may have been cut off.
+    Missing ones count as empty before a closing token or the next call; at the end, where the reply may be cut off,
+    only for a tool without parameters.
     """
     fence = _FENCE.match(reply, at)
     at = fence.end() if fence else at

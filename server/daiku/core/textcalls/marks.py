@@ -201,10 +201,9 @@ ReadTag: TypeAlias = Callable[[str, "re.Match[str]", OfferedTools], MarkedCalls 
 class Format(NamedTuple):
     """One family of marks.
 
-    `begins` matches the mark. `head` matches it, or the mark before each call, up to the arguments, with the tool as
-    group `name`. `without_head`: where that does not match, calls are JSON or Python, what stands there is wrong, or it
-    is only text. `tag`: the mark is a tag, which this reads. `token`: a special token, which nobody writes by chance.
-    `line`: it counts at the start of a line only. `data`: it may hold data that names no tool.
+    `begins` matches the mark, `head` all up to the arguments of a call, with the tool as group `name`.
+    `without_head`: else there are JSON or Python calls, an error, or text. `tag`: the reader of a tag. `token`: a
+    special token, which nobody writes by chance. `line`: only at the start of a line. `data`: may be data.
     """
 
     begins: str

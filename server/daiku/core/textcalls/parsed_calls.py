@@ -74,8 +74,7 @@ class OfferedTools:
         return any(spec.name == found and not spec.parameters.get("properties") for spec in self.specs)
 
     def parse_texts(self, name: str, texts: dict[str, str], *, loose: bool = False) -> JsonObject:
-        """Arguments that came as bare text: JSON where the schema does not say that they are texts.
-        `loose`: without a schema too, where the text is JSON."""
+        """Parse arguments given as text: as JSON unless the schema says string. `loose`: also without a schema."""
         found = self.resolve(name)
         schema = next((spec.parameters for spec in self.specs if spec.name == found), None)
         properties = schema.get("properties") if schema is not None else None

@@ -129,8 +129,7 @@ _MAY_BE_EXAMPLE = text("calls.text_between")
 
 @dataclass(frozen=True, slots=True)
 class ReplyCalls:
-    """What a reply says and calls. `dropped`: it went on with results that no tool had given. `words_only`: nothing in
-    it has the form of a protocol."""
+    """Text and calls of a reply. `dropped`: invented results followed. `words_only`: nothing has the form of a call."""
 
     text: str
     calls: tuple[WrittenCall, ...] = ()
@@ -153,8 +152,7 @@ class _Act(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReplyReader:
-    """How replies are read: the tools on offer, whether the model was told the forms of the text
-    protocols (`own`), whether the reply was cut off, whether it was asked for again."""
+    """Reads replies. `own`: the model knows the text protocols. `cut`: cut off. `again`: asked for again."""
 
     offered: OfferedTools
     own: bool
@@ -324,18 +322,7 @@ def _unclosed(written: str) -> bool:
     return isinstance(values, UnreadableCall) or len(values.values) != 1
 
 
-_JSON_BLOCKS = {
-    "",
-    "json",
-    "json5",
-    "jsonc",
-    "jsonl",
-    "tool_call",
-    "tool_calls",
-    "tool_use",
-    "text",
-    "action",
-}
+_JSON_BLOCKS = {"", *"json json5 jsonc jsonl tool_call tool_calls tool_use text action".split()}
 _LINE_OF_JSON = lazy(r"^[ \t]*(?=[{\[]\s*[{\"'])", re.MULTILINE)
 _OWN_KEYS = lazy(
     r"[{\[][\s{\[]*[\"']?(?:comment|reply|actions|action_list|ActionList|tool_calls|command|commnd|done|operation|tool|tool_name|name|id|type|function)\b"
