@@ -5,8 +5,7 @@ from __future__ import annotations
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from daiku.core.changes.changemap import apply_map, change_of, patch_between
-from daiku.core.changes.redacted import moves_marks, unredacted
+from daiku.core.changes.changemap import apply_map, change_of, moves_marks, patch_between, unredacted
 from daiku.core.guard.redact import MARK, Redactor
 from daiku.core.matching.refusal import Refusal
 from tests.cases import examples

@@ -11,8 +11,7 @@ from daiku.agents.agent import Agent, Prompt
 from daiku.agents.drafting.answer_form import AnswerForm
 from daiku.agents.drafting.part_request import part_request
 from daiku.agents.part import Part, Stage
-from daiku.core.changes.changemap import overlap, patch_from, trimmed
-from daiku.core.changes.redacted import moves_marks
+from daiku.core.changes.changemap import moves_marks, overlap, patch_from, trimmed
 from daiku.core.drafting.headings import headings, lines_of
 from daiku.core.drafting.moves import document_of
 from daiku.core.guard.redact import MARK

@@ -322,7 +322,10 @@ def _unclosed(written: str) -> bool:
     return isinstance(values, UnreadableCall) or len(values.values) != 1
 
 
-_JSON_BLOCKS = {"", *"json json5 jsonc jsonl tool_call tool_calls tool_use text action".split()}
+_JSON_BLOCKS = {
+    *("", "json", "json5", "jsonc", "jsonl"),
+    *("tool_call", "tool_calls", "tool_use", "text", "action"),
+}
 _LINE_OF_JSON = lazy(r"^[ \t]*(?=[{\[]\s*[{\"'])", re.MULTILINE)
 _OWN_KEYS = lazy(
     r"[{\[][\s{\[]*[\"']?(?:comment|reply|actions|action_list|ActionList|tool_calls|command|commnd|done|operation|tool|tool_name|name|id|type|function)\b"

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from daiku import api
-from daiku.core.changes.changemap import apply_map, range_edits
-from daiku.core.changes.redacted import unredacted
+from daiku.core.changes.changemap import apply_map, range_edits, unredacted
 from daiku.core.drafting.moves import document_of
 from daiku.core.drafting.progress import merged_work, progress_of
 from daiku.core.guard.redact import MARK
