@@ -532,4 +532,4 @@ def test_a_large_tree_is_looked_at_quickly(place: Ground) -> None:
     assert looked.look().complete
     assert cpu_seconds(looked.look) < 0.05
     subprocess.run(["touch", str(place.root / "p1" / "q1" / "AGENTS.md")], check=True)
-    assert list(looked.look().protected) == [str(place.root / "p1" / "q1" / "AGENTS.md")]
+    assert list(looked.look().marks["protected"]) == [str(place.root / "p1" / "q1" / "AGENTS.md")]

@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import shutil
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import get_args
 
 from daiku.core.protected.effects import LARGEST_TEXT, READABLE, describe_effect, is_manifest, new_effects
-from daiku.dataclass import dataclass, field
+from daiku.dataclass import dataclass
 from daiku.texts.text import Text, text
 from daiku.tools.sandbox.gitfolder import harmless
-from daiku.tools.sandbox.tree import Found, Mark, Role, topmost, tree_of
+from daiku.tools.sandbox.tree import Found, Kind, Mark, Role, topmost, tree_of
 from daiku.workspace.encodings import decode
 from daiku.workspace.paths import within
 
@@ -33,30 +34,16 @@ class Before:
     of the others, to be restored. `at` is when, in nanoseconds of the clock."""
 
     trees: tuple[tuple[Path, Role], ...]
-    found: tuple[Found, ...]
+    marks: Mapping[Kind, Mapping[str, Mark]]
+    complete: bool
     kept: tuple[Path, ...]
-    at: int = 0
-    lineage: dict[str, tuple[int, ...]] = field(default_factory=dict[str, tuple[int, ...]])
-    texts: dict[str, bytes] = field(default_factory=dict[str, bytes])
+    at: int
+    lineage: Mapping[str, tuple[int, ...]]
+    texts: Mapping[str, bytes]
 
-    @property
-    def secrets(self) -> tuple[Path, ...]:
-        """Files of secrets in the roots, protected or not."""
-        return tuple(Path(path) for found in self.found for path in found.secrets)
-
-    @property
-    def protected(self) -> tuple[str, ...]:
-        """Protected files in the roots."""
-        return tuple(path for found in self.found for path in found.protected)
-
-    @property
-    def sockets(self) -> tuple[Path, ...]:
-        """Sockets in the roots."""
-        return tuple(Path(path) for found in self.found for path in found.sockets)
-
-    @property
-    def complete(self) -> bool:
-        return all(found.complete for found in self.found)
+    def list_places(self, kind: Kind) -> tuple[Path, ...]:
+        """Return the places of one kind in the trees."""
+        return tuple(map(Path, self.marks[kind]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,13 +63,12 @@ def before(roots: tuple[Path, ...], repositories: tuple[Path, ...] = ()) -> Befo
     real = tuple(folder for folder, _ in trees)
     at = time.time_ns()
     found = tuple(tree_of(folder, role).look() for folder, role in trees)
-    marks = {path: mark for each in found for path, mark in each.protected.items()}
-    kept = _to_keep(real, marks)
-    names = {str(place) for place in kept}
-    open_marks = {path: mark for path, mark in marks.items() if not _is_kept(path, names)}
-    open_marks |= {path: mark for each in found for path, mark in each.judged.items()}
+    marks = {kind: {k: m for each in found for k, m in each.marks[kind].items()} for kind in get_args(Kind)}
+    kept = _to_keep(real, marks["protected"])
     lineage = {str(place): _lineage(place, real) for place in kept}
-    return Before(trees, found, kept, at, lineage, _copies(open_marks))
+    open_marks = {path: mark for path, mark in marks["protected"].items() if not _is_kept(path, lineage)}
+    copies = _copies(open_marks | marks["judged"])
+    return Before(trees, marks, all(each.complete for each in found), kept, at, lineage, copies)
 
 
 def _to_keep(roots: tuple[Path, ...], marks: dict[str, Mark]) -> tuple[Path, ...]:
@@ -103,7 +89,7 @@ def _to_keep(roots: tuple[Path, ...], marks: dict[str, Mark]) -> tuple[Path, ...
     return tuple(kept[:MOST_KEPT])
 
 
-def _is_kept(path: str, kept: set[str]) -> bool:
+def _is_kept(path: str, kept: Collection[str]) -> bool:
     return path in kept or any(path.startswith(f"{place}/") for place in kept)
 
 
@@ -164,42 +150,32 @@ def changed_since(earlier: Before) -> Changed:
     """What a command did to protected places since `earlier`. Raises OSError."""
     found: list[tuple[Path, Path]] = []
     complete = earlier.complete
-    old = {path: mark for each in earlier.found for path, mark in each.protected.items()}
     roots = tuple(root for root, _ in earlier.trees)
     kept = {path for path, ids in earlier.lineage.items() if _lineage(Path(path), roots) == ids}
-    old_judged = {path: mark for each in earlier.found for path, mark in each.judged.items()}
-    old_programs = {path: mark for each in earlier.found for path, mark in each.programs.items()}
     acting: list[ActingFile] = []
     programs: list[Path] = []
     for root, role in earlier.trees:
         now = tree_of(root, role).look()
         complete = complete and now.complete
-        new = [
-            path
-            for path, mark in now.protected.items()
-            if old.get(path) != mark and not _is_kept(path, kept) and not _git_made(Path(path))
-        ]
-        found += [
-            (root, Path(path)) for path in topmost(new) if earlier.complete or _younger(path, earlier.at)
-        ]
-        acting += _acting(root, _changed(now.judged, old_judged, earlier), old_judged, earlier, roots)
-        programs += map(Path, _changed(now.programs, old_programs, earlier))
+        made = [path for path in _changed("protected", now, earlier) if not _is_kept(path, kept)]
+        found += [(root, Path(path)) for path in topmost(path for path in made if not _git_made(Path(path)))]
+        acting += _acting(root, _changed("judged", now, earlier), earlier, roots)
+        programs += map(Path, _changed("program", now, earlier))
     return Changed(tuple(found), complete, tuple(acting), tuple(programs))
 
 
-def _changed(now: dict[str, Mark], old: dict[str, Mark], earlier: Before) -> list[str]:
-    new = [path for path, mark in now.items() if old.get(path) != mark]
+def _changed(kind: Kind, now: Found, earlier: Before) -> list[str]:
+    old = earlier.marks[kind]
+    new = [path for path, mark in now.marks[kind].items() if old.get(path) != mark]
     return [path for path in new if earlier.complete or _younger(path, earlier.at)]
 
 
-def _acting(
-    root: Path, changed: list[str], old: dict[str, Mark], earlier: Before, roots: tuple[Path, ...]
-) -> Iterator[ActingFile]:
+def _acting(root: Path, changed: list[str], earlier: Before, roots: tuple[Path, ...]) -> Iterator[ActingFile]:
     """Return the files of `changed` that make tools do what they did not do before."""
     for path in changed:
         place = Path(path)
         known = earlier.texts.get(path)
-        restores = path not in old or known is not None
+        restores = path not in earlier.marks["judged"] or known is not None
         name = place.relative_to(root).as_posix()
         if place.is_symlink():
             yield from _check_link(root, place, restores, roots)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from daiku.workspace.ignores import CLOSING, IgnoreFiles, Ignores, hides
@@ -13,7 +13,7 @@ MOST_MASKED = 500
 """Files that are masked one by one; each is a mount. A closed folder with more is hidden as a whole."""
 
 
-def find_closed(roots: tuple[Path, ...], protected: tuple[str, ...]) -> tuple[Path, ...]:
+def find_closed(roots: tuple[Path, ...], protected: Collection[str]) -> tuple[Path, ...]:
     """Return the real places that a .daikuignore closes. `protected` names the protected files of the roots.
 
     Raises OSError if there are too many separate ones.

@@ -6,12 +6,12 @@ import os
 import re
 import stat
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from fnmatch import translate
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock
-from typing import Literal
+from typing import Literal, get_args
 
 from daiku.core.protected.effects import READABLE
 from daiku.core.protected.names import (
@@ -29,6 +29,8 @@ from daiku.tools.sandbox.gitfolder import ALTERNATES, FREE_FOLDERS, STATE_FOLDER
 Role = Literal["plain", "protected", "git", "modules", "worktrees", "packages", "programs"]
 """What a folder is: `protected`: everything in it counts; `modules`, `worktrees`: git folders lie in it;
 `packages`: a package manager fills it; `programs`: editors run what lies in it."""
+Kind = Literal["protected", "judged", "program", "secret", "socket"]
+"""What a place counts as. `judged`: its readers act on its text, or it is a link. `program`: editors run it."""
 LONGEST_SECONDS = 5.0
 MOST_PROTECTED = 20_000
 MOST_JUDGED = 20_000
@@ -59,15 +61,9 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Protected places with their marks, files of secrets and sockets, by absolute path. `judged`: files whose
-    readers act on their text, and links. `programs`: what editors run of installed packages. `complete`: all
-    of the tree was looked at."""
+    """Places in a tree, by kind: absolute paths with their marks. `complete`: all of the tree was looked at."""
 
-    protected: dict[str, Mark]
-    judged: dict[str, Mark]
-    programs: dict[str, Mark]
-    secrets: tuple[str, ...]
-    sockets: tuple[str, ...]
+    marks: Mapping[Kind, dict[str, Mark]]
     complete: bool
 
 
@@ -77,11 +73,7 @@ class _Folder:
 
     stamp: tuple[int, int]
     settled: bool
-    watched: tuple[str, ...]
-    judged: tuple[str, ...]
-    programs: tuple[str, ...]
-    secrets: tuple[str, ...]
-    sockets: tuple[str, ...]
+    entries: tuple[tuple[Kind, str], ...]
     inner: tuple[tuple[str, Role], ...]
 
 
@@ -107,29 +99,22 @@ class Tree:
 
     def _look(self) -> Found:
         until = time.monotonic() + LONGEST_SECONDS
-        protected: dict[str, Mark] = {}
-        judged: dict[str, Mark] = {}
-        programs: dict[str, Mark] = {}
-        secrets: list[str] = []
-        sockets: list[str] = []
+        marks: dict[Kind, dict[str, Mark]] = {kind: {} for kind in get_args(Kind)}
         pending: list[tuple[str, Role]] = [(str(self.root), self.role)]
         seen: dict[tuple[str, Role], _Folder] = {}
-        while pending and time.monotonic() < until and len(protected) < MOST_PROTECTED:
+        while pending and time.monotonic() < until and len(marks["protected"]) < MOST_PROTECTED:
             at = pending.pop()
             folder = self._folder(*at)
             if folder is None:
                 continue
             seen[at] = folder
-            _add_marks(protected, at[0], folder.watched)
-            _add_marks(programs, at[0], folder.programs)
-            if len(judged) < MOST_JUDGED:
-                _add_marks(judged, at[0], folder.judged)
-            secrets += [f"{at[0]}/{name}" for name in folder.secrets]
-            sockets += [f"{at[0]}/{name}" for name in folder.sockets]
-            for name, role in folder.inner:
-                pending.append((f"{at[0]}/{name}", role))
+            for kind, name in folder.entries:
+                path = f"{at[0]}/{name}"
+                if (kind != "judged" or len(marks[kind]) < MOST_JUDGED) and (mark := _mark(path)) is not None:
+                    marks[kind][path] = mark
+            pending.extend((f"{at[0]}/{name}", role) for name, role in folder.inner)
         self._known = seen
-        return Found(protected, judged, programs, tuple(secrets), tuple(sockets), not pending)
+        return Found(marks, not pending)
 
     def _folder(self, path: str, role: Role) -> _Folder | None:
         try:
@@ -143,12 +128,6 @@ class Tree:
                 return _read(path, role, list(entries), stamp, settled=at - now.st_ctime_ns > SETTLED_NS)
         except OSError:  # gone meanwhile, or not ours to read
             return None
-
-
-def _add_marks(marks: dict[str, Mark], folder: str, names: tuple[str, ...]) -> None:
-    for name in names:
-        if (mark := _mark(f"{folder}/{name}")) is not None:
-            marks[f"{folder}/{name}"] = mark
 
 
 def _mark(path: str) -> Mark | None:
@@ -165,11 +144,7 @@ def _mark(path: str) -> Mark | None:
 def _read(
     path: str, role: Role, entries: list[os.DirEntry[str]], stamp: tuple[int, int], *, settled: bool
 ) -> _Folder:
-    watched: list[str] = []
-    judged: list[str] = []
-    programs: list[str] = []
-    secrets: list[str] = []
-    sockets: list[str] = []
+    found: list[tuple[Kind, str]] = []
     inner: list[tuple[str, Role]] = []
     parent = Path(path).name.lower()
     environment = role == "plain" and any(entry.name == "pyvenv.cfg" for entry in entries)
@@ -177,7 +152,7 @@ def _read(
         name = entry.name
         folder = entry.is_dir(follow_symlinks=False)
         if not folder and not entry.is_file(follow_symlinks=False) and _is_socket(entry):
-            sockets.append(name)
+            found.append(("socket", name))
         likely = parent in _PARENTS or _LIKELY(name)
         if (
             likely
@@ -185,67 +160,70 @@ def _read(
             and role in ("plain", "protected")
             and holds_secrets(name)
         ):
-            secrets.append(name)
+            found.append(("secret", name))
         if environment and _PARTS_OF_ENVIRONMENT.fullmatch(name):
-            _package_entry(name, "packages", programs, inner, folder=folder)
+            _package_entry(name, "packages", found, inner, folder=folder)
         elif role == "plain":
             guarded = likely and _is_protected(parent, name)
             if folder:
-                _inner(name, watched, inner, guarded=guarded)
+                _inner(name, found, inner, guarded=guarded)
             elif guarded:
-                watched.append(name)
+                found.append(("protected", name))
             elif READABLE.search(name) or entry.is_symlink():
-                judged.append(name)
+                found.append(("judged", name))
         elif role in ("packages", "programs"):
-            _package_entry(name, role, programs, inner, folder=folder)
+            _package_entry(name, role, found, inner, folder=folder)
         elif role == "protected":
-            watched.append(name)
+            found.append(("protected", name))
             if folder:
                 inner.append((name, "protected"))
         else:
-            _git_entry(Path(path), name, role, watched, inner, folder=folder)
+            _git_entry(Path(path), name, role, found, inner, folder=folder)
     if role == "git":
         settled = False  # what matters in it lies deeper than its own entries
-    return _Folder(
-        *(stamp, settled, tuple(watched), tuple(judged), tuple(programs)),
-        *(tuple(secrets), tuple(sockets), tuple(inner)),
-    )
+    return _Folder(stamp, settled, tuple(found), tuple(inner))
 
 
 def _is_socket(entry: os.DirEntry[str]) -> bool:
     return not entry.is_symlink() and stat.S_ISSOCK(entry.stat(follow_symlinks=False).st_mode)
 
 
-def _inner(name: str, watched: list[str], inner: list[tuple[str, Role]], *, guarded: bool) -> None:
+def _inner(name: str, found: list[tuple[Kind, str]], inner: list[tuple[str, Role]], *, guarded: bool) -> None:
     if name == ".git":
         inner.append((name, "git"))
     elif guarded:
-        watched.append(name)
+        found.append(("protected", name))
         inner.append((name, "protected"))
     else:
         inner.append((name, "packages" if name in _FILLED else "plain"))
 
 
 def _package_entry(
-    name: str, role: Role, programs: list[str], inner: list[tuple[str, Role]], *, folder: bool
+    name: str, role: Role, found: list[tuple[Kind, str]], inner: list[tuple[str, Role]], *, folder: bool
 ) -> None:
     if role == "programs":
-        programs.append(name)
+        found.append(("program", name))
     elif folder and name in _PROGRAM_FOLDERS:
         inner.append((name, "programs"))
     elif folder and _LIBRARIES.fullmatch(name):
         inner.append((name, "packages"))
     elif not folder and _STARTED.fullmatch(name):
-        programs.append(name)
+        found.append(("program", name))
 
 
 def _git_entry(
-    path: Path, name: str, role: Role, watched: list[str], inner: list[tuple[str, Role]], *, folder: bool
+    path: Path,
+    name: str,
+    role: Role,
+    found: list[tuple[Kind, str]],
+    inner: list[tuple[str, Role]],
+    *,
+    folder: bool,
 ) -> None:
     place = path / name
     if not folder:
         if place.is_symlink() or role == "modules" or not free_file(name):
-            watched.append(name)
+            found.append(("protected", name))
     elif role == "worktrees":
         inner.append((name, "git"))
     elif role == "modules":
@@ -255,12 +233,11 @@ def _git_entry(
     elif name == "worktrees":
         inner.append((name, "worktrees"))
     elif name in FREE_FOLDERS:
-        watched += [
-            listed for listed in ALTERNATES if listed.startswith(f"{name}/") and (path / listed).exists()
-        ]
+        listed = (each for each in ALTERNATES if each.startswith(f"{name}/") and (path / each).exists())
+        found.extend(("protected", each) for each in listed)
     elif name in STATE_FOLDERS:
         if runs_commands(place):
-            watched.append(name)
+            found.append(("protected", name))
     else:
         inner.append((name, "protected"))
 

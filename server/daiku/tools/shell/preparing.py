@@ -253,13 +253,14 @@ def wrap_in_trial(prepared: Prepared, layers: tuple[Layer, ...]) -> tuple[list[s
     bounds = prepared.bounds
     assert bounds is not None, "a trial needs a sandbox"
     seen = before(bounds.roots)
-    closed = find_closed(tuple(root.resolve() for root in bounds.roots), seen.protected)
-    masked = bool(closed or seen.secrets)
+    secrets = seen.list_places("secret")
+    closed = find_closed(tuple(root.resolve() for root in bounds.roots), seen.marks["protected"])
+    masked = bool(closed or secrets)
     bounds = replace(
         bounds,
         kept=seen.kept,
-        sockets=seen.sockets,
-        masked=tuple(dict.fromkeys(seen.secrets)),
+        sockets=seen.list_places("socket"),
+        masked=secrets,
         closed=(*closed, *(prepared.history if masked else ())),
         network=False,
         writable=(),
@@ -276,26 +277,23 @@ def wrap_in_sandbox(prepared: Prepared) -> tuple[list[str], Before | None] | Too
     if bounds is None:
         return prepared.argv, before(prepared.roots) if prepared.guards else None
     earlier: Before | None = None
-    protected: tuple[str, ...] = ()
     if bounds.read_only:
         trees = [folder for folder in bounds.readable if not (folder / "HEAD").is_file()]
         found = before((*bounds.roots, *trees))
-        bounds = replace(bounds, masked=tuple(dict.fromkeys((*found.secrets, *found.sockets))))
-        protected = found.protected
+        bounds = replace(bounds, masked=(*found.list_places("secret"), *found.list_places("socket")))
     elif prepared.guards:
         repositories = tuple(place for place in bounds.writable if (place / "HEAD").is_file())
-        earlier = before(bounds.roots, repositories)
-        masked = tuple(dict.fromkeys(earlier.secrets)) if prepared.masked else ()
-        bounds = replace(bounds, kept=earlier.kept, sockets=earlier.sockets, masked=masked)
-        protected = earlier.protected
+        found = earlier = before(bounds.roots, repositories)
+        masked = earlier.list_places("secret") if prepared.masked else ()
+        bounds = replace(bounds, kept=earlier.kept, sockets=earlier.list_places("socket"), masked=masked)
     else:
-        protected = before(bounds.roots).protected
+        found = before(bounds.roots)
     roots = tuple(root.resolve() for root in bounds.roots)
     if not bounds.read_only:
         bounds = replace(
             bounds, linked=() if _only_installs(prepared.command, bounds) else find_linked(roots)
         )
-    closed = find_closed(roots, protected)
+    closed = find_closed(roots, found.marks["protected"])
     if closed and prepared.hides_history:
         if prepared.history and prints_history(prepared.command):
             return not_run(_HIDDEN_HISTORY)
