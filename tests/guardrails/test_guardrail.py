@@ -12,8 +12,8 @@ import pytest
 from pydantic import BaseModel, Field
 
 from daiku.core.guardrails.forms import searched_forms
-from daiku.core.guardrails.patterns import is_cheap
 from daiku.guardrails.guardrail import Guardrail
+from daiku.guardrails.matching import is_cheap
 from tests.cases import for_each
 
 EXPLODING = r"^(a+)+$"

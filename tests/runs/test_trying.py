@@ -99,7 +99,7 @@ async def test_a_trial_reaches_no_network_and_no_other_place(tmp_path: Path, pro
 async def test_a_long_command_is_asked_about(
     tmp_path: Path, project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("daiku.tools.shell.trial.trying.TRIAL_SECONDS", 0.2)
+    monkeypatch.setattr("daiku.tools.shell.trying.TRIAL_SECONDS", 0.2)
     watch = await play(tmp_path, "none", shell("while true; do :; done"))
     assert results(watch)[0][0] == "unattended"
 

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Literal
 
 from daiku.core.guardrails.forms import searched_forms
-from daiku.core.guardrails.patterns import is_cheap
 from daiku.dataclass import dataclass, field
 from daiku.guardrails.matcher import FOUND
 
@@ -35,6 +34,11 @@ MOST = 4
 take no thread from anybody else."""
 NEEDED = ("SYSTEMROOT",)
 """Variables without which Python does not start on some systems; the process is given no others."""
+MOST_CHOICES = 6
+"""`|` and `?` of a cheap pattern: each may double what is tried at one place."""
+LONGEST_CHEAP = 500
+"""Characters of a cheap pattern."""
+_REPEATING = frozenset("*+{")
 Trouble = Literal["", "slow", "unavailable"]
 
 
@@ -116,6 +120,28 @@ def _end(matcher: subprocess.Popen[bytes]) -> None:
             with suppress(OSError):
                 pipe.close()
     matcher.wait()
+
+
+def is_cheap(pattern: str) -> bool:
+    """True only where matching `pattern` takes a bounded number of steps at each place of a text: nothing in it
+    repeats, refers back or looks around, and there is little to choose. Most patterns that are words are cheap."""
+    choices, at = 0, 0
+    if len(pattern) > LONGEST_CHEAP:
+        return False
+    while at < len(pattern):
+        char = pattern[at]
+        if char == "\\":
+            if pattern[at + 1 : at + 2].isdigit():
+                return False
+            at += 2
+            continue
+        if char in _REPEATING or (
+            char == "(" and pattern[at + 1 : at + 2] == "?" and pattern[at + 2 : at + 3] != ":"
+        ):
+            return False
+        choices += char in "|?"
+        at += 1
+    return choices <= MOST_CHOICES
 
 
 async def search(patterns: Sequence[re.Pattern[str]], text: str) -> Search:

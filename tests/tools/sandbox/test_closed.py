@@ -16,7 +16,7 @@ from daiku.tools.sandbox.closed import find_closed
 from daiku.tools.shell import RunArgs
 from daiku.tools.shell.gitsettings import find_hidden_object
 from daiku.tools.shell.preparing import Prepared, prepare, wrap_in_sandbox, wrap_in_trial
-from daiku.tools.shell.trial.trying import try_reading
+from daiku.tools.shell.trying import try_reading
 from daiku.workspace.disk import DiskWorkspace
 from tests.cases import for_each
 from tests.tools.shell.test_shell import Bench

@@ -1,15 +1,18 @@
-"""Find commands that cannot be undone or checked beforehand: they delete, install, or run downloaded code."""
+"""Find commands that cannot be undone or checked beforehand, call Daiku, or look like other commands."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+import unicodedata
+from collections.abc import Collection, Iterable, Iterator
 
 from daiku.core.commands.bash import SimpleCommand
 from daiku.core.commands.network import named_program
 from daiku.core.commands.programs import list_words, list_words_by_name
+from daiku.core.commands.rules import is_same_option
 from daiku.core.commands.words import Word
 from daiku.core.commands.wrappers import SHELLS, program_name
+from daiku.core.text.patterns import lazy
 from daiku.texts.text import Text, text
 
 DELETES = text("commands.deletes")
@@ -79,22 +82,15 @@ def _git_deletes(texts: tuple[str, ...]) -> bool:
         if word not in _GIT_DELETES:
             continue
         marks, rest = _GIT_DELETES[word], texts[at + 1 :]
-        if word == "clean" and any(_is_option(mark, given) for mark in ("-n", "--dry-run") for given in rest):
+        if word == "clean" and any(
+            is_same_option(mark, given) for mark in ("-n", "--dry-run") for given in rest
+        ):
             continue
-        if not marks or any(_is_option(mark, given) for mark in marks for given in rest):
+        if not marks or any(is_same_option(mark, given) for mark in marks for given in rest):
             return True
         if word == "push" and any(given.startswith(("+", ":")) for given in rest):
             return True
     return False
-
-
-def _is_option(mark: str, given: str) -> bool:
-    if given == mark or given.startswith(mark + "="):
-        return True
-    if mark.startswith("--") and len(mark) > 2:
-        return len(given) > 4 and mark.startswith(given)  # options may be abbreviated
-    one_letter = len(mark) == 2 and mark[0] == "-" and mark[1] != "-"
-    return one_letter and given.startswith("-") and not given.startswith("--") and mark[1] in given
 
 
 def _fetches(words: tuple[Word, ...]) -> bool:
@@ -124,3 +120,74 @@ def _installs(words: tuple[Word, ...]) -> bool:
     name, texts = named_program(words)
     seconds = _INSTALLERS.get(name)
     return seconds is not None and (_second(texts) in seconds or any(text in seconds for text in texts[:1]))
+
+
+_HARMLESS = list_words_by_name("dangers", "harmless subcommands of daiku")
+"""Sub-commands of Daiku that change nothing, with the words that must follow where some do."""
+_OURS = frozenset({"-mdaiku", "-mdaiku.__main__"})
+_PYTHON = lazy(r"(?:python|pypy)[\d.]*|py")
+
+
+def changes_daiku(simple: SimpleCommand) -> bool:
+    """Return True if a command calls Daiku for more than a look: it would change what Daiku may do, or begin a run.
+    An option before the sub-command counts as a change."""
+    words = _behind_daiku(simple)
+    if words is None:
+        return False
+    first, second = (*words, "", "")[:2]
+    allowed = _HARMLESS.get(first)
+    return allowed is None or (bool(allowed) and second not in allowed)
+
+
+def _behind_daiku(simple: SimpleCommand) -> tuple[str, ...] | None:
+    """Return the words that Daiku is called with; None where it is not called."""
+    name, words = program_name(simple.words), simple.texts[1:]
+    if name == "daiku":
+        return words
+    if not _PYTHON.fullmatch(name):
+        return None
+    for at, word in enumerate(words):
+        if word in _OURS:
+            return words[at + 1 :]
+        if word == "-m" and words[at + 1 : at + 2] and f"-m{words[at + 1]}" in _OURS:
+            return words[at + 2 :]
+    return None
+
+
+_JAPANESE = frozenset(
+    ["CJK", "HIRAGANA", "KATAKANA", "KATAKANA-HIRAGANA", "IDEOGRAPHIC", "BOPOMOFO", "HANGUL"]
+)
+"""Scripts that Unicode's rules (UTS 39, highly restrictive) allow together, also with Latin letters."""
+
+
+def lookalikes(commands: list[SimpleCommand]) -> tuple[Text, ...]:
+    """Return a warning for each word that mixes scripts, and for each program or host that is not ASCII."""
+    found: dict[Text, None] = {}
+    for simple in commands:
+        for at, word in enumerate(simple.words):
+            if word.text.isascii():
+                continue
+            for part in _names(word.text):
+                named = at == 0 or "://" in word.text
+                odd = next((c for c in part if not c.isascii() and (named or _is_letter(c))), "")
+                if odd and (named or _mixes_scripts(part)):
+                    found[text("commands.lookalike", word=part, letter=odd, name=_name(odd))] = None
+    return tuple(found)
+
+
+def _names(word: str) -> Iterator[str]:
+    host = word.partition("://")[2].partition("/")[0]
+    yield from (host,) if host else word.split()
+
+
+def _mixes_scripts(word: str) -> bool:
+    scripts = {_name(char).partition(" ")[0] for char in word if _is_letter(char)}
+    return len(scripts - _JAPANESE) + bool(scripts & _JAPANESE and scripts - _JAPANESE - {"LATIN"}) > 1
+
+
+def _is_letter(char: str) -> bool:
+    return char.isalpha() or unicodedata.category(char) == "Nl"  # Roman numerals are drawn as letters
+
+
+def _name(char: str) -> str:
+    return unicodedata.name(char, "UNKNOWN")

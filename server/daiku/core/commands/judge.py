@@ -9,10 +9,8 @@ from functools import cache
 
 from daiku.core.commands.bash import ParsedCommands, SimpleCommand, read_script
 from daiku.core.commands.catastrophe import CommandScope, scope_after, why_never_allowed, why_redirect_denied
-from daiku.core.commands.dangers import dangers
-from daiku.core.commands.lookalikes import lookalikes
+from daiku.core.commands.dangers import changes_daiku, dangers, lookalikes
 from daiku.core.commands.network import goes_where_configured, wants_network
-from daiku.core.commands.ownprogram import changes_daiku
 from daiku.core.commands.readonly import candidates, reads_only, reads_settings
 from daiku.core.commands.rules import allowed_by, git_prints_files, has_risky_option
 from daiku.core.commands.undetermined import TORN, why_denied

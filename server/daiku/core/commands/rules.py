@@ -229,7 +229,7 @@ def _denies(tokens: tuple[str, ...], simple: SimpleCommand) -> bool:
         return False
     args = simple.words[1:]
     options = [t for t in tokens[1:] if t.startswith("-")]
-    if not all(any(_open(a) or _same_option(o, a.text) for a in args) for o in options):
+    if not all(any(_open(a) or is_same_option(o, a.text) for a in args) for o in options):
         return False
     return _in_order([t for t in tokens[1:] if not t.startswith("-")], args, git=first == "git")
 
@@ -239,18 +239,15 @@ def _open(word: Word) -> bool:
     return not word.plain or word.glob
 
 
-def _same_option(wanted: str, given: str) -> bool:
+def is_same_option(wanted: str, given: str) -> bool:
+    """Return True if the word `given` is the option `wanted`, also abbreviated, with a value, or among other letters."""
     if wanted == given or given.startswith(wanted + "="):
         return True
     if wanted.startswith("--"):
         option = given.partition("=")[0]
         return given.startswith("--") and len(option) > 3 and wanted.startswith(option)  # "--f" could be many
-    return (
-        len(wanted) == 2  # one letter
-        and given.startswith("-")
-        and not given.startswith("--")
-        and wanted[1] in given[1:]
-    )
+    is_letter = len(wanted) == 2 and wanted[0] == given[:1] == "-"
+    return is_letter and given[1:2] != "-" and wanted[1] in given[1:]
 
 
 def _in_order(wanted: list[str], args: tuple[Word, ...], *, git: bool) -> bool:

@@ -184,7 +184,7 @@ async def preview(args: RunArgs, context: ToolContext) -> Preview | ToolResult:
 
 async def try_first(args: RunArgs, context: ToolContext, jobs: Jobs) -> ToolResult | Text:
     """Return the result of the command if it writes nothing; else why a person has to be asked."""
-    from daiku.tools.shell.trial.trying import try_reading  # when used
+    from daiku.tools.shell.trying import try_reading  # when used
 
     return await try_reading(args, context, serving=bool(jobs.names(context.session)))
 

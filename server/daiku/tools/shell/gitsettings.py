@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from daiku.core.commands.rules import find_git_subcommand
 from daiku.core.commands.wrappers import program_name
 from daiku.core.text.patterns import lazy
 from daiku.dataclass import dataclass
+from daiku.tools.shell.capture import wait_for_program
 from daiku.workspace.programs import find_program
 from daiku.workspace.repository import REACHES_NOTHING
 
@@ -191,18 +191,9 @@ def _is_closed_path(path: str, folder: Path, top: Path, is_closed: Callable[[Pat
 
 def _said(argv: list[str], root: Path, environ: Mapping[str, str], stdin: str = "") -> str | None:
     try:
-        done = subprocess.run(
-            argv,
-            cwd=root,
-            env={**environ, **REACHES_NOTHING},
-            input=stdin.encode(),
-            capture_output=True,
-            timeout=_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.SubprocessError):
+        return wait_for_program(argv, root, {**environ, **REACHES_NOTHING}, stdin, seconds=_SECONDS)[1]
+    except OSError:
         return None
-    return done.stdout.decode("utf-8", "replace")
 
 
 def _stamp(file: Path) -> int:

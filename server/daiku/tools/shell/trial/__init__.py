@@ -1,1 +1,0 @@
-"""Trials: a command runs first where its writes are discarded, and only what writes is asked about."""
