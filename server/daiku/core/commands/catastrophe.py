@@ -43,6 +43,7 @@ _KNOWN = lazy(r"^(?:\$(?:HOME|PWD)\b|\$\{(?:HOME|PWD)\}|~\+?(?=/|$))[^$`{}]*$")
 """What a shell computes and we know."""
 UNCONTAINED = text("commands.uncontained")
 _DEVICES = lazy(r"^/dev/(?!null$|zero$|stdout$|stderr$|tty|fd/|shm/)")
+_OVERWRITERS = frozenset({"tee", "shred", "wipe", "badblocks", "truncate"})
 _STOPS = frozenset({"shutdown", "reboot", "halt", "poweroff"})
 _WIPES = lazy(
     r"^(?:mkfs(?:\..*)?|mke2fs|mkswap|wipefs|blkdiscard|fdisk|sfdisk|sgdisk|parted|diskutil|format|newfs.*)$"
@@ -59,9 +60,9 @@ def why_never_allowed(simple: SimpleCommand, place: CommandScope) -> Text:
     operands = [w for w in args if not w.text.startswith("-")]
     flags = [w.text for w in args if w.text.startswith("-")]
     recursive = any(_RECURSIVE.match(f) for f in flags)
-    reason = NO_TEXT if place.contained else _removes_what_it_computes(simple)
-    if reason:
-        return reason
+    if not place.contained and _removes_what_it_computes(simple):
+        return UNCONTAINED
+    reason = NO_TEXT
     if name in _REMOVERS:
         reason = _removal(
             operands, flags, place, recursive=recursive or name in ("srm", "rd", "del", "remove-item")
@@ -98,22 +99,14 @@ def _removal(operands: list[Word], flags: list[str], place: CommandScope, *, rec
     return NO_TEXT
 
 
-def _removes_what_it_computes(simple: SimpleCommand) -> Text:
-    """For code of other programs, and for what xargs reads."""
+def _removes_what_it_computes(simple: SimpleCommand) -> bool:
+    """Return True if code of another program removes folders, or a remover gets its operands from a pipe or variable."""
     words = simple.words
-    if not words:
-        return NO_TEXT
-    if removes_folders(words):
-        return UNCONTAINED
+    if not words or removes_folders(words):
+        return bool(words)
     if program_name(words) in ("xargs", "parallel"):
-        return (
-            UNCONTAINED
-            if any(program_name(c.words) in _REMOVERS for c in inner_commands(simple)[0])
-            else NO_TEXT
-        )
-    if program_name(words).startswith(("$", "`")) and any(_RECURSIVE.match(w.text) for w in words[1:]):
-        return UNCONTAINED
-    return NO_TEXT
+        return any(program_name(command.words) in _REMOVERS for command in inner_commands(simple)[0])
+    return program_name(words).startswith(("$", "`")) and any(_RECURSIVE.match(w.text) for w in words[1:])
 
 
 def _first_bad(words: list[Word], place: CommandScope, key: str) -> Text:
@@ -193,13 +186,7 @@ def _find(args: tuple[Word, ...], place: CommandScope) -> Text:
     place = replace(place, narrowed=any(t in filters for t in texts))
     if not removes:
         return NO_TEXT
-    for word in starts or [Word(".")]:
-        if not place.contained and not word.plain and not _KNOWN.match(word.text):
-            return UNCONTAINED
-        what = valued_target(word.text, place)
-        if what:
-            return text("commands.would_remove", what=what)
-    return NO_TEXT
+    return _first_bad(starts or [Word(".")], place, "commands.would_remove")
 
 
 def _git(args: tuple[Word, ...], place: CommandScope) -> Text:
@@ -225,17 +212,11 @@ def _git(args: tuple[Word, ...], place: CommandScope) -> Text:
 def _devices(name: str, args: tuple[Word, ...]) -> Text:
     if name == "dd":
         targets = [w.text.removeprefix("of=") for w in args if w.text.startswith("of=")]
-    elif name in ("cp", "tee", "shred", "cat", "wipe", "badblocks", "truncate"):
-        targets = (
-            [w.text for w in args if not w.text.startswith("-")]
-            if name != "cp"
-            else [w.text for w in args[-1:]]
-        )
-        targets = [] if name == "cat" else targets
+    elif name == "cp":
+        targets = [w.text for w in args[-1:]]
     else:
-        return NO_TEXT
-    bad = next((t for t in targets if _DEVICES.match(t)), "")
-    return text("commands.would_overwrite", what=bad) if bad else NO_TEXT
+        targets = [w.text for w in args if name in _OVERWRITERS]
+    return next((why for target in targets if (why := why_redirect_denied(target))), NO_TEXT)
 
 
 def why_redirect_denied(target: str) -> Text:

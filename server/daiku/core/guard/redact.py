@@ -55,23 +55,11 @@ _NAMED = lazy(
 _NAMES = ("passw", "passphrase", "pwd", "secret", "token", "_auth", "credential")
 _KEYS = tuple(
     kind + sign
-    for kind in [
-        "api",
-        "access",
-        "account",
-        "private",
-        "priv",
-        "secret",
-        "shared",
-        "auth",
-        "signing",
-        "encryption",
-        "master",
-        "storage",
-        "license",
-    ]
+    for kind in (
+        "api", "access", "account", "private", "priv", "secret", "shared", "auth", "signing", "encryption", "master", "storage", "license",
+    )
     for sign in ("", "_", "-")
-)
+)  # fmt: skip
 """Beginnings of names that end with `key` and whose value is secret."""
 _PATH = lazy(
     r"(?:~|\.{0,2})/|[A-Za-z]:[\\/]|[A-Za-z][A-Za-z0-9+.-]*://|[$<{%*]|[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+$"
@@ -81,14 +69,8 @@ _SMALL = {code: code + 32 for code in range(ord("A"), ord("Z") + 1)}
 _WIDTHS = lazy(r"8|16|32|64|128|256|512")
 """Numbers that names of types and algorithms have."""
 _HEADERS = (
-    "authorization",
-    "api-key",
-    "private-token",
-    "x-subscription-token",
-    "x-vault-token",
-    "x-auth-token",
-    "cookie",
-)
+    "authorization", "api-key", "private-token", "x-subscription-token", "x-vault-token", "x-auth-token", "cookie",
+)  # fmt: skip
 _QUERY = ("token=", "api_key=", "apikey=", "client_secret=", "sig=", "signature=")
 _ANNOUNCED = WordSearch(
     b"auth token key secret passw passp pwd credential cookie sig= signature= pat= private-lines curl wget bearer".split()
