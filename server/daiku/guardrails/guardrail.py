@@ -83,11 +83,11 @@ class Guardrail:
         return await self._judge(data, None)
 
     async def _judge(self, data: object, schema: _Check | None) -> GuardrailAnswer:
-        from daiku.guardrails.matching import search  # when used
-
         if schema is not None and (wrong := schema(data)):
             return block(wrong)
         if self._patterns:
+            from daiku.guardrails.matching import search  # when used
+
             found = await search(self._patterns, text_of(data))
             if found.blocks:
                 return block(_why(found.pattern, found.trouble))

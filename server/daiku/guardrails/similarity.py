@@ -58,14 +58,6 @@ class SimilarityGuard(Guardrail):
         """Whether there is anything to compare with: without files of reference a workspace has no such guard."""
         return self._there()
 
-    async def validate_input(self, data: object) -> GuardrailAnswer:
-        """Let it pass: a person may show what they want."""
-        return PASS
-
-    async def screen_input(self, data: object) -> GuardrailAnswer:
-        """Let it pass: a person may show what they want."""
-        return PASS
-
     async def validate_output(self, data: object) -> GuardrailAnswer:
         """Compare an answer with the references (R1.63, R1.64)."""
         if not self._may_be():  # no thread for what is mostly so

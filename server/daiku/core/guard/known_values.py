@@ -6,6 +6,7 @@ import base64
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
+from posixpath import commonprefix
 from urllib.parse import quote, quote_plus
 
 from daiku.core.guard.token_shapes import MARK
@@ -151,7 +152,7 @@ def _build_alternatives(words: list[str]) -> str:
     """Build a regular expression of sorted `words` that shares their beginnings, the longest match first."""
     if len(words) == 1:
         return re.escape(words[0])
-    prefix = _find_common_prefix(words[0], words[-1])
+    prefix = commonprefix((words[0], words[-1]))
     rest = [w[len(prefix) :] for w in words]
     groups: dict[str, list[str]] = {}
     for word in rest:
@@ -159,12 +160,3 @@ def _build_alternatives(words: list[str]) -> str:
             groups.setdefault(word[0], []).append(word)
     body = "|".join(_build_alternatives(group) for group in groups.values())
     return re.escape(prefix) + f"(?:{body})" + ("?" if "" in rest else "")
-
-
-def _find_common_prefix(first: str, last: str) -> str:
-    length = 0
-    for a, b in zip(first, last, strict=False):
-        if a != b:
-            break
-        length += 1
-    return first[:length]
