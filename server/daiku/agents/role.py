@@ -53,7 +53,7 @@ class Role:
     """
 
     read: Callable[[AssistantMessage, tuple[Message, ...], bool], AssistantMessage | Unreadable]
-    after_calls: Callable[[tuple[Message, ...]], AssistantMessage | Failed | None]
+    after_calls: Callable[[tuple[Message, ...]], AssistantMessage | Failed | None] = lambda _: None
     remind: Callable[[tuple[Message, ...], bool], str] = lambda _, __: ""
     accept_plain_text: Callable[[AssistantMessage], AssistantMessage] | None = None
     prose: Callable[[AssistantMessage, tuple[Message, ...]], AssistantMessage | Unreadable] = lambda said, _: (

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from functools import partial
 from inspect import isbuiltin, isfunction
 from typing import TYPE_CHECKING, Any
 
@@ -70,7 +69,7 @@ class TypedOutput:
         from daiku.agents.role import Role  # when used
 
         spec = self.spec
-        return Role(by_tool(spec, partial(self._read)), _ask_model, tools=(spec,), schema=spec.parameters)
+        return Role(by_tool(spec, self._read), tools=(spec,), schema=spec.parameters)
 
     def _read(
         self, message: AssistantMessage, _messages: tuple[Message, ...], cut: bool
@@ -112,7 +111,3 @@ def typed_output(output: object) -> TypedOutput | None:
             f"Agent: `output` is a type that pydantic can check, not {output!r:.80}: {why}"
         ) from wrong
     return TypedOutput(model, wrapped=True)
-
-
-def _ask_model(_messages: tuple[Message, ...]) -> None:
-    return None

@@ -33,9 +33,9 @@ async def recall(
         async with asyncio.timeout(RECALL_SECONDS):
             found = await memory.recall(request.text, session=session)
     except TimeoutError:
-        return (), (_without(text("memory.no_answer", seconds=f"{RECALL_SECONDS:g}")),)
+        return (), (_warning("memory.not_asked", text("memory.no_answer", seconds=f"{RECALL_SECONDS:g}")),)
     except DaikuError as wrong:
-        return (), (_without(wrong.failure.message),)
+        return (), (_warning("memory.not_asked", wrong.failure.message),)
     recalled = tuple(Recalled(id=each.id, text=each.text, score=each.score) for each in found)
     return recalled, (_told(recalled),) if recalled else ()
 
@@ -54,11 +54,11 @@ async def recall_lessons(
             told = services.playbooks.recall(question, personal=personal, window=window, working=working)
             return await told, ()
     except TimeoutError:
-        return (), (_untaught(text("memory.no_answer", seconds=f"{RECALL_SECONDS:g}")),)
+        return (), (_warning("playbook.not_asked", text("memory.no_answer", seconds=f"{RECALL_SECONDS:g}")),)
     except DaikuError as wrong:
-        return (), (_untaught(wrong.failure.message),)
+        return (), (_warning("playbook.not_asked", wrong.failure.message),)
     except OSError as wrong:
-        return (), (_untaught(Text(str(wrong))),)
+        return (), (_warning("playbook.not_asked", Text(str(wrong))),)
 
 
 def memory_of(services: RunServices, agent: Agent) -> Remembers | None:
@@ -83,12 +83,8 @@ def remembering(services: RunServices, asked: Agent | str) -> Agent:
 _COPIES: WeakKeyDictionary[Agent, tuple[Remembers, Agent]] = WeakKeyDictionary()
 
 
-def _without(why: Text) -> Notice:
-    return Notice(level="warning", text=text("memory.not_asked", why=why))
-
-
-def _untaught(why: Text) -> Notice:
-    return Notice(level="warning", text=text("playbook.not_asked", why=why))
+def _warning(key: str, why: Text) -> Notice:
+    return Notice(level="warning", text=text(key, why=why))
 
 
 def _told(recalled: Sequence[Recalled]) -> Notice:

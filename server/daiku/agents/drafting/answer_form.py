@@ -44,7 +44,6 @@ class AnswerForm(Generic[F]):
         )
         return Role(
             by_tool(tool, self._read),
-            _says_nothing,
             prose=lambda _said, _before: self.missing,
             tools=(tool,),
             unfit=self._unfit,
@@ -82,7 +81,3 @@ def last_reply(state: State) -> AssistantMessage | None:
     """The last reply of this run."""
     here = state.conversation.messages[state.conversation.start :]
     return next((m for m in reversed(here) if isinstance(m, AssistantMessage)), None)
-
-
-def _says_nothing(_: tuple[Message, ...]) -> None:
-    return

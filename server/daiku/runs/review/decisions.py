@@ -118,7 +118,9 @@ class Reviews:
             made = [_decided(name, review, decision, hunk_ids) for name, review in chosen.items()]
             made = [each for each in made if each.after != each.before]
             if not made:
-                return None if path is None and not reviews else _nothing_left(chosen)
+                if path is None and not reviews:
+                    return None
+                raise _stale(text("runs.your_own_lines"), _present(chosen))
             checkpoint = await self._carry_out(session, decision, made)
             if decision == "accept":
                 await self._accept_twins(session, made)
@@ -269,11 +271,6 @@ def _same(review: FileReview, made: Sequence[_Decision], path: str) -> bool:
         == (review.base, review.now, review.origin)
         for each in made
     )
-
-
-def _nothing_left(reviews: Mapping[str, FileReview]) -> str:
-    """Raises StaleVersionError: what is left holds lines of the person's."""
-    raise _stale(text("runs.your_own_lines"), _present(reviews))
 
 
 def _present(reviews: Mapping[str, FileReview]) -> str:
