@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-import daiku.store.erasing as opening
+import daiku.store.sqlite as opening
 from daiku import Memory
 from daiku.domain.errors import DaikuError, UsageError
 from tests.conftest import ROOT

@@ -13,7 +13,7 @@ from daiku.texts.text import Text
 from daiku.work.intents import IntentStore
 from daiku.work.items import NEXT_QUEUED, ItemStore
 from daiku.work.record import Claim, ClaimLost, ItemFacts
-from daiku.work.workers.turns import in_turn
+from daiku.work.workers.worker import in_turn
 from tests.cases import for_each
 
 NO = Text("set by a bot")

@@ -8,12 +8,10 @@ from daiku.domain.errors import UsageError
 from daiku.domain.items.intents import SetState
 from daiku.domain.items.item import ItemState
 from daiku.settings.config import Config
-from daiku.work.hearing import Hearing
-from daiku.work.intents import IntentStore
+from daiku.work.hearing import Hearing, deliver_open
+from daiku.work.intents import IntentStore, ask_item
 from daiku.work.items import ItemStore
-from daiku.work.orders import ask_item
 from daiku.work.record import Wanted
-from daiku.work.workers.delivering import deliver_open
 from tests.work.test_retrying import Moody, claimed, key, store_of
 
 ITEM = str(key(0))

@@ -21,14 +21,13 @@ from daiku.settings.config import Config
 from daiku.texts.text import Text
 from daiku.tools.git.ownrun import GitRefusal
 from daiku.work import ending
-from daiku.work.hearing import Hearing
+from daiku.work.hearing import Hearing, deliver_open
 from daiku.work.intents import IntentStore
 from daiku.work.processing import Worked, retry_broken, work_item
 from daiku.work.record import Claim, ItemRecord
 from daiku.work.retrying import MOST_TAKEOVERS, MOST_TRIES
 from daiku.work.source import CloneAccess
 from daiku.work.workers.breaker import ModelBreaker
-from daiku.work.workers.delivering import deliver_open
 from tests.work.test_refused_intents import TEXT
 from tests.work.test_retrying import AWAY, Moody, key, record_of, store_of
 

@@ -16,7 +16,7 @@ from daiku.store.sqlite import connect
 from daiku.texts.text import Text
 from daiku.work.answers import REFUSALS, is_forges_word
 from daiku.work.applying import Outside, apply_open
-from daiku.work.hearing import Hearing
+from daiku.work.hearing import Hearing, deliver_open
 from daiku.work.intents import IntentStore
 from daiku.work.items import ItemStore
 from daiku.work.record import Claim, ItemFacts, ItemRecord
@@ -32,7 +32,6 @@ from daiku.work.retrying import (
 )
 from daiku.work.source import Check, unchecked
 from daiku.work.workers.breaker import FIRST_SECONDS, ModelBreaker
-from daiku.work.workers.delivering import deliver_open
 from tests.cases import for_each
 from tests.work.test_refused_intents import Heard
 

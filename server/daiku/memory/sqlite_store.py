@@ -15,8 +15,7 @@ from daiku.core.retrieval.terms import VERSION, terms
 from daiku.core.retrieval.vectors import pack, squared_length
 from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.memory.store import WIDER, Embedded, Entry, Scope, Waiting
-from daiku.store.erasing import IN_MEMORY, open_erasing
-from daiku.store.sqlite import DatabaseFault, explain, fault_of
+from daiku.store.sqlite import IN_MEMORY, DatabaseFault, explain, fault_of, open_erasing
 from daiku.texts.text import text
 
 
@@ -36,7 +35,6 @@ def as_memory_fault(opening: str = "") -> Generator[None]:
         message = text("store.unusable", path=opening, why=why)
         raise UsageError(Failure(kind="usage", message=message, hint=hint)) from cause
     raise DaikuError(Failure(kind="internal", message=text("memory.fault", why=why), hint=hint)) from cause
-
 
 T = TypeVar("T")
 

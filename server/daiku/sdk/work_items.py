@@ -12,8 +12,8 @@ from daiku.domain.items.item import WorkItem
 from daiku.settings.config import Config
 from daiku.texts.text import text
 from daiku.trace.stores import open_stores
+from daiku.work.intents import ask_item
 from daiku.work.items import ItemStore
-from daiku.work.orders import ask_item
 from daiku.work.record import Wanted
 from daiku.work.workers.health import Health, healths
 

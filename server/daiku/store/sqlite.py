@@ -10,7 +10,7 @@ import sqlite3
 import threading
 import time
 from collections.abc import Generator, Iterable
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
@@ -31,6 +31,7 @@ SMALLEST_BYTES = 512
 """Size in bytes of the smallest page of a SQLite file."""
 BUSY_SECONDS = 10.0
 """How long a statement waits for another program that holds the file."""
+IN_MEMORY = ":memory:"
 _ERRORS = (sqlite3.Error, UnicodeDecodeError)
 """Exceptions of a failing file; the second is a text that is not UTF-8."""
 
@@ -219,10 +220,7 @@ def connect(path: Path | None, schema: str) -> SqliteDatabase:
     Creates file and folder readable by their owner only, whatever the umask. A file that may only be read is copied
     into memory, and writing to it fails. Raises UsageError where the file cannot be used."""
     if path is None:
-        connection = sqlite3.connect(":memory:", isolation_level=None, check_same_thread=False)
-        database = SqliteDatabase(connection)
-        database.prepare(schema)
-        return database
+        return _connect(IN_MEMORY, schema)
     try:
         return _open(path, schema)
     except DatabaseFault as wrong:
@@ -230,10 +228,8 @@ def connect(path: Path | None, schema: str) -> SqliteDatabase:
     except OSError as wrong:
         fault = fault_of(wrong)
     if fault in ("forbidden", "unreachable"):
-        from daiku.store.in_memory import copy_to_memory  # when used
-
         with suppress(OSError, sqlite3.Error, DaikuError):
-            copy = SqliteDatabase(copy_to_memory(path), read_only=True)
+            copy = SqliteDatabase(_copy_to_memory(path), read_only=True)
             copy.prepare(schema)
             return copy
     message = text("store.unusable", path=str(path), why=_WHY[fault])
@@ -283,16 +279,14 @@ def suspect_mark(path: Path) -> Path:
 def _open(path: Path, schema: str) -> SqliteDatabase:
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     recovery, suspect = None, False
-    if not path.exists():
-        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-    elif suspect := suspect_mark(path).exists() or _was_cut(path):
+    if not _create_private(path) and (suspect := suspect_mark(path).exists() or _was_cut(path)):
         recovery = _repair(path)
     try:
-        return _connect(path, schema, recovery, checked=suspect)
+        return _connect(path, schema, marked=path, recovery=recovery, checked=suspect)
     except DatabaseFault as wrong:
         if wrong.fault != "damaged" or recovery is not None:
             raise
-    return _connect(path, schema, _repair(path), checked=True)
+    return _connect(path, schema, marked=path, recovery=_repair(path), checked=True)
 
 
 def _repair(path: Path) -> Recovery | None:
@@ -314,14 +308,25 @@ def _repair(path: Path) -> Recovery | None:
     return recovery
 
 
-def _connect(path: Path, schema: str, recovery: Recovery | None, *, checked: bool) -> SqliteDatabase:
-    try:
-        connection = sqlite3.connect(
-            path, isolation_level=None, timeout=BUSY_SECONDS, check_same_thread=False
-        )
-    except sqlite3.Error as wrong:
-        raise DatabaseFault(fault_of(wrong)) from wrong
-    database = SqliteDatabase(connection, path=path, recovery=recovery)
+def open_erasing(path: Path | None, schema: str) -> SqliteDatabase:
+    """Open a database file whose deleted rows are overwritten, or one in memory, for what must be forgotten.
+
+    Raises DatabaseFault, OSError."""
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _create_private(path)
+    return _connect(path or IN_MEMORY, f"PRAGMA secure_delete=ON; {schema}")
+
+
+def _connect(
+    file: Path | str,
+    schema: str,
+    *,
+    marked: Path | None = None,
+    recovery: Recovery | None = None,
+    checked: bool = False,
+) -> SqliteDatabase:
+    database = SqliteDatabase(_connection(file), path=marked, recovery=recovery)
     database.checked = checked
     try:
         database.prepare(f"PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; {schema}")
@@ -329,6 +334,38 @@ def _connect(path: Path, schema: str, recovery: Recovery | None, *, checked: boo
         database.close()
         raise
     return database
+
+
+def _connection(file: Path | str) -> sqlite3.Connection:
+    try:
+        return sqlite3.connect(file, isolation_level=None, timeout=BUSY_SECONDS, check_same_thread=False)
+    except sqlite3.Error as wrong:
+        raise DatabaseFault(fault_of(wrong)) from wrong
+
+
+def _copy_to_memory(path: Path) -> sqlite3.Connection:
+    """Return a copy of a database file with its write-ahead log; a missing file is empty. Raises OSError, sqlite3.Error.
+
+    SQLite cannot open a write-ahead log in a folder that it may not write.
+    """
+    import tempfile  # when used
+
+    names = {entry.name for entry in path.parent.iterdir()}  # a folder that cannot be read is not empty
+    connection = _connection(IN_MEMORY)
+    with tempfile.TemporaryDirectory(prefix="daiku-") as folder:
+        for name in {path.name, f"{path.name}-wal"} & names:
+            shutil.copyfile(path.with_name(name), Path(folder, name))
+        with closing(sqlite3.connect(Path(folder, path.name))) as source:
+            source.backup(connection)
+    return connection
+
+
+def _create_private(path: Path) -> bool:
+    """Create a file that only its owner can read; False if it exists."""
+    if path.exists():
+        return False
+    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    return True
 
 
 def _was_cut(path: Path) -> bool:

@@ -26,11 +26,8 @@ from daiku.tools.shell import shell_tools
 from daiku.tools.tool import Tool
 from daiku.tools.web import Web, web_tools
 from daiku.tools.web.cache import Cache
-from daiku.tools.work.explore import EXPLORE_TOOLS
-from daiku.tools.work.handoff import handoff_tools
-from daiku.tools.work.plan import PLAN_TOOLS
-from daiku.tools.work.task import TASK_TOOLS
-from daiku.tools.work.todo import TODO_TOOLS
+from daiku.tools.work.handoff import EXPLORE_TOOLS, handoff_tools
+from daiku.tools.work.plan import PLAN_TOOLS, TASK_TOOLS, TODO_TOOLS
 
 
 def builtin_tools(

@@ -25,6 +25,7 @@ from daiku.work.intents import IntentStore
 from daiku.work.items import ItemStore
 from daiku.work.prompt import MOST_COMMENT
 from daiku.work.record import Claim, Feedback, ItemFacts, ItemRecord, repository_of
+from daiku.work.retrying import backoff_seconds, time_after
 from daiku.work.source import Source
 
 logger = logging.getLogger(__name__)
@@ -38,6 +39,8 @@ LONGEST_WAIT = 6 * 3600.0
 LONGEST_WAIT_FOR_ANSWER = 600.0
 """Maximum seconds between two looks at an item that waits for an answer."""
 MOST_FEEDBACK = 30
+MOST_DELIVERED = 20
+"""Items whose open intents one look carries out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,3 +340,33 @@ def _feedback(news: ItemNews, unheard: frozenset[str], *, red: bool) -> tuple[Fe
 def _name(said: Said) -> str:
     place = place_of(said)
     return f"{said.author}, {place}" if place else said.author
+
+
+# -- left open ------------------------------------------------------------------------------------
+
+
+async def deliver_open(hearing: Hearing) -> None:
+    """Carry out the open intents of items that nobody works, those of one item after a pause that grows with each try."""
+    for item in hearing.intents.items_left_open(MOST_DELIVERED):
+        record = hearing.items.record(item)
+        source = hearing.sources.get(record.key.source) if record is not None else None
+        if record is None or source is None or not source.takes(record.key):
+            continue
+        if hearing.may_ask(record.key.source):
+            try:
+                await _deliver(hearing, source, record)
+            except DaikuError as lost:
+                logger.info("%s: %s", item, lost.failure.message)
+
+
+async def _deliver(hearing: Hearing, source: Source, record: ItemRecord) -> None:
+    claim = hearing.items.hold(record, hearing.name)
+    if claim is None:
+        return
+    waits = (await apply_open(Outside(hearing.items, hearing.intents, source, claim))).waits
+    hearing.leave_alone(record.key.source, waits)
+    with hearing.items.holding(claim) as now:
+        tries = now.facts.tries if waits is not None else 0
+        next_at = time_after(backoff_seconds(tries, waits.retry_after)) if waits is not None else ""
+        hearing.items.note(claim, tries=tries + (waits is not None))
+        hearing.items.change(claim, next_at=next_at)

@@ -11,12 +11,14 @@ from daiku.domain.items.intents import (
     IntentRecord,
     IntentStatus,
     Outcome,
+    SetState,
     read_intent,
     without_secrets,
 )
+from daiku.domain.items.item import WorkItem
 from daiku.store.database import Database, add_column
 from daiku.work.items import ItemStore
-from daiku.work.record import Claim
+from daiku.work.record import Claim, Wanted
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS work_intents(
@@ -144,3 +146,15 @@ class IntentStore:
 
 
 _SELECT = "SELECT item, operation, intent, status, sent, reference, error FROM work_intents"
+
+
+def ask_item(items: ItemStore, item: str, wanted: Wanted) -> WorkItem:
+    """Pause, resume, cancel or retry an item. If nobody works it, the next look of a worker changes its label. Raises
+    UsageError: unknown, or not possible in its state."""
+    intents = IntentStore(items.database, items)
+    with items.database.transaction():
+        shown = items.ask(item, wanted)
+        record = items.record(item)
+        if record is not None and shown.state in ("paused", "stopped"):
+            intents.want(Claim(item, record.fence), "state", SetState(state=shown.state))
+    return shown

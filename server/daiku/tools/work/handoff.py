@@ -1,4 +1,4 @@
-"""Tools that give requests to other agents: one, or several that do not depend on one another."""
+"""Tools that ask other agents: hand over requests, and have explorers answer questions about the project."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from daiku.tools.face import Face
 from daiku.tools.tool import Args, Tool, ToolContext, failed
 
 MOST_REQUESTS = 8
+MOST_QUESTIONS = 4
 
 
 class HandoffArgs(Args):
@@ -77,3 +78,27 @@ def handoff_tools(agents: Mapping[str, str]) -> tuple[Tool, ...]:
             description="Give several requests that do not depend on one another to other agents at once. Where the project is a git repository without other changes and edits are granted, each works in a copy of the project and its changes come back as one patch, in order; one that no longer fits is done again on top of the others. Else they are done one after the other.",
         ),
     )  # fmt: skip
+
+
+class ExploreArgs(Args):
+    """Questions that do not depend on one another."""
+
+    questions: tuple[str, ...] = Field(
+        min_length=1, max_length=MOST_QUESTIONS, description="1 to 4, each complete"
+    )
+
+
+async def explore(args: ExploreArgs, context: ToolContext) -> ToolResult:
+    """The explorers' answers, in the order of the questions; not ok where none was answered."""
+    if context.tasks is None:
+        return failed("There is nobody to explore here.")
+    return await context.tasks.explore(tuple(question.strip() for question in args.questions))
+
+
+EXPLORE_TOOLS = (
+    Tool(
+        "agent/explore", "none", ExploreArgs, explore, resumes=True,
+        face=Face("telescope", Label("Explore", "コードを調査"), "{questions}", answer="nothing"),
+        description="Have read-only explorers answer questions about this project, all at once, for what would take you more than a few searches.",
+    ),
+)  # fmt: skip

@@ -1,12 +1,14 @@
-"""Tools of the plan: propose, update a step, look at it, approve it (R4.13–R4.16)."""
+"""Tools of the plan, of the tasks of its steps, and of the model's todo list (R4.13–R4.22)."""
 
 from __future__ import annotations
 
 import os
+from collections import Counter
 from hashlib import sha256
 from typing import Annotated, TypeAlias
 
 from pydantic import AfterValidator, Field, JsonValue
+from pydantic.json_schema import SkipJsonSchema
 
 from daiku.core.plans.markdown import approval_text
 from daiku.core.plans.proposed import MAX_STEPS, ProposedStep, difference, link_steps, objections, revise_plan
@@ -15,7 +17,11 @@ from daiku.core.plans.transitions import approve_plan, checklist, find_step, mov
 from daiku.core.proof.checks import like_a_sentence, programs, split_time_limit
 from daiku.core.proof.evidence import diagnosed_place
 from daiku.core.proof.gate import LEAVE, VOUCH, MissingProofs, missing_proofs, question, refusal
+from daiku.core.replies.actions import MAX_ACTIONS
+from daiku.core.text.visible import show_hidden
+from daiku.domain.base import JsonObject
 from daiku.domain.events import Notice, PlanEvent
+from daiku.domain.held import Todo, TodoItem, TodoStatus
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
 from daiku.domain.work.plans import Plan, Step, WorkStatus
@@ -241,5 +247,105 @@ PLAN_TOOLS = (
         "plan/approve", "plan", PlanIdArgs, approve, preview=preview_approval, resumes=True,
         face=Face("pass-filled", Label("Approve the plan", "計画を承認")),
         description="Ask the person to approve the plan, so that work on it may begin.",
+    ),
+)  # fmt: skip
+
+
+# -- tasks of a step ------------------------------------------------------------------------------
+
+NOBODY = "There is nobody to do this here."
+
+
+class GenerateArgs(Args):
+    step_id: str = Field(description="the step's id, number or name")
+
+
+class TaskArgs(Args):
+    """One task: an operation and its arguments. What else models send of a task is taken and has no effect."""
+
+    operation: str = Field(description="a tool's name")
+    args: JsonObject = Field(default={}, description="its arguments")
+    id: str = Field(default="", description="how later tasks refer to its result")
+    task_id: SkipJsonSchema[str] = ""
+    status: SkipJsonSchema[str] = ""
+    result: SkipJsonSchema[str | None] = None
+    reasoning: SkipJsonSchema[str | None] = None
+
+
+class RunArgs(Args):
+    """The step whose list is worked, or the list itself."""
+
+    step_id: str = Field(default="", description="a step with its own list of tasks")
+    task_list: tuple[TaskArgs, ...] = Field(
+        default=(), max_length=MAX_ACTIONS, description="tasks of your own instead"
+    )
+
+
+async def generate_list(args: GenerateArgs, context: ToolContext) -> ToolResult:
+    """Make the tasks of a step and keep them with it."""
+    if context.tasks is None:
+        return failed(NOBODY)
+    return await context.tasks.generate(args.step_id)
+
+
+async def run(args: RunArgs, context: ToolContext) -> ToolResult:
+    """Work through tasks in order and report."""
+    if context.tasks is None:
+        return failed(NOBODY)
+    if not (args.step_id or args.task_list):
+        return failed("task_loop__run needs `step_id` (a step with tasks) or `task_list`.")
+    given: list[JsonObject] = [
+        {"operation": t.operation, "args": t.args, "id": t.task_id or t.id} for t in args.task_list
+    ]
+    return await context.tasks.run(args.step_id, tuple(given))
+
+
+TASK_TOOLS = (
+    Tool(
+        "task/generate_list", "plan", GenerateArgs, generate_list, resumes=True,
+        face=Face("tasklist", Label("List tasks", "タスクを列挙"), slow=True),
+        description="Break one approved step of the plan down into concrete tasks and keep them with the step; nothing is carried out yet. Then task_loop__run works through them.",
+    ),
+    Tool(
+        "task_loop/run", "plan", RunArgs, run, resumes=True,
+        face=Face("run-all", Label("Work through the tasks", "タスクを実行"), slow=True),
+        description="Work through the tasks of a step in order, each asked about as if you had called it. The first task that fails ends it and the rest stays pending; run it again and it goes on where it was. Ends with a report as JSON: status, succeeded, failed, cause, next_action.",
+    ),
+)  # fmt: skip
+
+
+# -- the todo list --------------------------------------------------------------------------------
+
+MOST_ITEMS = 50
+LONGEST_TITLE = 200
+
+
+class Item(Args):
+    title: str = Field(min_length=1, max_length=LONGEST_TITLE, description="a few words")
+    status: TodoStatus = Field(default="pending", description="where it stands")
+
+
+class TodoArgs(Args):
+    items: tuple[Item, ...] = Field(max_length=MOST_ITEMS, description="the done ones too")
+
+
+async def write(args: TodoArgs, context: ToolContext) -> ToolResult:
+    """Put the list in place of the one before."""
+    items = tuple(
+        TodoItem(title=show_hidden(" ".join(each.title.split())), status=each.status) for each in args.items
+    )
+    context.emit(Todo(items=items))
+    counts = Counter(item.status for item in items)
+    said = f"{counts['completed']} done, {counts['in_progress']} in progress, {counts['pending']} to do."
+    if counts["in_progress"] > 1:
+        said += " Better have one item in progress at a time."
+    return ToolResult(ok=True, text=said if items else "The list is empty now.")
+
+
+TODO_TOOLS = (
+    Tool(
+        "todo/write", "none", TodoArgs, write,
+        face=Face("checklist", Label("Todo list", "やることリスト")),
+        description="Keep your list of steps; the person sees it. Send all of it each time.",
     ),
 )  # fmt: skip

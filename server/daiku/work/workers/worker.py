@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections import deque
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 
@@ -18,19 +19,17 @@ from daiku.settings.config import Config
 from daiku.texts.text import NO_TEXT, Text, text
 from daiku.work.contexts.files import ContextFiles
 from daiku.work.contexts.tree import is_pause_wanted
-from daiku.work.hearing import Hearing, hear_all
+from daiku.work.hearing import Hearing, deliver_open, hear_all
 from daiku.work.intents import IntentStore
 from daiku.work.items import ItemStore
 from daiku.work.kept.clearing import clear_old
 from daiku.work.processing import Start, Worked, retry_broken, work_item
 from daiku.work.record import Claim, ClaimLost, ItemRecord, repository_of
-from daiku.work.retrying import seconds_to_next
+from daiku.work.retrying import SUSPECT_TAKEOVERS, seconds_to_next
 from daiku.work.source import Source
 from daiku.work.workers.alive import BEAT_SECONDS, WorkerStore
 from daiku.work.workers.breaker import ModelBreaker
-from daiku.work.workers.delivering import deliver_open
 from daiku.work.workers.health import Health, drop_health, write_health
-from daiku.work.workers.turns import in_turn, split_suspects
 
 logger = logging.getLogger(__name__)
 PATIENCE_SECONDS = 5.0
@@ -347,3 +346,31 @@ class Worker:
         if self._under_way:
             await asyncio.wait(set(self._under_way.values()))
         self._under_way.clear()
+
+
+def split_suspects(records: Iterable[ItemRecord]) -> tuple[tuple[ItemRecord, ...], tuple[ItemRecord, ...]]:
+    """Return the items to take over now, and the suspects, which may crash their workers, with fewest takeovers first.
+    A suspect is begun alone and when nothing else is left, so that it ends no work but its own."""
+    by_takeovers = sorted(records, key=lambda each: each.facts.takeovers)
+    calm = tuple(each for each in by_takeovers if each.facts.takeovers < SUSPECT_TAKEOVERS)
+    return calm, tuple(by_takeovers[len(calm) :])
+
+
+def in_turn(
+    records: tuple[ItemRecord, ...], busy: tuple[str, ...], served: tuple[str, ...] = ()
+) -> tuple[ItemRecord, ...]:
+    """Order the records round-robin by repository. The first repository is the one with the fewest items under way
+    (`busy`), among these the one whose last turn is oldest (`served`: the latest is the last)."""
+    rows: dict[str, deque[ItemRecord]] = {}
+    for record in records:
+        rows.setdefault(repository_of(record.key), deque()).append(record)
+    taken = {name: busy.count(name) for name in rows}
+    turns = {name: turn for turn, name in enumerate(served, 1)}
+    found: list[ItemRecord] = []
+    while rows:
+        name = min(rows, key=lambda each: (taken[each], turns.get(each, 0)))
+        found.append(rows[name].popleft())
+        taken[name] += 1
+        if not rows[name]:
+            del rows[name]
+    return tuple(found)
