@@ -31,7 +31,7 @@ from daiku.texts.text import text
 from daiku.work.intents import IntentStore
 from daiku.work.items import ItemStore
 from daiku.work.labels import label_of
-from daiku.work.prompt import item_prompt, prompt_of, wording_of
+from daiku.work.prompt import item_prompt, wording_of
 from daiku.work.record import PAUSES, Claim, ClaimLost, ItemRecord
 from daiku.work.retrying import is_outage
 
@@ -190,8 +190,8 @@ class Attempt:
             }
         )
         return RunRequest(
-            text=item_prompt(prompt := prompt_of(record)),
-            wording=wording_of(prompt),
+            text=item_prompt(record),
+            wording=wording_of(record),
             session=record.shown.session_id or None,
             approvals="work",
             limits=limits,

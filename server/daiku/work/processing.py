@@ -24,7 +24,7 @@ from daiku.tools.git.mirror import head_of, mirror
 from daiku.tools.git.ownrun import GitRefusal, OwnGit
 from daiku.tools.git.remote import Remote
 from daiku.work.applying import Outside, apply_open
-from daiku.work.contexts.tree import is_pause_wanted
+from daiku.work.contexts.files import is_pause_wanted
 from daiku.work.ending import Ended, end_item, end_outage, later
 from daiku.work.hearing import hear_meanwhile
 from daiku.work.intents import IntentStore

@@ -17,8 +17,7 @@ from daiku.domain.chunks import Chunk
 from daiku.domain.events import ToolCallEvent
 from daiku.domain.items.intents import Outcome, ShowProgress
 from daiku.work.contexts import files as files_module
-from daiku.work.contexts.tasktable import TaskTable
-from daiku.work.contexts.tree import write_lines
+from daiku.work.contexts.mirror import TaskTable, write_lines
 from tests.work.contexts.desk import ITEM, Desk, desk, write
 
 STEPS = (
@@ -292,7 +291,7 @@ async def test_a_row_that_cannot_be_written_is_tried_three_times(
 
     async with desk(tmp_path, *STEPS) as at:
         await at.work()
-        table, tries = TaskTable(at.home), list[str]()
+        table, tries = TaskTable(at.home / "contexts"), list[str]()
 
         class Broken:
             def write(self, sql: str, _: object) -> None:

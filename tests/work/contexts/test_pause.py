@@ -13,7 +13,7 @@ from daiku.domain.events import ToolCallEvent
 from daiku.domain.items.item import ItemState
 from daiku.store.sqlite import connect
 from daiku.work.contexts import files as files_module
-from daiku.work.contexts.tree import is_pause_wanted
+from daiku.work.contexts.files import is_pause_wanted
 from daiku.work.items import ItemStore
 from daiku.work.record import Order, Wanted
 from tests.work.contexts.desk import ITEM, Desk, desk, write

@@ -1,42 +1,38 @@
-"""The context files of one home: written while an item is processed, brought up to date, deleted after 30 days."""
+"""The `contexts/` folder of a home: a copy of the journal of each work item for people, never read as truth."""
 
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
 import os
+import shutil
 from collections.abc import Callable
 from contextlib import closing
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Literal, Protocol, TypeVar
 
-from daiku.core.work.tasklines import task_status
+from daiku.core.work.tasklines import TaskStatus
 from daiku.dataclass import dataclass
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError
 from daiku.domain.items.item import OVER
 from daiku.runs.live import ModelTold
-from daiku.work.contexts.mirror import Process, TaskMirror
-from daiku.work.contexts.tasktable import TaskTable
-from daiku.work.contexts.tree import (
-    contexts_of,
-    is_pause_wanted,
-    parent_of,
-    place_task,
-    read_system,
-    remove_task,
-)
+from daiku.work.contexts.mirror import TaskMirror, TaskTable, status_of
 from daiku.work.intents import IntentStore
 from daiku.work.items import ItemStore
 from daiku.work.record import HALTS, ItemRecord
+from daiku.work.retrying import time_after
 
 logger = logging.getLogger(__name__)
 KEPT_DAYS = 30
 """Days for which the files of an ended item are kept, and for which a paused item is resumed automatically."""
-Result = TypeVar("Result")
 FOLLOW_SECONDS = 0.2
 """Poll interval in seconds of the journal while an item is processed."""
+Parent = Literal["running", "paused", "completed"]
+"""A folder below `contexts/` that contains folders of tasks."""
+Result = TypeVar("Result")
 
 
 class Chunks(Protocol):
@@ -47,8 +43,8 @@ class Chunks(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ContextFiles:
-    """The context files below `home`, written from `items`, `intents`, and `journal` and never read as truth. They may
-    be deleted at any time: a worker writes them again."""
+    """The context files below `home`, written from `items`, `intents`, and `journal`. They may be deleted at any time: a
+    worker writes them again."""
 
     home: Path
     items: ItemStore
@@ -62,13 +58,13 @@ class ContextFiles:
         asked. A write error ends only the writing; a worker writes the files later."""
         mirror: TaskMirror | None = None
         try:
-            with closing(TaskTable(self.home)) as table:
+            with closing(self._table()) as table:
                 ended = False
                 while not ended:
                     await asyncio.wait({working}, timeout=FOLLOW_SECONDS)
                     ended = working.done()
-                    if mirror is None:
-                        mirror = self._begin(item, table, told())
+                    if mirror is None and (known := told()) is not None:
+                        mirror = self._begin(item, table, known)
                     if mirror is not None:
                         await asyncio.to_thread(self._add_new, mirror)
         except (OSError, DaikuError) as wrong:
@@ -79,13 +75,14 @@ class ContextFiles:
             raise
         return await working
 
-    def _begin(self, item: str, table: TaskTable, known: ModelTold | None) -> TaskMirror | None:
-        """Return the mirror of an item whose model was asked; None before that."""
-        record = self.items.record(item) if known is not None else None
-        if known is None or record is None or not record.shown.session_id or not record.facts.uuid:
+    def _table(self) -> TaskTable:
+        return TaskTable(contexts_of(self.home))
+
+    def _begin(self, item: str, table: TaskTable, told: ModelTold) -> TaskMirror | None:
+        record = self.items.record(item)
+        if record is None or not record.shown.session_id or not record.facts.uuid:
             return None
-        folder = place_task(self.home, "running", record.facts.uuid)
-        return TaskMirror(record, folder, table, Process(os.getpid(), known.context, known.system))
+        return TaskMirror(record, self._place_task("running", record.facts.uuid), table, told, os.getpid())
 
     def _add_new(self, mirror: TaskMirror) -> None:
         session = mirror.record.shown.session_id
@@ -94,7 +91,7 @@ class ContextFiles:
     def show(self, record: ItemRecord) -> None:
         """Write the files of an item that is not processed now. A write error is logged; it is tried again later."""
         try:
-            with closing(TaskTable(self.home)) as table:
+            with closing(self._table()) as table:
                 self._show(record, table)
         except (OSError, DaikuError) as wrong:
             logger.warning("the context files of %s were not made: %s", record.item, wrong)
@@ -123,32 +120,78 @@ class ContextFiles:
         """Write missing and outdated files of items that nobody processes now, and delete old ones. Raises OSError,
         DaikuError."""
         oldest = oldest_kept()
-        with closing(TaskTable(self.home)) as table:
+        with closing(self._table()) as table:
             for uuid in table.ended_before(oldest):
-                remove_task(self.home, uuid)
+                for folder in self._folders_of(uuid):
+                    shutil.rmtree(folder)
                 table.remove(uuid)
             statuses = table.statuses()
             for record in self.items.since(oldest, "queued", "paused", "waiting", *OVER):
-                status = task_status(record.shown.state, begun=bool(record.shown.session_id))
-                folder = contexts_of(self.home) / (parent_of(status) or "") / record.facts.uuid
-                is_current = statuses.get(record.facts.uuid) == status and folder.is_dir()
+                uuid, status = record.facts.uuid, status_of(record)
+                folder = contexts_of(self.home) / (parent_of(status) or "") / uuid
+                is_current = statuses.get(uuid) == status and folder.is_dir()
                 if record.shown.updated_at >= oldest and not is_current:
                     self._show(record, table)
 
     def _show(self, record: ItemRecord, table: TaskTable) -> None:
-        parent = parent_of(task_status(record.shown.state, begun=bool(record.shown.session_id)))
+        parent = parent_of(status_of(record))
         if parent is None or not record.facts.uuid:
             return
-        folder = place_task(self.home, parent, record.facts.uuid)
-        process = Process(system=read_system(folder / "messages.jsonl"))
+        folder = self._place_task(parent, record.facts.uuid)
+        told = ModelTold(read_system(folder / "messages.jsonl"), 0)
         checklist = self.intents.find(record.item, "progress")
-        mirror = TaskMirror(
-            record, folder, table, process, checklist.reference if checklist is not None else ""
-        )
-        self._add_new(mirror)
+        shown_in = checklist.reference if checklist is not None else ""
+        self._add_new(TaskMirror(record, folder, table, told, checklist=shown_in))
+
+    def _place_task(self, parent: Parent, uuid: str) -> Path:
+        """Move the folder of a task below `parent`, or create it there, and return it. Raises OSError."""
+        folder = contexts_of(self.home) / parent / uuid
+        for each in (folder.parent.parent, folder.parent):  # `parents` would make these readable for others
+            each.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for other in self._folders_of(uuid):
+            if not folder.is_dir():
+                other.rename(folder)
+            elif other != folder:
+                shutil.rmtree(other)
+        for each in (folder, folder / "planning"):
+            each.mkdir(mode=0o700, exist_ok=True)
+        return folder
+
+    def _folders_of(self, uuid: str) -> list[Path]:
+        return [each for each in contexts_of(self.home).glob(f"*/{uuid}") if each.is_dir()]
+
+
+def contexts_of(home: Path) -> Path:
+    """Return the folder of all context files."""
+    return home / "contexts"
+
+
+def is_pause_wanted(home: Path) -> bool:
+    """Return True if the file that pauses everything exists; only the user creates and deletes it (S2R.1, S2R.4)."""
+    return (contexts_of(home) / "pause_signal").exists()
+
+
+def parent_of(status: TaskStatus) -> Parent | None:
+    """Return where the folder of a task of this status lies; None if it has none."""
+    match status:
+        case "queued":
+            return None
+        case "running" | "paused":
+            return status
+        case "completed" | "failed" | "stopped":
+            return "completed"
+
+
+def read_system(path: Path) -> str:
+    """Return the system prompt at the beginning of `messages.jsonl`; empty if it cannot be read."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            first = json.loads(file.readline())
+        return first["content"] if first["role"] == "system" else ""
+    except (OSError, ValueError, TypeError, LookupError):
+        return ""
 
 
 def oldest_kept() -> str:
     """Return the time before which context files are deleted."""
-    time = datetime.now(UTC) - timedelta(days=KEPT_DAYS)
-    return time.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return time_after(-timedelta(days=KEPT_DAYS).total_seconds())

@@ -17,8 +17,7 @@ from daiku.domain.items.forge import PASSING, ForgeRefusal, FoundItem
 from daiku.domain.items.item import ItemKey, SourceName, WorkItem
 from daiku.settings.config import Config
 from daiku.texts.text import NO_TEXT, Text, text
-from daiku.work.contexts.files import ContextFiles
-from daiku.work.contexts.tree import is_pause_wanted
+from daiku.work.contexts.files import ContextFiles, is_pause_wanted
 from daiku.work.hearing import Hearing, deliver_open, hear_all
 from daiku.work.intents import IntentStore
 from daiku.work.items import ItemStore
