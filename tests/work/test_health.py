@@ -13,8 +13,16 @@ import pytest
 
 from daiku.domain.items.item import ItemKey
 from daiku.texts.text import text
-from daiku.work.workers.alive import own_worker, worker_lock
-from daiku.work.workers.health import LATE_SECONDS, LOOK_SECONDS, Health, drop_health, healths, write_health
+from daiku.work.workers.alive import (
+    LATE_SECONDS,
+    LOOK_SECONDS,
+    Health,
+    drop_health,
+    healths,
+    own_worker,
+    worker_lock,
+    write_health,
+)
 from tests.cases import for_each
 from tests.conftest import ROOT
 

@@ -12,15 +12,14 @@ import pytest
 from daiku.domain.items.forge import ForgeRefusal, ItemNews
 from daiku.domain.items.item import ItemKey
 from daiku.domain.runs import RunResult
-from daiku.settings.config import Config
 from daiku.texts.text import text
-from daiku.work.hearing import LONGEST_WAIT, Hearing, fairly, hear_all, hear_meanwhile, wait_seconds
-from daiku.work.intents import IntentStore
+from daiku.work.hearing import LONGEST_WAIT, fairly, hear_all, hear_meanwhile, wait_seconds
 from daiku.work.items import ItemStore
 from daiku.work.processing import folder_of
 from daiku.work.record import Claim, ItemRecord
 from tests.work.gitlab.working import Shop, shop_of, written
 from tests.work.gitlabfake.fixture import GitLabYard
+from tests.work.parts import claimed_item, parts_of
 from tests.work.test_items import claimed, items
 from tests.work.test_worker import SLOW, Lab, lab, until
 
@@ -188,7 +187,7 @@ class Limited:
 async def test_a_source_that_asks_to_be_left_alone_is_not_asked_before(items: ItemStore) -> None:
     claim = claimed(items)
     source = Limited(ForgeRefusal(kind="limited", message=text("git.unreachable"), retry_after=0.3))
-    hearing = asyncio.create_task(hear_meanwhile(items, source, claim, 0.01))  # pyright: ignore[reportArgumentType]  # it is asked for news alone
+    hearing = asyncio.create_task(hear_meanwhile(claimed_item(items, source, claim, poll_seconds=0.01)))
     while len(source.looks) < 3:
         await asyncio.sleep(0.01)
     hearing.cancel()
@@ -200,7 +199,7 @@ async def test_who_has_lost_the_item_hears_nothing_more_of_it(items: ItemStore) 
     lost = claimed(items)
     assert items.claim(lost.item, "worker-2", only=("processing",)) is not None
     source = Limited(ForgeRefusal(kind="gone", message=text("git.unreachable")))
-    await asyncio.wait_for(hear_meanwhile(items, source, lost, 0.01), 5)  # pyright: ignore[reportArgumentType]  # it is asked for news alone
+    await asyncio.wait_for(hear_meanwhile(claimed_item(items, source, lost, poll_seconds=0.01)), 5)
     assert source.looks == []
 
 
@@ -215,7 +214,7 @@ async def test_what_the_run_notes_while_a_source_is_asked_is_kept_when_the_item_
             return await super().news(key, after, head)
 
     source = Asked(ForgeRefusal(kind="closed", message=text("git.unreachable")))
-    await asyncio.wait_for(hear_meanwhile(items, source, claim, 0.01), 5)  # pyright: ignore[reportArgumentType]  # it is asked for news alone
+    await asyncio.wait_for(hear_meanwhile(claimed_item(items, source, claim, poll_seconds=0.01)), 5)
     record = items.record(claim.item)
     assert record is not None
     assert (record.facts.question, record.facts.heard, record.wanted) == ("q1", 3, "cancel")
@@ -231,8 +230,7 @@ async def test_only_the_source_that_takes_an_item_is_asked_about_it(items: ItemS
             return takes
 
     source = Asked(ForgeRefusal(kind="limited", message=text("git.unreachable")))
-    intents = IntentStore(items.database, items)
-    hearing = Hearing(Config(), items, intents, {"files": source}, "worker-1", "en", lambda _: None)  # pyright: ignore[reportArgumentType]  # it is asked for news alone
+    hearing = parts_of(items, {"files": source})
     await hear_all(hearing, once=True)
     assert len(source.looks) == int(takes)
 

@@ -7,11 +7,11 @@ import pytest
 from daiku.domain.errors import UsageError
 from daiku.domain.items.intents import SetState
 from daiku.domain.items.item import ItemState
-from daiku.settings.config import Config
-from daiku.work.hearing import Hearing, deliver_open
-from daiku.work.intents import IntentStore, ask_item
+from daiku.work.hearing import deliver_open
+from daiku.work.intents import ask_item
 from daiku.work.items import ItemStore
 from daiku.work.record import Wanted
+from tests.work.parts import parts_of
 from tests.work.test_retrying import Moody, claimed, key, store_of
 
 ITEM = str(key(0))
@@ -19,9 +19,9 @@ ITEM = str(key(0))
 
 async def deliver_labels(items: ItemStore) -> list[SetState]:
     """Deliver what is open, and return the labels that were set."""
-    forge, intents = Moody(), IntentStore(items.database, items)
+    forge = Moody()
     for _ in range(2):
-        hearing = Hearing(Config(), items, intents, {"files": forge}, "worker-2", "en", lambda _: None)
+        hearing = parts_of(items, {"files": forge}, name="worker-2")
         await deliver_open(hearing)
     return [each for each in forge.done if isinstance(each, SetState)]
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from daiku.core.proof.evidence import Evidence
 from daiku.dataclass import replace
 from daiku.domain.errors import Failure, FailureKind
 from daiku.domain.items.forge import ForgeRefusal, ItemText
@@ -17,17 +15,18 @@ from daiku.domain.items.intents import PostComment, SetState, ShowProgress
 from daiku.domain.items.item import ItemKey, ItemState
 from daiku.domain.messages import Usage
 from daiku.domain.runs import RunResult, RunStatus
-from daiku.settings.config import Config
 from daiku.texts.text import Text
 from daiku.tools.git.ownrun import GitRefusal
 from daiku.work import ending
-from daiku.work.hearing import Hearing, deliver_open
+from daiku.work.hearing import deliver_open
 from daiku.work.intents import IntentStore
-from daiku.work.processing import Worked, retry_broken, work_item
+from daiku.work.parts import ClaimedItem
+from daiku.work.processing import retry_broken, work_item
 from daiku.work.record import Claim, ItemRecord
 from daiku.work.retrying import MOST_TAKEOVERS, MOST_TRIES
 from daiku.work.source import CloneAccess
 from daiku.work.workers.breaker import ModelBreaker
+from tests.work.parts import parts_of
 from tests.work.test_refused_intents import TEXT
 from tests.work.test_retrying import AWAY, Moody, key, record_of, store_of
 
@@ -88,23 +87,18 @@ class Bench:
         self.intents.want(claim, "progress", ShowProgress(text=f"attempt {self.begun}"))
         return self.results[min(self.begun, len(self.results)) - 1]
 
-    def claim(self) -> Worked:
+    def claim(self) -> ClaimedItem:
         claim = self.items.claim(ITEM, "worker-1")
         assert claim is not None, self.record.shown
-        return Worked(
-            config=Config(),
+        parts = parts_of(
+            self.items,
+            {"files": self.forge},
             home=self.home,
-            items=self.items,
             intents=self.intents,
-            source=self.forge,
-            claim=claim,
             start=self.start,
-            stopping=asyncio.Event(),
-            evidence=lambda _: Evidence(),
-            allowed=lambda _: frozenset(),
-            language="en",
             breaker=self.breaker,
         )
+        return ClaimedItem(parts, self.forge, claim)
 
     async def work(self) -> ItemState:
         return await work_item(self.claim())
@@ -129,9 +123,7 @@ class Bench:
         return [each.state for each in self.forge.done if isinstance(each, SetState)]
 
     async def deliver(self) -> None:
-        hearing = Hearing(
-            Config(), self.items, self.intents, {"files": self.forge}, "worker-1", "en", lambda _: None
-        )
+        hearing = parts_of(self.items, {"files": self.forge})
         await deliver_open(hearing)
 
 

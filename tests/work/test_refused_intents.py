@@ -1,4 +1,4 @@
-"""What an attempt may want outside: its own branch and bounded words, whatever runs in its process."""
+"""What an attempt may want item: its own branch and bounded words, whatever runs in its process."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ from daiku.domain.items.intents import (
 )
 from daiku.domain.items.item import ItemKey, SourceName
 from daiku.store.sqlite import connect
-from daiku.work.applying import MOST_CHARACTERS, MOST_COMMENTS, Outside, apply_open
-from daiku.work.intents import IntentStore
+from daiku.work.applying import MOST_CHARACTERS, MOST_COMMENTS, apply_open
 from daiku.work.items import ItemStore
 from daiku.work.kept.pushing import Place
+from daiku.work.parts import ClaimedItem
 from daiku.work.record import ClaimLost
 from daiku.work.source import Check, CloneAccess, Source, unchecked
+from tests.work.parts import parts_of
 
 KEY = ItemKey(source="files", kind="file", name="mend")
 COMMIT = "1" * 40
@@ -71,19 +72,19 @@ class Heard(Source):
 
 
 @pytest.fixture
-def outside() -> Outside:
+def item() -> ClaimedItem:
     items = ItemStore(connect(None, ""))
     items.add(FoundItem(key=KEY, title="t", labelled_at="1"))
     claim = items.claim(str(KEY), "worker-1")
     assert claim is not None
-    items.change(claim, text_at_claim=TEXT, branch="daiku/mend")
+    items.change(claim, claim=TEXT, branch="daiku/mend")
     never_used = cast("Place", object())  # what is refused never comes to its repository
-    return Outside(items, IntentStore(items.database, items), Heard(), claim, never_used)
+    return ClaimedItem(parts_of(items, {}), Heard(), claim, never_used)
 
 
-def heard(outside: Outside) -> list[ForgeIntent]:
-    assert isinstance(outside.source, Heard)
-    return outside.source.done
+def heard(item: ClaimedItem) -> list[ForgeIntent]:
+    assert isinstance(item.source, Heard)
+    return item.source.done
 
 
 @pytest.mark.parametrize(
@@ -101,60 +102,60 @@ def heard(outside: Outside) -> list[ForgeIntent]:
         ShowProgress(text="x" * (MOST_CHARACTERS + 1)),
     ],
 )
-async def test_what_is_not_the_items_is_refused_before_any_call(outside: Outside, intent: Intent) -> None:
+async def test_what_is_not_the_items_is_refused_before_any_call(item: ClaimedItem, intent: Intent) -> None:
     """R2.41, R2.46: one branch, never the default one; one request, into the branch that it was begun from."""
     operation = f"evil-{id(intent)}"
-    outside.intents.want(outside.claim, operation, intent)
-    await apply_open(outside)
-    kept = outside.intents.find(str(KEY), operation)
+    item.want(operation, intent)
+    await apply_open(item)
+    kept = item.parts.intents.find(str(KEY), operation)
     assert kept is not None
     assert kept.status == "refused"
     assert kept.error
-    assert heard(outside) == []
+    assert heard(item) == []
 
 
-async def test_a_branch_that_was_named_like_the_default_one_is_not_pushed(outside: Outside) -> None:
+async def test_a_branch_that_was_named_like_the_default_one_is_not_pushed(item: ClaimedItem) -> None:
     """R2.46: also where the item's own branch was taken for another."""
     for branch in (TEXT.default, TEXT.base):
-        outside.items.change(outside.claim, branch=branch)
-        outside.intents.want(outside.claim, f"push-{branch}", PushBranch(branch=branch, commit=COMMIT))
-        await apply_open(outside)
-        kept = outside.intents.find(str(KEY), f"push-{branch}")
+        item.parts.items.change(item.claim, branch=branch)
+        item.want(f"push-{branch}", PushBranch(branch=branch, commit=COMMIT))
+        await apply_open(item)
+        kept = item.parts.intents.find(str(KEY), f"push-{branch}")
         assert kept is not None
         assert kept.status == "refused"
 
 
-async def test_its_own_request_and_words_go_out(outside: Outside) -> None:
+async def test_its_own_request_and_words_go_out(item: ClaimedItem) -> None:
     wanted = (
         PostComment(text="x" * MOST_CHARACTERS),
         OpenRequest(branch="daiku/mend", base="release", title="t", text="b"),
         MarkReady(branch="daiku/mend"),
     )
     for number, intent in enumerate(wanted):
-        outside.intents.want(outside.claim, str(number), intent)
-    assert await apply_open(outside) == (None, {})
-    assert heard(outside) == list(wanted)
-    assert outside.intents.open(str(KEY)) == ()
+        item.want(str(number), intent)
+    assert await apply_open(item) == (None, {})
+    assert heard(item) == list(wanted)
+    assert item.parts.intents.open(str(KEY)) == ()
 
 
-async def test_an_item_that_would_talk_without_end_falls_silent(outside: Outside) -> None:
+async def test_an_item_that_would_talk_without_end_falls_silent(item: ClaimedItem) -> None:
     """R2.40, R2.45: an item posts so many comments and no more."""
     for number in range(MOST_COMMENTS + 5):
-        outside.intents.want(outside.claim, f"comment-{number}", PostComment(text=f"comment {number}"))
-    await apply_open(outside)
-    assert len(heard(outside)) == MOST_COMMENTS
-    assert outside.intents.open(str(KEY)) == ()
+        item.want(f"comment-{number}", PostComment(text=f"comment {number}"))
+    await apply_open(item)
+    assert len(heard(item)) == MOST_COMMENTS
+    assert item.parts.intents.open(str(KEY)) == ()
 
 
-async def test_a_worker_that_stood_still_before_its_call_does_not_make_it(outside: Outside) -> None:
+async def test_a_worker_that_stood_still_before_its_call_does_not_make_it(item: ClaimedItem) -> None:
     """R2.40: stopped between the intent on record and the request, it finds on waking that the item is somebody else's."""
-    source = outside.source
+    source = item.source
     assert isinstance(source, Heard)
-    source.before = lambda: outside.items.claim(str(KEY), "worker-2", only=("processing",))
-    outside.intents.want(outside.claim, "hello", PostComment(text="Hello."))
+    source.before = lambda: item.parts.items.claim(str(KEY), "worker-2", only=("processing",))
+    item.want("hello", PostComment(text="Hello."))
     with pytest.raises(ClaimLost):
-        await apply_open(outside)
-    assert heard(outside) == []
-    kept = outside.intents.find(str(KEY), "hello")
+        await apply_open(item)
+    assert heard(item) == []
+    kept = item.parts.intents.find(str(KEY), "hello")
     assert kept is not None
     assert kept.status == "sent"  # whoever has the item now looks for its traces

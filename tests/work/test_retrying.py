@@ -11,12 +11,11 @@ from daiku.domain.items.forge import PASSING, ForgeRefusal, FoundItem, RefusalKi
 from daiku.domain.items.intents import ForgeIntent, Outcome, PostComment, SetState
 from daiku.domain.items.item import ItemKey
 from daiku.domain.runs import RunResult
-from daiku.settings.config import Config
 from daiku.store.sqlite import connect
 from daiku.texts.text import Text
 from daiku.work.answers import REFUSALS, is_forges_word
-from daiku.work.applying import Outside, apply_open
-from daiku.work.hearing import Hearing, deliver_open
+from daiku.work.applying import apply_open
+from daiku.work.hearing import deliver_open
 from daiku.work.intents import IntentStore
 from daiku.work.items import ItemStore
 from daiku.work.record import Claim, ItemFacts, ItemRecord
@@ -33,6 +32,7 @@ from daiku.work.retrying import (
 from daiku.work.source import Check, unchecked
 from daiku.work.workers.breaker import FIRST_SECONDS, ModelBreaker
 from tests.cases import for_each
+from tests.work.parts import claimed_item, parts_of
 from tests.work.test_refused_intents import Heard
 
 AWAY = ForgeRefusal(kind="unreachable", message=Text("away"))
@@ -212,7 +212,7 @@ async def test_a_transient_refusal_is_told_beside_a_permanent_one() -> None:
     forge = Moody(progress=ForgeRefusal(kind="forbidden", message=Text("no")), state=AWAY)
     for operation in ("progress", "state", "final"):
         intents.want(claim, operation, PostComment(text=operation))
-    applied = await apply_open(Outside(items, intents, forge, claim))
+    applied = await apply_open(claimed_item(items, forge, claim))
     assert applied.waits == AWAY
     assert set(applied.refused) == {"progress"}
     assert [each.operation for each in intents.open(claim.item)] == ["state", "final"]
@@ -227,7 +227,7 @@ async def test_what_an_item_left_open_is_delivered_after_its_work(state: str) ->
     items.change(claim, state=state)  # pyright: ignore[reportArgumentType]  # a state
     away, back = Moody(state=AWAY), Moody()
     for source in (away, away, back):
-        hearing = Hearing(Config(), items, intents, {"files": source}, "worker-2", "en", lambda _: None)
+        hearing = parts_of(items, {"files": source}, name="worker-2")
         await deliver_open(hearing)
         if source is away:
             assert record_of(items).next_at
@@ -268,7 +268,7 @@ async def pauses_of(forge: Faulty, ended: RunResult | None, tries: int) -> list[
         intents.want(claim, f"{number}", PostComment(text=f"{number}"))
     pauses: list[int] = []
     for _ in range(tries):
-        waits = (await apply_open(Outside(items, intents, forge, claim))).waits
+        waits = (await apply_open(claimed_item(items, forge, claim))).waits
         if waits is None:
             break
         give_back_refused(items, claim, waits)
@@ -299,7 +299,7 @@ async def test_later_deliveries_of_an_item_that_is_over_wait_no_longer_for_an_ou
     items.change(claim, state="done")
     faulty = Faulty("2")
     for _ in range(6):
-        await deliver_open(Hearing(Config(), items, intents, {"files": faulty}, "w", "en", lambda _: None))
+        await deliver_open(parts_of(items, {"files": faulty}, name="w"))
         record = record_of(items)
         pauses.append(round((datetime.fromisoformat(record.next_at) - datetime.now(UTC)).total_seconds()))
         items.database.write("UPDATE work_items SET next_at = ''")

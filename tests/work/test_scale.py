@@ -24,10 +24,11 @@ from daiku.trace.stores import open_stores
 from daiku.work.contexts.files import ContextFiles
 from daiku.work.intents import IntentStore
 from daiku.work.items import ItemStore
+from daiku.work.parts import WorkerParts
 from daiku.work.record import Claim
 from daiku.work.source import Check, CloneAccess, unchecked
 from daiku.work.workers.alive import own_worker
-from daiku.work.workers.worker import Worker, WorkerParts
+from daiku.work.workers.worker import Worker
 
 REPOSITORIES = tuple(f"g/r{number}" for number in range(20))
 GONE = ForgeRefusal(kind="gone", message=text("git.gone"))

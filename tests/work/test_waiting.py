@@ -8,14 +8,13 @@ import pytest
 
 from daiku.domain.items.forge import ForgeRefusal, FoundItem, ItemNews, Said
 from daiku.domain.items.item import ItemKey, SourceName
-from daiku.settings.config import Config
 from daiku.store.sqlite import connect
 from daiku.texts.text import Text
-from daiku.work.hearing import LONGEST_WAIT_FOR_ANSWER, Hearing, hear_all, wait_seconds
-from daiku.work.intents import IntentStore
+from daiku.work.hearing import LONGEST_WAIT_FOR_ANSWER, hear_all, wait_seconds
 from daiku.work.items import ItemStore
 from daiku.work.record import ItemRecord
 from daiku.work.source import Source
+from tests.work.parts import parts_of
 from tests.work.test_refused_intents import Heard
 
 KEYS: dict[SourceName, ItemKey] = {
@@ -59,8 +58,7 @@ class Waiting:
     async def look(self, *, once: bool = False) -> int:
         """Look as a worker does at each poll. Return how often the source has been asked so far."""
         sources: dict[SourceName, Source] = {self.key.source: self.source}
-        intents = IntentStore(self.items.database, self.items)
-        hearing = Hearing(Config(), self.items, intents, sources, "worker-1", "en", lambda _: None)
+        hearing = parts_of(self.items, sources)
         await hear_all(hearing, once=once)
         return self.source.looks
 

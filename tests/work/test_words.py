@@ -9,15 +9,13 @@ import pytest
 from daiku.domain.events import InputGiven
 from daiku.domain.items.forge import FoundItem
 from daiku.domain.items.item import ItemKey
-from daiku.settings.config import Config
 from daiku.store.database import add_column
 from daiku.store.sqlite import connect
-from daiku.work.hearing import Hearing, hear_review, hear_waiting
-from daiku.work.intents import IntentStore
-from daiku.work.items import ItemStore
+from daiku.work.hearing import hear_review, hear_waiting
+from daiku.work.items import Author, ItemStore
 from daiku.work.record import Claim, ItemFacts, ItemRecord
-from daiku.work.words import Author
 from tests.work.contexts.desk import ITEM, desk
+from tests.work.parts import parts_of
 from tests.work.test_refused_intents import Heard
 
 KEY = ItemKey(source="files", kind="file", name="mend")
@@ -42,9 +40,7 @@ def record_in(items: ItemStore) -> ItemRecord:
 
 async def heard(items: ItemStore) -> str:
     """Hear the item once; the state it is in then."""
-    hearing = Hearing(
-        Config(), items, IntentStore(items.database, items), {}, "worker-1", "en", lambda _: None
-    )
+    hearing = parts_of(items, {})
     record = record_in(items)
     hear = hear_waiting if record.shown.state == "waiting" else hear_review
     assert await hear(hearing, Heard(), record) is None

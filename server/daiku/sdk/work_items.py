@@ -15,7 +15,7 @@ from daiku.trace.stores import open_stores
 from daiku.work.intents import ask_item
 from daiku.work.items import ItemStore
 from daiku.work.record import Wanted
-from daiku.work.workers.health import Health, healths
+from daiku.work.workers.alive import Health, healths
 
 __all__ = [
     "Health",

@@ -36,10 +36,11 @@ from daiku.work.files.source import FolderSource
 from daiku.work.intents import IntentStore
 from daiku.work.items import ItemStore
 from daiku.work.kept.asking import Keeping, keep_before_steps
+from daiku.work.parts import WorkerParts
 from daiku.work.record import Claim, ItemRecord
 from daiku.work.source import Source
 from daiku.work.workers.alive import own_worker, release_worker
-from daiku.work.workers.worker import Worker, WorkerParts
+from daiku.work.workers.worker import Worker
 from daiku.workspace.disk import DiskWorkspace
 from daiku.workspace.repository import may_be_repository
 
@@ -151,8 +152,9 @@ async def work_items(
         contexts=ContextFiles(work.home, items, intents, stores.journal),
         language=work.language,
         concurrency=work.concurrency,
+        stopping=stopping,
     )
-    worker = Worker(parts, stopping)
+    worker = Worker(parts)
     try:
         if once:
             return await worker.once()

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from functools import partial
 from typing import NamedTuple
 
-from daiku.dataclass import dataclass, replace
+from daiku.dataclass import replace
 from daiku.domain.items.forge import PASSING, ForgeRefusal
 from daiku.domain.items.intents import (
     DropKept,
@@ -21,27 +21,14 @@ from daiku.domain.items.intents import (
     ShowProgress,
 )
 from daiku.texts.text import NO_TEXT, Text, text
-from daiku.work.intents import IntentStore
-from daiku.work.items import ItemStore
 from daiku.work.kept.pushing import Place, apply_git
-from daiku.work.record import Claim, ClaimLost, ItemRecord
-from daiku.work.source import Source
+from daiku.work.parts import ClaimedItem
+from daiku.work.record import ClaimLost, ItemRecord
 
 logger = logging.getLogger(__name__)
 MOST_COMMENTS = 50
 """Comments of their own that one item may post."""
 MOST_CHARACTERS = 65_000
-
-
-@dataclass(frozen=True, slots=True)
-class Outside:
-    """Where the item's intents are carried out. `git` is None until its repository is there."""
-
-    items: ItemStore
-    intents: IntentStore
-    source: Source
-    claim: Claim
-    git: Place | None = None
 
 
 class Applied(NamedTuple):
@@ -52,38 +39,35 @@ class Applied(NamedTuple):
     refused: Mapping[str, ForgeRefusal]
 
 
-async def apply_open(outside: Outside) -> Applied:
+async def apply_open(item: ClaimedItem) -> Applied:
     """Carry out what is open, in the order in which it was wanted. A transient refusal leaves its intent open, and those
     behind it, but git waits for no source and no source for git; any other is noted and the next intent has its turn.
     Raises ClaimLost."""
+    intents = item.parts.intents
     stopped: ForgeRefusal | None = None
     refused: dict[str, ForgeRefusal] = {}
-    waits = {True: outside.git is None, False: False}  # by whether git carries it out
-    for wanted in outside.intents.open(outside.claim.item):
+    waits = {True: item.git is None, False: False}  # by whether git carries it out
+    for wanted in intents.open(item.claim.item):
         of_git = isinstance(wanted.intent, PushBranch | KeepTree | DropKept)
-        record = outside.items.record(outside.claim.item)
-        if record is None:
-            break
-        many = (
-            isinstance(wanted.intent, PostComment) and outside.intents.comments(record.item) >= MOST_COMMENTS
-        )
+        record = item.record
+        many = isinstance(wanted.intent, PostComment) and intents.comments(record.item) >= MOST_COMMENTS
         if why := text("work.many_comments", count=MOST_COMMENTS) if many else _why_not(wanted, record):
-            outside.intents.refuse(outside.claim, wanted.operation, why)
+            intents.refuse(item.claim, wanted.operation, why)
             continue
         if waits[of_git]:
             continue
-        outside.intents.begin(outside.claim, wanted.operation)
-        found = await _carried_out(outside, record, wanted)
+        intents.begin(item.claim, wanted.operation)
+        found = await _carry_out(item, record, wanted)
         if isinstance(found, Outcome):
-            outside.intents.end(outside.claim, wanted, found)
-            _note(outside, wanted, found)
+            intents.end(item.claim, wanted, found)
+            _note(item, wanted, found)
             if record.facts.tries and not record.is_unfinished:  # the next outage begins at the first pause
-                outside.items.note(outside.claim, tries=0)
+                item.note(tries=0)
             continue
         if found.kind in PASSING:
             waits[of_git], stopped = True, stopped or found
             continue
-        outside.intents.refuse(outside.claim, wanted.operation, found.message)
+        intents.refuse(item.claim, wanted.operation, found.message)
         if isinstance(wanted.intent, KeepTree | DropKept):  # a precaution: the item goes on without it
             logger.warning("%s", text("work.not_kept", item=record.item, why=found.message))
         else:
@@ -113,46 +97,44 @@ def _why_not(wanted: IntentRecord, record: ItemRecord) -> Text:
             return NO_TEXT
 
 
-async def _carried_out(outside: Outside, record: ItemRecord, wanted: IntentRecord) -> Outcome | ForgeRefusal:
+async def _carry_out(item: ClaimedItem, record: ItemRecord, wanted: IntentRecord) -> Outcome | ForgeRefusal:
     again = wanted.sent
     match wanted.intent:
         case PushBranch() | KeepTree() | DropKept() as of_git:
-            place = await _signed_in(outside, record)
+            place = await _signed_in(item)
             if isinstance(place, ForgeRefusal):
                 return place
-            _still_ours(outside)
+            _still_ours(item)
             return await apply_git(place, record, of_git, again=again)
         case _ as of_source:
-            check = partial(_still_ours, outside)
-            return await outside.source.apply(record.key, wanted.operation, of_source, again, check)
+            check = partial(_still_ours, item)
+            return await item.source.apply(record.key, wanted.operation, of_source, again, check)
 
 
-def _still_ours(outside: Outside) -> None:
+def _still_ours(item: ClaimedItem) -> None:
     """Check the claim directly before a call goes out: this process may have been suspended since the intent was noted,
     and another one may have carried it out. Raises ClaimLost."""
-    if outside.items.holds(outside.claim) is None:
-        raise ClaimLost(outside.claim.item)
+    if item.parts.items.holds(item.claim) is None:
+        raise ClaimLost(item.claim.item)
 
 
-async def _signed_in(outside: Outside, record: ItemRecord) -> Place | ForgeRefusal:
+async def _signed_in(item: ClaimedItem) -> Place | ForgeRefusal:
     """Return the item's place with a current token: the one from its beginning may have expired."""
-    assert outside.git is not None, "git's turn comes when the repository is there"
-    assert record.claim is not None, "what is checked out was read before"
-    access = await outside.source.access(record.key, record.claim.clone_url)
+    access = await item.source.access(item.record.key, item.text.clone_url)
     if isinstance(access, ForgeRefusal):
         return access
-    return replace(outside.git, remote=replace(outside.git.remote, secret=access.secret))
+    return replace(item.place, remote=replace(item.place.remote, secret=access.secret))
 
 
-def _note(outside: Outside, wanted: IntentRecord, found: Outcome) -> None:
+def _note(item: ClaimedItem, wanted: IntentRecord, found: Outcome) -> None:
     match wanted.intent:
         case PushBranch(commit=commit):
-            outside.items.note(outside.claim, pushed=commit)
+            item.note(pushed=commit)
         case KeepTree():
-            outside.items.note(outside.claim, kept=found.reference)
+            item.note(kept=found.reference)
         case DropKept():
-            outside.items.note(outside.claim, kept="")
+            item.note(kept="")
         case OpenRequest() if found.reference:
-            outside.items.change(outside.claim, request_url=found.reference)
+            item.parts.items.change(item.claim, request_url=found.reference)
         case _:
             pass

@@ -32,7 +32,7 @@ from daiku.work.intents import IntentStore
 from daiku.work.items import ItemStore
 from daiku.work.labels import label_of
 from daiku.work.prompt import item_prompt, wording_of
-from daiku.work.record import PAUSES, Claim, ClaimLost, ItemRecord
+from daiku.work.record import HEARD, PAUSES, Claim, ClaimLost, ItemRecord
 from daiku.work.retrying import is_outage
 
 logger = logging.getLogger(__name__)
@@ -101,8 +101,7 @@ class Attempt:
     async def work(self) -> RunResult:
         """Begin the item's run, or go on with it, to its end or to a question. Raises DaikuError: nothing was begun, or
         the claim is lost."""
-        record = self.items.record(self.claim.item)
-        assert record is not None, "a claimed item is on record"
+        record = self.items.claimed(self.claim)
         self.runs.afterwards.holds_looks = True  # a worker that is told to end must not wait for a model
         if record.wanted in PAUSES or record.wanted == "give_back":
             self.items.signal(self.claim, "pausing", after="pause")
@@ -140,8 +139,7 @@ class Attempt:
         """The result when the last look finds nothing unfinished, or the rounds for that are over: then it is one of work
         that reached a limit (S2P.10, S2P.18). Each round is a run with a run's limits and signals (S2P.20)."""
         while has_answer(result.status):
-            record = self.items.record(self.claim.item)
-            assert record is not None, "a claimed item is on record"
+            record = self.items.claimed(self.claim)
             done = await self._evidence(record, result.session_id)
             left, rounds = unfinished(done, self.plan), record.facts.verified
             failing = failing_tests(done)
@@ -235,7 +233,7 @@ class Attempt:
         match chunk.event:
             case RunStarted() if chunk.parent is None:
                 self.run = chunk.run
-                self.items.change(self.claim, session=chunk.session, run=chunk.run)
+                self.items.change(self.claim, session_id=chunk.session, run=chunk.run)
                 self._show("processing")
             case PlanEvent(plan=plan):
                 self._follow(plan)
@@ -294,19 +292,12 @@ class Attempt:
                     return
                 case "cancel":
                     self._end(self.runs.begin_cancel)
-                case "pause":
-                    if self._end(self.runs.begin_pause):
-                        self.items.signal(self.claim, "pausing", after="pause")
-                case "halt":
-                    if self._end(self.runs.begin_pause):
-                        self.items.signal(self.claim, "halting", after="halt")
-                case "pausing" | "halting":
-                    self._end(self.runs.begin_pause)
                 case "give_back":
                     self._end(self.runs.begin_pause)
                     await self._let_go(working)
-                case _ if self.asked:
-                    self._end(self.runs.begin_pause)
+                case _ if wanted in PAUSES or self.asked:
+                    if self._end(self.runs.begin_pause) and wanted in HEARD:
+                        self.items.signal(self.claim, HEARD[wanted], after=wanted)
                 case _:
                     await self._tell()
 

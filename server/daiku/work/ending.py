@@ -12,12 +12,10 @@ from daiku.core.proof.tree_changes import replace_recorded
 from daiku.core.protected.paths import needs_review
 from daiku.core.work.comments import Ending, Outcome, bounded, final_comment
 from daiku.core.work.harmless import code, harmless, harmless_line, plain_line
-from daiku.dataclass import dataclass
-from daiku.domain.items.forge import PASSING, ForgeRefusal, ItemText
+from daiku.domain.items.forge import PASSING, ForgeRefusal
 from daiku.domain.items.intents import (
     REQUEST,
     DropKept,
-    Intent,
     KeepTree,
     OpenRequest,
     PostComment,
@@ -28,35 +26,23 @@ from daiku.domain.items.item import ItemState
 from daiku.domain.runs import RunResult, is_success, unverified_note
 from daiku.domain.work.handovers import CommandOutcome
 from daiku.domain.work.patches import FileStat
-from daiku.settings.config import Config
 from daiku.texts.text import NO_TEXT, Text, joined, render, text
 from daiku.tools.git.itemtree import changes_between, remove, snapshot
 from daiku.tools.git.ownrun import GitRefusal
-from daiku.work.applying import Outside, apply_open
+from daiku.work.applying import apply_open
 from daiku.work.kept.asking import KEEP
-from daiku.work.kept.pushing import Place, as_refusal, commit_message
+from daiku.work.kept.pushing import as_refusal, commit_message
+from daiku.work.parts import ClaimedItem
 from daiku.work.record import PAUSES, ItemRecord
 from daiku.work.retrying import give_back, give_back_refused, given_up_text, is_outage
 
+logger = logging.getLogger(__name__)
+PUSH = "push"
+"""The operation by which the item's branch is pushed."""
 MOST_TITLE = 200
 MOST_COMMANDS = 30
 MOST_FILES = 100
-
-
-@dataclass(frozen=True, slots=True)
-class RequestFacts:
-    """What a request tells. `number`: the issue that it is for; `closes`: merging it closes that issue. `words` are the
-    model's, the rest is on record. `leftovers` are unfinished lines that the work left, as `path: line`."""
-
-    number: int
-    asked_by: str
-    words: str = ""
-    closes: bool = True
-    commands: tuple[CommandOutcome, ...] = ()
-    files: tuple[FileStat, ...] = ()
-    leftovers: tuple[str, ...] = ()
-    unverified: tuple[Text, ...] = ()
-    """Why the record does not support that the work is done."""
+MOST_LEFTOVERS = 50
 
 
 def request_title(title: str, number: int) -> str:
@@ -64,22 +50,20 @@ def request_title(title: str, number: int) -> str:
     return plain_line(title, MOST_TITLE) or f"Issue {number}"
 
 
-def request_body(facts: RequestFacts, language: str) -> str:
-    """Render who asked, the issue, what was done, and its evidence: commands with exit codes, changed files."""
+def request_body(number: int, asked_by: str, result: RunResult, done: Evidence, language: str) -> str:
+    """Render the text of the request for issue `number`: who asked, the model's words, and the evidence."""
+    leftovers = [f"{each.path}: {each.text}" for each in new_leftovers(done.leftovers)]
+    reasons = [harmless_line(render(each.message, language)) for each in result.reasons]
     parts: list[str] = [
-        Text(f"Closes #{facts.number}") if facts.closes else text("request.part_of", number=facts.number),
-        text("request.asked_by", name=code(facts.asked_by)),
-        harmless(facts.words),
-        *_section(text("request.commands"), _commands(facts.commands), text("request.no_commands")),
-        *_section(text("request.files"), _files(facts.files), text("request.no_files")),
-        *_section(text("request.runs_by_itself"), _implicit(facts.files), Text("")),
+        Text(f"Closes #{number}"),
+        text("request.asked_by", name=code(asked_by)),
+        harmless(result.text),
+        *_section(text("request.commands"), _commands(done.commands), text("request.no_commands")),
+        *_section(text("request.files"), _files(done.files), text("request.no_files")),
+        *_section(text("request.runs_by_itself"), _implicit(done.files)),
+        *_section(text("request.unverified"), [text("request.reason", why=why) for why in reasons]),
         *_section(
-            text("request.unverified"),
-            [text("request.reason", why=harmless_line(render(why, language))) for why in facts.unverified],
-            NO_TEXT,
-        ),
-        *_section(
-            text("request.leftovers"), [Text(f"- {code(each)}") for each in facts.leftovers[:50]], Text("")
+            text("request.leftovers"), [Text(f"- {code(each)}") for each in leftovers[:MOST_LEFTOVERS]]
         ),
         text("request.check_it"),
     ]
@@ -91,7 +75,7 @@ def _implicit(files: Sequence[FileStat]) -> list[Text]:
     return [Text(f"- {code(each.path)}") for each in files if needs_review(each.path)][:MOST_FILES]
 
 
-def _section(head: Text, lines: Sequence[Text], none: Text) -> list[Text]:
+def _section(head: Text, lines: Sequence[Text], none: Text = NO_TEXT) -> list[Text]:
     if not lines:
         return [head, none] if none else []
     return [head, joined("lines", lines)]
@@ -121,167 +105,129 @@ def _files(files: Sequence[FileStat]) -> list[Text]:
     return [*lines, text("request.more_files", count=more)] if more > 0 else lines
 
 
-logger = logging.getLogger(__name__)
-PUSH = "push"
-"""The operation by which the item's branch is pushed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """An item whose attempt has ended. `given_back`: the worker is to stop. `evidence` is what the run did, by the
-    record."""
-
-    outside: Outside
-    config: Config
-    language: str
-    place: Place
-    text: ItemText
-    result: RunResult
-    evidence: Evidence
-    given_back: bool
-
-    @property
-    def record(self) -> ItemRecord:
-        found = self.outside.items.record(self.outside.claim.item)
-        assert found is not None, "a claimed item is on record"
-        return found
-
-    def want(self, operation: str, intent: Intent) -> None:
-        self.outside.intents.want(self.outside.claim, operation, intent)
-
-
-async def end_item(ended: Ended) -> ItemState:
-    """Keep what was done, tell what came of it, and note the item's state. Raises ClaimLost, DaikuError."""
-    result = ended.result
+async def end_item(item: ClaimedItem, result: RunResult) -> ItemState:
+    """Keep the result of an item's run, report it, and note the item's state. Raises ClaimLost, DaikuError."""
     if result.status == "paused":
-        return await _paused(ended)
+        return await _pause(item)
     # From here on the run has ended: who goes on after this process does not work it again.
-    ended.outside.items.note(ended.outside.claim, ended=result)
-    refused = await _push(ended)
+    item.note(ended=result)
+    refused = await _push(item)
     if refused is not None and refused.kind in PASSING:
-        return later(ended.outside, refused)
+        return later(item, refused)
     if refused is not None and result.status != "cancelled":
-        return await _over(ended, "failed", "failed", refused.message)
+        return await _finish(item, result, "failed", "failed", refused.message)
     why = result.error.message if result.error is not None else NO_TEXT
     match result.status:
         case "cancelled":
-            record = ended.record
+            record = item.record
             state: ItemState = "done" if record.facts.merged else "stopped"
-            return await _over(ended, state, "stopped", record.shown.error or why or text("work.cancelled"))
+            why = record.shown.error or why or text("work.cancelled")
+            return await _finish(item, result, state, "stopped", why)
         case "failed" if is_outage(result):  # others are not ended, but tried again
-            return await _over(ended, "dead", "failed", given_up_text(why))
+            return await _finish(item, result, "dead", "failed", given_up_text(why))
         case "failed":
-            return await _over(ended, "failed", "failed", why)
+            return await _finish(item, result, "failed", "failed", why)
         case "limit" | "completed" | "completed_unverified":
-            await _want_request(ended)
-            applied = await apply_open(ended.outside)
+            await _want_request(item, result)
+            applied = await apply_open(item)
             if applied.waits is not None:
-                return later(ended.outside, applied.waits)
+                return later(item, applied.waits)
             if (refused := applied.refused.get(REQUEST)) is not None:
-                return await _over(ended, "failed", "failed", refused.message)
-            state, outcome = _judge_end(ended)
-            return await _over(ended, state, outcome, why or unverified_note(result.reasons))
+                return await _finish(item, result, "failed", "failed", refused.message)
+            state, outcome = _judge_end(item, result)
+            return await _finish(item, result, state, outcome, why or unverified_note(result.reasons))
         case _:
             assert_never(result.status)
 
 
-def _judge_end(ended: Ended) -> tuple[ItemState, Outcome]:
+def _judge_end(item: ClaimedItem, result: RunResult) -> tuple[ItemState, Outcome]:
     """Return the state and the outcome of work that the run ended by itself or at a limit. Only work that the record
     supports is done, or what a limit left to review."""
-    status = ended.result.status
-    if is_success(status):
+    if is_success(result.status):
         return "done", "done"
-    if status == "completed_unverified":
+    if result.status == "completed_unverified":
         return "failed", "unverified"
-    return "done" if ended.record.has_pushed else "failed", "limit"
+    return "done" if item.record.has_pushed else "failed", "limit"
 
 
-async def _push(ended: Ended) -> ForgeRefusal | None:
+async def _push(item: ClaimedItem) -> ForgeRefusal | None:
     """Commit the rest, push the branch, and carry out all open intents. Return a transient refusal of any of them, or a
     permanent one of the push."""
-    place, record = ended.place, ended.record
-    made = await snapshot(place.tree, commit_message(ended.text.title, record.key), place.identity)
+    tree, record = item.place.tree, item.record
+    made = await snapshot(tree, commit_message(item.text.title, record.key), item.place.identity)
     if isinstance(made, GitRefusal):
         return as_refusal(made)
-    head = await place.tree.git.commit_of(place.tree.ref)
-    before = record.facts.pushed or (record.facts.base_commit if ended.text.head else "")
+    head = await tree.git.commit_of(tree.ref)
+    before = record.facts.pushed or (record.facts.base_commit if item.text.head else "")
     if head not in (before, record.facts.base_commit):
-        ended.want(PUSH, PushBranch(branch=place.tree.branch, commit=head, expected=before))
-    applied = await apply_open(ended.outside)
+        item.want(PUSH, PushBranch(branch=tree.branch, commit=head, expected=before))
+    applied = await apply_open(item)
     return applied.waits or applied.refused.get(PUSH)
 
 
-async def _want_request(ended: Ended) -> None:
+async def _want_request(item: ClaimedItem, result: RunResult) -> None:
     """Want the request, where an issue's branch has something in it. What it says of files is read from the branch."""
-    record, result = ended.record, ended.result
+    record = item.record
     # In a round the request is there, with what people wrote into it since.
     if not record.facts.pushed or record.key.kind != "issue" or record.facts.rounds:
         return
-    number, done, tree = int(record.key.name), ended.evidence, ended.place.tree
+    number, tree = int(record.key.name), item.place.tree
+    done = item.parts.evidence(record.shown.session_id)
     changes = await changes_between(tree.git, record.facts.base_commit, record.facts.pushed)
     if not isinstance(changes, GitRefusal):
         done = replace_recorded(done, changes)
-    facts = RequestFacts(
-        number=number,
-        asked_by=ended.text.author,
-        words=result.text,
-        commands=done.commands,
-        files=done.files,
-        unverified=tuple(reason.message for reason in result.reasons),
-        leftovers=tuple(f"{each.path}: {each.text}" for each in new_leftovers(done.leftovers)),
-    )
     wanted = OpenRequest(
-        branch=ended.place.tree.branch,
-        base=ended.text.base,
-        title=request_title(ended.text.title, number),
-        text=request_body(facts, ended.language),
+        branch=tree.branch,
+        base=item.text.base,
+        title=request_title(item.text.title, number),
+        text=request_body(number, item.text.author, result, done, item.parts.language),
     )
-    ended.want(REQUEST, wanted)
+    item.want(REQUEST, wanted)
 
 
-async def _paused(ended: Ended) -> ItemState:
-    """It waits for an answer, was paused by a person, or is given back. Its tree is kept, so that any machine can go
-    on with it."""
-    outside, record = ended.outside, ended.record
-    back = ended.given_back and record.wanted not in PAUSES
+async def _pause(item: ClaimedItem) -> ItemState:
+    """Note that the item waits for an answer, was paused by a person, or is given back. Its tree is kept, so that any
+    machine can continue."""
+    record = item.record
+    back = item.parts.stopping.is_set() and record.wanted not in PAUSES
     state: ItemState = "waiting" if record.facts.question else "queued" if back else "paused"
     if state == "paused":
-        told = final_comment(Ending("paused"), ended.language)
-        ended.want(f"paused-{outside.claim.fence}", PostComment(text=told))
-    _want_kept(ended)
+        told = final_comment(Ending("paused"), item.parts.language)
+        item.want(f"paused-{item.claim.fence}", PostComment(text=told))
+    _want_kept(item)
     if state != "queued":
-        ended.want("state", SetState(state=state))
-    await _apply_kept(ended)
-    outside.items.change(outside.claim, state=state)
+        item.want("state", SetState(state=state))
+    await _apply_kept(item)
+    item.parts.items.change(item.claim, state=state)
     return state
 
 
-async def end_outage(ended: Ended, *, counts: bool) -> ItemState:
+async def end_outage(item: ClaimedItem, result: RunResult, *, counts: bool) -> ItemState:
     """Give the item back because the model's provider is away: its tree is kept, and nobody is told. `counts`: the item
     may be the cause."""
-    _want_kept(ended)
-    await _apply_kept(ended)
-    why = ended.result.error.message if ended.result.error is not None else NO_TEXT
-    return give_back(ended.outside.items, ended.outside.claim, why, counts=counts)
+    _want_kept(item)
+    await _apply_kept(item)
+    why = result.error.message if result.error is not None else NO_TEXT
+    return give_back(item.parts.items, item.claim, why, counts=counts)
 
 
-def _want_kept(ended: Ended) -> None:
-    if ended.place.is_elsewhere:
-        ended.want(KEEP, KeepTree(name=ended.text.title, of=f"pause-{ended.outside.claim.fence}"))
+def _want_kept(item: ClaimedItem) -> None:
+    if item.place.is_elsewhere:
+        item.want(KEEP, KeepTree(name=item.text.title, of=f"pause-{item.claim.fence}"))
 
 
-async def _apply_kept(ended: Ended) -> None:
+async def _apply_kept(item: ClaimedItem) -> None:
     """Carry out what is open, and note whether all of the tree is kept."""
-    outside = ended.outside
-    await apply_open(outside)
-    kept = outside.intents.find(outside.claim.item, KEEP)
-    outside.items.note(outside.claim, whole=kept is not None and kept.status == "done")
+    await apply_open(item)
+    kept = item.parts.intents.find(item.claim.item, KEEP)
+    item.note(whole=kept is not None and kept.status == "done")
 
 
-async def _over(ended: Ended, state: ItemState, outcome: Outcome, why: Text) -> ItemState:
-    """The last comment and labels; the item's state is the last that is written. What failed is in the log, too (R2.75,
-    S2P.16)."""
-    record, result = ended.record, ended.result
+async def _finish(
+    item: ClaimedItem, result: RunResult, state: ItemState, outcome: Outcome, why: Text
+) -> ItemState:
+    """Write the last comment and labels; the item's state is written last. Failures are logged, too (R2.75, S2P.16)."""
+    record = item.record
     if state in ("failed", "dead"):
         logger.warning("%s: %s", record.item, why)
     told = Ending(
@@ -290,41 +236,41 @@ async def _over(ended: Ended, state: ItemState, outcome: Outcome, why: Text) -> 
         why=why,
         changes="on_branch" if record.has_pushed else "none",
         request_url=record.shown.request_url,
-        label=ended.config.work.labels.todo,
-        asked_by=ended.text.author if record.key.source != "files" else "",
+        label=item.parts.config.work.labels.todo,
+        asked_by=item.text.author if record.key.source != "files" else "",
     )
-    ended.want(f"final-{record.run}-{outcome}", PostComment(text=final_comment(told, ended.language)))
-    ended.want("state", SetState(state=state))
-    kept = ended.outside.intents.find(record.item, KEEP)
+    item.want(f"final-{record.run}-{outcome}", PostComment(text=final_comment(told, item.parts.language)))
+    item.want("state", SetState(state=state))
+    kept = item.parts.intents.find(record.item, KEEP)
     if kept is not None and isinstance(kept.intent, KeepTree):
-        ended.want(KEEP, DropKept())
-    applied = await apply_open(ended.outside)
+        item.want(KEEP, DropKept())
+    applied = await apply_open(item)
     if applied.waits is not None:
-        return later(ended.outside, applied.waits)
+        return later(item, applied.waits)
     gone = next((each for each in applied.refused.values() if each.kind in ("gone", "moved")), None)
     if gone is not None and state == "done":  # nobody can be told: the item itself is not there any more
         state, why = "failed", gone.message
-    await _cleared_away(ended)
+    await _clear_away(item)
     in_review = outcome == "done" and is_reviewed(record)
-    facts = ended.record.facts.model_copy(update={"ended": None, "in_review": in_review, "tries": 0})
-    ended.outside.items.change(ended.outside.claim, state=state, error=why, facts=facts)
+    facts = item.record.facts.model_copy(update={"ended": None, "in_review": in_review, "tries": 0})
+    item.parts.items.change(item.claim, state=state, error=why, facts=facts)
     return state
 
 
-def later(outside: Outside, why: ForgeRefusal) -> ItemState:
+def later(item: ClaimedItem, why: ForgeRefusal) -> ItemState:
     """Queue the item again: a later try goes on with what is open."""
-    return give_back_refused(outside.items, outside.claim, why)
+    return give_back_refused(item.parts.items, item.claim, why)
 
 
-async def _cleared_away(ended: Ended) -> None:
-    """The work tree goes where all that is in it is on the server, or there is nothing in it."""
-    facts, tree = ended.record.facts, ended.place.tree
+async def _clear_away(item: ClaimedItem) -> None:
+    """Remove the work tree if all that is in it is on the server, or there is nothing in it."""
+    facts, tree = item.record.facts, item.place.tree
     if await tree.git.commit_of(tree.ref) in (facts.pushed, facts.base_commit):
         await remove(tree.mirror, tree.place)
 
 
 def is_reviewed(record: ItemRecord) -> bool:
-    """Whether there is a request with work of ours in it, which people and checks look at."""
+    """Return True if there is a request with work of ours in it, which people and checks look at."""
     if record.key.kind == "request":
         return bool(record.facts.pushed)
     return bool(record.shown.request_url)

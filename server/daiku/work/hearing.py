@@ -4,27 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import time
-from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
 from daiku.core.text.truncate import truncate_middle
 from daiku.core.work.assent import only_agrees
 from daiku.core.work.comments import Ending, final_comment
 from daiku.core.work.harmless import code
-from daiku.dataclass import dataclass, field
 from daiku.domain.chunks import iso_now
 from daiku.domain.errors import DaikuError
 from daiku.domain.items.forge import ForgeRefusal, ItemNews, RefusalKind, Said
 from daiku.domain.items.intents import MarkReady, PostComment, SetState
-from daiku.domain.items.item import ItemState, SourceName, WorkItem
-from daiku.settings.config import Config
+from daiku.domain.items.item import ItemState
 from daiku.texts.text import NO_TEXT, Text, render, text
-from daiku.work.applying import Outside, apply_open
-from daiku.work.intents import IntentStore
+from daiku.work.applying import apply_open
 from daiku.work.items import ItemStore
+from daiku.work.parts import ClaimedItem, WorkerParts
 from daiku.work.prompt import MOST_COMMENT
-from daiku.work.record import Claim, Feedback, ItemFacts, ItemRecord, repository_of
+from daiku.work.record import Feedback, ItemFacts, ItemRecord, repository_of
 from daiku.work.retrying import backoff_seconds, time_after
 from daiku.work.source import Source
 
@@ -43,63 +39,39 @@ MOST_DELIVERED = 20
 """Items whose open intents one look carries out."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hearing:
-    """What the worker called `name` hears with; `tell` hears of every item that changed by it."""
-
-    config: Config
-    items: ItemStore
-    intents: IntentStore
-    sources: Mapping[SourceName, Source]
-    name: str
-    language: str
-    tell: Callable[[WorkItem], None]
-    _quiet: dict[SourceName, float] = field(default_factory=dict[SourceName, float])
-    """Until when a source asked to be left alone."""
-
-    def may_ask(self, source: SourceName) -> bool:
-        """Return True if the source may be asked now."""
-        return time.monotonic() >= self._quiet.get(source, 0.0)
-
-    def leave_alone(self, source: SourceName, refused: ForgeRefusal | None) -> None:
-        """Ask the source nothing more for as long as it said."""
-        if refused is not None and refused.retry_after:
-            self._quiet[source] = time.monotonic() + refused.retry_after
-
-
 # -- under way ------------------------------------------------------------------------------------
 
 
-async def hear_meanwhile(items: ItemStore, source: Source, claim: Claim, seconds: float) -> None:
-    """Until the item is not wanted any more or its claim is lost: pass on what trusted people say of it, with one look
-    every `seconds`. Whoever works it stops at its next step when it is not wanted."""
-    record = items.record(claim.item)
+async def hear_meanwhile(item: ClaimedItem) -> None:
+    """Until the item is not wanted any more or its claim is lost: pass on what trusted people say of it. Whoever works it
+    stops at its next step when it is not wanted."""
+    seconds = item.parts.config.work.poll_seconds
     # What is taken up again may have been called off meanwhile; what was just read was not.
-    wait = 0.0 if record is not None and record.run else seconds
+    wait = 0.0 if item.record.run else seconds
     while True:
         await asyncio.sleep(wait)
         try:
-            heard = await _heard(items, source, claim)
+            heard = await _hear(item)
         except DaikuError as lost:
-            logger.info("%s: %s", claim.item, lost.failure.message)
+            logger.info("%s: %s", item.claim.item, lost.failure.message)
             return
         if heard is None:
             return
         wait = max(seconds, heard)
 
 
-async def _heard(items: ItemStore, source: Source, claim: Claim) -> float | None:
+async def _hear(item: ClaimedItem) -> float | None:
     """Look once. Return the seconds that the source asks to be left alone; None if there is nothing more to hear. Raises
     ClaimLost."""
-    record = items.record(claim.item)
-    if record is None or record.fence != claim.fence:
+    record, items = item.record, item.parts.items
+    if record.fence != item.claim.fence:
         return None
-    news = await source.news(record.key, record.facts.news_after, _head_of(record))
+    news = await item.source.news(record.key, record.facts.news_after, _head_of(record))
     if why := unwanted(news):
-        items.change(claim, error=why)
+        items.change(item.claim, error=why)
         # Alone: whoever works the item notes facts of it at the same time.
-        items.note(claim, merged=isinstance(news, ItemNews) and news.merged)
-        items.signal(claim, "cancel")
+        item.note(merged=isinstance(news, ItemNews) and news.merged)
+        items.signal(item.claim, "cancel")
         return None
     if isinstance(news, ForgeRefusal):
         return news.retry_after
@@ -148,30 +120,30 @@ def place_of(said: Said) -> str:
 # -- waiting, and in review --------------------------------------------------------------------------
 
 
-async def hear_all(hearing: Hearing, *, once: bool) -> None:
+async def hear_all(parts: WorkerParts, *, once: bool) -> None:
     """Read what was said of items that nobody works now: less often the longer nothing comes of it, unless this is the
     only look (`once`)."""
     now = datetime.now(UTC)
-    poll = 0.0 if once else hearing.config.work.poll_seconds
+    poll = 0.0 if once else parts.config.work.poll_seconds
 
     def is_due(record: ItemRecord) -> bool:
         return looks_seconds(record, now) >= wait_seconds(record, now, poll)
 
-    waiting = filter(is_due, hearing.items.records("waiting"))
-    reviewed = tuple(filter(is_due, hearing.items.in_review()))
+    waiting = filter(is_due, parts.items.records("waiting"))
+    reviewed = tuple(filter(is_due, parts.items.in_review()))
     for record in (*waiting, *fairly(reviewed, MOST_LOOKS_ONCE if once else MOST_LOOKS)):
-        source = hearing.sources.get(record.key.source)
-        if source is None or not source.takes(record.key) or not hearing.may_ask(record.key.source):
+        source = parts.source_of(record.key)
+        if source is None or not parts.may_ask(record.key.source):
             continue
         try:
             if record.shown.state == "waiting":
-                refused = await hear_waiting(hearing, source, record)
+                refused = await hear_waiting(parts, source, record)
             else:
-                refused = await hear_review(hearing, source, record)
+                refused = await hear_review(parts, source, record)
         except DaikuError as lost:
             logger.info("%s: %s", record.item, lost.failure.message)
             continue
-        hearing.leave_alone(record.key.source, refused)
+        parts.leave_alone(record.key.source, refused)
 
 
 def looks_seconds(record: ItemRecord, now: datetime) -> float:
@@ -201,45 +173,45 @@ def fairly(records: tuple[ItemRecord, ...], most: int) -> tuple[ItemRecord, ...]
     return tuple(found)
 
 
-async def hear_waiting(hearing: Hearing, source: Source, record: ItemRecord) -> ForgeRefusal | None:
+async def hear_waiting(parts: WorkerParts, source: Source, record: ItemRecord) -> ForgeRefusal | None:
     """Read what people answered to an item that waits; it goes on when a trusted one did, and ends when it is not
     wanted any more. Raises ClaimLost."""
     looked = record.facts.model_copy(update={"looked_at": iso_now()})
     news = await source.news(record.key, record.facts.news_after, _head_of(record))
     if why := unwanted(news):
         merged = isinstance(news, ItemNews) and news.merged
-        await _end(hearing, source, record, "done" if merged else "stopped", why)
+        await _end(parts, source, record, "done" if merged else "stopped", why)
         return None
-    hearing.items.note_unclaimed(record, looked)
+    parts.items.note_unclaimed(record, looked)
     if isinstance(news, ForgeRefusal):
         return news
-    _leave(hearing.items, record.item, news.said)
-    if hearing.items.words.left(record.item, "person", record.facts.heard):
-        hearing.items.requeue(record.item)
+    _leave(parts.items, record.item, news.said)
+    if parts.items.words.left(record.item, "person", record.facts.heard):
+        parts.items.requeue(record.item)
     return None
 
 
-async def _end(hearing: Hearing, source: Source, record: ItemRecord, state: ItemState, why: Text) -> None:
+async def _end(parts: WorkerParts, source: Source, record: ItemRecord, state: ItemState, why: Text) -> None:
     """End an item that waits, and say so where it is."""
-    items = hearing.items
-    claim = items.claim(record.item, hearing.name, only=("waiting",))
+    claim = parts.items.claim(record.item, parts.name, only=("waiting",))
     if claim is None:
         return
+    item = ClaimedItem(parts, source, claim)
     told = Ending(
         "stopped",
         why=why,
         changes="on_branch" if record.has_pushed else "unknown",
-        label=hearing.config.work.labels.todo,
+        label=parts.config.work.labels.todo,
         asked_by=record.claim.author if record.claim is not None else "",
     )
-    comment = PostComment(text=final_comment(told, hearing.language))
-    hearing.intents.want(claim, f"stopped-{claim.fence}", comment)
-    hearing.intents.want(claim, "state", SetState(state=state))
-    await apply_open(Outside(items, hearing.intents, source, claim))
-    hearing.tell(items.change(claim, state=state, error=why).shown)
+    comment = PostComment(text=final_comment(told, parts.language))
+    item.want(f"stopped-{claim.fence}", comment)
+    item.want("state", SetState(state=state))
+    await apply_open(item)
+    parts.tell(parts.items.change(claim, state=state, error=why).shown)
 
 
-async def hear_review(hearing: Hearing, source: Source, record: ItemRecord) -> ForgeRefusal | None:
+async def hear_review(parts: WorkerParts, source: Source, record: ItemRecord) -> ForgeRefusal | None:
     """Read what people and checks say of an item's request: it is marked as ready when its checks passed, and worked in
     another round where one is red or somebody who may decide asks for a change. Raises ClaimLost."""
     facts = record.facts
@@ -247,19 +219,19 @@ async def hear_review(hearing: Hearing, source: Source, record: ItemRecord) -> F
     news = await source.news(record.key, facts.news_after, head)
     looked = facts.model_copy(update={"looked_at": iso_now()})
     if unwanted(news):
-        hearing.items.note_unclaimed(record, looked.model_copy(update={"in_review": False}))
+        parts.items.note_unclaimed(record, looked.model_copy(update={"in_review": False}))
         return None
     if isinstance(news, ForgeRefusal):
-        hearing.items.note_unclaimed(record, looked)
+        parts.items.note_unclaimed(record, looked)
         return news
     news = news.model_copy(update={"said": tuple(each for each in news.said if not _only_agrees(each))})
-    _leave(hearing.items, record.item, news.said)
+    _leave(parts.items, record.item, news.said)
     red = news.checks == "failed" and facts.red != head
-    asked = hearing.items.words.left(record.item, "person", facts.heard)
+    asked = parts.items.words.left(record.item, "person", facts.heard)
     if red or asked:
-        if facts.rounds >= hearing.config.work.review_rounds:
-            return await _no_more(hearing, source, record)
-        said = _feedback(news, hearing.items.words.unheard(record.item, facts.heard), red=red)
+        if facts.rounds >= parts.config.work.review_rounds:
+            return await _no_more(parts, source, record)
+        said = _feedback(news, parts.items.words.unheard(record.item, facts.heard), red=red)
         times = [each.time for each in news.said]
         after = facts.model_copy(
             update={
@@ -273,37 +245,37 @@ async def hear_review(hearing: Hearing, source: Source, record: ItemRecord) -> F
                 "looked_at": "",
             }
         )
-        hearing.items.begin_round(record, after)
+        parts.items.begin_round(record, after)
         return None
     if news.checks == "passed" and record.key.kind == "issue":
-        return await _ready(hearing, source, record, looked)
-    hearing.items.note_unclaimed(record, looked)
+        return await _ready(parts, source, record, looked)
+    parts.items.note_unclaimed(record, looked)
     return None
 
 
 async def _ready(
-    hearing: Hearing, source: Source, record: ItemRecord, looked: ItemFacts
+    parts: WorkerParts, source: Source, record: ItemRecord, looked: ItemFacts
 ) -> ForgeRefusal | None:
     """Have the request be no draft any more: once, whatever people make of it later."""
     operation = f"ready-{record.shown.request_url.rpartition('/')[2]}"
-    known = hearing.intents.find(record.item, operation)
+    known = parts.intents.find(record.item, operation)
     if known is not None and known.status in ("done", "refused"):
-        hearing.items.note_unclaimed(record, looked)
+        parts.items.note_unclaimed(record, looked)
         return None
-    return await _do(hearing, source, record, operation, MarkReady(branch=record.shown.branch), looked)
+    return await _do(parts, source, record, operation, MarkReady(branch=record.shown.branch), looked)
 
 
-async def _no_more(hearing: Hearing, source: Source, record: ItemRecord) -> ForgeRefusal | None:
+async def _no_more(parts: WorkerParts, source: Source, record: ItemRecord) -> ForgeRefusal | None:
     """Say that people have to go on with the request, and leave it to them."""
-    label = code(hearing.config.work.labels.todo)
+    label = code(parts.config.work.labels.todo)
     told = text("comment.no_more_rounds", count=record.facts.rounds, label=label)
-    comment = PostComment(text=render(told, hearing.language))
+    comment = PostComment(text=render(told, parts.language))
     left = record.facts.model_copy(update={"in_review": False})
-    return await _do(hearing, source, record, f"rounds-{record.run}", comment, left)
+    return await _do(parts, source, record, f"rounds-{record.run}", comment, left)
 
 
 async def _do(
-    hearing: Hearing,
+    parts: WorkerParts,
     source: Source,
     record: ItemRecord,
     operation: str,
@@ -312,13 +284,13 @@ async def _do(
 ) -> ForgeRefusal | None:
     """Carry out one thing for an item that stays as it stands, then note `after`; what passes is tried at a later
     look. Raises ClaimLost."""
-    claim = hearing.items.hold(record, hearing.name)
+    claim = parts.items.hold(record, parts.name)
     if claim is None:
         return None
-    hearing.intents.want(claim, operation, intent)
-    waits = (await apply_open(Outside(hearing.items, hearing.intents, source, claim))).waits
+    parts.intents.want(claim, operation, intent)
+    waits = (await apply_open(ClaimedItem(parts, source, claim))).waits
     if waits is None:
-        hearing.items.change(claim, facts=after)
+        parts.items.change(claim, facts=after)
     return waits
 
 
@@ -345,28 +317,26 @@ def _name(said: Said) -> str:
 # -- left open ------------------------------------------------------------------------------------
 
 
-async def deliver_open(hearing: Hearing) -> None:
+async def deliver_open(parts: WorkerParts) -> None:
     """Carry out the open intents of items that nobody works, those of one item after a pause that grows with each try."""
-    for item in hearing.intents.items_left_open(MOST_DELIVERED):
-        record = hearing.items.record(item)
-        source = hearing.sources.get(record.key.source) if record is not None else None
-        if record is None or source is None or not source.takes(record.key):
-            continue
-        if hearing.may_ask(record.key.source):
+    for item in parts.intents.items_left_open(MOST_DELIVERED):
+        record = parts.items.record(item)
+        source = parts.source_of(record.key) if record is not None else None
+        if record is not None and source is not None and parts.may_ask(record.key.source):
             try:
-                await _deliver(hearing, source, record)
+                await _deliver(parts, source, record)
             except DaikuError as lost:
                 logger.info("%s: %s", item, lost.failure.message)
 
 
-async def _deliver(hearing: Hearing, source: Source, record: ItemRecord) -> None:
-    claim = hearing.items.hold(record, hearing.name)
+async def _deliver(parts: WorkerParts, source: Source, record: ItemRecord) -> None:
+    claim = parts.items.hold(record, parts.name)
     if claim is None:
         return
-    waits = (await apply_open(Outside(hearing.items, hearing.intents, source, claim))).waits
-    hearing.leave_alone(record.key.source, waits)
-    with hearing.items.holding(claim) as now:
+    waits = (await apply_open(ClaimedItem(parts, source, claim))).waits
+    parts.leave_alone(record.key.source, waits)
+    with parts.items.holding(claim) as now:
         tries = now.facts.tries if waits is not None else 0
         next_at = time_after(backoff_seconds(tries, waits.retry_after)) if waits is not None else ""
-        hearing.items.note(claim, tries=tries + (waits is not None))
-        hearing.items.change(claim, next_at=next_at)
+        parts.items.note(claim, tries=tries + (waits is not None))
+        parts.items.change(claim, next_at=next_at)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from difflib import get_close_matches
-from typing import Any, cast
+from typing import Any, Literal, NamedTuple, TypedDict, Unpack, cast
 from uuid import uuid4
 
 from daiku.domain.chunks import iso_now
@@ -34,7 +34,71 @@ from daiku.work.record import (
     values_of,
     without_secrets,
 )
-from daiku.work.words import WordStore
+
+Author = Literal["person", "system"]
+"""Only a person's words answer a question, allow something, or ask for a change."""
+WORDS_SCHEMA = """
+CREATE TABLE IF NOT EXISTS work_told(
+  item TEXT NOT NULL, n INTEGER NOT NULL, id TEXT NOT NULL, text TEXT NOT NULL,
+  author TEXT NOT NULL DEFAULT 'person', PRIMARY KEY(item, n));
+"""
+
+
+class Words(NamedTuple):
+    """Words on record; `number` grows within the item."""
+
+    number: int
+    text: str
+
+
+class WordStore:
+    """The words of all items in one database. Methods raise DaikuError if it fails."""
+
+    def __init__(self, db: Database, redact: Callable[[str], str] = str) -> None:
+        self._db = db
+        self._redact = redact
+        db.prepare(WORDS_SCHEMA)
+        fill = "UPDATE work_told SET author = 'system' WHERE id LIKE 'lost-%'"
+        add_column(db, "work_told", "author", "TEXT NOT NULL DEFAULT 'person'", fill)
+
+    def leave(self, item: str, said: str, of: str, author: Author = "person") -> None:
+        """Leave words for whoever works the item; `of` is their id, and the same is left once."""
+        with self._db.transaction():
+            if self._db.first("SELECT 1 FROM work_told WHERE item = ? AND id = ?", (item, of)) is None:
+                last = self._db.first("SELECT COALESCE(MAX(n), 0) FROM work_told WHERE item = ?", (item,))
+                row = (item, last[0] + 1, of, self._redact(said), author)
+                self._db.write("INSERT INTO work_told(item, n, id, text, author) VALUES(?,?,?,?,?)", row)
+
+    def left(self, item: str, author: Author, after: int = 0) -> tuple[Words, ...]:
+        """Return the words of that kind of author behind number `after`."""
+        rows = self._db.query(
+            "SELECT n, text FROM work_told WHERE item = ? AND author = ? AND n > ? ORDER BY n",
+            (item, author, after),
+        )
+        return tuple(Words(*row) for row in rows)
+
+    def unheard(self, item: str, after: int) -> frozenset[str]:
+        """Return the ids of people's words behind number `after`."""
+        rows = self._db.query(
+            "SELECT id FROM work_told WHERE item = ? AND author = 'person' AND n > ?", (item, after)
+        )
+        return frozenset(row[0] for row in rows)
+
+
+class Change(TypedDict, total=False):
+    """Fields of a claimed item's record to change."""
+
+    state: ItemState
+    error: Text
+    session_id: str
+    branch: str
+    request_url: str
+    progress: ItemProgress
+    usage: Usage
+    run: str
+    claim: ItemText
+    facts: ItemFacts
+    next_at: str
 
 
 class ItemStore:
@@ -83,6 +147,13 @@ class ItemStore:
         """Everything that is on record of the item."""
         row = self._db.first(f"{_SELECT} WHERE item = ?", (item,))
         return record_of(row) if row is not None else None
+
+    def claimed(self, claim: Claim) -> ItemRecord:
+        """Return the record of a claimed item. Raises ClaimLost: it is not there any more."""
+        record = self.record(claim.item)
+        if record is None:
+            raise ClaimLost(claim.item)
+        return record
 
     def records(self, *states: ItemState) -> tuple[ItemRecord, ...]:
         """The items in one of `states`, the oldest change first."""
@@ -230,46 +301,10 @@ class ItemStore:
             self._store(after)
             return Claim(item, fence)
 
-    def change(
-        self,
-        claim: Claim,
-        *,
-        state: ItemState | None = None,
-        error: Text | None = None,
-        session: str | None = None,
-        run: str | None = None,
-        branch: str | None = None,
-        request_url: str | None = None,
-        progress: ItemProgress | None = None,
-        usage: Usage | None = None,
-        text_at_claim: ItemText | None = None,
-        facts: ItemFacts | None = None,
-        next_at: str | None = None,
-    ) -> ItemRecord:
+    def change(self, claim: Claim, /, **fields: Unpack[Change]) -> ItemRecord:
         """Note what became of the item. Raises ClaimLost."""
-        shown: dict[str, object] = {
-            name: value
-            for name, value in (
-                ("state", state),
-                ("error", error),
-                ("session_id", session),
-                ("branch", branch),
-                ("request_url", request_url),
-                ("progress", progress),
-                ("usage", usage),
-            )
-            if value is not None
-        }
-        more: dict[str, object] = {
-            name: value
-            for name, value in (
-                ("run", run),
-                ("claim", text_at_claim),
-                ("facts", facts),
-                ("next_at", next_at),
-            )
-            if value is not None
-        }
+        shown = {name: value for name, value in fields.items() if name in WorkItem.model_fields}
+        more = {name: value for name, value in fields.items() if name not in shown}
         with self.holding(claim) as record:
             return self._store(changed(record, shown, **more))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Literal
 
 from daiku.dataclass import dataclass
@@ -22,6 +23,8 @@ Order = Signal | Literal["pausing", "halt", "halting", "give_back"]
 everything is there; `pausing` and `halting`: that was heard, and no tool begins any more; `give_back`: the worker is to
 stop."""
 HALTS: frozenset[Order] = frozenset({"halt", "halting"})
+HEARD: Mapping[Order, Order] = MappingProxyType({"pause": "pausing", "halt": "halting"})
+"""What an order is replaced by when it was heard."""
 PAUSES: frozenset[Order] = frozenset({"pause", "pausing", "halt", "halting"})
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from daiku.core.proof.evidence import Evidence
+from daiku.core.proof.placeholders import Leftover
 from daiku.core.work.comments import (
     Changes,
     Ending,
@@ -14,11 +16,12 @@ from daiku.core.work.comments import (
     question_comment,
 )
 from daiku.domain.messages import Usage
+from daiku.domain.runs import RunResult
 from daiku.domain.work.handovers import CommandOutcome
 from daiku.domain.work.patches import FileStat
 from daiku.domain.work.plans import Plan, Step
 from daiku.texts.text import Text
-from daiku.work.ending import RequestFacts, request_body, request_title
+from daiku.work.ending import request_body, request_title
 from tests.cases import for_each
 
 STEPS = (
@@ -62,20 +65,23 @@ def test_before_there_is_a_plan_the_comment_says_so() -> None:
     assert "There is no plan yet." in progress_comment(Progress("queued"), "en")
 
 
+def result_of(words: str) -> RunResult:
+    return RunResult(run_id="r", session_id="s", status="completed", text=Text(words))
+
+
 @for_each("language", ["en", "ja"])
 def test_every_comment_is_within_what_a_forge_takes(language: str) -> None:
     long = "word @bob " * 20_000
     plan = Plan(name=long, goal=long, steps=tuple(Step(name=long) for _ in range(500)))
     files = tuple(FileStat(path=f"{n}{long}", kind="edit") for n in range(500))
+    left = (Leftover("a.py", long, 1),) * 99
     ran = tuple(CommandOutcome(command=f"{n}{long}", exit_code=1, output=long) for n in range(500))
     for said in (
         progress_comment(Progress("processing", plan=plan, label=long), language),
         question_comment(long, [long] * 50, language),
         approval_comment(long, Text(long), language),
         final_comment(Ending("failed", words=long, why=Text(long)), language),
-        request_body(
-            RequestFacts(1, long, words=long, commands=ran, files=files, leftovers=(long,) * 99), language
-        ),
+        request_body(1, long, result_of(long), Evidence(files, (), ran, leftovers=left), language),
     ):
         assert len(said) <= 60_000
     assert len(request_title(long, 1)) <= 200
@@ -132,25 +138,21 @@ def test_the_last_comment_tells_where_the_changes_are_whatever_the_model_says(
 
 
 def test_the_request_names_its_issue_and_shows_the_evidence() -> None:
-    facts = RequestFacts(
-        12,
-        "ann",
-        words="I fixed it. Fixes #99 @bob",
+    done = Evidence(
         commands=(
             CommandOutcome(command="pytest", exit_code=1, output=""),
             CommandOutcome(command="pytest", exit_code=0, output=""),
         ),
         files=(FileStat(path="a.py", kind="edit", added=3, removed=1),),
-        leftovers=("a.py: TODO",),
+        leftovers=(Leftover("a.py", "TODO", 1), Leftover("b.py", "FIXME", -1)),
     )
-    assert request_body(facts, "en") == (
+    assert request_body(12, "ann", result_of("I fixed it. Fixes #99 @bob"), done, "en") == (
         "Closes #12\n\nDaiku made this on its own. `ann` asked for it.\n\nI fixed it. Fixes `#99` `@bob`\n\n"
         "### Commands that were run\n\n- ✅ `pytest`: exit code 0\n\n### Files changed\n\n- `a.py` (+3 −1)\n\n"
         "### Unfinished places that the changes left\n\n- `a.py: TODO`\n\n"
         "Please review it like a colleague's work before it is merged."
     )
-    other = request_body(RequestFacts(12, "ann", closes=False), "en")
-    assert other.startswith("For #12")
+    other = request_body(12, "ann", result_of(""), Evidence(), "en")
     assert "nothing shows that it works" in other
     assert request_title("Totals (fixes #3)", 3) == "Totals (fixes 3)"
     assert request_title(" ", 3) == "Issue 3"

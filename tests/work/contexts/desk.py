@@ -54,7 +54,7 @@ class Desk:
         claim = self.items.claim(ITEM, "worker-1", only=("queued", "processing"))
         assert claim is not None
         told = ItemText(key=KEY, title="Mend it", body="Mend.", author="ann", body_trusted=True)
-        self.items.change(claim, text_at_claim=told)
+        self.items.change(claim, claim=told)
         return claim
 
     def attempt(self, claim: Claim) -> Attempt:

@@ -23,10 +23,10 @@ from daiku.work.contexts.files import ContextFiles
 from daiku.work.gitlab.source import GitLabSource
 from daiku.work.intents import IntentStore
 from daiku.work.items import ItemStore
-from daiku.work.processing import Start
+from daiku.work.parts import Start, WorkerParts
 from daiku.work.record import Claim
 from daiku.work.source import CloneAccess
-from daiku.work.workers.worker import Worker, WorkerParts
+from daiku.work.workers.worker import Worker
 from tests.work.gitlab.sources import LABELS, TODO
 from tests.work.gitlabfake.fixture import GitLabYard
 from tests.work.gitlabfake.state import Project, Thread

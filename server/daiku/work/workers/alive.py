@@ -1,20 +1,30 @@
-"""The table of workers: which are alive by the database's clock, on this machine and on others."""
+"""The workers: which are alive by the database's clock, on any machine, and the health of those of this home."""
 
 from __future__ import annotations
 
+import logging
 import secrets
 from contextlib import suppress
 from pathlib import Path
 
+from pydantic import ValidationError
+
+from daiku.domain.base import Localizable
 from daiku.store.database import Database
 from daiku.store.lock import SessionLock
+from daiku.texts.text import NO_TEXT, Text
 
+logger = logging.getLogger(__name__)
 BEAT_SECONDS = 4.0
 """Between two beats of a worker; at each it also looks for items of workers that are gone."""
 GONE_SECONDS = 20.0
 """A worker that has not beaten for so long is gone. Longer than a beat and a lease of a session (`store/lease.py`)
 together: whoever takes its items over finds their sessions free. With the next beat of another worker under 30."""
 
+LATE_SECONDS = 15 * BEAT_SECONDS
+"""A worker that has written nothing for so long stands still."""
+LOOK_SECONDS = 900.0
+"""How long a look at the sources may take: a forge can ask for minutes of patience."""
 SCHEMA = "CREATE TABLE IF NOT EXISTS work_workers(worker TEXT PRIMARY KEY, beaten REAL NOT NULL)"
 _NOW = "((julianday('now') - 2440587.5) * 86400.0)"
 """The database's clock in seconds: those of the machines need not agree."""
@@ -89,3 +99,53 @@ def release_worker(home: Path, name: str, lock: SessionLock) -> None:
     lock.release()
     with suppress(OSError):
         path.unlink(missing_ok=True)
+
+
+class Health(Localizable):
+    """How a worker is. `at`: when this was written, `looked_at`: when it last had looked at its sources, in seconds of
+    this machine's clock (0: not yet); `poll_seconds`: between two looks. `error` is what the last look met."""
+
+    worker: str
+    started_at: float
+    at: float
+    looked_at: float = 0.0
+    poll_seconds: int
+    under_way: tuple[str, ...] = ()
+    error: Text = NO_TEXT
+
+    def is_well(self, now: float) -> bool:
+        """Whether it is at work. A forge that cannot be reached is no fault of the worker's: to start it anew would not
+        help."""
+        looked = max(self.looked_at, self.started_at)
+        return now - self.at <= LATE_SECONDS and now - looked <= self.poll_seconds + LOOK_SECONDS
+
+
+def write_health(home: Path, health: Health) -> None:
+    """Put the file in the place of the last one. Where that fails the worker goes on: its health is old then."""
+    path = _file(home, health.worker)
+    temporary = path.with_suffix(".tmp")
+    try:
+        temporary.write_text(health.model_dump_json(by_alias=True) + "\n", "utf-8")
+        temporary.replace(path)
+    except OSError as wrong:
+        logger.warning("%s: %s", path, wrong.strerror)
+
+
+def drop_health(home: Path, worker: str) -> None:
+    """Take away the file of a worker that ends."""
+    with suppress(OSError):
+        _file(home, worker).unlink(missing_ok=True)
+
+
+def healths(home: Path) -> tuple[Health, ...]:
+    """How the workers of this home are whose processes live. Raises OSError."""
+    found: list[Health] = []
+    for path in sorted((home / "workers").glob("*.json")):
+        if worker_lock(home, path.stem).exists() and not SessionLock(worker_lock(home, path.stem)).is_free():
+            with suppress(ValidationError, OSError):
+                found.append(Health.model_validate_json(path.read_text("utf-8")))
+    return tuple(found)
+
+
+def _file(home: Path, worker: str) -> Path:
+    return home / "workers" / f"{worker}.json"

@@ -6,57 +6,26 @@ import asyncio
 import logging
 import time
 from collections import deque
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager, suppress
-from pathlib import Path
 
-from daiku.core.proof.evidence import Evidence
 from daiku.dataclass import dataclass, field
 from daiku.domain.errors import DaikuError
 from daiku.domain.items.forge import PASSING, ForgeRefusal, FoundItem
-from daiku.domain.items.item import ItemKey, SourceName, WorkItem
-from daiku.settings.config import Config
+from daiku.domain.items.item import SourceName
 from daiku.texts.text import NO_TEXT, Text, text
-from daiku.work.contexts.files import ContextFiles, is_pause_wanted
-from daiku.work.hearing import Hearing, deliver_open, hear_all
-from daiku.work.intents import IntentStore
-from daiku.work.items import ItemStore
+from daiku.work.contexts.files import is_pause_wanted
+from daiku.work.hearing import deliver_open, hear_all
 from daiku.work.kept.clearing import clear_old
-from daiku.work.processing import Start, Worked, retry_broken, work_item
+from daiku.work.parts import ClaimedItem, WorkerParts
+from daiku.work.processing import retry_broken, work_item
 from daiku.work.record import Claim, ClaimLost, ItemRecord, repository_of
 from daiku.work.retrying import SUSPECT_TAKEOVERS, seconds_to_next
-from daiku.work.source import Source
-from daiku.work.workers.alive import BEAT_SECONDS, WorkerStore
-from daiku.work.workers.breaker import ModelBreaker
-from daiku.work.workers.health import Health, drop_health, write_health
+from daiku.work.workers.alive import BEAT_SECONDS, Health, WorkerStore, drop_health, write_health
 
 logger = logging.getLogger(__name__)
 PATIENCE_SECONDS = 5.0
 """Maximum time that a worker that is to end waits for the next try of an item."""
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerParts:
-    """What a worker works with. `start` starts the process in which an item's agent runs, in a work tree. `tell` hears
-    of every item that changed. `name` is this worker's: its lock file below `home` is held while it lives."""
-
-    config: Config
-    home: Path
-    items: ItemStore
-    intents: IntentStore
-    sources: Mapping[SourceName, Source]
-    start: Start
-    tell: Callable[[WorkItem], None]
-    name: str
-    evidence: Callable[[str], Evidence]
-    contexts: ContextFiles
-    allowed: Callable[[str], frozenset[str]]
-    ready: Callable[[], object] = bool
-    """Asked before the first item is begun. Raises UsageError where none can be worked."""
-    warn: Callable[[Text], object] = bool
-    """Hears of what the worker itself met: a source that cannot be looked through, a database that is away."""
-    language: str = "en"
-    concurrency: int = 1
 
 
 @dataclass(slots=True)
@@ -64,8 +33,6 @@ class Worker:
     """The items that are under way in this process."""
 
     parts: WorkerParts
-    stopping: asyncio.Event = field(default_factory=asyncio.Event)
-    """No new item; the present ones are paused at their next step and given back."""
     failed: bool = False
     _under_way: dict[str, asyncio.Task[None]] = field(default_factory=dict[str, "asyncio.Task[None]"])
     _looked_at: float = 0.0
@@ -82,14 +49,6 @@ class Worker:
     """Items that this worker gave back."""
     _away: set[SourceName] = field(default_factory=set[SourceName])
     """Sources that could not be looked through: their items are not begun until they can."""
-    _breaker: ModelBreaker = field(default_factory=ModelBreaker)
-    _hearing: Hearing = field(init=False)
-
-    def __post_init__(self) -> None:
-        parts = self.parts
-        self._hearing = Hearing(
-            parts.config, parts.items, parts.intents, parts.sources, parts.name, parts.language, parts.tell
-        )
 
     async def once(self) -> bool:
         """Work what is there and end. Return True if nothing was there, or all of it is done or waits for a person. An
@@ -97,16 +56,16 @@ class Worker:
         async with self._beating() as beating:
             await self._look(once=True)
             await self._work_all(beating)
-            while (seconds := self._seconds_to_retry()) is not None and not self.stopping.is_set():
+            while (seconds := self._seconds_to_retry()) is not None and not self.parts.stopping.is_set():
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(self.stopping.wait(), seconds)
+                    await asyncio.wait_for(self.parts.stopping.wait(), seconds)
                 await self._work_all(beating)
-        return not self.failed and (self.stopping.is_set() or not self._has_left_over())
+        return not self.failed and (self.parts.stopping.is_set() or not self._has_left_over())
 
     def _seconds_to_retry(self) -> float | None:
         """Return the seconds until the first item that was given back is tried again; None if that is not soon."""
         records = tuple(filter(None, map(self.parts.items.record, self._given_back)))
-        seconds = None if self._breaker.is_open or self._is_paused() else seconds_to_next(records)
+        seconds = None if self.parts.breaker.is_open or self._is_paused() else seconds_to_next(records)
         return seconds if seconds is not None and seconds <= PATIENCE_SECONDS else None
 
     def _is_paused(self) -> bool:
@@ -114,16 +73,12 @@ class Worker:
 
     def _has_left_over(self) -> bool:
         """Return True if an item that this worker may work is queued, unless a person paused everything."""
-        return not self._is_paused() and any(map(self._takes, self.parts.items.queued_keys()))
-
-    def _takes(self, key: ItemKey) -> bool:
-        source = self.parts.sources.get(key.source)
-        return source is not None and source.takes(key)
+        return not self._is_paused() and any(map(self.parts.source_of, self.parts.items.queued_keys()))
 
     async def keep_on(self) -> None:
         """Look and work until `stopping`."""
         async with self._beating() as beating:
-            while not self.stopping.is_set():
+            while not self.parts.stopping.is_set():
                 try:
                     await self._look(once=False)
                 except DaikuError as wrong:  # a server that comes back
@@ -192,8 +147,8 @@ class Worker:
                     self._away.add(source.name)
                 continue
             self._add(found)
-        await hear_all(self._hearing, once=once)
-        await deliver_open(self._hearing)
+        await hear_all(self.parts, once=once)
+        await deliver_open(self.parts)
         await clear_old(self.parts.home, self.parts.items, time.time())
         self._warned = self._error
         self._looked_at = time.time()
@@ -217,7 +172,7 @@ class Worker:
         to stop, else when nothing is left."""
         loop = asyncio.get_running_loop()
         until = None if seconds is None else loop.time() + seconds
-        while not self.stopping.is_set():
+        while not self.parts.stopping.is_set():
             self._fill()
             left = None if until is None else until - loop.time()
             if (until is None and not self._under_way) or (left is not None and left <= 0):
@@ -230,7 +185,7 @@ class Worker:
         """Begin what there is room for, unless everything is paused."""
         if self._is_paused():
             return
-        while not self.stopping.is_set() and (room := self._room()) > 0:
+        while not self.parts.stopping.is_set() and (room := self._room()) > 0:
             gone, busy = self._processing()
             queued = self.parts.items.first_queued(self.parts.concurrency)
             calm, suspects = split_suspects(filter(self._is_ours, gone))
@@ -248,12 +203,16 @@ class Worker:
 
     def _room(self) -> int:
         room = self.parts.concurrency - len(self._under_way)
-        return self._breaker.limit_room(room, len(self._under_way))
+        return self.parts.breaker.limit_room(room, len(self._under_way))
 
     def _is_ours(self, record: ItemRecord) -> bool:
         """Return True if this worker may begin the item, and did not do so since the last look."""
         was_tried = record.item in self._under_way or record.item in self._tried
-        return not was_tried and record.key.source not in self._away and self._takes(record.key)
+        return (
+            not was_tried
+            and record.key.source not in self._away
+            and self.parts.source_of(record.key) is not None
+        )
 
     def _begin(self, record: ItemRecord) -> None:
         """Work the item, unless somebody else has taken it."""
@@ -285,30 +244,16 @@ class Worker:
 
     async def _work(self, claim: Claim) -> None:
         parts = self.parts
-        record = parts.items.record(claim.item)
-        assert record is not None, "it was claimed"
-        worked = Worked(
-            config=parts.config,
-            home=parts.home,
-            items=parts.items,
-            intents=parts.intents,
-            source=parts.sources[record.key.source],
-            claim=claim,
-            start=parts.start,
-            stopping=self.stopping,
-            evidence=parts.evidence,
-            allowed=parts.allowed,
-            language=parts.language,
-            breaker=self._breaker,
-        )
+        record = parts.items.claimed(claim)
+        item = ClaimedItem(parts, parts.sources[record.key.source], claim)
         try:
-            state = await work_item(worked)
+            state = await work_item(item)
         except ClaimLost as lost:
             logger.warning("%s: %s", claim.item, lost.failure.message)
             return
         except Exception as wrong:
             logger.exception("work on %s broke off", claim.item)
-            state = retry_broken(worked, wrong)
+            state = retry_broken(item, wrong)
         self.failed = self.failed or state in ("failed", "dead", "processing")
         after = parts.items.record(claim.item)
         if after is not None:
@@ -323,13 +268,13 @@ class Worker:
         self._given_back.add(record.item)
         if record.next_at:
             self._tried.discard(record.item)
-        if self._breaker.is_open:
-            seconds = round(self._breaker.seconds)
+        if self.parts.breaker.is_open:
+            seconds = round(self.parts.breaker.seconds)
             self._note(text("worker.model_away", why=record.shown.error, seconds=seconds))
 
     async def _wait(self, beating: asyncio.Task[None], seconds: float | None) -> None:
         """Until an item has ended, it is time to stop, or `seconds` have passed."""
-        stop = asyncio.ensure_future(self.stopping.wait())
+        stop = asyncio.ensure_future(self.parts.stopping.wait())
         until = BEAT_SECONDS if seconds is None else min(seconds, BEAT_SECONDS)  # a beat may begin an item
         try:
             await asyncio.wait(
