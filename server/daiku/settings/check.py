@@ -20,6 +20,8 @@ from daiku.trace.telemetry.endpoint import endpoint_problem
 
 Key = tuple[str, ...]
 SECRET = lazy(r"api_key$|token$|headers|\benv\b|database_url|password|secret")
+PATTERNS = ("guardrails.regex_blocks", "router.rules")
+"""Lists of regular expressions, or of lists that begin with one."""
 URLS = lazy(r"\.(base_url|api_url|url)$")
 
 
@@ -89,18 +91,12 @@ def check_values(data: JsonObject, problems: list[Text], where: str) -> None:
                 problems.append(text("settings.problem", where=where, name=name, problem=problem))
         elif isinstance(value, str) and value and URLS.search(name) and not _is_url(value):
             problems.append(_must(where, name, text("settings.address"), value))
-        if name == "guardrails.regex_blocks" and isinstance(value, list):
+        if name in PATTERNS and isinstance(value, list):
+            first = (each[0] if isinstance(each, list) and each else each for each in value)
             problems.extend(
                 text("settings.regex", where=where, name=name, pattern=repr(pattern), what=reason)
-                for pattern in value
+                for pattern in first
                 if isinstance(pattern, str) and (reason := _regex_problem(pattern))
-            )
-        if name == "router.rules" and isinstance(value, list):
-            problems.extend(
-                text("settings.regex", where=where, name=name, pattern=repr(rule[0]), what=reason)
-                for rule in value
-                if isinstance(rule, list) and rule and isinstance(rule[0], str)
-                if (reason := _regex_problem(rule[0]))
             )
 
 

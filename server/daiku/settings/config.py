@@ -105,8 +105,7 @@ class StorageSettings(Section):
         return place_of(self.database_url, home / "daiku.db")
 
     def memory(self, home: Path) -> Path | str:
-        """Where memories are kept: on the same server, or in a file beside that of the conversations, which must not be
-        opened with two SQLite libraries."""
+        """Return where memories are: on the same server, or in a file beside that of the conversations."""
         place = self.place(home)
         if isinstance(place, str):
             return place

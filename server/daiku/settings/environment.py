@@ -116,8 +116,7 @@ def secrets_of(config: Config, environ: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _secret_parts(value: str) -> list[str]:
-    """What of a variable that commands are given by name is secret by its shape: all of it, and the
-    password of an address by itself."""
+    """Return the secret parts of a variable that commands get by name: all of it, and a password in an address."""
     if Redactor(())(value) == value:
         return []
     login = _LOGIN.search(value)

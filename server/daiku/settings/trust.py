@@ -6,7 +6,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, JsonValue
+from pydantic import BaseModel, JsonValue, TypeAdapter, ValidationError
 
 from daiku.domain.base import JsonObject
 from daiku.settings.check import Key, dotted, leaves
@@ -57,21 +57,15 @@ HARMLESS_OF_PROVIDERS = (
 )
 
 NEVER = ("plugins.allow", "sandbox.environment", "storage.database_url", "github.app_key_env")
-"""What no workspace sets, trusted or not: which strangers' code is loaded into the server itself, which of the person's
-own variables its commands get, where conversations go, and which variable (or the file that it names) is taken for the
-key of a GitHub App."""
+"""What no workspace sets, trusted or not: what code is loaded, what variables commands get, where data goes."""
 WORK, WORK_LABELS = "work.", "work.labels."
-"""Nor does a workspace say what a run on a work item may do where no person watches; only what its labels are called,
-where it is trusted."""
+"""Nor does a workspace set anything of unattended work but, if trusted, the labels."""
 
 
 def restrict_layer(layer: JsonObject, below: Config, *, trusted: bool) -> tuple[JsonObject, tuple[str, ...]]:
-    """What of a workspace's (valid) file counts, given the settings `below` it, and the keys left out.
+    """Return what counts of a workspace's valid file, given the settings `below` it, and the ignored keys.
 
-    Trusted files may set everything but keys, plug-ins, the variables of commands, the database, the App's key and what a
-    run on a work item may do. Whatever is not known to be harmless or stricter is
-    left out, so a new setting is safe until somebody says otherwise.
-    """
+    Whatever is not known to be harmless or stricter is ignored in an untrusted file, so a new setting is safe."""
     taken: JsonObject = {}
     ignored: list[str] = []
     for key, value in leaves(layer):
@@ -120,17 +114,11 @@ def _value_now(config: Config, key: Key) -> Any:
 
 
 def _as_bool(value: JsonValue) -> JsonValue:
-    """As pydantic reads it, so that "no" is not taken for something else than False."""
-    return {
-        "true": True,
-        "false": False,
-        "1": True,
-        "0": False,
-        "yes": True,
-        "no": False,
-        "on": True,
-        "off": False,
-    }.get(str(value).lower(), value)
+    """Return a value as pydantic reads it, so that "no" is taken for False; what is no boolean as it is."""
+    try:
+        return TypeAdapter(bool).validate_python(value)
+    except ValidationError:
+        return value
 
 
 def _number(value: JsonValue) -> float:

@@ -11,8 +11,7 @@ from daiku.store.postgres_faults import CONNECT_SECONDS, check_address, fault, l
 
 
 class AsyncPostgres:
-    """One connection in autocommit mode. Methods raise DaikuError where the server refuses or went away, UsageError where
-    it cannot be reached at all; the next call tries anew."""
+    """One connection in autocommit mode, opened again after a failure. Methods raise DaikuError, UsageError."""
 
     def __init__(self, url: str) -> None:
         check_address(url)

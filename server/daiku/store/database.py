@@ -15,13 +15,12 @@ MOST_MARKS = 250
 
 
 def marks(count: int) -> str:
-    """The places for so many values in a statement: `?, ?, ?`."""
+    """Return the placeholders of so many values: `?, ?, ?`."""
     return ", ".join("?" * count)
 
 
 class Database(Protocol):
-    """One connection in autocommit mode, for all threads of the process. Every method raises DaikuError
-    where the database fails: a full disk, a damaged page, a file that another program holds."""
+    """One connection in autocommit mode, for all threads. Methods raise DaikuError if the database fails."""
 
     def prepare(self, schema: str) -> None:
         """Make the tables and indexes of `schema` that are missing; other processes may do the same at this moment."""
@@ -52,13 +51,13 @@ class Database(Protocol):
         ...
 
     def transaction(self) -> AbstractContextManager[None]:
-        """All that is written inside, or nothing of it; one within another falls and stands with it. On a server others
-        write meanwhile: what is read and then changed is changed by one `UPDATE … RETURNING`."""
+        """Write all that is inside, or nothing; a nested one belongs to the outer one. On a server others write
+        meanwhile: change what was read by one `UPDATE … RETURNING`."""
         ...
 
     def durable(self) -> AbstractContextManager[None]:
-        """What is written inside survives a power cut, and so does all that was written before it. The rest survives
-        the end of the process. Within a transaction it does nothing: it goes around one."""
+        """Have what is written inside, and before, survive a power cut; other writes survive the end of the process.
+        It goes around a transaction, and does nothing within one."""
         ...
 
     def close(self) -> None:
@@ -67,8 +66,8 @@ class Database(Protocol):
 
 
 def add_column(db: Database, table: str, column: str, definition: str, fill: str = "") -> None:
-    """Add a column to a table that an earlier version made without it. `definition`: its type and default. `fill`: a
-    statement that sets it in the rows that are there, in the same transaction."""
+    """Add a column that an earlier version's table lacks. `definition`: its type and default. `fill`: a statement that
+    sets it in existing rows, in the same transaction."""
     if db.has_column(table, column):
         return
     try:

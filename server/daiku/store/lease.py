@@ -15,9 +15,9 @@ from daiku.store.postgres import PostgresDatabase
 log = logging.getLogger(__name__)
 
 LEASE_SECONDS = 15.0
-"""How long a lease lasts by itself: a machine that has died is taken over from after this time."""
+"""Time in seconds after which a lease expires, and the work of a dead machine is taken over."""
 RENEW_SECONDS = 4.0
-"""How often it is made to last on; three times may fail."""
+"""Renewal interval in seconds; three renewals may fail."""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS leases(
@@ -47,25 +47,24 @@ class Lease:
         self._ours = False
 
     def acquire(self) -> bool:
-        """True when the lease is ours now; False when somebody else holds it. Raises DaikuError."""
+        """Take the lease; False if somebody else holds it. Raises DaikuError."""
         taken = self._leases.take(self._session)
         self._ours = self._ours or taken
         return taken
 
     def is_free(self) -> bool:
-        """True when nobody holds it at this moment. Raises DaikuError."""
+        """Return True if nobody holds it at this moment. Raises DaikuError."""
         return self._leases.is_free(self._session)
 
     def release(self) -> None:
-        """Let go; safe to call twice. Where the database cannot be told, the lease runs out."""
+        """Give the lease back; safe to call twice. If the database is away, the lease expires."""
         if self._ours:
             self._ours = False
             self._leases.give_back(self._session)
 
 
 class Leases:
-    """The leases of one process: the `Locks` of a PostgreSQL database. A thread with a connection of its own renews
-    them, as long as there are any."""
+    """The `Locks` of a PostgreSQL database. While there are leases, a thread renews them over its own connection."""
 
     def __init__(self, database: PostgresDatabase, *, renew_seconds: float = RENEW_SECONDS) -> None:
         self._db = database
@@ -91,7 +90,7 @@ class Leases:
         return number
 
     def take(self, session: str) -> bool:
-        """Try to get the lease. It is on the server's disk: were it forgotten, its number would be given twice."""
+        """Try to take the lease. It is durable: were it forgotten, its number would be given twice."""
         if session in self._numbers:
             return False
         with self._db.durable():
@@ -110,7 +109,7 @@ class Leases:
         return True
 
     def is_free(self, session: str) -> bool:
-        """Whether nobody holds the lease at this moment."""
+        """Return True if nobody holds the lease at this moment."""
         return session not in self._numbers and self._db.first(_HELD, (session,)) is None
 
     def give_back(self, session: str) -> None:
@@ -134,7 +133,7 @@ class Leases:
             self.give_back(session)
 
     def _renew(self, ended: threading.Event) -> None:
-        """Make the leases last on until there are none any more."""
+        """Renew the leases until there are none."""
         own = PostgresDatabase(self._db.url)
         wait = self._renew_seconds
         while not ended.wait(wait):

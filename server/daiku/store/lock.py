@@ -1,4 +1,4 @@
-"""The right to run in a session: held in memory, or by a file that the operating system lets go of with its process."""
+"""Locks of sessions: in memory, or on a file, which the operating system releases with its process."""
 
 from __future__ import annotations
 
@@ -28,8 +28,7 @@ TRIES, PAUSE = 4, 0.002
 
 
 def locks_beside(database: Path) -> Path:
-    """The folder of the locks of a database's sessions. In Daiku's own folder it is one for all; beside a file that a
-    program names it is named after it."""
+    """Return the folder of the locks of a database's sessions: one in Daiku's own folder, else named after the file."""
     return database.parent / "locks" if database.name == "daiku.db" else Path(f"{database}-locks")
 
 
@@ -37,11 +36,11 @@ class Lock(Protocol):
     """The right to run in one session."""
 
     def acquire(self) -> bool:
-        """True when the lock is ours now; False when somebody else holds it."""
+        """Take the lock; False if somebody else holds it."""
         ...
 
     def is_free(self) -> bool:
-        """True when nobody holds it at this moment."""
+        """Return True if nobody holds it at this moment."""
         ...
 
     def release(self) -> None:
@@ -55,26 +54,26 @@ class Locks(Protocol):
     def of(self, session: str) -> Lock: ...
 
     def holds(self, session: str) -> bool:
-        """Whether the lock is ours, for whoever wants to know it without asking the system."""
+        """Return True if the lock is ours, without asking the system."""
         ...
 
     def number(self, session: str) -> int | None:
-        """The number under which a lease was given: as long as it stands in the database, the session is ours. None
-        where no number is needed, as the lock goes with its process. Raises LockLost."""
+        """Return the fencing token of a lease: while it is in the database, the session is ours. None for a lock that
+        ends with its process. Raises LockLost."""
         ...
 
     def close(self) -> None: ...
 
 
 class LockLost(DaikuError):
-    """Another process has the session now: nothing more may be written to it from here."""
+    """Another process has the session: nothing more may be written to it from here."""
 
     def __init__(self) -> None:
         super().__init__(Failure(kind="busy", message=text("store.lock_lost"), hint=text("store.taken_over")))
 
 
 class MemoryLock:
-    """The right to run in one session that only this process knows. `held` are the sessions that are taken."""
+    """A lock that only this process knows. `held` are the sessions that are taken."""
 
     def __init__(self, session: str, held: set[str]) -> None:
         self._session = session
@@ -82,7 +81,6 @@ class MemoryLock:
         self._ours = False
 
     def acquire(self) -> bool:
-        """True when the lock is ours now; False when somebody else holds it."""
         if self._session in self._held:
             return False
         self._held.add(self._session)
@@ -90,11 +88,9 @@ class MemoryLock:
         return True
 
     def is_free(self) -> bool:
-        """True when nobody holds it at this moment."""
         return self._session not in self._held
 
     def release(self) -> None:
-        """Let go; safe to call twice."""
         if self._ours:
             self._held.discard(self._session)
             self._ours = False
@@ -118,16 +114,15 @@ class MemoryLocks:
 
 
 class SessionLock:
-    """The right to run in one session; held by at most one process, and once in it."""
+    """A lock that at most one process holds, and once in it. `held`: the names of the locks that are ours."""
 
     def __init__(self, path: Path, held: set[str] | None = None) -> None:
-        """`held`: the names of the locks that are ours, for whoever wants to know them without asking the system."""
         self._path = path
         self._held = held if held is not None else set[str]()
         self._fd: int | None = None
 
     def acquire(self) -> bool:
-        """True when the lock is ours now; False when somebody else holds it. Raises OSError."""
+        """Take the lock, as `Lock.acquire`. Raises OSError."""
         try:
             fd = self._open()
         except FileNotFoundError:  # the first lock of this home
@@ -163,7 +158,6 @@ class SessionLock:
         return True
 
     def release(self) -> None:
-        """Let go; safe to call twice."""
         if self._fd is not None:
             self._held.discard(self._path.stem)
             os.close(self._fd)
@@ -171,7 +165,7 @@ class SessionLock:
 
 
 def _take_soon(fd: int) -> bool:
-    """Return whether the lock of an open file could be taken."""
+    """Try to take the lock of an open file."""
     for attempt in range(TRIES):
         try:
             _take(fd)

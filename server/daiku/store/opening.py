@@ -49,8 +49,7 @@ def opened_place(place: Path | str | None) -> Place:
 
 
 def open_tables(place: Place, schema: str) -> Database:
-    """The tables of `schema`, made where they are missing: in the file by a connection of their own. Raises
-    UsageError."""
+    """Create missing tables of `schema`; a file gets a connection of its own. Raises UsageError."""
     if place is None or isinstance(place, Path):
         return connect(place, schema)
     place.prepare(schema)
@@ -71,8 +70,7 @@ def recovery_notice(db: Database) -> Text:
 
 
 def report_damage(db: Database) -> DaikuError | None:
-    """Return the error for a row that cannot be valid; a file is marked, so that the next process repairs it. None if
-    the file was repaired when it was opened: the row is what is left."""
+    """Return the error for an invalid row, and mark its file for repair. None if the file was repaired already."""
     if isinstance(db, SqliteDatabase):
         return None if db.checked else db.report_damage()
     return DaikuError(Failure(kind="internal", message=text("store.conversations_damaged")))

@@ -69,8 +69,7 @@ def for_postgres(sql: str) -> str:
 SCHEMA_LOCK = 0x6461696B76
 """Held while tables are made: several processes may start at once."""
 WAIT_SECONDS = 5
-"""How long a transaction may stand still before the server ends it: one in a process that was stopped would hold up
-whoever takes its work over."""
+"""Seconds after which the server ends an idle transaction: a stopped process must not hold up a takeover."""
 _SETTINGS = f"SET search_path TO daiku; SET idle_in_transaction_session_timeout TO '{WAIT_SECONDS}s'"
 _NETWORK: dict[str, Any] = {
     "connect_timeout": CONNECT_SECONDS,
@@ -90,8 +89,7 @@ NO_NUL = "\N{SYMBOL FOR NULL}"
 
 
 class PostgresDatabase:
-    """The `Database` on a server, in a schema of its own there (`daiku`). Raises UsageError where the server cannot be
-    reached; the next call tries anew."""
+    """The `Database` on a server, in the schema `daiku`. Raises UsageError if it is unreachable."""
 
     def __init__(self, url: str) -> None:
         check_address(url)
@@ -203,8 +201,7 @@ class PostgresDatabase:
             raise fault(self.url, wrong) from wrong
 
     def _ready(self) -> Any:
-        """The connection. One that the server has closed while nobody asked is replaced; not within a transaction,
-        which is lost with it."""
+        """Return the connection. A closed one is replaced, except within a transaction, which is lost with it."""
         if not self._within and not self._is_alive():
             self._connection = self._connect()
         return self._connection

@@ -27,8 +27,7 @@ def library() -> Any:
 
 
 def check_address(url: str) -> None:
-    """Raises UsageError where a password holds a sign that ends it too early: parts of it would be taken for the name
-    of a server, and shown."""
+    """Raise UsageError if a character ends the password too early: parts of it would be shown as a host name."""
     try:
         urlsplit(url)
         plain = _PLAIN.fullmatch(url)

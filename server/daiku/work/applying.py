@@ -32,17 +32,15 @@ MOST_CHARACTERS = 65_000
 
 
 class Applied(NamedTuple):
-    """What came of an item's open intents. `waits`: the transient refusal that leaves some of them open; `refused`: those
-    that are refused for good, by operation."""
+    """Result of applying open intents: the transient refusal that leaves some open, and permanent ones by operation."""
 
     waits: ForgeRefusal | None
     refused: Mapping[str, ForgeRefusal]
 
 
 async def apply_open(item: ClaimedItem) -> Applied:
-    """Carry out what is open, in the order in which it was wanted. A transient refusal leaves its intent open, and those
-    behind it, but git waits for no source and no source for git; any other is noted and the next intent has its turn.
-    Raises ClaimLost."""
+    """Carry out open intents in order. A transient refusal leaves its intent and those behind it open; those of git and
+    of the source do not wait for each other. Raises ClaimLost."""
     intents = item.parts.intents
     stopped: ForgeRefusal | None = None
     refused: dict[str, ForgeRefusal] = {}
@@ -112,8 +110,7 @@ async def _carry_out(item: ClaimedItem, record: ItemRecord, wanted: IntentRecord
 
 
 def _still_ours(item: ClaimedItem) -> None:
-    """Check the claim directly before a call goes out: this process may have been suspended since the intent was noted,
-    and another one may have carried it out. Raises ClaimLost."""
+    """Check the claim directly before a call: this process may have been suspended since. Raises ClaimLost."""
     if item.parts.items.holds(item.claim) is None:
         raise ClaimLost(item.claim.item)
 

@@ -41,8 +41,7 @@ LOOK_SECONDS = 0.2
 STEP_SECONDS = 5.0
 """What a step may still take when the worker is to stop, which has to be gone after ten."""
 HELD_SECONDS = 25.0
-"""How long a session may be held by whoever worked the item before: until a lease has run out, or a process that lost
-the item has let go."""
+"""Maximum seconds to wait until whoever processed the item before has released its session."""
 MOST_EQUAL_ERRORS = 3
 """Calls of one tool in a row that fail with the same words, after which the run ends (B2.3)."""
 
@@ -70,8 +69,7 @@ ReadChanges = Callable[[str], Awaitable[TreeChanges | None]]
 
 @dataclass(slots=True)
 class Attempt:
-    """The run of one item: planned, worked step by step, looked at once more, gone on with where that found something
-    (S2P.1). `language` is that of the comments."""
+    """The run of one item, with its verification rounds (S2P.1). `language` is that of the comments."""
 
     runs: Runs
     items: ItemStore
@@ -99,8 +97,7 @@ class Attempt:
     """What its model is told besides the conversation; None until it is known."""
 
     async def work(self) -> RunResult:
-        """Begin the item's run, or go on with it, to its end or to a question. Raises DaikuError: nothing was begun, or
-        the claim is lost."""
+        """Begin the item's run, or resume it, to its end or to a question. Raises DaikuError, ClaimLost."""
         record = self.items.claimed(self.claim)
         self.runs.afterwards.holds_looks = True  # a worker that is told to end must not wait for a model
         if record.wanted in PAUSES or record.wanted == "give_back":

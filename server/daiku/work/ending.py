@@ -141,8 +141,7 @@ async def end_item(item: ClaimedItem, result: RunResult) -> ItemState:
 
 
 def _judge_end(item: ClaimedItem, result: RunResult) -> tuple[ItemState, Outcome]:
-    """Return the state and the outcome of work that the run ended by itself or at a limit. Only work that the record
-    supports is done, or what a limit left to review."""
+    """Return the state and the outcome of a run that ended by itself or at a limit."""
     if is_success(result.status):
         return "done", "done"
     if result.status == "completed_unverified":
@@ -151,8 +150,7 @@ def _judge_end(item: ClaimedItem, result: RunResult) -> tuple[ItemState, Outcome
 
 
 async def _push(item: ClaimedItem) -> ForgeRefusal | None:
-    """Commit the rest, push the branch, and carry out all open intents. Return a transient refusal of any of them, or a
-    permanent one of the push."""
+    """Commit the rest, push the branch, and apply all intents. Return a transient refusal, or that of the push."""
     tree, record = item.place.tree, item.record
     made = await snapshot(tree, commit_message(item.text.title, record.key), item.place.identity)
     if isinstance(made, GitRefusal):
@@ -186,8 +184,7 @@ async def _want_request(item: ClaimedItem, result: RunResult) -> None:
 
 
 async def _pause(item: ClaimedItem) -> ItemState:
-    """Note that the item waits for an answer, was paused by a person, or is given back. Its tree is kept, so that any
-    machine can continue."""
+    """Pause the item, have it wait, or give it back. Its tree is kept, so that any machine can continue."""
     record = item.record
     back = item.parts.stopping.is_set() and record.wanted not in PAUSES
     state: ItemState = "waiting" if record.facts.question else "queued" if back else "paused"
@@ -203,8 +200,7 @@ async def _pause(item: ClaimedItem) -> ItemState:
 
 
 async def end_outage(item: ClaimedItem, result: RunResult, *, counts: bool) -> ItemState:
-    """Give the item back because the model's provider is away: its tree is kept, and nobody is told. `counts`: the item
-    may be the cause."""
+    """Give the item back because the model's provider is away. `counts`: the item may be the cause."""
     _want_kept(item)
     await _apply_kept(item)
     why = result.error.message if result.error is not None else NO_TEXT

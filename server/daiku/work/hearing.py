@@ -43,8 +43,7 @@ MOST_DELIVERED = 20
 
 
 async def hear_meanwhile(item: ClaimedItem) -> None:
-    """Until the item is not wanted any more or its claim is lost: pass on what trusted people say of it. Whoever works it
-    stops at its next step when it is not wanted."""
+    """Pass on what trusted people say of an item under way, and cancel it when it is not wanted any more."""
     seconds = item.parts.config.work.poll_seconds
     # What is taken up again may have been called off meanwhile; what was just read was not.
     wait = 0.0 if item.record.run else seconds
@@ -61,8 +60,7 @@ async def hear_meanwhile(item: ClaimedItem) -> None:
 
 
 async def _hear(item: ClaimedItem) -> float | None:
-    """Look once. Return the seconds that the source asks to be left alone; None if there is nothing more to hear. Raises
-    ClaimLost."""
+    """Look once. Return the seconds to leave the source alone; None if nothing more can come. Raises ClaimLost."""
     record, items = item.record, item.parts.items
     if record.fence != item.claim.fence:
         return None
@@ -121,8 +119,7 @@ def place_of(said: Said) -> str:
 
 
 async def hear_all(parts: WorkerParts, *, once: bool) -> None:
-    """Read what was said of items that nobody works now: less often the longer nothing comes of it, unless this is the
-    only look (`once`)."""
+    """Read what was said of items that nobody works now, less often while nothing comes (`once`: always)."""
     now = datetime.now(UTC)
     poll = 0.0 if once else parts.config.work.poll_seconds
 
@@ -174,8 +171,7 @@ def fairly(records: tuple[ItemRecord, ...], most: int) -> tuple[ItemRecord, ...]
 
 
 async def hear_waiting(parts: WorkerParts, source: Source, record: ItemRecord) -> ForgeRefusal | None:
-    """Read what people answered to an item that waits; it goes on when a trusted one did, and ends when it is not
-    wanted any more. Raises ClaimLost."""
+    """Resume a waiting item if a trusted person answered, or end it if it is not wanted. Raises ClaimLost."""
     looked = record.facts.model_copy(update={"looked_at": iso_now()})
     news = await source.news(record.key, record.facts.news_after, _head_of(record))
     if why := unwanted(news):
@@ -212,8 +208,8 @@ async def _end(parts: WorkerParts, source: Source, record: ItemRecord, state: It
 
 
 async def hear_review(parts: WorkerParts, source: Source, record: ItemRecord) -> ForgeRefusal | None:
-    """Read what people and checks say of an item's request: it is marked as ready when its checks passed, and worked in
-    another round where one is red or somebody who may decide asks for a change. Raises ClaimLost."""
+    """Mark a request as ready when its checks passed, or begin a round if one is red or a trusted person asks for a
+    change. Raises ClaimLost."""
     facts = record.facts
     head = facts.pushed or (record.claim.head_commit if record.claim is not None else "")
     news = await source.news(record.key, facts.news_after, head)
@@ -282,8 +278,7 @@ async def _do(
     intent: MarkReady | PostComment,
     after: ItemFacts,
 ) -> ForgeRefusal | None:
-    """Carry out one thing for an item that stays as it stands, then note `after`; what passes is tried at a later
-    look. Raises ClaimLost."""
+    """Carry out one intent for an item that keeps its state, then note `after`. Raises ClaimLost."""
     claim = parts.items.hold(record, parts.name)
     if claim is None:
         return None

@@ -29,8 +29,7 @@ CREATE TABLE IF NOT EXISTS work_intents(
 
 
 class IntentStore:
-    """The intents of the items of `items`. What is written of them is written under the item's claim. `redact` takes
-    secrets out of what is to be said outside, whoever wanted it."""
+    """The intents of the items of `items`, written under their claims. `redact` removes secrets from all texts."""
 
     def __init__(self, db: Database, items: ItemStore, redact: Callable[[str], str] = str) -> None:
         self._db = db
@@ -41,8 +40,7 @@ class IntentStore:
         add_column(db, "work_intents", "sent", "INTEGER NOT NULL DEFAULT 0", fill)
 
     def want(self, claim: Claim, operation: str, intent: Intent) -> None:
-        """Put `intent` on record; the same one twice is one. One that says something else replaces what the operation
-        said before, and is carried out again; so is one that was refused. It survives a power cut. Raises ClaimLost."""
+        """Record an intent, durably. An equal one changes nothing, unless it was refused. Raises ClaimLost."""
         intent = without_secrets(intent, self._redact)
         with self._db.durable(), self._items.holding(claim):
             old = self.find(claim.item, operation)
@@ -103,8 +101,7 @@ class IntentStore:
             self._set(claim.item, record.operation, status, reference=outcome.reference, sent=False)
 
     def refuse(self, claim: Claim, operation: str, why: str) -> None:
-        """Note that it will not be carried out, and why. Whether it was begun before stays on record, since a look for
-        its traces may be what was refused. Raises ClaimLost."""
+        """Note a permanent refusal. `sent` stays: a look for its traces may be what was refused. Raises ClaimLost."""
         self._note(claim, operation, "refused", why)
 
     def _note(
@@ -149,8 +146,7 @@ _SELECT = "SELECT item, operation, intent, status, sent, reference, error FROM w
 
 
 def ask_item(items: ItemStore, item: str, wanted: Wanted) -> WorkItem:
-    """Pause, resume, cancel or retry an item. If nobody works it, the next look of a worker changes its label. Raises
-    UsageError: unknown, or not possible in its state."""
+    """Pause, resume, cancel or retry an item; a worker changes its label. Raises UsageError: unknown, or not now."""
     intents = IntentStore(items.database, items)
     with items.database.transaction():
         shown = items.ask(item, wanted)

@@ -171,8 +171,7 @@ class ItemStore:
             time, item = rows[-1][-1], record_of(rows[-1]).item
 
     def first_queued(self, count: int) -> tuple[ItemRecord, ...]:
-        """Return the `count` next queued items of each repository: those begun before first (S2R.5), then by the oldest
-        change. Items that wait for their next try are left out. The rest of a queue is not read."""
+        """Return the next `count` due items of each repository, begun ones first (S2R.5), without reading the rest."""
         rows, now = list[Any](), self._now()
         names = self._db.query("SELECT DISTINCT repository FROM work_items WHERE state = 'queued'")
         for start in range(0, len(names), _READ_AT_ONCE):
@@ -199,8 +198,8 @@ class ItemStore:
     # -- what a source and a person say -------------------------------------------------------
 
     def add(self, found: FoundItem) -> bool:
-        """Note an item that a source found. Return True if it is to be worked: it is new, or was labelled again since
-        it was over. A file of another place is another item, and changes nothing. A refused item is stopped."""
+        """Note an item that a source found. Return True if it is to be processed: it is new, or was labelled again
+        since it was over. A file of the same name elsewhere changes nothing. A refused item is stopped."""
         item = str(found.key)
         known = self._db.first("SELECT state, labelled_at FROM work_items WHERE item = ?", (item,))
         if known is not None and not _is_ordered(known[0], known[1], found):
@@ -226,8 +225,7 @@ class ItemStore:
             return is_noted and not found.refused
 
     def ask(self, item: str, wanted: Wanted) -> WorkItem:
-        """Pause, resume, cancel or retry an item from any process. Raises UsageError: unknown, or not possible as it
-        stands."""
+        """Pause, resume, cancel or retry an item from any process. Raises UsageError: unknown, or not possible now."""
         with self._db.transaction():
             record = self.record(item)
             if record is None:
@@ -276,8 +274,7 @@ class ItemStore:
             return Claim(record.item, fence)
 
     def signal(self, claim: Claim, wanted: Order, after: Order | None = None) -> None:
-        """Say what whoever works the item is to do at its next step; with `after` only where that was the last word on
-        it. Raises ClaimLost."""
+        """Signal what to do at the next step; with `after` only if that was the last order. Raises ClaimLost."""
         with self.holding(claim) as record:
             if after in (None, record.wanted):
                 self._store(record.model_copy(update={"wanted": wanted}))
@@ -287,8 +284,7 @@ class ItemStore:
     def claim(
         self, item: str, worker: str, *, only: tuple[ItemState, ...] = ("queued",), seen: int | None = None
     ) -> Claim | None:
-        """Take the item, if it stands in one of `only`. Whoever had it before has lost it. `seen`: the fence with which
-        it was seen; where somebody has claimed it since, it is not taken."""
+        """Claim the item if it is in one of the states `only`. `seen`: its fencing token then, if it must be the same."""
         with self._db.transaction():
             record = self._locked(item)
             if record is None or record.shown.state not in only or seen not in (None, record.fence):

@@ -94,8 +94,7 @@ async def _meanwhile(*work: Coroutine[object, object, None]) -> AsyncGenerator[N
 
 
 async def _run_attempt(item: ClaimedItem) -> RunResult | Text:
-    """Run the attempt's process to its end, and carry out meanwhile what it wants. Return why it has no result if it has
-    none."""
+    """Run the attempt's process to its end, and carry out what it wants. Return why if it has no result."""
     async with _meanwhile(_apply_meanwhile(item), hear_meanwhile(item)):
         result = await item.parts.start(item.claim, item.place.tree.place)
     if item.parts.items.holds(item.claim) is None:
@@ -132,8 +131,7 @@ async def _prepare(item: ClaimedItem) -> Place | ForgeRefusal:
 async def _check_out(
     item: ClaimedItem, claimed: ItemText, branch: str, *, fresh: bool
 ) -> Place | ForgeRefusal:
-    """Check out the item's branch. `fresh`: nothing was done yet for this order of the item, or for this round of its
-    review."""
+    """Check out the item's branch. `fresh`: nothing was done yet for this order or round."""
     record, home = item.record, item.parts.home
     access = await item.source.access(record.key, claimed.clone_url)
     if isinstance(access, ForgeRefusal):
@@ -209,8 +207,8 @@ async def _apply_meanwhile(item: ClaimedItem) -> None:
 
 
 async def _hold(item: ClaimedItem, begun: asyncio.Event) -> None:
-    """Have the attempt pause when the worker is to stop, or the file is there that pauses everything. Until it has
-    `begun` a person's word is heard here: then it does not begin."""
+    """Signal a pause when the worker is to stop, or the pause file is there. Before the attempt has `begun`, hear a
+    person's pause, too."""
     items, claim, stopping = item.parts.items, item.claim, item.parts.stopping
     with suppress(DaikuError):  # it is somebody else's by now, which whoever works it finds out
         while not stopping.is_set():
@@ -264,8 +262,8 @@ def _want_end(item: ClaimedItem, state: ItemState, why: Text) -> None:
 
 
 def retry_broken(item: ClaimedItem, wrong: Exception) -> ItemState | None:
-    """Queue an item again whose work an error ended, or give it up. Return its state: `processing` if the database
-    fails, and then the next look takes it up; None if another worker has taken the item over."""
+    """Queue an item again after an error, or give it up. Return its state: `processing` if the database fails, None if
+    another worker has it."""
     why = wrong.failure.message if isinstance(wrong, DaikuError) else text("work.broke_off")
     try:
         return _retry_or_give_up(item, why)
@@ -297,8 +295,7 @@ def folder_of(item: str) -> str:
 
 
 def branch_of(key: ItemKey, title: str) -> str:
-    """`daiku/<number>-<slug>`; for a file `daiku/<slug of its name>`. Only small letters, digits and hyphens come from
-    what strangers wrote."""
+    """Return `daiku/<number>-<slug>`, or `daiku/<slug of its name>` for a file."""
     if key.source == "files":
         return f"{PREFIX}{slug(key.name) or 'item'}"
     words = slug(title)

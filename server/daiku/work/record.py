@@ -19,9 +19,8 @@ from daiku.texts.text import NO_TEXT, text
 Redact = Callable[[str], str]
 Wanted = Literal["pause", "resume", "cancel", "retry"]
 Order = Signal | Literal["pausing", "halt", "halting", "give_back"]
-"""What whoever works the item is to do at the next step. `pause`: a person wants it; `halt`: the file that pauses
-everything is there; `pausing` and `halting`: that was heard, and no tool begins any more; `give_back`: the worker is to
-stop."""
+"""What whoever works the item is to do at the next step. `pause` is a person's, `halt` the pause file's; `pausing` and
+`halting`: it was heard, and no tool begins any more; `give_back`: the worker is to stop."""
 HALTS: frozenset[Order] = frozenset({"halt", "halting"})
 HEARD: Mapping[Order, Order] = MappingProxyType({"pause": "pausing", "halt": "halting"})
 """What an order is replaced by when it was heard."""
@@ -37,12 +36,11 @@ class Feedback(Frozen):
 
 
 class ItemFacts(Frozen):
-    """What the worker has to know of an item besides what is shown: the commit that its branch began at, the last one
-    that was pushed, until when news were read, what it asked and has no answer to, and the numbers of the last
-    word of a person (`heard`) and of Daiku itself (`noted`) that its run was told. `uuid` names its context files (S2C.3): it is given when it is queued. `kept`:
-    the last commit that was kept on the server in case that the machine is lost; `whole`: nothing was changed since.
-    `attempt`: the claim under which the agent was started last; `lost`: the one under which its work tree was made anew
-    elsewhere. `ended`: how the run ended, until all that has to be told is told."""
+    """What a worker knows of an item besides what is shown: `base_commit` of its branch, the last commits `pushed` and
+    `kept` on the server (`whole`: nothing changed since), the time of the last news, the open `question`, and the last
+    words of a person (`heard`) and notes of Daiku (`noted`) that its run got. `uuid` names its context files (S2C.3).
+    `attempt`, `lost`: the claims under which the agent was started, and its work tree was made anew. `ended`: the result
+    of the run, until it is reported."""
 
     uuid: str = ""
     base_commit: str = ""
@@ -88,9 +86,7 @@ class ItemFacts(Frozen):
 
 
 class ItemRecord(Frozen):
-    """An item on record, which is what others call a task (X.5): what is shown of it, and what whoever works it goes by.
-    `claim` is its text as it stood when it was claimed; `fence` is the number of that claim: a later claim has a higher
-    one."""
+    """An item on record, which others call a task (X.5). `claim`: its text at the claim; `fence`: its fencing token."""
 
     shown: WorkItem
     key: ItemKey

@@ -62,8 +62,7 @@ def is_given_up(facts: ItemFacts) -> bool:
 def give_back(
     items: ItemStore, claim: Claim, why: Text, *, asked: float = 0.0, counts: bool = True
 ) -> ItemState:
-    """Queue the item again for a later try. `counts`: the try counts towards the limit, because the item may be its
-    cause. Raises ClaimLost."""
+    """Queue the item for a later try. `counts`: the try counts towards the limit. Raises ClaimLost."""
     with items.holding(claim) as record:
         tries = record.facts.tries
         items.note(claim, tries=tries + counts)

@@ -15,8 +15,7 @@ from daiku.domain.items.item import ItemKey, SourceName
 
 @dataclass(frozen=True, slots=True)
 class CloneAccess:
-    """Where a repository is fetched from and pushed to; `user` and `secret` are the HTTP login, `secret` as it is
-    now: it may be another one in an hour. `local`: a path on this machine, to which nothing is pushed."""
+    """Address of a repository, with the HTTP login as it is now. `local`: a path here, to which nothing is pushed."""
 
     url: str
     user: str = ""
@@ -38,8 +37,7 @@ def unchecked() -> None:
 
 
 class Source(Protocol):
-    """A source of items. Methods answer with a ForgeRefusal for whatever a forge may say; they raise nothing that is
-    expected. None of them repeats a call that changes something without having looked."""
+    """A source of items. Methods return what a forge refuses, and repeat no change without looking."""
 
     @property
     def name(self) -> SourceName: ...
@@ -63,9 +61,8 @@ class Source(Protocol):
     async def apply(
         self, key: ItemKey, operation: str, intent: ForgeIntent, again: bool, check: Check = unchecked
     ) -> Outcome | ForgeRefusal:
-        """Carry out `intent`. `again`: it was begun before and nobody knows what became of it; what it left behind is
-        looked for first, by the mark of the item and `operation`, by branch, or by reading. `check` is called directly
-        before whatever changes something, and what it raises is raised."""
+        """Carry out `intent`. `again`: it may have been carried out before, so its traces are looked for first.
+        `check` is called directly before each change, and may raise."""
         ...
 
     async def access(self, key: ItemKey, clone_url: str) -> CloneAccess | ForgeRefusal:

@@ -80,8 +80,7 @@ _BETWEEN = lazy(r"[.,;:!~…\n。、！，]+|\s[-–—]\s")
 
 
 def only_agrees(words: str) -> bool:
-    """Whether `words` are nothing but agreement or thanks. A question, a "but", anything else at all is more than
-    that."""
+    """Return True if `words` are nothing but agreement or thanks."""
     if len(words) > MOST:
         return False
     told = unicodedata.normalize("NFKC", _MENTION.sub(" ", _NAMED_SIGNS.sub(" 👍 ", words))).casefold()

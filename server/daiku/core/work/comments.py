@@ -45,8 +45,7 @@ _OUTCOMES: Mapping[Outcome, str] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far an item is. `original`: the ids of the steps of its first plan; steps beside them came later. `label`: the
-    label whose removal stops the work."""
+    """Progress of an item. `original`: ids of the steps of its first plan. `label`: its removal stops the work."""
 
     standing: Standing
     plan: Plan | None = None
@@ -57,9 +56,8 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """What came of an item. `words` are the model's own, `why` says what stopped it, `changes` where the changed files
-    are, `request_url` is what there is to review, `label` the one that has it worked again, `asked_by` the account that
-    is told."""
+    """End of an item. `words` are the model's own, `why` says what stopped it, `label` is the one that has it worked
+    again, `asked_by` the account that is mentioned."""
 
     outcome: Outcome
     words: str = ""
@@ -71,8 +69,7 @@ class Ending:
 
 
 def progress_comment(progress: Progress, language: str) -> str:
-    """The one comment that is edited in place: the plan as a checklist, what is done now, what it cost, how to stop it
-    (S2P.10, S2P.13)."""
+    """Render the comment that is edited in place: checklist, usage, and how to stop (S2P.10, S2P.13)."""
     title = text("comment.title" if progress.standing in _WORKING else "comment.title_over")
     said = joined("paragraphs", [title, *_plan(progress), *_foot(progress)])
     return bounded(render(said, language))
@@ -109,8 +106,7 @@ def final_comment(ending: Ending, language: str) -> str:
 
 
 def _changes(ending: Ending) -> Text:
-    """That nothing was changed, whatever the model says of it; or where what was done is, if no request is named that
-    shows it."""
+    """Say that nothing was changed, or where the changes are if no request shows them."""
     match ending.changes:
         case "none" if ending.outcome in ("done", "limit", "unverified"):
             return text("comment.unchanged")

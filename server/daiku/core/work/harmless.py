@@ -63,8 +63,7 @@ def plain_line(words: str, limit: int = MOST_LINE) -> str:
 
 
 def commit_words(message: str) -> str:
-    """A message of a commit in which nothing acts: no mention, no reference that a merge would close, and nothing that
-    keeps checks from running, as `[skip ci]` does."""
+    """Return a commit message without mentions, closing references, and marks that skip checks, such as `[skip ci]`."""
     lines = _plain_lines(message)[:MOST_WORDS].splitlines()
     return "\n".join(_NO_CHECKS.sub("", plain_line(line, MOST_WORDS)).translate(_BRACKETS) for line in lines)
 
@@ -108,8 +107,7 @@ def _acts_not(line: str) -> str:
 
 
 def _inline(line: str) -> str:
-    """One line outside of code. A run of backquotes that is not closed on it is written out, or it could be closed by a
-    later line and what we take for code would be none."""
+    """Defuse one line outside of code. Unclosed backquotes are escaped, since a later line could close them."""
     done: list[str] = []
     told: list[str] = []
     at = 0
@@ -130,8 +128,7 @@ def _inline(line: str) -> str:
 
 
 def _beside(parts: list[str]) -> str:
-    """Parts one behind the other; two that would make one run of backquotes are kept apart, and so is a backslash from
-    the backquote that it would take for a mere sign."""
+    """Join parts. A space keeps backquotes of two parts, or a backslash and a backquote, from acting together."""
     line = ""
     for part in parts:
         apart = part.startswith("`") and (line.endswith("`") or _escapes_next(line))

@@ -33,8 +33,7 @@ class Seen(NamedTuple):
 
 
 def strip_hidden(markdown: str) -> Seen:
-    """Take away what the page does not show. `<details>` is seen: whoever reads can open it. A comment within a block
-    of code is seen where the block is certain to be one."""
+    """Remove what the page does not show. `<details>` is shown, and so is a comment in a certain code block."""
     told = markdown.replace("\r\n", "\n").replace("\r", "\n")
     seen = drop_hidden(told)
     kept = _without_comments(seen)

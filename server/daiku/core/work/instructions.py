@@ -14,8 +14,7 @@ MAX_COMMENTS = 200_000
 def without_instructions(
     body: str, body_trusted: bool, comments: Sequence[Said]
 ) -> Literal["empty", "untrusted"] | None:
-    """Why there is nothing to be worked: the text is empty, or nobody who is believed stands behind it. None where a
-    text or a comment is believed."""
+    """Return why there is nothing to process; None if a text or a comment is trusted."""
     if any(said.trusted for said in comments):
         return None
     if not body.strip():
@@ -24,8 +23,7 @@ def without_instructions(
 
 
 def within_room(comments: tuple[Said, ...]) -> tuple[Said, ...]:
-    """The comments that have room, the newest of those who are believed first: whoever may comment must not be able to
-    keep an item from being worked."""
+    """Return the comments that fit, the newest trusted ones first, so that strangers cannot crowd an item out."""
     kept: set[str] = set()
     room, newest = MAX_COMMENTS, comments[::-1]
     for said in sorted(newest, key=lambda said: not said.trusted):

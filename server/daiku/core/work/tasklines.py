@@ -59,8 +59,7 @@ class TaskView:
         return state.finished is None and not isinstance(messages[-1], AssistantMessage)
 
     def add(self, chunk: Chunk) -> tuple[FileLine, ...]:
-        """Apply the next chunk and return the lines it adds. A nested run adds its calls, plans, and usage; its
-        conversation is its own."""
+        """Apply the next chunk and return the lines it adds. The conversation of a nested run is its own."""
         event, time, is_nested = chunk.event, chunk.time, chunk.parent is not None
         lines: tuple[FileLine, ...] = ()
         match event:

@@ -26,8 +26,7 @@ RefusalKind = Literal[
     "bad",  # what was sent was refused
 ]
 PASSING: frozenset[RefusalKind] = frozenset({"limited", "unreachable", "unauthorized", "unreadable"})
-"""Transient refusals: they say nothing about the item, and are retried with backoff. Every other kind is the forge's
-word about this item and is permanent."""
+"""Transient refusals, which are retried with backoff. Every other kind is permanent."""
 RETRIED: frozenset[RefusalKind] = PASSING - {"limited"}
 """Refusals after which a read is repeated at once."""
 SHORT_WAIT = 5.0

@@ -49,8 +49,7 @@ class PushBranch(Frozen):
 
 
 class KeepTree(Frozen):
-    """The item's work tree as it is now is kept on the server, where another machine finds it. `name`: what was done;
-    `of`: which time this is, so that the same words later are another wish."""
+    """Keep the work tree on the server for another machine. `name`: what was done; `of`: identifies the time."""
 
     type: Literal["keep"] = "keep"
     name: str

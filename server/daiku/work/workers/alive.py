@@ -18,8 +18,8 @@ logger = logging.getLogger(__name__)
 BEAT_SECONDS = 4.0
 """Between two beats of a worker; at each it also looks for items of workers that are gone."""
 GONE_SECONDS = 20.0
-"""A worker that has not beaten for so long is gone. Longer than a beat and a lease of a session (`store/lease.py`)
-together: whoever takes its items over finds their sessions free. With the next beat of another worker under 30."""
+"""Seconds without a beat after which a worker is gone. Longer than a beat and a session's lease (`store/lease.py`)
+together, so that the sessions of its items are free."""
 
 LATE_SECONDS = 15 * BEAT_SECONDS
 """A worker that has written nothing for so long stands still."""
@@ -83,8 +83,7 @@ def worker_lock(home: Path, name: str) -> Path:
 
 
 def own_worker(home: Path) -> tuple[str, SessionLock]:
-    """Return a name that no other worker has, on any machine, and the lock that tells this home that it lives. Raises
-    OSError."""
+    """Return a unique worker name, and the lock that shows this home that it lives. Raises OSError."""
     while True:
         lock = SessionLock(worker_lock(home, name := f"worker-{secrets.token_hex(6)}"))
         if lock.acquire():
@@ -102,8 +101,7 @@ def release_worker(home: Path, name: str, lock: SessionLock) -> None:
 
 
 class Health(Localizable):
-    """How a worker is. `at`: when this was written, `looked_at`: when it last had looked at its sources, in seconds of
-    this machine's clock (0: not yet); `poll_seconds`: between two looks. `error` is what the last look met."""
+    """Health of a worker. `at`: time of writing in seconds, `looked_at`: of its last look (0: none yet)."""
 
     worker: str
     started_at: float
@@ -114,8 +112,7 @@ class Health(Localizable):
     error: Text = NO_TEXT
 
     def is_well(self, now: float) -> bool:
-        """Whether it is at work. A forge that cannot be reached is no fault of the worker's: to start it anew would not
-        help."""
+        """Return True if it works. A forge that is away is no fault of the worker: to restart it would not help."""
         looked = max(self.looked_at, self.started_at)
         return now - self.at <= LATE_SECONDS and now - looked <= self.poll_seconds + LOOK_SECONDS
 

@@ -13,8 +13,8 @@ LONGEST_SECONDS = 600.0
 
 @dataclass(slots=True)
 class ModelBreaker:
-    """Closed at first. A run that ends because of the provider opens it; after a pause, which doubles each time, one item
-    is worked as a probe, and a run that ends in any other way closes it."""
+    """Circuit breaker. A run that fails because of the provider opens it; after a pause, which doubles each time, one
+    item is a probe, and a run that ends in any other way closes it."""
 
     clock: Callable[[], float] = time.monotonic
     _failures: int = field(default=0, init=False)
@@ -40,8 +40,7 @@ class ModelBreaker:
         return 0 if self.seconds else min(room, max(0, 1 - under_way))
 
     def trip(self, item: str) -> bool:
-        """Note that the provider failed the item's run. Return True if the item may be the cause: since its last failure
-        the provider has worked for others."""
+        """Note that the provider failed a run. Return True if the item may be the cause: others succeeded since."""
         is_suspect = self._successes > self._seen.get(item, self._successes)
         self._seen[item] = self._successes
         self._until = self.clock() + min(FIRST_SECONDS * 2.0 ** min(self._failures, 20), LONGEST_SECONDS)

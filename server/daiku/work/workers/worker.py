@@ -51,8 +51,7 @@ class Worker:
     """Sources that could not be looked through: their items are not begun until they can."""
 
     async def once(self) -> bool:
-        """Work what is there and end. Return True if nothing was there, or all of it is done or waits for a person. An
-        item that is given back is tried again if that takes a few seconds only."""
+        """Process what is there and end. Return True if all of it is done, or waits for a person."""
         async with self._beating() as beating:
             await self._look(once=True)
             await self._work_all(beating)
@@ -154,8 +153,7 @@ class Worker:
         self._looked_at = time.time()
 
     def _add(self, found: tuple[FoundItem, ...]) -> None:
-        """Note the items, but no file whose name is that of an item in another place: who works one would change the
-        other."""
+        """Note the items, except a file with the name of an item in another place."""
         taken: list[str] = []
         for item in found:
             known = self.parts.items.record(str(item.key)) if item.key.place else None
@@ -168,8 +166,7 @@ class Worker:
             self.failed = True
 
     async def _work_all(self, beating: asyncio.Task[None], seconds: float | None = None) -> None:
-        """Work what is queued, at most so many at a time; with `seconds` return when they have passed or it is time
-        to stop, else when nothing is left."""
+        """Process what is queued, until nothing is left, `seconds` have passed, or it is time to stop."""
         loop = asyncio.get_running_loop()
         until = None if seconds is None else loop.time() + seconds
         while not self.parts.stopping.is_set():
@@ -293,8 +290,7 @@ class Worker:
 
 
 def split_suspects(records: Iterable[ItemRecord]) -> tuple[tuple[ItemRecord, ...], tuple[ItemRecord, ...]]:
-    """Return the items to take over now, and the suspects, which may crash their workers, with fewest takeovers first.
-    A suspect is begun alone and when nothing else is left, so that it ends no work but its own."""
+    """Return the items to take over now, and the suspects, which may crash their workers and are begun alone."""
     by_takeovers = sorted(records, key=lambda each: each.facts.takeovers)
     calm = tuple(each for each in by_takeovers if each.facts.takeovers < SUSPECT_TAKEOVERS)
     return calm, tuple(by_takeovers[len(calm) :])
@@ -303,8 +299,8 @@ def split_suspects(records: Iterable[ItemRecord]) -> tuple[tuple[ItemRecord, ...
 def in_turn(
     records: tuple[ItemRecord, ...], busy: tuple[str, ...], served: tuple[str, ...] = ()
 ) -> tuple[ItemRecord, ...]:
-    """Order the records round-robin by repository. The first repository is the one with the fewest items under way
-    (`busy`), among these the one whose last turn is oldest (`served`: the latest is the last)."""
+    """Order the records round-robin by repository: first the one with the fewest items under way (`busy`), then the one
+    that was `served` longest ago."""
     rows: dict[str, deque[ItemRecord]] = {}
     for record in records:
         rows.setdefault(repository_of(record.key), deque()).append(record)
