@@ -23,9 +23,8 @@ from daiku.work.intents import IntentStore
 from daiku.work.parts import ClaimedItem
 from daiku.work.processing import retry_broken, work_item
 from daiku.work.record import Claim, ItemRecord
-from daiku.work.retrying import MOST_TAKEOVERS, MOST_TRIES
+from daiku.work.retrying import MOST_TAKEOVERS, MOST_TRIES, ModelBreaker
 from daiku.work.source import CloneAccess
-from daiku.work.workers.breaker import ModelBreaker
 from tests.work.parts import parts_of
 from tests.work.test_refused_intents import TEXT
 from tests.work.test_retrying import AWAY, Moody, key, record_of, store_of

@@ -20,8 +20,10 @@ from daiku.work.intents import IntentStore
 from daiku.work.items import ItemStore
 from daiku.work.record import Claim, ItemFacts, ItemRecord
 from daiku.work.retrying import (
+    FIRST_PROBE_SECONDS,
     LONGEST_SECONDS,
     MOST_TRIES,
+    ModelBreaker,
     backoff_seconds,
     give_back_refused,
     is_given_up,
@@ -30,7 +32,6 @@ from daiku.work.retrying import (
     time_after,
 )
 from daiku.work.source import Check, unchecked
-from daiku.work.workers.breaker import FIRST_SECONDS, ModelBreaker
 from tests.cases import for_each
 from tests.work.parts import claimed_item, parts_of
 from tests.work.test_refused_intents import Heard
@@ -153,13 +154,13 @@ class TestBreaker:
         assert breaker.limit_room(4, 0) == 4
         breaker.trip("a")
         assert breaker.limit_room(4, 0) == 0
-        now[0] += FIRST_SECONDS
+        now[0] += FIRST_PROBE_SECONDS
         assert breaker.limit_room(4, 0) == 1
         assert breaker.limit_room(4, 1) == 0
         breaker.trip("b")
-        now[0] += FIRST_SECONDS
+        now[0] += FIRST_PROBE_SECONDS
         assert breaker.limit_room(4, 0) == 0, "the second pause is longer"
-        now[0] += FIRST_SECONDS
+        now[0] += FIRST_PROBE_SECONDS
         breaker.close("b")
         assert breaker.limit_room(4, 2) == 4
 

@@ -91,40 +91,35 @@ class IntentStore:
     def begin(self, claim: Claim, operation: str) -> None:
         """Note that the call goes out now. It survives a power cut. Raises ClaimLost."""
         with self._db.durable():
-            self._note(claim, operation, "sent", "", sent=True)
+            self._set(claim, operation, "sent", sent=True)
 
     def end(self, claim: Claim, record: IntentRecord, outcome: Outcome) -> None:
         """Note what came of it, unless something else is wanted meanwhile. Raises ClaimLost."""
         with self._items.holding(claim):
             now = self.find(claim.item, record.operation)
             status = "done" if now is not None and now.intent == record.intent else "wanted"
-            self._set(claim.item, record.operation, status, reference=outcome.reference, sent=False)
+            self._set(claim, record.operation, status, reference=outcome.reference, sent=False)
 
     def refuse(self, claim: Claim, operation: str, why: str) -> None:
         """Note a permanent refusal. `sent` stays: a look for its traces may be what was refused. Raises ClaimLost."""
-        self._note(claim, operation, "refused", why)
-
-    def _note(
-        self, claim: Claim, operation: str, status: IntentStatus, error: str, *, sent: bool | None = None
-    ) -> None:
-        with self._items.holding(claim):
-            self._set(claim.item, operation, status, error=error, sent=sent)
+        self._set(claim, operation, "refused", error=why)
 
     def _set(
         self,
-        item: str,
+        claim: Claim,
         operation: str,
         status: IntentStatus,
         *,
-        sent: bool | None,
+        sent: bool | None = None,
         reference: str = "",
         error: str = "",
     ) -> None:
-        self._db.write(
-            "UPDATE work_intents SET status = ?, reference = ?, error = ?, sent = COALESCE(?, sent)"
-            " WHERE item = ? AND operation = ?",
-            (status, reference, error, None if sent is None else int(sent), item, operation),
-        )
+        with self._items.holding(claim):
+            self._db.write(
+                "UPDATE work_intents SET status = ?, reference = ?, error = ?, sent = COALESCE(?, sent)"
+                " WHERE item = ? AND operation = ?",
+                (status, reference, error, None if sent is None else int(sent), claim.item, operation),
+            )
 
     def _all(self, where: str, *values: str) -> tuple[IntentRecord, ...]:
         rows = self._db.query(f"{_SELECT} WHERE {where}", values)

@@ -7,21 +7,18 @@ from daiku.settings.config import WorkLabels
 
 
 def label_of(labels: WorkLabels, state: ItemState) -> str:
-    """The label of `state`; an item that waits for an answer has that of a paused one."""
-    match state:
-        case "queued":
-            return labels.todo
-        case "waiting":
-            return labels.paused
-        case "processing" | "paused" | "done" | "failed" | "dead" | "stopped":
-            return {
-                "processing": labels.processing,
-                "paused": labels.paused,
-                "done": labels.done,
-                "failed": labels.failed,
-                "dead": labels.failed,
-                "stopped": labels.stopped,
-            }[state]
+    """Return the label of `state`; a waiting item has that of a paused one."""
+    names: dict[ItemState, str] = {
+        "queued": labels.todo,
+        "processing": labels.processing,
+        "paused": labels.paused,
+        "waiting": labels.paused,
+        "done": labels.done,
+        "failed": labels.failed,
+        "dead": labels.failed,
+        "stopped": labels.stopped,
+    }
+    return names[state]
 
 
 def our_labels(labels: WorkLabels) -> tuple[str, ...]:

@@ -20,8 +20,8 @@ from daiku.work.intents import IntentStore
 from daiku.work.items import ItemStore
 from daiku.work.kept.pushing import Place
 from daiku.work.record import Claim, ItemRecord
+from daiku.work.retrying import ModelBreaker
 from daiku.work.source import Source
-from daiku.work.workers.breaker import ModelBreaker
 
 Start = Callable[[Claim, Path], Awaitable[RunResult | None]]
 """Starts the process of an attempt in a work tree and waits for its end; None where it ended without a result."""

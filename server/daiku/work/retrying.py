@@ -1,10 +1,12 @@
-"""Backoff of work items: when one that was given back is tried again, and when it is given up."""
+"""Retries of work items: backoff, giving up, and the circuit breaker for a model provider that is away."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import time
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime, timedelta
 
+from daiku.dataclass import dataclass, field
 from daiku.domain.errors import FailureKind
 from daiku.domain.items.forge import ForgeRefusal
 from daiku.domain.items.item import ItemState
@@ -16,6 +18,8 @@ from daiku.work.record import Claim, ItemFacts, ItemRecord
 FIRST_SECONDS = 1.0
 FACTOR = 4.0
 LONGEST_SECONDS = 3600.0
+FIRST_PROBE_SECONDS = 15.0
+LONGEST_PROBE_SECONDS = 600.0
 MOST_TRIES = 10
 """Times in a row that an unfinished item is given back before it is given up: about four hours."""
 
@@ -79,3 +83,48 @@ def give_back_refused(items: ItemStore, claim: Claim, why: ForgeRefusal) -> Item
 def given_up_text(why: Text, count: int = MOST_TRIES) -> Text:
     """Return why an item was given up after `count` tries."""
     return text("work.given_up", count=count, why=why)
+
+
+@dataclass(slots=True)
+class ModelBreaker:
+    """Circuit breaker. A run that fails because of the provider opens it; after a pause, which doubles each time, one
+    item is a probe, and a run that ends in any other way closes it."""
+
+    clock: Callable[[], float] = time.monotonic
+    _failures: int = field(default=0, init=False)
+    _until: float = field(default=0.0, init=False)
+    _successes: int = field(default=0, init=False)
+    _seen: dict[str, int] = field(default_factory=dict[str, int], init=False)
+    """The number of successes when each item failed last."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the provider failed and has not answered since."""
+        return self._failures > 0
+
+    @property
+    def seconds(self) -> float:
+        """The seconds until the next probe; 0 if one may begin."""
+        return max(0.0, self._until - self.clock()) if self._failures else 0.0
+
+    def limit_room(self, room: int, under_way: int) -> int:
+        """Return how many of `room` more items may begin while `under_way` are worked."""
+        if not self._failures:
+            return room
+        return 0 if self.seconds else min(room, max(0, 1 - under_way))
+
+    def trip(self, item: str) -> bool:
+        """Note that the provider failed a run. Return True if the item may be the cause: others succeeded since."""
+        is_suspect = self._successes > self._seen.get(item, self._successes)
+        self._seen[item] = self._successes
+        self._until = self.clock() + min(
+            FIRST_PROBE_SECONDS * 2.0 ** min(self._failures, 20), LONGEST_PROBE_SECONDS
+        )
+        self._failures += 1
+        return is_suspect
+
+    def close(self, item: str) -> None:
+        """Note that the provider has worked for the item's run."""
+        self._failures = 0
+        self._successes += 1
+        self._seen.pop(item, None)

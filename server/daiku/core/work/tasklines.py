@@ -16,6 +16,7 @@ from daiku.domain.events import AgentStart, Event, PlanEvent, ToolCallEvent, Too
 from daiku.domain.held import Compacted, Pruned
 from daiku.domain.items.item import ItemKey, ItemState
 from daiku.domain.messages import AssistantMessage, Message, ToolMessage, Usage
+from daiku.domain.tools import ToolCall
 from daiku.domain.work.plans import Plan
 
 TaskStatus = Literal["queued", "running", "paused", "stopped", "completed", "failed"]
@@ -191,24 +192,11 @@ def current_lines(system: str, messages: Sequence[Message]) -> tuple[JsonObject,
 def current_line(message: Message) -> JsonObject:
     """Build a message in OpenAI's form."""
     match message:
-        case AssistantMessage(calls=()):
-            return {"role": "assistant", "content": message.text}
         case AssistantMessage():
-            return {
-                "role": "assistant",
-                "content": message.text,
-                "tool_calls": [
-                    {
-                        "id": call.id,
-                        "type": "function",
-                        "function": {
-                            "name": wire_name(call.tool),
-                            "arguments": json.dumps(call.args, ensure_ascii=False),
-                        },
-                    }
-                    for call in message.calls
-                ],
-            }
+            line: JsonObject = {"role": "assistant", "content": message.text}
+            if message.calls:
+                line["tool_calls"] = [_call_line(call) for call in message.calls]
+            return line
         case ToolMessage():
             return {
                 "role": "tool",
@@ -218,3 +206,12 @@ def current_line(message: Message) -> JsonObject:
             }
         case _:
             return {"role": "user", "content": message.text}
+
+
+def _call_line(call: ToolCall) -> JsonObject:
+    arguments = json.dumps(call.args, ensure_ascii=False)
+    return {
+        "id": call.id,
+        "type": "function",
+        "function": {"name": wire_name(call.tool), "arguments": arguments},
+    }
