@@ -139,8 +139,7 @@ def test_an_item_that_is_over_is_worked_again_only_when_it_was_labelled_anew(ite
     items.change(claim, state="done", branch="daiku/mend")
     assert not items.add(found(labelled="1"))
     assert items.add(found(labelled="2"))
-    again = items.get("files:mend")
-    assert again is not None
+    again = items.find("files:mend")
     assert (again.state, again.branch) == ("queued", "daiku/mend")
 
 

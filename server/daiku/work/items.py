@@ -131,17 +131,12 @@ class ItemStore:
         count, last, claims = self._db.first("SELECT COUNT(*), MAX(updated_at), SUM(fence) FROM work_items")
         return f"{count} {claims} {last}"
 
-    def get(self, item: str) -> WorkItem | None:
-        """The item; None where there is none of that name."""
-        found = self.record(item)
-        return seen(found.shown, found.wanted) if found is not None else None
-
     def find(self, item: str) -> WorkItem:
-        """The item. Raises UsageError where there is none of that name, or this is no name of one."""
-        found = self.get(item)
-        if found is None:
+        """Return the item. Raises UsageError: there is none of that name, or it cannot be the name of one."""
+        record = self.record(item)
+        if record is None:
             raise self._unknown(item)
-        return found
+        return seen(record.shown, record.wanted)
 
     def record(self, item: str) -> ItemRecord | None:
         """Everything that is on record of the item."""

@@ -145,30 +145,29 @@ def _brought_later(check: str, name: str) -> str:
 async def update_step(args: UpdateStepArgs, context: ToolContext) -> ToolResult:
     """Move a step, named by id, number or name, of the newest plan that has it. It is completed only
     where the steps before it are and each of its checks has passed since the last edit (`core.proof.gate`)."""
-    plans = reversed(context.plans())
-    plan = next((p for p in plans if find_step(p, args.step_id) is not None), None)
-    if plan is None:
+    found = ((plan, find_step(plan, args.step_id)) for plan in reversed(context.plans()))
+    plan, step = next((each for each in found if each[1] is not None), (None, None))
+    if plan is None or step is None:
         return failed(f"No plan has a step {args.step_id!r}. plan__get shows the steps.")
-    step = find_step(plan, args.step_id)
-    if args.status in ("in_progress", "completed") and plan.status == "draft":
+    completes, begins = args.status == "completed", args.status in ("in_progress", "completed")
+    if begins and plan.status == "draft":
         return failed(
             f"The step was not changed: the plan “{plan.name}” is a draft, and its steps begin when the person has "
             f'agreed. Call plan__approve with {{"plan_id": "{plan.plan_id}"}}, which asks them, and then this again.'
         )
-    begins = args.status in ("in_progress", "completed")
-    if step is not None and begins and step.status != "completed" and (waiting := waits_for(plan, step)):
+    if begins and step.status != "completed" and (waiting := waits_for(plan, step)):
         return failed(f"Step “{step.name}” has to wait for: {', '.join(waiting)}. Complete those first.")
     moved = move_step(plan, args.step_id, args.status, reopen=args.reopen)
     vouched: list[JsonValue] = []
-    if args.status == "completed" and step is not None and step.status != "completed":
+    if completes and step.status != "completed":
         lacking = missing_proofs(step, context.done(), editor=context.editor is not None)
         if lacking.to_run or not await _vouched(step, lacking, context):
             return failed(refusal(step, lacking, context.config.limits.check_seconds))
         if not step.acceptance and (refused := context.refused_edits(plan, step)):
             return failed(REFUSED.format(name=step.name, files=", ".join(f"`{each}`" for each in refused)))
         vouched += lacking.unseen
-    by_word = args.status == "completed" and step is not None and not step.acceptance
-    shown = _show(moved, context, BY_WORD.format(name=step.name) if by_word and step is not None else "")
+    by_word = completes and not step.acceptance
+    shown = _show(moved, context, BY_WORD.format(name=step.name) if by_word else "")
     return shown.model_copy(update={"data": {**(shown.data or {}), "vouched": vouched}}) if vouched else shown
 
 

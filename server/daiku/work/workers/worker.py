@@ -223,21 +223,16 @@ class Worker:
             self._under_way[record.item] = asyncio.create_task(self._work(claim))
 
     def _processing(self) -> tuple[tuple[ItemRecord, ...], tuple[str, ...]]:
-        """What is under way at a worker that is gone, and the repositories of the rest."""
+        """Return what is under way at a worker that is gone, and the repositories of the rest."""
         all_of = self.parts.items.records("processing")
-        alive = self._alive() if all_of else frozenset[str]()
-        gone = tuple(each for each in all_of if self._is_gone(each, alive))
-        return gone, tuple(repository_of(each.key) for each in all_of if each not in gone)
-
-    def _alive(self) -> frozenset[str]:
-        workers = WorkerStore(self.parts.items.database)
-        workers.leave_ended(self.parts.home)
-        return workers.alive()
-
-    def _is_gone(self, record: ItemRecord, alive: frozenset[str]) -> bool:
-        if record.item in self._under_way or record.worker == self.parts.name:
-            return record.item not in self._under_way
-        return record.worker not in alive
+        others = frozenset[str]()
+        if all_of:
+            workers = WorkerStore(self.parts.items.database)
+            workers.leave_ended(self.parts.home)
+            others = workers.alive() - {self.parts.name}
+        busy = [each for each in all_of if each.item in self._under_way or each.worker in others]
+        gone = tuple(each for each in all_of if each not in busy)
+        return gone, tuple(repository_of(each.key) for each in busy)
 
     async def _work(self, claim: Claim) -> None:
         parts = self.parts
