@@ -36,6 +36,7 @@ def as_memory_fault(opening: str = "") -> Generator[None]:
         raise UsageError(Failure(kind="usage", message=message, hint=hint)) from cause
     raise DaikuError(Failure(kind="internal", message=text("memory.fault", why=why), hint=hint)) from cause
 
+
 T = TypeVar("T")
 
 SCHEMA = """
