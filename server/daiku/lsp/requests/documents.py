@@ -13,8 +13,7 @@ from daiku.core.text.positions import Encoding
 from daiku.domain.runs import RunResult
 from daiku.domain.work.patches import PatchJSON, RangeEdit
 from daiku.lsp.connection import ClientConnection
-from daiku.lsp.requests.plans import TeamRunListener
-from daiku.lsp.requests.run_requests import start
+from daiku.lsp.requests.run_requests import RunFold, start
 from daiku.sdk.fronts import document_request
 
 
@@ -36,9 +35,9 @@ async def document(c: ClientConnection, p: api.DocumentParams) -> RunResult:
     )
     given = request.brief.document if request.brief is not None else None
     old = given.text if given is not None else ""
-    heard = TeamRunListener()
-    result = await start(c, p, request, heard.hear)
-    patch = revised(heard.state, old)
+    fold = RunFold()
+    result = await start(c, p, request, fold.hear)
+    patch = revised(fold.state, old)
     return api.DocumentResult(**dict(result), patch=patch, edits=_edits(old, patch, encoding))
 
 

@@ -24,7 +24,6 @@ from daiku.lsp.connection import ClientConnection
 from daiku.lsp.initialize import Json
 from daiku.lsp.requests.commands import examine
 from daiku.lsp.requests.documents import document
-from daiku.lsp.requests.plans import plan_export, plan_import, plan_run
 from daiku.lsp.requests.playbook import (
     playbook_add,
     playbook_deltas,
@@ -36,7 +35,18 @@ from daiku.lsp.requests.playbook import (
     playbook_update,
     playbook_watch,
 )
-from daiku.lsp.requests.run_requests import chat, code, commands, generate, plan, research, resume
+from daiku.lsp.requests.run_requests import (
+    chat,
+    code,
+    commands,
+    generate,
+    plan,
+    plan_export,
+    plan_import,
+    plan_run,
+    research,
+    resume,
+)
 from daiku.lsp.requests.work import work_ask, work_list, work_show, work_take_over, work_watch
 from daiku.lsp.wire.jsontext import model_json
 from daiku.lsp.wire.protocol import Handler

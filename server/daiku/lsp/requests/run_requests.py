@@ -7,22 +7,24 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from daiku import api
+from daiku.core.plans.markdown import read_plan_text, to_markdown
 from daiku.core.plans.transitions import find_step
-from daiku.core.web.research import gather
+from daiku.core.state.fold import apply
+from daiku.core.state.state import State
+from daiku.core.team.moves import plan_of
+from daiku.core.team.report import final_report
 from daiku.dataclass import dataclass, field, replace
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError, Failure
-from daiku.domain.events import Edit, PlanEvent, ToolCallEvent, ToolResponse
 from daiku.domain.runs import ClientApprovals, RunResult, is_success
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.handovers import Brief
-from daiku.domain.work.patches import FileStat
-from daiku.domain.work.plans import Plan
-from daiku.domain.work.research import Research
+from daiku.domain.work.plans import Plan, in_full
 from daiku.lsp.connection import ClientConnection
 from daiku.lsp.requests.stream import ChunkStream, MessageBoxes, ProgressBar, fan_out
 from daiku.lsp.wire.refused import invalid
 from daiku.sdk.fronts import App, Listener, RunRequest, Runs, brief_from
+from daiku.sdk.plans.managing import work_request
 from daiku.sdk.work_items import only_here
 from daiku.texts.text import text
 
@@ -36,30 +38,20 @@ RUN_EXACTLY = (
 
 
 @dataclass(slots=True)
-class RunCollector:
-    """What a run did, as the results of `daiku/plan`, `daiku/research`, `daiku/code`, `daiku/run` tell it."""
+class RunFold:
+    """The state of a run, folded from its chunks; what nested runs did is part of it."""
 
-    plan: Plan | None = None
-    research: Research = Research()
-    files: dict[str, FileStat] = field(default_factory=dict[str, FileStat])
-    commands: list[api.CommandOutcome] = field(default_factory=list[api.CommandOutcome])
-    _calls: dict[str, str] = field(default_factory=dict[str, str])
+    state: State = field(default_factory=State)
 
     def hear(self, chunk: Chunk) -> None:
-        """Collect results from one chunk of the run."""
-        self.research = gather(self.research, chunk.event)
-        match chunk.event:
-            case PlanEvent(plan=plan):
-                self.plan = plan
-            case Edit(files=files):
-                for stat in files:
-                    self.files[stat.path] = _together(self.files.get(stat.path), stat)
-            case ToolCallEvent(id=call, tool="shell/run", args=args):
-                self._calls[call] = str(args.get("command", ""))
-            case ToolResponse(id=call, tool="shell/run") as answer if call in self._calls:
-                self.commands.append(_outcome(self._calls[call], answer))
-            case _:
-                pass
+        """Apply one chunk of the run."""
+        if chunk.parent is None:
+            self.state = apply(self.state, chunk.event)
+
+    def changed_plan(self) -> Plan | None:
+        """Return the plan that the run changed last; None if it changed none."""
+        plans = self.state.plans
+        return next((plan for plan in plans.all if plan.plan_id == plans.last), None)
 
 
 async def chat(c: ClientConnection, p: api.ChatParams) -> RunResult:
@@ -70,11 +62,11 @@ async def chat(c: ClientConnection, p: api.ChatParams) -> RunResult:
 
 
 async def plan(c: ClientConnection, p: api.PlanParams) -> RunResult:
-    gathered = RunCollector()
+    fold = RunFold()
     request = RunRequest(p.goal, context=p.context, agent="planner", mode="plan")
-    result = await start(c, p, request, gathered.hear)
+    result = await start(c, p, request, fold.hear)
     fields = dict(result)
-    fields["plan"] = gathered.plan
+    fields["plan"] = fold.changed_plan()
     return api.PlanResult(**fields)
 
 
@@ -82,28 +74,28 @@ async def research(c: ClientConnection, p: api.ResearchParams) -> RunResult:
     if not (p.plan_id or p.question):
         raise invalid(["question: give a question or a planId"])
     brief, session = await _brief(c, p, p.question or "", p.plan_id)
-    gathered = RunCollector()
+    fold = RunFold()
     text = p.question or f"Research for {brief.plan.name if brief.plan is not None else 'the plan'}"
     request = RunRequest(text, session=session, agent="researcher", mode="ask", brief=brief)
-    result = await start(c, p, request, gathered.hear)
-    return api.ResearchResult(**dict(result), **dict(gathered.research))
+    result = await start(c, p, request, fold.hear)
+    return api.ResearchResult(**dict(result), **dict(fold.state.research))
 
 
 async def code(c: ClientConnection, p: api.CodeParams) -> RunResult:
     if not (p.instruction or p.plan_id or p.step_id):
         raise invalid(["instruction: give an instruction, a planId or a stepId"])
     brief, session = await _brief(c, p, p.instruction or "", p.plan_id, p.step_id)
-    gathered = RunCollector()
+    fold = RunFold()
     request = RunRequest(brief.request, session=session, agent="coder", context=p.context, brief=brief)
-    result = await start(c, p, request, gathered.hear)
-    return api.CodeResult(**dict(result), files=tuple(gathered.files.values()))
+    result = await start(c, p, request, fold.hear)
+    return api.CodeResult(**dict(result), files=fold.state.done.files)
 
 
 async def commands(c: ClientConnection, p: api.CommandsParams) -> RunResult:
     if not (p.instruction or p.commands or p.plan_id or p.step_id):
         raise invalid(["instruction: give an instruction, commands, a planId or a stepId"])
     lines = "\n".join(f"```sh\n{command}\n```" for command in p.commands)
-    gathered = RunCollector()
+    fold = RunFold()
     if p.instruction or not p.commands:
         text = f"{p.instruction or ''}\n\n{RUN_EXACTLY}\n{lines}".strip() if lines else p.instruction or ""
         brief, session = await _brief(c, p, text, p.plan_id, p.step_id)
@@ -111,9 +103,35 @@ async def commands(c: ClientConnection, p: api.CommandsParams) -> RunResult:
     else:
         calls = tuple(ToolCall(tool="shell/run", args={"command": command}) for command in p.commands)
         request = RunRequest(lines, agent="runner", calls=calls)
-    result = await start(c, p, request, gathered.hear)
-    left = () if p.instruction else p.commands[len(gathered.commands) :]
-    return api.CommandsResult(**dict(result), commands=tuple(gathered.commands), not_run=left)
+    result = await start(c, p, request, fold.hear)
+    done = fold.state.done.commands
+    left = () if p.instruction else p.commands[len(done) :]
+    return api.CommandsResult(**dict(result), commands=done, not_run=left)
+
+
+async def plan_run(c: ClientConnection, p: api.PlanRunParams) -> RunResult:
+    """Let the team work a plan. Whoever asks for it approves of it."""
+    app = await c.app()
+    plan = app.journal.get_plan(p.plan_id)
+    if p.step_id and all(step.step_id != p.step_id for step in plan.steps):
+        raise invalid([f"stepId: the plan has no step {p.step_id!r}"])
+    request = await work_request(app, plan, p.step_id or "")
+    fold = RunFold()
+    result = await start(c, p, request, fold.hear)
+    now = plan_of(fold.state) or app.journal.get_plan(plan.plan_id)
+    fields = dict(result)
+    fields["plan"] = in_full(now)
+    return api.PlanRunResult(**fields, report=final_report(fold.state, now))
+
+
+async def plan_import(c: ClientConnection, p: api.PlanImportParams) -> Plan:
+    """A plan from a checklist or another form of a plan."""
+    return await (await c.app()).runs.keep_plan(read_plan_text(p.markdown), p.session_id)
+
+
+async def plan_export(c: ClientConnection, p: api.PlanRef) -> api.TextResult:
+    """The plan as a checklist that can be read in again."""
+    return api.TextResult(text=to_markdown((await c.app()).journal.get_plan(p.plan_id)))
 
 
 async def generate(c: ClientConnection, p: api.GenerateParams) -> str:
@@ -265,26 +283,3 @@ class _Cancels:
 
     async def _cancel(self, run: str) -> None:
         await self._app.runs.cancel(run)
-
-
-def _together(before: FileStat | None, now: FileStat) -> FileStat:
-    if before is None:
-        return now
-    kind = "create" if before.kind == "create" and now.kind == "edit" else now.kind
-    return now.model_copy(
-        update={"kind": kind, "added": before.added + now.added, "removed": before.removed + now.removed}
-    )
-
-
-def _outcome(command: str, answer: ToolResponse) -> api.CommandOutcome:
-    """A command that was refused or never started has no exit code of its own: it counts as failed."""
-    data = answer.data or {}
-    code = data.get("exit_code", data.get("exitCode"))
-    exit_code = code if isinstance(code, int) else 0 if answer.ok else 1
-    output = data.get("output")
-    return api.CommandOutcome(
-        command=command,
-        exit_code=exit_code,
-        output=output if isinstance(output, str) else answer.result,
-        call_id=answer.id,
-    )
