@@ -40,7 +40,7 @@ def test_its_thread_and_its_loop_end_with_it_also_after_an_error(tmp_path: Path)
         return ToolContext("s", "r", call, nothing, nothing, Config(), lambda _: None)
 
     client = MCPToolClient(lambda: (servers, registry), context)
-    with pytest.raises(KeyError, match="daiku mcp"):
+    with pytest.raises(KeyError, match="daiku"):
         used(client)
-    assert not client._thread.is_alive()
-    assert client._loop.is_closed()
+    assert not client._thread._thread.is_alive()
+    assert client._thread.loop.is_closed()

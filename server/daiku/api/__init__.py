@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TypeAlias
 
-from daiku.api.base import PROTOCOL, Id, Nothing, TextResult, Token
+from daiku.api.base import Id, Nothing, TextResult, Token
 from daiku.api.editor import (
     CallPart,
     EditNotebookParams,
@@ -135,6 +135,7 @@ from daiku.api.sessions import (
 )
 from daiku.domain.base import Wire
 from daiku.domain.work.handovers import CommandOutcome
+from daiku.version import COMMANDS, PROTOCOL
 
 Result: TypeAlias = type[Wire] | None
 
@@ -149,10 +150,3 @@ CLIENT_REQUESTS: dict[str, tuple[type[Wire], Result]] = {
     "daiku/editor/editNotebook": (EditNotebookParams, EditNotebookResult),
 }
 """Server to client, only what the client offered in `initializationOptions.client`."""
-
-COMMANDS: tuple[str, ...] = (
-    "daiku.newChat", "daiku.plan", "daiku.research", "daiku.generateCode", "daiku.runCommands",
-    "daiku.explain", "daiku.fix", "daiku.writeTests", "daiku.document", "daiku.review", "daiku.commitMessage",
-    "daiku.undo", "daiku.stop", "daiku.resume", "daiku.doctor",
-)  # fmt: skip
-"""What `workspace/executeCommand` carries out in the server; the client's own commands are not here."""

@@ -8,9 +8,6 @@ from pydantic import Field
 
 from daiku.domain.base import Wire
 
-PROTOCOL = 1
-"""Rises when an old client could no longer speak with a new server."""
-
 Token: TypeAlias = int | str
 Id = Annotated[str, Field(min_length=1, max_length=200)]
 

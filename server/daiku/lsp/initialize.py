@@ -9,32 +9,12 @@ from urllib.parse import unquote, urlsplit
 
 from daiku.dataclass import dataclass
 from daiku.lsp.methodnames import METHODS
-from daiku.version import __version__
+from daiku.version import COMMANDS, PROTOCOL, __version__
 
 Json: TypeAlias = "Mapping[str, Json] | Sequence[Json] | str | int | float | bool | None"
 ENCODINGS = ("utf-16", "utf-8", "utf-32")
 FIX, REWRITE, SOURCE = "quickfix", "refactor.rewrite", "source"
 """Kinds of our code actions."""
-
-# Copies of daiku.api (tests hold them equal): importing it costs more than the whole answer.
-PROTOCOL = 1
-COMMANDS = (
-    "daiku.newChat",
-    "daiku.plan",
-    "daiku.research",
-    "daiku.generateCode",
-    "daiku.runCommands",
-    "daiku.explain",
-    "daiku.fix",
-    "daiku.writeTests",
-    "daiku.document",
-    "daiku.review",
-    "daiku.commitMessage",
-    "daiku.undo",
-    "daiku.stop",
-    "daiku.resume",
-    "daiku.doctor",
-)
 
 
 @dataclass(frozen=True, slots=True)

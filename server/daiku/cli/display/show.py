@@ -293,9 +293,7 @@ class Show:
             head = say("plan.progress", name=safe(plan.name), done=done, all=total)
             self._tool_line(self._terminal.paint(head, "bold"))
         for step in plan.steps if before else steps:  # where one is gone the rest is shown whole
-            mark = MARKS[step.status]
-            text = f"  {mark} {clip(safe(step.name), self._terminal.width - 6)}"
-            self._tool_line(self._terminal.paint(text, "dim") if step.status == "completed" else text)
+            self._checklist_line(step.name, step.status)
 
     def _todo(self, items: tuple[TodoItem, ...]) -> None:
         """Print the complete list if it has new items, else only its changes."""
@@ -307,8 +305,11 @@ class Show:
         if whole or any(item not in before for item in items):
             self._tool_line(self._terminal.paint(say("todo.progress", done=done, all=len(items)), "bold"))
         for item in items if whole else (item for item in items if item not in before):
-            text = f"  {MARKS[item.status]} {clip(safe(item.title), self._terminal.width - 6)}"
-            self._tool_line(self._terminal.paint(text, "dim") if item.status == "completed" else text)
+            self._checklist_line(item.title, item.status)
+
+    def _checklist_line(self, title: str, status: str) -> None:
+        text = f"  {MARKS[status]} {clip(safe(title), self._terminal.width - 6)}"
+        self._tool_line(self._terminal.paint(text, "dim") if status == "completed" else text)
 
     async def _spin(self) -> None:
         frame = 0
