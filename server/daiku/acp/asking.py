@@ -10,8 +10,7 @@ from acp import Client, RequestError
 from acp.schema import AllowedOutcome, PermissionOption, ToolCallUpdate
 
 from daiku.acp.outbox import Outbox
-from daiku.acp.toolcalls import kind_of, title_of
-from daiku.acp.updates import View
+from daiku.acp.updates import View, kind_of, title_of
 from daiku.dataclass import dataclass
 from daiku.domain.events import ApprovalAsked, ApprovalDecision, InputAsked
 from daiku.sdk.fronts import Runs

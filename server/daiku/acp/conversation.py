@@ -16,8 +16,7 @@ from daiku.acp.opening import Opened
 from daiku.acp.outbox import Outbox
 from daiku.acp.prompt import Prompt
 from daiku.acp.refusals import refusal
-from daiku.acp.toolcalls import Place
-from daiku.acp.updates import View, Written
+from daiku.acp.updates import Place, View, Written
 from daiku.dataclass import dataclass, field, replace
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError, Failure

@@ -52,9 +52,8 @@ def open_folder(
     terminals: Terminals | None = None,
     model: str = "",
 ) -> Opened:
-    """Build the App of a workspace, as the terminal does: who opens an editor's folder has chosen it, so the guard
-    trusts it; only its settings file needs `daiku config trust`. `servers` come from the client and need the
-    person's consent like all others. Raises UsageError, OSError."""
+    """Build the App of a workspace. The guard trusts the folder, as the user opened it; its settings file needs
+    `daiku config trust`. `servers` of the client need the user's consent. Raises UsageError, OSError."""
     environ, folder = os.environ, workspace.roots[0]
     state = home(environ)
     own = is_trusted(state, folder)

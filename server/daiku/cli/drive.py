@@ -70,9 +70,8 @@ class _StreamEnd:
 
 @dataclass(frozen=True, slots=True)
 class RunMode:
-    """How a run is followed: what was granted, whether a person is there to be asked, as JSON or to be
-    read. With `steer`, lines typed meanwhile are told to the model. `drafts`: a plan that was only
-    drafted is work that is left."""
+    """How a run is followed. `attended`: a person can be asked. `steer`: typed lines are sent to the model.
+    `drafts`: a plan that was only drafted counts as unfinished work."""
 
     approvals: ClientApprovals
     attended: bool

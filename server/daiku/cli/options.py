@@ -36,8 +36,8 @@ class RunOptions:
     max_seconds: int | None
 
     def approvals(self) -> ClientApprovals:
-        """What is granted beforehand; what it does not grant is asked of the person at the terminal,
-        and refused where nobody is there. Raises UsageError."""
+        """Return what is granted beforehand. The rest is asked at the terminal, and refused without one.
+        Raises UsageError."""
         there = self.attended
         if self.approve == "ask" and not there:
             raise usage(say("error.ask_nobody"))

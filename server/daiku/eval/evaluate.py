@@ -33,9 +33,8 @@ class Pot(NamedTuple):
 
 
 def draw(pot: Pot, jobs: int, own: float) -> tuple[Pot, float] | None:
-    """Set aside what one more run may cost: its own limit `own` (0: none), at most an equal part of what is
-    free for the runs that may go on at the same time. A run that would likely pass what is free, going by the
-    mean of those that ended, is not begun: None. The limit is 0 where nothing bounds the run."""
+    """Reserve the cost of one more run: its own limit `own` (0: none), at most an equal share of what is free for
+    concurrent runs. None if the mean cost so far exceeds what is free. The limit is 0 if nothing bounds the run."""
     if not pot.most:
         return pot._replace(held=(*pot.held, 0.0)), own
     likely = pot.spent / pot.ended if pot.ended else 0.0
@@ -94,9 +93,8 @@ class _Round:
 
 
 async def evaluate(wanted: Wanted, tell: Told, stopped: asyncio.Event) -> Evaluation:
-    """Make every attempt. When `stopped` is set, runs under way are ended and no others begun. Raises UsageError
-    where commands would run without a sandbox that the settings ask for, DaikuError where a model cannot be
-    asked at all, OSError."""
+    """Make every attempt. When `stopped` is set, active runs end and no others begin. Raises UsageError if the
+    sandbox of the settings is missing, DaikuError if a model cannot be used, OSError."""
     if why := why_not_safe(wanted.settings):
         raise UsageError(Failure(kind="usage", message=why, hint=text("eval.no_sandbox.hint")))
     for setting in wanted.settings:
@@ -168,8 +166,7 @@ def _count(round_: _Round) -> int:
 
 
 async def _next(round_: _Round) -> tuple[int, tuple[Task, Setting, int], float] | None:
-    """The next attempt and what it may cost; None when there is none. Waits for runs under way to end where they
-    may leave enough for one more."""
+    """Return the next attempt and its cost limit; None if there is none. Waits for active runs to free budget."""
     while round_.left and not round_.stopped.is_set() and not round_.bound:
         task, setting, _ = round_.left[0]
         own = task.file.limits.max_cost or setting.config.limits.max_cost

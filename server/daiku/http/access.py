@@ -23,11 +23,9 @@ Headers = Iterable[tuple[bytes, bytes]]
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Lets requests through to `app`. `names` are further names under which this server is reached (`NAME` or
-    `NAME:PORT`), as behind a proxy.
+    """Passes allowed requests to `app`. `names`: further host names of this server (`NAME` or `NAME:PORT`).
 
-    A page of the internet that the person's browser shows cannot ask: its Origin is its own; where it has made a
-    name of its own point to this machine, that name is its Host; and it does not know the token."""
+    A web page in the user's browser is refused by its Origin, after DNS rebinding by its Host, and has no token."""
 
     app: ASGIApp
     token: str

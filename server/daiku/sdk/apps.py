@@ -37,14 +37,14 @@ class Apps:
     _process: int = field(default_factory=os.getpid)
 
     def check_open(self) -> None:
-        """Raises RuntimeError where it is closed, or was made before this process was forked."""
+        """Raise RuntimeError if it is closed, or was made before this process was forked."""
         if self.closed:
             raise RuntimeError(CLOSED)
         if self._process != os.getpid():
             raise RuntimeError(FORKED)
 
     def app(self, agent: Agent | None) -> App:
-        """The App of this loop. Where `agent` names a model by text, or nobody knows, it has providers' keys."""
+        """Return the App of this loop. It has providers' keys if `agent` may name a model by text."""
         self.check_open()
         named = agent is None or names_a_model(self.opening.model, agent, self.opening.router)
         builtin = agent is None or self.opening.router is not None or uses_builtin_tools(agent)
@@ -54,8 +54,7 @@ class Apps:
         return self._apps[key]
 
     def thread(self) -> LoopThread:
-        """The loop for callers that wait. A tool may wait too: it gets another loop than the one that stands still
-        for it."""
+        """Return a loop for callers that wait; a tool that waits gets another one than the loop that it blocks."""
         here = _running_loop()
         with self._lock:
             for each in self._threads:
@@ -78,7 +77,7 @@ class Apps:
             task.exception()  # whoever waits for it hears of it; nobody has to
 
     def do(self, name: str, run: str, act: Callable[[Runs], object]) -> None:
-        """Do something to a run, on the loop where it is under way. Raises ValueError where that cannot be done."""
+        """Call `act` on the loop where the run is active. Raises ValueError if it fails."""
         self.check_open()
         loop, app = self._of(run)
         try:
@@ -90,8 +89,7 @@ class Apps:
             raise ValueError(f"Runner.{name}: {said(wrong)}") from None
 
     def _of(self, run: str) -> tuple[asyncio.AbstractEventLoop | None, App]:
-        """The App in which a run is under way, and its loop where that is another one; else any App: the record is
-        the same for all."""
+        """Return the App in which a run is active, and its loop if it is another one; else any App."""
         here = _running_loop()
         for (loop, *_), app in self._apps.items():
             if app.runs.knows(run):
@@ -103,7 +101,7 @@ class Apps:
     # -- the end --------------------------------------------------------------------------
 
     async def aclose(self) -> None:
-        """Cancel what is under way, and let go of connections and files; safe to call twice."""
+        """Cancel active runs, and close connections and files; safe to call twice."""
         here, current = asyncio.get_running_loop(), asyncio.current_task()
         tasks = [task for task in self._tasks if task is not current]
         for task in tasks:
@@ -126,8 +124,7 @@ class Apps:
                 thread.close()
 
     def close(self) -> None:
-        """`aclose` for code that is not asynchronous, after `run_sync`. Raises RuntimeError in a tool that runs on one
-        of its loops: it would wait for itself."""
+        """`aclose` for synchronous code. Raises RuntimeError in a tool on one of its loops, which would block itself."""
         if any(thread.loop is _running_loop() for thread in self._threads):
             raise RuntimeError(CLOSED_BY_TOOL)
         if not self.closed and self._process == os.getpid():
@@ -148,8 +145,7 @@ async def _there(act: Callable[[Runs], object], runs: Runs) -> None:
 
 
 def at_once(work: Coroutine[Any, Any, object]) -> None:
-    """Do what hardly ever waits, now; where a guardrail needs time it goes on by itself. Raises what it raises until
-    then."""
+    """Run a coroutine until it first waits, as for a guardrail; then it continues as a task. Raises what it raises."""
     try:
         waits_for = work.send(None)
     except StopIteration:

@@ -31,8 +31,8 @@ class Forge:
 
 
 async def forges_of(config: Config, environ: Mapping[str, str]) -> tuple[Forge, ...]:
-    """The forges that the settings name repositories of, each asked what is to be worked. Repositories that cannot be
-    asked are a Forge of their own for each reason: a name that is wrong is not hidden by those that are right."""
+    """Count the items to be worked on each forge of the settings. Repositories that fail are a Forge of their own for
+    each reason."""
     github, gitlab = config.github, config.gitlab
     named: tuple[tuple[SourceName, str, str, tuple[str, ...]], ...] = (
         ("github", "GitHub", github.api_url, github.repositories),

@@ -47,8 +47,7 @@ _URL = lazy(r"([a-z][a-z0-9+.-]+)://(.*)", re.IGNORECASE | re.DOTALL)
 
 @dataclass(slots=True)
 class Opening:
-    """The parts of a Runner before any run. `model` is asked wherever an agent names none; `scratch` is the folder of
-    what tools leave behind, there only once something is."""
+    """The checked parts of a Runner. `model` is for agents without one; `scratch` is the folder of tool output."""
 
     model: str | Model
     workspace: Path | None
@@ -71,9 +70,8 @@ class Opening:
         self.scratch = kept or Path(tempfile.gettempdir()) / f"daiku-{os.getpid()}-{id(self):x}"
 
     def build(self, *, named: bool, builtin: bool) -> App:
-        """The App, wired anew; its stores are shared. `named`: a model is named by text, so that providers' keys and
-        addresses are read from the environment. `builtin`: it has the tools of Daiku itself.
-        Raises ValueError where the settings or the store cannot be used."""
+        """Build an App; stores are shared. `named`: read providers' keys and addresses from the environment.
+        `builtin`: include Daiku's own tools. Raises ValueError if the settings or the store cannot be used."""
         config = self.config(os.environ if named else {})
         stores = self._opened(config)
         model = None if isinstance(self.model, str) else self.model
@@ -307,8 +305,7 @@ def _reachable(agent: Agent) -> list[Agent]:
 def names_a_model(
     model: str | Model, agent: Agent, router: Router | None = None, seen: frozenset[int] = frozenset()
 ) -> bool:
-    """Whether a model is named by text, by the Runner, its router, the agent or one that it hands work to. `seen` are
-    those that were looked at, by identity."""
+    """Return True if the Runner, its router, the agent or a handoff names a model by text. `seen`: ids of agents."""
     asked = agent.model or model
     routed = isinstance(getattr(router, "model", None), str)
     others = [each for each in agent.handoffs if id(each) not in seen]
@@ -317,6 +314,6 @@ def names_a_model(
 
 
 def uses_builtin_tools(agent: Agent, seen: frozenset[int] = frozenset()) -> bool:
-    """Whether the agent, or one that it hands work to, names a tool that it does not bring itself."""
+    """Return True if the agent or a handoff names a tool that it does not bring itself."""
     others = [each for each in agent.handoffs if id(each) not in seen]
     return agent.uses_builtin_tools or any(uses_builtin_tools(each, seen | {id(agent)}) for each in others)

@@ -145,7 +145,7 @@ class Runner:
         seen: bool = True,
         closes: bool = False,
     ) -> RunStream:
-        """The run as a stream. `seen`: the program reads its chunks, and so its questions."""
+        """Return the run as a stream. `seen`: the program reads its chunks, and so its questions."""
         self._apps.check_open()
         asked = RunRequest(
             text=checked_text(text),
@@ -259,8 +259,8 @@ class Runner:
         return self._approvals == "ask" or not isinstance(self._approvals, str)
 
     def _heard(self, app: App, listen: Listener, wrong: list[object], *, seen: bool = True) -> Listener:
-        """`listen`, with the questions noted, and put to the program where it answers them itself; what it returns in
-        place of a decision is added to `wrong`. One that nobody has `seen` is answered so."""
+        """Wrap `listen`: note questions and let the program decide. Invalid decisions are added to `wrong`; if nobody
+        has `seen` a question, it is answered so."""
 
         def heard(chunk: Chunk) -> None:
             match chunk.event:
@@ -295,7 +295,7 @@ class Runner:
     async def _decide(
         self, app: App, run: str, asked: ApprovalAsked, decides: Approves, wrong: list[object]
     ) -> None:
-        """Have the program decide. What it raises is a no; so is what is no decision, which is added to `wrong`."""
+        """Let the program decide. An exception rejects; so does an invalid decision, which is added to `wrong`."""
         decision: object = "reject_once"
         try:
             decision = decides(asked)

@@ -37,7 +37,7 @@ def items_of(app: App) -> ItemStore:
 
 
 def revision_of(app: App, items: ItemStore) -> str:
-    """A mark that is another one after an item was added or changed, or the run of one at work said something."""
+    """Return a revision that changes if an item changes, or the run of an active one writes to its session."""
     return " ".join([items.revision(), *(str(_said(app, item)) for item in items.list("processing"))])
 
 
@@ -51,8 +51,7 @@ def tree_of(app: App, item: WorkItem) -> str:
 
 
 def only_here(app: App, session: str, workspace: str) -> None:
-    """Raises UsageError where the session is an item's whose files are not those of `workspace`: what is done in it would
-    be done to other files than it speaks of."""
+    """Raise UsageError if the session is that of an item whose files are not in `workspace`."""
     if app.journal.folder_of(session) == workspace:
         return
     item = next((each for each in items_of(app).list() if each.session_id == session), None)

@@ -130,8 +130,8 @@ def _check_names(source: SourceName, setting: str, names: tuple[str, ...], examp
 async def work_items(
     work: Work, sources: Mapping[SourceName, Source], stopping: Event, *, once: bool
 ) -> bool:
-    """Work the items of the sources until nothing is left (`once`) or `stopping` is set. True where all that was worked
-    is done, or waits for a person. Raises UsageError, DaikuError."""
+    """Work the items of the sources until none is left (`once`) or `stopping` is set. Return True if each is done or
+    waits for a person. Raises UsageError, DaikuError."""
     stores = open_stores(work.config.storage.place(work.home), work.redact)
     items = ItemStore(stores.database, redact=work.redact)
     intents = IntentStore(stores.database, items, work.redact)
@@ -199,8 +199,7 @@ async def _start(environ: Mapping[str, str], where: Path, claim: Claim, place: P
 async def attempt_item(
     config: Config, home: Path, folder: Path, claim: Claim, place: Path, language: str
 ) -> RunResult:
-    """Work one item in its tree, in this process. What a person allowed for `folder` holds for it. Raises DaikuError:
-    nothing was begun, or the claim is lost."""
+    """Work one item in its tree, in this process, with the permissions of `folder`. Raises DaikuError."""
     app = build(
         config,
         workspace=DiskWorkspace((place,)),

@@ -21,7 +21,7 @@ from daiku.domain.runs import ClientApprovals, ContextItem, Mode, Range, RunResu
 from daiku.lsp.connection import INFO, ClientConnection
 from daiku.lsp.initialize import Json, to_path
 from daiku.lsp.requests.context_items import Problem, context_items
-from daiku.lsp.requests.documents import document as revise
+from daiku.lsp.requests.run_requests import document as revise
 from daiku.lsp.requests.run_requests import resume as resume_run
 from daiku.lsp.requests.run_requests import start
 from daiku.lsp.wire.jsontext import MessageId, model_json

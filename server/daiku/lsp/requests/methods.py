@@ -23,7 +23,6 @@ from daiku.domain.work.plans import Plan
 from daiku.lsp.connection import ClientConnection
 from daiku.lsp.initialize import Json
 from daiku.lsp.requests.commands import examine
-from daiku.lsp.requests.documents import document
 from daiku.lsp.requests.playbook import (
     playbook_add,
     playbook_deltas,
@@ -39,6 +38,7 @@ from daiku.lsp.requests.run_requests import (
     chat,
     code,
     commands,
+    document,
     generate,
     plan,
     plan_export,

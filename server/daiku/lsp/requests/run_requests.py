@@ -7,23 +7,30 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
 from daiku import api
+from daiku.core.changes.changemap import apply_map, range_edits, unredacted
+from daiku.core.drafting.moves import document_of
+from daiku.core.drafting.progress import merged_work, progress_of
+from daiku.core.guard.redact import MARK
+from daiku.core.matching.refusal import Refusal
 from daiku.core.plans.markdown import read_plan_text, to_markdown
 from daiku.core.plans.transitions import find_step
 from daiku.core.state.fold import apply
 from daiku.core.state.state import State
 from daiku.core.team.moves import plan_of
 from daiku.core.team.report import final_report
+from daiku.core.text.positions import Encoding
 from daiku.dataclass import dataclass, field, replace
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.runs import ClientApprovals, RunResult, is_success
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.handovers import Brief
+from daiku.domain.work.patches import PatchJSON, RangeEdit
 from daiku.domain.work.plans import Plan, in_full
 from daiku.lsp.connection import ClientConnection
 from daiku.lsp.requests.stream import ChunkStream, MessageBoxes, ProgressBar, fan_out
 from daiku.lsp.wire.refused import invalid
-from daiku.sdk.fronts import App, Listener, RunRequest, Runs, brief_from
+from daiku.sdk.fronts import Listener, RunRequest, Runs, brief_from, document_request
 from daiku.sdk.plans.managing import work_request
 from daiku.sdk.work_items import only_here
 from daiku.texts.text import text
@@ -31,6 +38,7 @@ from daiku.texts.text import text
 if TYPE_CHECKING:
     from daiku.domain.playbook import Bullet
     from daiku.sdk.playbook.generator import KeptPlaybooks
+
 
 RUN_EXACTLY = (
     "Run these commands in this order with shell__run, exactly as they are, and report what came of each:"
@@ -134,8 +142,52 @@ async def plan_export(c: ClientConnection, p: api.PlanRef) -> api.TextResult:
     return api.TextResult(text=to_markdown((await c.app()).journal.get_plan(p.plan_id)))
 
 
+async def document(c: ClientConnection, p: api.DocumentParams) -> RunResult:
+    """Revise a document. The patch is of the text at the time of the request, whatever the user accepted of it;
+    `edits` are the same changes by line and character."""
+    app = await c.app()
+    encoding = c.documents.encoding
+    depth = 1 if p.depth is None else p.depth
+    request = await document_request(
+        app.workspace,
+        p.uri,
+        p.instruction,
+        depth=depth,
+        selection=p.range,
+        encoding=encoding,
+        trusted=app.runs.services.trusted,
+    )
+    given = request.brief.document if request.brief is not None else None
+    old = given.text if given is not None else ""
+    fold = RunFold()
+    result = await start(c, p, request, fold.hear)
+    patch = revised(fold.state, old)
+    return api.DocumentResult(**dict(result), patch=patch, edits=_edits(old, patch, encoding))
+
+
+def _edits(old: str, patch: PatchJSON | None, encoding: Encoding) -> tuple[RangeEdit, ...]:
+    try:
+        return () if patch is None else range_edits(old, patch.change_map, encoding)
+    except ValueError:  # half of a surrogate pair: no editor could take it
+        return ()
+
+
+def revised(state: State, old: str) -> PatchJSON | None:
+    """Return the run's patch of `old`, the document as it was read; None if there is none or a guard blocked it."""
+    document = document_of(state)
+    blocked = state.failure is not None and state.failure.kind == "guardrail"
+    if document is None or blocked:
+        return None
+    found = merged_work(progress_of(state, document)).patch
+    changes = unredacted(old, document.text, MARK, found.change_map)
+    if isinstance(changes, Refusal) or not changes:
+        return None
+    new = apply_map(old, changes)
+    return None if isinstance(new, Refusal) else PatchJSON(new_text=new, change_map=changes)
+
+
 async def generate(c: ClientConnection, p: api.GenerateParams) -> str:
-    """The Trajectory, whatever came of it; as JSON, for here what is null is said too."""
+    """Return the Trajectory as JSON, as its null fields are written too."""
     from daiku.sdk.playbook.generator import generators_of, kept_playbooks  # when used
 
     app = await c.app()
@@ -156,7 +208,7 @@ async def generate(c: ClientConnection, p: api.GenerateParams) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _GeneratorRun:
-    """Asks the model by a run of the agent `generator`, which is streamed and can be cancelled as any other."""
+    """Asks the model by a run of the agent `generator`, which streams and can be cancelled."""
 
     kept: KeptPlaybooks
     connection: ClientConnection
@@ -183,8 +235,7 @@ class _GeneratorRun:
 async def _brief(
     c: ClientConnection, p: api.RunStart, request: str, plan_id: str | None, step_id: str | None = None
 ) -> tuple[Brief, str | None]:
-    """What a single stage is given, and the session that it belongs in: that of its plan, where none is
-    named. Raises UsageError: no such plan or step."""
+    """Return the brief of a single stage and its session: the named one, else that of its plan. Raises UsageError."""
     journal = (await c.app()).journal
     session = p.session_id
     if session is None and plan_id:
@@ -242,7 +293,7 @@ async def show(
     if p.work_done_token is not None:
         bar = ProgressBar(c.protocol, p.work_done_token, c.protocol.language)
         listeners.append(lambda chunk: bar.show(chunk.event))
-        listeners.append(_Cancels(c, app, p.work_done_token).hear)
+        listeners.append(_cancel_by_button(c, app.runs, p.work_done_token))
         bar.begin("Daiku")
     status = "failed"
     try:
@@ -268,18 +319,14 @@ async def show(
             bar.end(status)
 
 
-class _Cancels:
-    """Lets the progress bar's stop button cancel the run, as soon as the run is known."""
+def _cancel_by_button(c: ClientConnection, runs: Runs, token: int | str) -> Listener:
+    """Return a listener that lets the progress bar's stop button cancel the run, once the run is known."""
 
-    def __init__(self, c: ClientConnection, app: App, token: int | str) -> None:
-        self._c = c
-        self._app = app
-        self._token = token
+    async def cancel(run: str) -> None:
+        await runs.cancel(run)
 
-    def hear(self, chunk: Chunk) -> None:
-        if self._token not in self._c.cancels and chunk.parent is None:
-            run = chunk.run
-            self._c.cancels[self._token] = lambda: self._c.background(self._cancel(run))
+    def hear(chunk: Chunk) -> None:
+        if token not in c.cancels and chunk.parent is None:
+            c.cancels[token] = lambda: c.background(cancel(chunk.run))
 
-    async def _cancel(self, run: str) -> None:
-        await self._app.runs.cancel(run)
+    return hear
