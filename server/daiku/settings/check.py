@@ -137,8 +137,8 @@ def nearest_key(key: Key) -> Key | None:
     return alike[0] if alike else None
 
 
-def _siblings(key: Key) -> list[str]:
-    table = model_of(field_at(key[:-1])) if key[:-1] else Config
+def _siblings(key: tuple[str | int, ...]) -> list[str]:
+    table = _inner_table(key[:-1])
     return list(table.model_fields) if table else []
 
 
@@ -168,8 +168,7 @@ def _describe(error: ErrorDetails, where: str) -> Text:
         case "extra_forbidden":
             import difflib  # when used
 
-            table = _inner_table(loc[:-1])
-            near = difflib.get_close_matches(str(loc[-1]), list(table.model_fields) if table else [], 1)
+            near = difflib.get_close_matches(str(loc[-1]), _siblings(loc), 1)
             return unknown_setting(where, name, near[0] if near else "")
         case "literal_error":
             right = text("settings.one_of", names=ctx.get("expected", ""))

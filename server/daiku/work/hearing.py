@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
+from typing import TypeAlias
 
 from daiku.core.text.truncate import truncate_middle
 from daiku.core.work.assent import only_agrees
@@ -25,6 +27,7 @@ from daiku.work.retrying import backoff_seconds, time_after
 from daiku.work.source import Source
 
 logger = logging.getLogger(__name__)
+Hear: TypeAlias = Callable[[WorkerParts, Source, ItemRecord], Awaitable[ForgeRefusal | None]]
 OVER_THERE: frozenset[RefusalKind] = frozenset({"gone", "moved", "closed"})
 """Refusals that say that there is nothing to work any more."""
 MOST_LOOKS = 1
@@ -129,17 +132,19 @@ async def hear_all(parts: WorkerParts, *, once: bool) -> None:
     waiting = filter(is_due, parts.items.records("waiting"))
     reviewed = tuple(filter(is_due, parts.items.in_review()))
     for record in (*waiting, *fairly(reviewed, MOST_LOOKS_ONCE if once else MOST_LOOKS)):
-        source = parts.source_of(record.key)
-        if source is None or not parts.may_ask(record.key.source):
-            continue
-        try:
-            if record.shown.state == "waiting":
-                refused = await hear_waiting(parts, source, record)
-            else:
-                refused = await hear_review(parts, source, record)
-        except DaikuError as lost:
-            logger.info("%s: %s", record.item, lost.failure.message)
-            continue
+        await _ask(parts, record, hear_waiting if record.shown.state == "waiting" else hear_review)
+
+
+async def _ask(parts: WorkerParts, record: ItemRecord, hear: Hear) -> None:
+    """Ask the item's source, unless that asked to be left alone. A lost claim is logged."""
+    source = parts.source_of(record.key)
+    if source is None or not parts.may_ask(record.key.source):
+        return
+    try:
+        refused = await hear(parts, source, record)
+    except DaikuError as lost:
+        logger.info("%s: %s", record.item, lost.failure.message)
+    else:
         parts.leave_alone(record.key.source, refused)
 
 
@@ -315,23 +320,18 @@ def _name(said: Said) -> str:
 async def deliver_open(parts: WorkerParts) -> None:
     """Carry out the open intents of items that nobody works, those of one item after a pause that grows with each try."""
     for item in parts.intents.items_left_open(MOST_DELIVERED):
-        record = parts.items.record(item)
-        source = parts.source_of(record.key) if record is not None else None
-        if record is not None and source is not None and parts.may_ask(record.key.source):
-            try:
-                await _deliver(parts, source, record)
-            except DaikuError as lost:
-                logger.info("%s: %s", item, lost.failure.message)
+        if (record := parts.items.record(item)) is not None:
+            await _ask(parts, record, _deliver)
 
 
-async def _deliver(parts: WorkerParts, source: Source, record: ItemRecord) -> None:
+async def _deliver(parts: WorkerParts, source: Source, record: ItemRecord) -> ForgeRefusal | None:
     claim = parts.items.hold(record, parts.name)
     if claim is None:
-        return
+        return None
     waits = (await apply_open(ClaimedItem(parts, source, claim))).waits
-    parts.leave_alone(record.key.source, waits)
     with parts.items.holding(claim) as now:
         tries = now.facts.tries if waits is not None else 0
         next_at = time_after(backoff_seconds(tries, waits.retry_after)) if waits is not None else ""
         parts.items.note(claim, tries=tries + (waits is not None))
         parts.items.change(claim, next_at=next_at)
+    return waits
