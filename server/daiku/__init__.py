@@ -29,7 +29,7 @@ _PLACES = {
     "ToolContext": "daiku.tools.tool",
     "ToolRegistry": "daiku.tools.registry",
     "TraceLogger": "daiku.trace.telemetry.logger",
-    "merge_patches": "daiku.core.changes.merge",
+    "merge_patches": "daiku.core.changes.changemap",
     "tool": "daiku.tools.functions",
 }
 """Where the names of the library are (PROTOCOL 6); `__init__.pyi` says the same to type checkers."""

@@ -2,7 +2,7 @@
 
 from daiku.agents.agent import Agent as Agent
 from daiku.agents.running import Result as Result
-from daiku.core.changes.merge import merge_patches as merge_patches
+from daiku.core.changes.changemap import merge_patches as merge_patches
 from daiku.domain.chunks import Chunk as Chunk
 from daiku.domain.errors import GuardrailViolation as GuardrailViolation
 from daiku.domain.events import ApprovalAsked as ApprovalAsked

@@ -7,8 +7,16 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from daiku.agents.drafting.style import patch_from_issues
-from daiku.core.changes.changemap import apply_map, change_map, change_of, overlap, patch_between, range_edits
-from daiku.core.changes.merge import merge_patches, rebase
+from daiku.core.changes.changemap import (
+    apply_map,
+    change_map,
+    change_of,
+    merge_patches,
+    overlap,
+    patch_between,
+    range_edits,
+    rebase,
+)
 from daiku.core.text.positions import Encoding, line_starts, offset_of
 from daiku.domain.work.patches import Change, ChangeOp, Issue, PatchJSON
 from tests.cases import examples

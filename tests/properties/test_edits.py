@@ -5,9 +5,8 @@ from __future__ import annotations
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from daiku.core.changes.align import line_ops
 from daiku.core.changes.changemap import apply_map, change_map
-from daiku.core.changes.diff import patch_diff, split_lines, stat
+from daiku.core.changes.diff import line_ops, patch_diff, split_lines, stat
 from daiku.core.edits.edits import apply_edits
 from daiku.core.edits.patch import build_patch, parse_patch, paths_of
 from daiku.core.matching.refusal import Refusal

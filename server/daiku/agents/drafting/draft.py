@@ -11,9 +11,8 @@ from daiku.agents.coding.handover_text import fenced
 from daiku.agents.drafting.answer_form import AnswerForm, last_reply
 from daiku.agents.drafting.part_request import part_request
 from daiku.agents.part import Part, Stage
-from daiku.core.changes.align import line_ops
 from daiku.core.changes.changemap import change_map, moves_marks, patch_between
-from daiku.core.changes.diff import split_lines
+from daiku.core.changes.diff import line_ops, split_lines
 from daiku.core.drafting.headings import front_matter_end, lost_headings
 from daiku.core.drafting.moves import document_of
 from daiku.core.guard.redact import MARK

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from daiku.core.changes.align import line_ops
-from daiku.core.changes.diff import hunk_groups, patch_diff, split_lines
+from daiku.core.changes.diff import hunk_groups, line_ops, patch_diff, split_lines
 from daiku.core.matching.refusal import Refusal
 from daiku.dataclass import dataclass
 from daiku.domain.events import ApprovalAsked, ApprovalGiven

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 
-from daiku.core.changes.align import LineOp, line_ops
+from daiku.core.changes.diff import LineOp, line_ops
 from daiku.core.ports import Diagnostic
 from daiku.dataclass import dataclass, replace
 from daiku.domain.base import JsonObject

@@ -6,8 +6,7 @@ import hashlib
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from daiku.core.changes.align import line_ops
-from daiku.core.changes.diff import split_lines
+from daiku.core.changes.diff import line_ops, split_lines
 from daiku.dataclass import dataclass, replace
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 from typing import NamedTuple, TypeVar
 
-from daiku.core.changes.merge import merge_patches, rebase
+from daiku.core.changes.changemap import merge_patches, rebase
 from daiku.core.drafting.headings import front_matter_end, headings, lines_of
 from daiku.core.state.state import State
 from daiku.core.team.record import AnsweredCall, answered_calls

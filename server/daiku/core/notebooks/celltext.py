@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from daiku.core.changes.align import line_ops
+from daiku.core.changes.diff import line_ops
 from daiku.core.matching.refusal import Refusal
 from daiku.dataclass import dataclass, replace
 from daiku.domain.base import JsonObject

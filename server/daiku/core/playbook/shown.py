@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
-from daiku.core.changes.align import line_ops
+from daiku.core.changes.diff import line_ops
 from daiku.core.playbook.changes import keywords_after
 from daiku.domain.playbook import Bullet, Delta
 from daiku.texts.text import render, text

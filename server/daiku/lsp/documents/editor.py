@@ -7,8 +7,7 @@ import contextlib
 import logging
 from pathlib import Path
 
-from daiku.core.changes.align import line_ops
-from daiku.core.changes.diff import stat
+from daiku.core.changes.diff import line_ops, stat
 from daiku.core.notebooks.celltext import is_notebook
 from daiku.core.ports import TextFile, Workspace
 from daiku.core.text.positions import Encoding, line_starts, range_of

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from pydantic import Field, ValidationError
 
-from daiku.core.changes.changemap import apply_map, patch_between, unredacted
-from daiku.core.changes.merge import merge_patches
+from daiku.core.changes.changemap import apply_map, merge_patches, patch_between, unredacted
 from daiku.core.drafting.headings import lines_of
 from daiku.core.guard.redact import MARK
 from daiku.core.guardrails.fingerprints import fingerprints, similarity, similarity_action
