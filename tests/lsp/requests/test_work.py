@@ -110,7 +110,7 @@ async def test_an_item_that_is_taken_over_is_paused_and_its_folder_named(
 ) -> None:
     (tree := tmp_path / "tree").mkdir()
     stores = open_stores(home(os.environ) / "daiku.db", str)
-    items.change(Claim(FILE, 1), session=stores.journal.add_session(str(tree)))
+    items.change(Claim(FILE, 1), session_id=stores.journal.add_session(str(tree)))
     stores.close()
     async with connected(workspace) as server:
         asked = asyncio.create_task(server.client.request("daiku/work/takeOver", {"item": FILE}))
@@ -130,7 +130,7 @@ async def test_the_chat_of_an_item_is_read_anywhere_and_goes_on_only_where_its_f
     (tree := tmp_path / "tree").mkdir()
     stores = open_stores(home(os.environ) / "daiku.db", str)
     session = stores.journal.add_session(str(tree))
-    items.change(Claim(FILE, 1), session=session)
+    items.change(Claim(FILE, 1), session_id=session)
     stores.close()
     async with connected(workspace) as server:
         await server.client.request("daiku/session/get", {"sessionId": session})
