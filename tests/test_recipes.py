@@ -237,8 +237,8 @@ async def greeting(c: ClientConnection, p: GreetingParams) -> GreetingResult:
 '''
 METHOD_IMPORT = (
     "lsp/requests/methods.py",
-    "from daiku.lsp.requests.methods import",
-    "from daiku.api.greeting import GreetingParams, GreetingResult\nfrom daiku.lsp.requests.greeting import greeting\nfrom daiku.lsp.requests.methods import",
+    "from daiku.lsp.requests.playbook import",
+    "from daiku.api.greeting import GreetingParams, GreetingResult\nfrom daiku.lsp.requests.greeting import greeting\nfrom daiku.lsp.requests.playbook import",
 )
 METHOD_ENTRY = (
     "lsp/requests/methods.py",

@@ -228,7 +228,9 @@ def _search(draft: _Draft) -> None:
     if draft.args.get("mode") == "files_with_matches":
         draft.args["mode"] = "files"
     _context(draft)
-    if draft.args.get("limit") in (0, "0"):  # elsewhere: no limit
+    limits = _NAMES["search/text"]["limit"]
+    if draft.args.get("limit") in (0, "0") and not any(key.lower() in limits for key in draft.args):
+        # elsewhere: no limit
         del draft.args["limit"]
         draft.notes.append("limit 0 was read as the usual limit")
     if draft.take("-n") is not None:

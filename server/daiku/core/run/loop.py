@@ -77,7 +77,6 @@ async def run(record: Recorder, ports: Ports) -> State:
 
 
 async def _perform(command: Command, record: Recorder, ports: Ports) -> None:
-
     match command:
         case AskModel():
             await _ask_model(record, ports)
@@ -199,7 +198,6 @@ def _keep_draft(shown: list[str], seen: int, record: Recorder, agent: str) -> No
 
 
 async def _overflowed(error: ContextOverflowError, record: Recorder, ports: Ports) -> None:
-
     how = ports.rules.condense(record.state, refused=True)
     if how is None:
         record(error.failure)
@@ -359,13 +357,11 @@ def _response(call: ToolCall, result: ToolResult, duration_ms: int) -> ToolRespo
 
 
 def _finish(status: TerminalStatus, failure: Failure | None, record: Recorder) -> None:
-    from daiku.core.proof.gate import open_notice  # when used
+    state, left = record.state, ""
+    if status == "completed" and state.plans.last and state.request.asks_model:  # a driven run says so itself
+        from daiku.core.proof.gate import open_notice  # when used
 
-    state = record.state
-    whole = (
-        status == "completed" and state.plans.last and state.request.asks_model
-    )  # who drives it says so itself
-    left = open_notice(state.plans.all) if whole else ""
+        left = open_notice(state.plans.all)
     record(
         *(() if failure is None else (failure,)),
         *((Notice(level="warning", text=left),) if left else ()),
