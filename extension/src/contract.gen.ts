@@ -964,7 +964,7 @@ export interface PlanRunParams {
   stepId?: string | null;
 }
 
-/** How the work ended, the plan as it is now, and what is claimed of the work with its proofs. */
+/** Result of a plan's run, the plan after it, and the claims with their proofs. */
 export interface PlanRunResult {
   runId: string;
   sessionId: string;
@@ -991,7 +991,7 @@ export interface PlanStanding {
   open: number;
 }
 
-/** What is given replaces what was there. */
+/** New values of a plan's fields; a field that is absent stays as it is. */
 export interface PlanUpdateParams {
   planId: string;
   name?: string | null;

@@ -1,4 +1,4 @@
-"""What only Daiku's own agents have: their part in a chain of work, and what drives them in place of a model."""
+"""Role, stage, and state machine of Daiku's own agents."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Machine:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What only Daiku's own agents have.
+    """Parts of an agent that only Daiku's own agents have.
 
     `delegate`: others may hand requests to it, by its `description`; `role`: the form of its answers; `stage`: its part in
     a chain; `machine`: what replaces its model; `defers`: finds most tools by tools/find; without `may_cd` commands stay

@@ -177,7 +177,7 @@ class PlanRef(Wire):
 
 
 class PlanUpdateParams(PlanRef):
-    """What is given replaces what was there."""
+    """New values of a plan's fields; a field that is absent stays as it is."""
 
     name: str | None = None
     goal: str | None = None
@@ -192,7 +192,7 @@ class PlanRunParams(RunStart, PlanRef):
 
 
 class PlanRunResult(RunResult):
-    """How the work ended, the plan as it is now, and what is claimed of the work with its proofs."""
+    """Result of a plan's run, the plan after it, and the claims with their proofs."""
 
     plan: PlanInFull | None = None  # pyright: ignore[reportIncompatibleVariableOverride]  # frozen
     report: Report | None = None

@@ -70,7 +70,7 @@ class _StreamEnd:
 
 @dataclass(frozen=True, slots=True)
 class RunMode:
-    """How a run is followed. `attended`: a person can be asked. `steer`: typed lines are sent to the model.
+    """Options for following a run. `attended`: a person can be asked. `steer`: typed lines are sent to the model.
     `drafts`: a plan that was only drafted counts as unfinished work."""
 
     approvals: ClientApprovals

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from abc import ABC, abstractmethod
 from collections.abc import Coroutine
 from typing import Any
 
@@ -14,19 +15,19 @@ from daiku.domain.events import ApprovalAsked, ApprovalGiven, InputAsked, InputG
 log = logging.getLogger(__name__)
 
 
-class OpenQuestions:
+class OpenQuestions(ABC):
     """Calls `approve` or `answer` with the run and its question, for each question in the run's chunks."""
 
     def __init__(self) -> None:
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
+    @abstractmethod
     async def approve(self, run: str, asked: ApprovalAsked) -> None:
         """Ask for an approval and `deliver` the decision."""
-        raise NotImplementedError
 
+    @abstractmethod
     async def answer(self, run: str, asked: InputAsked) -> None:
         """Ask a question and `deliver` the answer."""
-        raise NotImplementedError
 
     def hear(self, chunk: Chunk) -> None:
         """Put the question of a chunk, or take one back that was answered."""

@@ -151,7 +151,7 @@ def _odd(text: str) -> bool:
 
 
 _HIDDEN = r"(-----BEGIN .*?-----END [^\n]*?-----|[^\n]*?|.*?)"
-"""What a mark stands for. A block of a key goes first: its own line breaks are not those between two secrets."""
+"""Pattern of the text that a redaction mark replaced. A block of a key goes first: its own line breaks are not those between two secrets."""
 
 
 class Hidden(NamedTuple):
@@ -281,7 +281,7 @@ def known_text(patch: PatchJSON, name: str) -> str:
 
 
 def _same_text(old: str, draft: PatchJSON, other: str, style: PatchJSON) -> bool:
-    """Whether the two texts are one, wherever both are known."""
+    """Return True if the two texts agree wherever both are known."""
     if len(old) != len(other):
         return False
     at = 0
@@ -337,7 +337,7 @@ def _places(draft: PatchJSON) -> Iterator[tuple[Change, int, int]]:
 
 
 def _touches(change: Change, start: int, end: int) -> bool:
-    """Whether a change reaches over a place of the draft: into its text, or across where it took some away."""
+    """Return True if a change overlaps a range of the draft, or spans the place of a deletion."""
     if start == end:
         return change.start < start < change.end
     return change.start < end and start < change.end

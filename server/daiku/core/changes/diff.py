@@ -12,7 +12,7 @@ from typing import Literal
 from daiku.domain.work.patches import FileChange, FileStat, Patch
 
 LineOp = tuple[Literal["equal", "replace", "delete", "insert"], int, int, int, int]
-"""What happens, old lines from-to, new lines from-to (half-open)."""
+"""Operation, range of old lines, range of new lines (half-open)."""
 
 _MOST_PAIRS = 90_000
 """Old times new lines of a stretch without unique ones beyond which it is shown as replaced whole: the

@@ -15,7 +15,7 @@ from daiku.dataclass import dataclass, field
 
 _TOKEN = re.compile(r"(\s*)(\w+|[^\w\s])")
 _ALIKE = 0.5
-"""How much of a removed line an added one must have to be the same line, changed."""
+"""Least share of a removed line's tokens in an added line that counts as its changed form."""
 
 
 @dataclass(frozen=True, slots=True)

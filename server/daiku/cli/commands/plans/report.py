@@ -32,7 +32,7 @@ class RequestReport(Wire):
 
 
 class SessionReport(Wire):
-    """What the record of a session shows."""
+    """Report of a recorded session."""
 
     session_id: str
     title: str

@@ -36,7 +36,7 @@ Key: TypeAlias = Literal["accept", "reject", "skip", "quit", "edit", "evidence"]
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a person said to a change, and the text that they gave it."""
+    """The user's decision about a pending change, and the new text if they edited it."""
 
     key: Key
     content: str | None = None
