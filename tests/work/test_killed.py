@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 import signal
+import sqlite3
 import subprocess
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field
 from itertools import cycle
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import Any, Literal
 import pytest
 
 from daiku.store.postgres import PostgresDatabase
+from daiku.store.sqlite import BUSY_SECONDS
 from tests.cases import for_each
 from tests.postgres import NewDatabase
 from tests.work.gitlabfake.fixture import GitLabYard
@@ -201,8 +203,12 @@ def is_at(yard: GitLabYard, step: int) -> bool:
     return any(f"{step}/5" in body for body in said(yard.forge.state.projects[NAME].issues[1]))
 
 
+def labels_of(yard: GitLabYard) -> list[str]:
+    return yard.forge.state.projects[NAME].issues[1].row["labels"]
+
+
 def is_over(yard: GitLabYard) -> bool:
-    return yard.forge.state.projects[NAME].issues[1].row["labels"] == ["coding agent done"]
+    return labels_of(yard) == ["coding agent done"]
 
 
 def children(pid: int) -> list[int]:
@@ -225,6 +231,36 @@ def stop(process: subprocess.Popen[str], *, whole: bool) -> list[int]:
                 os.kill(child, signal.SIGSTOP)
                 stopped.append(child)
     return stopped
+
+
+def stop_outside_of_writes(desk: Desk, process: subprocess.Popen[str], *, whole: bool) -> list[int]:
+    """Stop it like `stop`, while it writes nothing: who stands still within a write keeps everybody from writing."""
+    while True:
+        stopped = stop(process, whole=whole)
+        with closing(sqlite3.connect(desk.home / "daiku.db", timeout=0.2)) as database:
+            try:
+                database.execute("BEGIN IMMEDIATE")
+                return stopped
+            except sqlite3.OperationalError:
+                go_on(stopped)
+        time.sleep(0.05)
+
+
+@contextmanager
+def held(desk: Desk) -> Generator[None]:
+    """Hold the database for longer than a statement waits for it."""
+    with closing(sqlite3.connect(desk.home / "daiku.db", timeout=30)) as database:
+        database.execute("BEGIN IMMEDIATE")
+        yield
+        released = time.monotonic() + BUSY_SECONDS + 2
+        until(lambda: time.monotonic() > released)
+
+
+def end_well(process: subprocess.Popen[str]) -> None:
+    """Tell a worker to end, which it does without an error."""
+    process.terminate()
+    out, err = process.communicate(timeout=30)
+    assert process.returncode == 0, (out, err)
 
 
 def go_on(stopped: list[int]) -> None:
@@ -304,8 +340,7 @@ def test_a_machine_that_stood_still_and_wakes_up_late_changes_nothing_more(
         go_on(stopped)
         until(lambda: not children(first.pid))  # the agent's process has ended
         for process in (first, second):
-            process.terminate()
-            assert process.wait(timeout=30) == 0
+            end_well(process)
         assert len(yard.forge.calls("changes")) == changes
         assert end_of(two) == undisturbed
 
@@ -326,7 +361,7 @@ def test_a_worker_that_stood_still_for_a_minute_beside_another_of_its_home_chang
         stopped: list[int] = []
         for each, yard in yards.items():
             until(lambda yard=yard: is_at(yard, 2))
-            stopped += stop(workers[each][0], whole=each)
+            stopped += stop_outside_of_writes(desks[each], workers[each][0], whole=each)
             workers[each].append(started(desks[each]))
         awake = time.monotonic() + STOOD_STILL_SECONDS
         until(lambda: time.monotonic() > awake, most=STOOD_STILL_SECONDS + 10)
@@ -334,6 +369,23 @@ def test_a_worker_that_stood_still_for_a_minute_beside_another_of_its_home_chang
         for each, yard in yards.items():
             until(lambda yard=yard: is_over(yard))
             for process in workers[each]:
-                process.terminate()
-                assert process.wait(timeout=30) == 0
+                end_well(process)
             assert end_of(desks[each]) == undisturbed
+
+
+def test_a_database_that_another_program_holds_for_long_is_waited_for(
+    undisturbed: End, tmp_path: Path, started: Starts
+) -> None:
+    """While a worker starts, and another one's model thinks: afterwards each step is kept as always."""
+    with yard_of(tmp_path / "gitlab") as yard:
+        desk = Desk(tmp_path / "desk", yard, {"DAIKU_WORK__POLL_SECONDS": "1"})
+        thinks = {**planned(*STEPS)[0], "delay_ms": 1500 * BUSY_SECONDS}
+        desk.script(thinks, *SCRIPT[1:])
+        workers = [started(desk)]
+        until(lambda: labels_of(yard) == ["coding agent processing"])
+        with held(desk):
+            workers.append(started(desk))
+        until(lambda: is_over(yard))
+        for process in workers:
+            end_well(process)
+        assert end_of(desk) == undisturbed

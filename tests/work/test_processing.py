@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -15,11 +17,13 @@ from daiku.domain.items.intents import PostComment, SetState, ShowProgress
 from daiku.domain.items.item import ItemKey, ItemState
 from daiku.domain.messages import Usage
 from daiku.domain.runs import RunResult, RunStatus
+from daiku.store.sqlite import DatabaseFault
 from daiku.texts.text import Text
 from daiku.tools.git.ownrun import GitRefusal
-from daiku.work import ending
+from daiku.work import ending, processing
 from daiku.work.hearing import deliver_open
 from daiku.work.intents import IntentStore
+from daiku.work.items import ItemStore
 from daiku.work.parts import ClaimedItem
 from daiku.work.processing import retry_broken, work_item
 from daiku.work.record import Claim, ItemRecord
@@ -124,6 +128,28 @@ class Bench:
     async def deliver(self) -> None:
         hearing = parts_of(self.items, {"files": self.forge})
         await deliver_open(hearing)
+
+
+@contextmanager
+def failing_once(store: type, method: str) -> Generator[list[str]]:
+    """Have a method of a store fail the first time; yield what has failed."""
+    working, failed = getattr(store, method), list[str]()
+
+    def fail_once(self: object, *given: object, **named: object) -> object:
+        if not failed:
+            failed.append(method)
+            raise DatabaseFault("held")
+        return working(self, *given, **named)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(store, method, fail_once)
+        yield failed
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(10):
+        while not holds():
+            await asyncio.sleep(0.01)
 
 
 @pytest.fixture
@@ -251,6 +277,40 @@ async def test_an_error_in_work_that_another_worker_took_over_is_no_failure_of_t
     bench.items.claim(ITEM, "worker-2", only=("processing",))
     assert retry_broken(worked, ValueError("broken")) is None
     assert bench.record.worker == "worker-2"
+
+
+async def test_what_an_attempt_wants_is_carried_out_though_the_database_failed_meanwhile(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """B23.4: its next step waits for that."""
+    monkeypatch.setattr(processing, "APPLY_SECONDS", 0.01)
+    attempt = bench.start
+
+    async def start(claim: Claim, place: Path) -> Result:
+        with failing_once(IntentStore, "open") as failed:
+            result = await attempt(claim, place)
+            await until(lambda: any(isinstance(each, ShowProgress) for each in bench.forge.done))
+        assert failed
+        return result
+
+    monkeypatch.setattr(bench, "start", start)
+    assert await bench.work() == "done"
+
+
+async def test_an_attempt_is_told_to_end_though_the_database_failed_meanwhile(bench: Bench) -> None:
+    """B23.4: a worker has ten seconds to end."""
+    item = bench.claim()
+
+    async def start(claim: Claim, place: Path) -> Result:
+        with failing_once(ItemStore, "signal") as failed:
+            item.parts.stopping.set()
+            await until(lambda: bench.items.holds(claim) == "give_back")
+        assert failed
+        bench.items.change(claim, run="r")
+        return make_result("paused")
+
+    item = replace(item, parts=replace(item.parts, start=start))
+    assert await work_item(item) == "queued"
 
 
 async def test_a_forge_that_stays_away_gives_the_item_up(bench: Bench) -> None:

@@ -29,6 +29,7 @@ from daiku.work.record import Claim
 from daiku.work.source import Check, CloneAccess, unchecked
 from daiku.work.workers.alive import own_worker
 from daiku.work.workers.worker import Worker
+from tests.work.test_processing import failing_once
 
 REPOSITORIES = tuple(f"g/r{number}" for number in range(20))
 GONE = ForgeRefusal(kind="gone", message=text("git.gone"))
@@ -207,6 +208,24 @@ async def test_two_workers_that_start_together_work_each_item_once(place: Place)
     assert Counter(forge.read_items) == Counter(item.item for item in told)
     assert {item.attempts for item in told} == {1}
     assert len(told) == 60
+
+
+async def test_a_worker_that_stays_goes_on_after_the_database_failed(place: Place) -> None:
+    """B23.4"""
+    forge = forge_of({"g/one": 2})
+    told: Worked = []
+
+    def tell(item: WorkItem) -> None:
+        told.append(item)
+        if len(told) == 2:
+            worker.parts.stopping.set()
+
+    worker = place.worker(forge, tell)
+    with failing_once(ItemStore, "first_queued") as failed:
+        await worker.keep_on()
+    assert failed
+    assert {item.state for item in told} == {"failed"}
+    assert len(told) == 2
 
 
 async def test_an_idle_look_is_one_call_a_repository(place: Place) -> None:

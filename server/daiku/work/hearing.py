@@ -22,7 +22,7 @@ from daiku.work.applying import apply_open
 from daiku.work.items import ItemStore
 from daiku.work.parts import ClaimedItem, WorkerParts
 from daiku.work.prompt import MOST_COMMENT
-from daiku.work.record import Feedback, ItemFacts, ItemRecord, repository_of
+from daiku.work.record import ClaimLost, Feedback, ItemFacts, ItemRecord, repository_of
 from daiku.work.retrying import backoff_seconds, time_after
 from daiku.work.source import Source
 
@@ -54,9 +54,12 @@ async def hear_meanwhile(item: ClaimedItem) -> None:
         await asyncio.sleep(wait)
         try:
             heard = await _hear(item)
-        except DaikuError as lost:
+        except ClaimLost as lost:
             logger.info("%s: %s", item.claim.item, lost.failure.message)
             return
+        except DaikuError as away:  # a database that comes back
+            logger.warning("%s: %s", item.claim.item, away.failure.message)
+            heard = 0.0
         if heard is None:
             return
         wait = max(seconds, heard)

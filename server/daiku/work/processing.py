@@ -83,14 +83,16 @@ async def work_item(item: ClaimedItem) -> ItemState:
 
 @asynccontextmanager
 async def _meanwhile(*work: Coroutine[object, object, None]) -> AsyncGenerator[None]:
-    """Run coroutines in the background until the block ends."""
+    """Run coroutines in the background until the block ends. An error of theirs is logged, and the block goes on."""
     tasks = {asyncio.create_task(each) for each in work}
     try:
         yield
     finally:
         for task in tasks:
             task.cancel()
-        await asyncio.wait(tasks)
+        for wrong in await asyncio.gather(*tasks, return_exceptions=True):
+            if isinstance(wrong, Exception):
+                logger.error("what ran beside an item broke off", exc_info=wrong)
 
 
 async def _run_attempt(item: ClaimedItem) -> RunResult | Text:
@@ -198,28 +200,41 @@ async def _with_default(item: ClaimedItem, claimed: ItemText, remote: Remote) ->
 
 
 async def _apply_meanwhile(item: ClaimedItem) -> None:
-    """Carry out what the attempt wants, as it wants it."""
+    """Carry out what the attempt wants, as it wants it, until somebody else has the item."""
     wait = APPLY_SECONDS
     while True:
         await asyncio.sleep(wait)
-        applied = await apply_open(item)
-        wait = min(2 * wait, LONGEST_WAIT) if applied.waits or applied.refused else APPLY_SECONDS
+        try:
+            applied = await apply_open(item)
+        except ClaimLost:
+            return
+        except DaikuError as away:  # a database that comes back
+            logger.warning("%s: %s", item.claim.item, away.failure.message)
+        else:
+            wait = min(2 * wait, LONGEST_WAIT) if applied.waits or applied.refused else APPLY_SECONDS
 
 
 async def _hold(item: ClaimedItem, begun: asyncio.Event) -> None:
     """Signal a pause when the worker is to stop, or the pause file is there. Before the attempt has `begun`, hear a
     person's pause, too."""
     items, claim, stopping = item.parts.items, item.claim, item.parts.stopping
-    with suppress(DaikuError):  # it is somebody else's by now, which whoever works it finds out
-        while not stopping.is_set():
+    while True:
+        try:
+            if stopping.is_set():
+                items.signal(claim, "give_back", after="")
+                return
             if is_pause_wanted(item.parts.home):
                 items.signal(claim, "halt", after="")
                 return
             if not begun.is_set() and items.holds(claim) == "pause":
                 items.signal(claim, "pausing", after="pause")
-            with suppress(TimeoutError):
-                await asyncio.wait_for(stopping.wait(), PAUSE_SECONDS)
-        items.signal(claim, "give_back", after="")
+        except ClaimLost:  # which whoever works it finds out, too
+            return
+        except DaikuError as away:  # a database that comes back
+            logger.warning("%s: %s", claim.item, away.failure.message)
+            await asyncio.sleep(PAUSE_SECONDS)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(stopping.wait(), PAUSE_SECONDS)
 
 
 async def _held(item: ClaimedItem) -> ItemState | None:

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Iterable
 from contextlib import asynccontextmanager, suppress
 
 from daiku.dataclass import dataclass, field
-from daiku.domain.errors import DaikuError
+from daiku.domain.errors import DaikuError, UsageError
 from daiku.domain.items.forge import PASSING, ForgeRefusal, FoundItem
 from daiku.domain.items.item import SourceName
 from daiku.texts.text import NO_TEXT, Text, text
@@ -90,9 +90,12 @@ class Worker:
     async def _beating(self) -> AsyncGenerator[asyncio.Task[None]]:
         """Tell the other workers all the while that this one is alive."""
         workers = WorkerStore(self.parts.items.database)
-        workers.forget_old()
-        workers.leave_ended(self.parts.home)
-        workers.beat(self.parts.name)
+        try:
+            workers.forget_old()
+            workers.leave_ended(self.parts.home)
+            workers.beat(self.parts.name)
+        except DaikuError as wrong:  # a database that comes back; a look that needs it tells more
+            self._note(wrong.failure.message)
         beating = asyncio.create_task(self._beat(workers, time.time()))
         try:
             yield beating
@@ -166,11 +169,17 @@ class Worker:
             self.failed = True
 
     async def _work_all(self, beating: asyncio.Task[None], seconds: float | None = None) -> None:
-        """Process what is queued, until nothing is left, `seconds` have passed, or it is time to stop."""
+        """Process what is queued, until nothing is left, `seconds` have passed, or it is time to stop. With `seconds` a
+        database that fails is waited for."""
         loop = asyncio.get_running_loop()
         until = None if seconds is None else loop.time() + seconds
         while not self.parts.stopping.is_set():
-            self._fill()
+            try:
+                self._fill()
+            except DaikuError as wrong:
+                if until is None or isinstance(wrong, UsageError):
+                    raise
+                self._note(wrong.failure.message)
             left = None if until is None else until - loop.time()
             if (until is None and not self._under_way) or (left is not None and left <= 0):
                 return
@@ -235,6 +244,14 @@ class Worker:
         return gone, tuple(repository_of(each.key) for each in busy)
 
     async def _work(self, claim: Claim) -> None:
+        try:
+            await self._process(claim)
+        except DaikuError as away:  # a database that comes back; the item is begun again then
+            self._note(away.failure.message)
+            self.failed = True
+
+    async def _process(self, claim: Claim) -> None:
+        """Process the item and tell how it stands. Raises DaikuError if the database fails."""
         parts = self.parts
         record = parts.items.claimed(claim)
         item = ClaimedItem(parts, parts.sources[record.key.source], claim)
