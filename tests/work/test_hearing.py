@@ -21,6 +21,7 @@ from tests.work.gitlab.working import Shop, shop_of, written
 from tests.work.gitlabfake.fixture import GitLabYard
 from tests.work.parts import claimed_item, parts_of
 from tests.work.test_items import claimed, items
+from tests.work.test_processing import failing_once
 from tests.work.test_worker import SLOW, Lab, lab, until
 
 __all__ = ["items", "lab"]
@@ -201,6 +202,16 @@ async def test_who_has_lost_the_item_hears_nothing_more_of_it(items: ItemStore) 
     source = Limited(ForgeRefusal(kind="gone", message=text("git.unreachable")))
     await asyncio.wait_for(hear_meanwhile(claimed_item(items, source, lost, poll_seconds=0.01)), 5)
     assert source.looks == []
+
+
+async def test_a_source_is_asked_again_after_the_database_failed(items: ItemStore) -> None:
+    source = Limited(ForgeRefusal(kind="closed", message=text("git.unreachable")))
+    item = claimed_item(items, source, claimed(items), poll_seconds=0.01)
+    with failing_once(ItemStore, "signal") as failed:
+        await asyncio.wait_for(hear_meanwhile(item), 5)
+    assert failed
+    assert len(source.looks) == 2
+    assert item.record.wanted == "cancel"
 
 
 async def test_what_the_run_notes_while_a_source_is_asked_is_kept_when_the_item_is_called_off(
