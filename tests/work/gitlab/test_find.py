@@ -157,6 +157,20 @@ async def test_who_set_a_label_is_asked_once_while_the_item_does_not_change(gitl
     assert len(gitlab_forge.forge.heard) - before == 3  # the counts, and two pages
 
 
+@pytest.mark.parametrize("count", [4, 5])
+@pytest.mark.parametrize("dropped", [("Link",), ("X-Next-Page",), ("Link", "X-Next-Page")])
+async def test_lists_are_read_to_their_end_behind_a_proxy_that_drops_headers(
+    gitlab_forge: GitLabYard, monkeypatch: pytest.MonkeyPatch, dropped: tuple[str, ...], count: int
+) -> None:
+    """A23.1: a list that is longer than a page is never cut off silently."""
+    monkeypatch.setattr("daiku.work.forge.calls.PAGE", 2)
+    project = gitlab_forge.project("group/name")
+    for _ in range(count):
+        issue(gitlab_forge, project)
+    gitlab_forge.forge.dropped_headers = dropped
+    assert len(await names(gitlab_forge)) == count
+
+
 async def test_a_project_that_is_gone_keeps_no_other_from_being_looked_at(
     gitlab_forge: GitLabYard, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -52,6 +52,8 @@ class GitLabForge:
         self.heard: list[Heard] = []
         self.fault: Callable[[str, str], Fault | None] = lambda _method, _path: None
         self.fault_of_change: Callable[[str, str, bytes], Fault | None] = lambda _method, _path, _body: None
+        self.dropped_headers: tuple[str, ...] = ()
+        """Headers of lists that a proxy does not pass on."""
         self.lock = threading.Lock()
 
     @property
@@ -137,6 +139,9 @@ class _Handler(BaseHTTPRequestHandler):
             at = urlsplit(self.path)._replace(query=urlencode(query | {"page": [str(page + 1)]}, doseq=True))
             if more:
                 headers["Link"] = f'<{self.forge.url}{at.geturl()}>; rel="next"'
+            headers = {
+                name: value for name, value in headers.items() if name not in self.forge.dropped_headers
+            }
             found = found[(page - 1) * size : page * size]
         plain = isinstance(found, str)
         data = found.encode() if isinstance(found, str) else json.dumps(found).encode()

@@ -70,8 +70,9 @@ class Calls:
         self, shape: type[AnyShape], path: str, query: Query = NOTHING, *, etag: str = "", inside: str = ""
     ) -> AsyncIterator[Page[AnyShape] | ForgeRefusal]:
         """Read the list at `path` page by page; a refusal ends it. `inside`: the field of each page that has its rows."""
-        count, more = 0, urlencode({"per_page": PAGE, **query}, quote_via=quote)
-        for _ in range(MAX_PAGES):
+        count, asked = 0, {"per_page": PAGE, **query}
+        more = urlencode(asked, quote_via=quote)
+        for number in range(1, MAX_PAGES + 1):
             answer = await self._read(path, more, etag)
             if isinstance(answer, ForgeRefusal):
                 yield answer
@@ -82,9 +83,15 @@ class Calls:
             data = answer.data.get(inside) if inside and isinstance(answer.data, dict) else answer.data
             rows = several(shape, data)
             yield self._entrance.wire.unreadable() if rows is None else Page(rows, answer.etag)
-            if rows is None or not answer.more:
+            if rows is None:
                 return
-            count, more, etag = count + len(rows), answer.more, ""
+            following = answer.more
+            # A proxy may have dropped the headers.
+            if following is None and len(rows) >= PAGE:
+                following = urlencode({**asked, "page": number + 1}, quote_via=quote)
+            if not following:
+                return
+            count, more, etag = count + len(rows), following, ""
         yield refused("too_large", text("forge.too_many", count=count))
 
     async def every(

@@ -36,11 +36,11 @@ _LONGEST_LOG = 50_000_000
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`more`: the query of the next page, empty if there is none. `time`: the clock of the forge."""
+    """`more`: the query of the next page, empty if there is none, None if the forge does not say. `time`: its clock."""
 
     status: int
     data: JsonValue
-    more: str = ""
+    more: str | None = None
     etag: str = ""
     time: str = ""
 
@@ -119,8 +119,9 @@ class Wire:
             if response.is_success:
                 return self.unreadable()
         if response.is_success:
-            more = urlsplit(response.links.get("next", {}).get("url", "")).query
-            return Answer(status, data, more, response.headers.get("etag", ""), _time(response))
+            return Answer(
+                status, data, _next_page(response), response.headers.get("etag", ""), _time(response)
+            )
         reason = _reason(data, secret)
         if status >= 500 or status == 408:
             return self._unreachable(f"{status} {reason}".strip())
@@ -164,6 +165,16 @@ def _reason(data: JsonValue, secret: str) -> str:
     parts = [part for part in (problem.message, problem.error, problem.errors) if part]
     said = "; ".join(p if isinstance(p, str) else json.dumps(p, ensure_ascii=False) for p in parts)
     return (said.replace(secret, "…") if secret else said)[:_LONGEST_REASON]
+
+
+def _next_page(response: httpx2.Response) -> str | None:
+    """Return the query of the next page; empty if there is none, None if no header says."""
+    if linked := urlsplit(response.links.get("next", {}).get("url", "")).query:
+        return linked
+    number = response.headers.get("x-next-page")  # of GitLab; some proxies drop `Link`
+    if number and number.isdecimal():
+        return response.url.copy_set_param("page", number).query.decode()
+    return None if number is None and "link" not in response.headers else ""
 
 
 async def _read_end(response: httpx2.Response, most: int) -> str:
