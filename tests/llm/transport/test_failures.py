@@ -19,7 +19,7 @@ from daiku.domain.errors import (
     LLMTimeoutError,
 )
 from daiku.llm.transport.client_errors import from_exception
-from daiku.llm.transport.failures import from_body, from_status, retry_after
+from daiku.llm.transport.failures import from_body, from_status
 from daiku.llm.transport.service import Service
 from daiku.texts.text import render
 from tests.cases import for_each
@@ -224,22 +224,6 @@ def test_google_says_how_long_to_wait_within_the_error() -> None:
     details: list[JsonValue] = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "34.4s"}]
     error = from_body(SERVICE, {"error": {"code": 429, "message": "Quota", "details": details}})
     assert error.retry_after == 34.4
-
-
-@for_each(
-    ("headers", "seconds"),
-    [
-        ({}, None),
-        ({"retry-after": "12"}, 12.0),
-        ({"retry-after": "0.5"}, 0.5),
-        ({"retry-after": "-3"}, 0.0),
-        ({"retry-after": "soon"}, None),
-        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0),
-        ({"retry-after-ms": "1500", "retry-after": "9"}, 1.5),
-    ],
-)
-def test_headers_say_how_long_to_wait(headers: dict[str, str], seconds: float | None) -> None:
-    assert retry_after(headers) == seconds
 
 
 @for_each(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import time
 from collections.abc import Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -34,6 +35,10 @@ class Collected:
     headers: list[dict[str, str]] = field(default_factory=list[dict[str, str]])
     statuses: list[int] = field(default_factory=list[int])
     """Answers to give before those with 200."""
+    refusal_headers: dict[str, str] = field(default_factory=dict[str, str])
+    """Headers of these answers."""
+    times: list[float] = field(default_factory=list[float])
+    """Times of all requests over HTTP, in seconds."""
     changed: Condition = field(default_factory=Condition)
 
     def take(self, request: ExportTraceServiceRequest, path: str, headers: dict[str, str]) -> None:
@@ -63,18 +68,22 @@ def values(span: trace_pb2.Span) -> Values:
 
 
 @contextmanager
-def http_collector(*statuses: int) -> Generator[Collected]:
-    """A collector over HTTP that first answers with `statuses`."""
-    got = Collected(statuses=list(statuses))
+def http_collector(*statuses: int, **refusal_headers: str) -> Generator[Collected]:
+    """A collector over HTTP that first answers with `statuses` and these headers."""
+    names = {name.replace("_", "-"): value for name, value in refusal_headers.items()}
+    got = Collected(statuses=list(statuses), refusal_headers=names)
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
+            got.times.append(time.monotonic())
             status = got.statuses.pop(0) if got.statuses else 200
             if status == 200:
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 got.take(ExportTraceServiceRequest.FromString(body), self.path, headers)
             self.send_response(status)
+            for name, value in got.refusal_headers.items() if status != 200 else ():
+                self.send_header(name, value)
             self.send_header("content-length", "0")
             self.end_headers()
 

@@ -66,6 +66,46 @@ def test_a_collector_that_is_busy_is_asked_again(monkeypatch: pytest.MonkeyPatch
     assert sender.dropped == 0
 
 
+@pytest.mark.parametrize(("asked", "longest", "least"), [("1", 120.0, 1.0), ("600", 0.5, 0.5)])
+def test_a_busy_collector_is_not_asked_before_the_time_that_it_names(
+    monkeypatch: pytest.MonkeyPatch, asked: str, longest: float, least: float
+) -> None:
+    """R1.57: OTLP has clients follow Retry-After, here within a bound."""
+    monkeypatch.setattr("daiku.trace.telemetry.sender.FIRST_PAUSE", 0.01)
+    monkeypatch.setattr("daiku.trace.telemetry.sender.LONGEST_RETRY_AFTER", longest)
+    with http_collector(503, retry_after=asked) as collected:
+        sender = sent_to(collected.address)
+        collected.wait(len(SPANS))
+        sender.close()
+    first, second = collected.times[:2]
+    assert second - first >= least
+    assert sender.dropped == 0
+
+
+def test_at_the_end_a_busy_collector_is_not_asked_before_the_time_that_it_names(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """R1.57: nor is it waited for."""
+    monkeypatch.setattr("daiku.trace.telemetry.sender.FIRST_PAUSE", 0.01)
+    asked, threads = Event(), list[Thread]()
+
+    def reach(_: Endpoint) -> Send:
+        def send(body: bytes, seconds: float) -> None:
+            threads.append(current_thread())
+            asked.set()
+            raise NotSent("busy", pause=60)
+
+        return send
+
+    sender = SpanSender(parse_endpoint("http://127.0.0.1:9"), version="1", reach=reach)
+    sender.offer(SPANS)
+    assert asked.wait(10)
+    time.sleep(0.1)  # longer than the first pause
+    sender.close()
+    threads[0].join(10)
+    assert (len(threads), sender.sent, sender.dropped) == (1, 0, len(SPANS))
+
+
 def test_what_a_collector_refuses_is_dropped_counted_and_told_once(caplog: pytest.LogCaptureFixture) -> None:
     with http_collector(400, 400) as collected, caplog.at_level(logging.INFO):
         sender = sent_to(collected.address)

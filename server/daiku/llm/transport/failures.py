@@ -6,10 +6,10 @@ import json
 import re
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 
 from pydantic import JsonValue
 
+from daiku.core.text.retryafter import retry_after
 from daiku.dataclass import replace
 from daiku.domain.errors import (
     ContextOverflowError,
@@ -56,7 +56,7 @@ def from_status(
     elif plain:
         document = plain
     error = read_error(document)
-    return _translate(service, status, error, retry_after(headers or {}))
+    return _translate(service, status, error, retry_after(headers or {}, datetime.now(UTC)))
 
 
 def from_body(service: Service, document: JsonValue) -> LLMError:
@@ -128,25 +128,6 @@ def unreadable_error(service: Service, what: str) -> StreamCutError:
             retryable=True,
         )
     )
-
-
-def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds to wait as `retry-after-ms` or `retry-after` (seconds or an HTTP date) say."""
-    try:
-        return max(0.0, float(headers["retry-after-ms"]) / 1000)
-    except (KeyError, ValueError):
-        pass
-    value = headers.get("retry-after", "")
-    try:
-        return max(0.0, float(value))
-    except ValueError:
-        pass
-    try:
-        moment = parsedate_to_datetime(value)
-    except (TypeError, ValueError):
-        return None
-    moment = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return max(0.0, (moment - datetime.now(UTC)).total_seconds())
 
 
 def temporary_error(kind: FailureKind, message: Text, hint: Text, status: int = 0) -> LLMTimeoutError:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable, Iterable
+from datetime import UTC, datetime
 from itertools import islice
 from threading import Event, Lock, Thread
 from time import monotonic
@@ -22,11 +23,13 @@ Send = Callable[[bytes, float], None]
 
 
 class NotSent(Exception):
-    """The collector did not take the spans. `lasting`: it will not take them later either."""
+    """The collector did not take the spans. `lasting`: it will not take them later either. `pause`: seconds for which it
+    asks not to be called."""
 
-    def __init__(self, why: str, *, lasting: bool = False) -> None:
+    def __init__(self, why: str, *, lasting: bool = False, pause: float = 0.0) -> None:
         super().__init__(why)
         self.lasting = lasting
+        self.pause = pause
 
 
 def open_collector(to: Endpoint) -> Send:
@@ -40,6 +43,8 @@ def _over_http(to: Endpoint) -> Send:
     import urllib.error
     import urllib.request
 
+    from daiku.core.text.retryafter import retry_after  # likewise: it reads dates as mail does
+
     headers = {"content-type": "application/x-protobuf", "user-agent": "daiku", **to.headers}
 
     def send(body: bytes, seconds: float) -> None:
@@ -49,7 +54,9 @@ def _over_http(to: Endpoint) -> Send:
                 answer.read(MOST_ANSWERED)
         except urllib.error.HTTPError as error:
             with error:
-                raise NotSent(f"HTTP {error.code}", lasting=error.code not in TRY_LATER) from error
+                asked = {name.lower(): value for name, value in error.headers.items()}
+                lasting, pause = error.code not in TRY_LATER, retry_after(asked, datetime.now(UTC)) or 0.0
+                raise NotSent(f"HTTP {error.code}", lasting=lasting, pause=pause) from error
         except urllib.error.URLError as error:
             raise NotSent(str(error.reason)) from error
         except (OSError, http.client.HTTPException) as error:
@@ -97,6 +104,8 @@ REQUEST_SECONDS = 10.0
 TRIAL_SECONDS = 3.0
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
 """Seconds until a retry, doubled each time. At the end there is no retry within the first pause."""
+LONGEST_RETRY_AFTER = 120.0
+"""Maximum seconds without a request, whatever `Retry-After` says."""
 SLOW = 0.3
 """Seconds above which an answer is slow."""
 LAST_WAIT, LEAST_WAIT = 1.0, 0.004
@@ -130,7 +139,7 @@ class SpanSender:
         self._answers = self._slow = self._told = self._closed = False
         self._counting = Lock()
         """Held while spans are counted: the thread may be at its last ones when the end has waited long enough."""
-        self._failed_at = float("-inf")
+        self._retry_at = float("-inf")
         self._thread: Thread | None = None
 
     def offer(self, spans: Iterable[Span]) -> None:
@@ -195,14 +204,14 @@ class SpanSender:
             while not over:
                 over = self._gather()
                 while self._waiting and not self._closed:
-                    if over and monotonic() - self._failed_at < FIRST_PAUSE:
+                    if over and monotonic() < self._retry_at:
                         return
                     if self._send(send):
                         pause = FIRST_PAUSE
                     elif over:
                         return
                     else:
-                        over = self._rest(pause)
+                        over = self._rest(max(pause, self._retry_at - monotonic()))
                         pause = min(pause * 2, LONGEST_PAUSE)
         except Exception:  # the thread's boundary: tracing never takes a run along
             logger.exception("spans are no longer sent to %s", self._to.shown)
@@ -247,7 +256,7 @@ class SpanSender:
             if error.lasting:
                 self._count(len(batch), sent=False)
             else:
-                self._failed_at = monotonic()
+                self._retry_at = monotonic() + max(FIRST_PAUSE, min(error.pause, LONGEST_RETRY_AFTER))
             return error.lasting
         finally:
             self._asked_since = None
