@@ -372,3 +372,16 @@ async def test_the_map_shows_what_others_use_first_within_its_budget(workspace: 
 async def test_a_folder_without_source_has_no_map(workspace: Path) -> None:
     write(workspace, **{"a.txt": "x"})
     assert "no source code" in (await call(workspace, "search/map")).text
+
+
+async def test_without_ripgrep_an_empty_answer_tells_what_classes_leave_out(
+    workspace: Path, engine: str
+) -> None:
+    """A23.1: there RE2 searches, whose classes hold ASCII only."""
+    write(workspace, **{"a.txt": "größe = 1\n"})
+    by_class = (await call(workspace, "search/text", pattern=r"gr\w+e")).text
+    assert by_class == "a.txt\n1:größe = 1" if engine == "ripgrep" else "match ASCII only" in by_class
+    by_letter = await call(workspace, "search/text", pattern=r"gr\pL+e")
+    assert by_letter.text == "a.txt\n1:größe = 1"
+    nothing = await call(workspace, "search/text", pattern="zzz.")
+    assert "ASCII" not in nothing.text

@@ -105,6 +105,16 @@ class PythonSearch:
                 yield path
 
 
+_ASCII_CLASS = re.compile(r"\\[wWdDsSbB]")
+
+
+def ascii_note(query: Query) -> str:
+    """Return a note if the query has a class that RE2 limits to ASCII, else an empty text."""
+    if not query.regex or not _ASCII_CLASS.search(query.pattern):
+        return ""
+    return r" Here \w, \d, \s and \b match ASCII only; \pL and \pN match any letter and digit."
+
+
 def compile_query(query: Query) -> Any:
     """Return the query as an expression of RE2, which matches in linear time. Raises ValueError with the reason."""
     import re2  # when used

@@ -26,6 +26,7 @@ from daiku.tools.files.engines import (
     PythonSearch,
     Query,
     Ripgrep,
+    ascii_note,
     compile_query,
     find_ripgrep,
 )
@@ -124,9 +125,8 @@ def search_output(path: str, pattern: str, *, literal: bool, context: ToolContex
             shown = [f"{path}:{at + 1}: {lines[at][:LONGEST]}" for at in found[:MOST_LINES]]
             more = [f"[… {len(found) - MOST_LINES} more lines match …]"] if len(found) > MOST_LINES else []
             return ToolResult(ok=True, text="\n".join([*shown, *more]))
-    return ToolResult(
-        ok=True, text=f"No line of the {len(lines)} of {path} matches {pattern!r}, in any case."
-    )
+    nothing = f"No line of the {len(lines)} of {path} matches {pattern!r}, in any case.{ascii_note(query)}"
+    return ToolResult(ok=True, text=nothing)
 
 
 MAX_HITS = 200
@@ -183,7 +183,7 @@ async def search_text(args: TextArgs, context: ToolContext) -> ToolResult:
     if not tried:
         return failed(f"The search cannot be made: {reason}")
     ways = " nor ".join(reading.way for reading in tried)
-    nothing = f"Nothing matches {args.pattern!r}: neither {ways}."
+    nothing = f"Nothing matches {args.pattern!r}: neither {ways}.{search.note_on(tried[0].query)}"
     return ToolResult(ok=True, text=f"{because}\n{nothing}" if because else nothing)
 
 
@@ -242,6 +242,10 @@ class _Search:
         real = self._sight.real
         base = self._sight.folder or root_of(roots, real) or real
         return (Place(real, base, everything=bool(self._sight.note)),)
+
+    def note_on(self, query: Query) -> str:
+        """Return a note if this engine reads the query in a narrower way than ripgrep, else an empty text."""
+        return ascii_note(query) if isinstance(self._engine, PythonSearch) else ""
 
     async def answer(self, query: Query) -> str:
         """What is told of the matches; empty where there are none. Raises ValueError for what is no pattern."""
