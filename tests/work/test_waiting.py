@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import logging
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from daiku.domain.errors import DaikuError
 from daiku.domain.items.forge import ForgeRefusal, FoundItem, ItemNews, Said
 from daiku.domain.items.item import ItemKey, SourceName
-from daiku.store.sqlite import connect
+from daiku.store.sqlite import DatabaseFault, connect
 from daiku.texts.text import Text
 from daiku.work.hearing import LONGEST_WAIT_FOR_ANSWER, hear_all, wait_seconds
 from daiku.work.items import ItemStore
-from daiku.work.record import ItemRecord
+from daiku.work.record import ClaimLost, ItemRecord
 from daiku.work.source import Source
 from tests.work.parts import parts_of
 from tests.work.test_refused_intents import Heard
@@ -109,3 +111,23 @@ async def test_an_answer_has_the_item_worked_again() -> None:
     await waiting.look()
     assert waiting.record.shown.state == "queued"
     assert [each.text for each in waiting.items.words.left(str(waiting.key), "person")] == ["Use tabs."]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "level"),
+    [(ClaimLost(str(KEYS["github"])), logging.INFO), (DatabaseFault("held"), logging.WARNING)],
+    ids=["claim", "database"],
+)
+async def test_a_database_that_fails_is_a_warning_and_a_lost_claim_is_none(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, wrong: DaikuError, level: int
+) -> None:
+    """A23.1: nothing that fails is told as something that is well."""
+    item = Waiting()
+
+    def fail(*_: object) -> None:
+        raise wrong
+
+    monkeypatch.setattr(ItemStore, "note_unclaimed", fail)
+    with caplog.at_level(logging.INFO, "daiku.work.hearing"):
+        assert await item.look() == 1
+    assert [record.levelno for record in caplog.records] == [level]

@@ -139,14 +139,16 @@ async def hear_all(parts: WorkerParts, *, once: bool) -> None:
 
 
 async def _ask(parts: WorkerParts, record: ItemRecord, hear: Hear) -> None:
-    """Ask the item's source, unless that asked to be left alone. A lost claim is logged."""
+    """Ask the item's source, unless that asked to be left alone. A lost claim and a failing database are logged."""
     source = parts.source_of(record.key)
     if source is None or not parts.may_ask(record.key.source):
         return
     try:
         refused = await hear(parts, source, record)
-    except DaikuError as lost:
+    except ClaimLost as lost:
         logger.info("%s: %s", record.item, lost.failure.message)
+    except DaikuError as away:  # a database that comes back; the next look asks again
+        logger.warning("%s: %s", record.item, away.failure.message)
     else:
         parts.leave_alone(record.key.source, refused)
 
