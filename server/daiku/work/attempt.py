@@ -273,30 +273,31 @@ class Attempt:
         self.intents.want(self.claim, operation, intent)
 
     async def _watch(self, working: asyncio.Task[RunResult]) -> None:
-        """Do what is wanted of the attempt from elsewhere, until it has ended."""
-        while not working.done():
+        """Do what is wanted of the attempt from elsewhere, until it has ended or is not ours any more."""
+        while not working.done() and not self.lost:
             await asyncio.sleep(LOOK_SECONDS)
             try:
-                wanted = self.items.holds(self.claim)
+                await self._do_as_wanted(working)
             except DaikuError as wrong:  # a server that comes back; without it the run cannot write either
                 logger.warning("%s", wrong.failure.message)
-                continue
-            match wanted:
-                case None:
-                    self.lost = True
-                    await self.runs.stop_all()
-                    working.cancel()
-                    return
-                case "cancel":
-                    self._end(self.runs.begin_cancel)
-                case "give_back":
-                    self._end(self.runs.begin_pause)
-                    await self._let_go(working)
-                case _ if wanted in PAUSES or self.asked:
-                    if self._end(self.runs.begin_pause) and wanted in HEARD:
-                        self.items.signal(self.claim, HEARD[wanted], after=wanted)
-                case _:
-                    await self._tell()
+
+    async def _do_as_wanted(self, working: asyncio.Task[RunResult]) -> None:
+        """Look once at what is wanted of the attempt, and do it. Raises DaikuError."""
+        match wanted := self.items.holds(self.claim):
+            case None:
+                self.lost = True
+                await self.runs.stop_all()
+                working.cancel()
+            case "cancel":
+                self._end(self.runs.begin_cancel)
+            case "give_back":
+                self._end(self.runs.begin_pause)
+                await self._let_go(working)
+            case _ if wanted in PAUSES or self.asked:
+                if self._end(self.runs.begin_pause) and wanted in HEARD:
+                    self.items.signal(self.claim, HEARD[wanted], after=wanted)
+            case _:
+                await self._tell()
 
     def _end(self, how: Callable[[str], object]) -> bool:
         if not self.run or not self.runs.knows(self.run):

@@ -17,6 +17,7 @@ from daiku.work.contexts.files import is_pause_wanted
 from daiku.work.items import ItemStore
 from daiku.work.record import Order, Wanted
 from tests.work.contexts.desk import ITEM, Desk, desk, write
+from tests.work.test_processing import failing_once
 
 SLOW = (
     {"text": "one", "calls": [write("a.txt")]},
@@ -66,6 +67,18 @@ async def test_a_pause_by_name_is_heard_within_a_second_and_its_step_is_the_one_
         assert (await at.work()).status == "completed"
         assert calls(at) == [*heard, current[-1]["tool_calls"][0]["id"]]
         assert (tmp_path / "project/b.txt").exists()
+
+
+async def test_a_pause_is_heard_after_the_database_failed(tmp_path: Path) -> None:
+    """S2R.2"""
+    async with desk(tmp_path, *SLOW) as at:
+        working = asyncio.create_task(at.work())
+        await until((tmp_path / "project/a.txt").exists)
+        with failing_once(ItemStore, "signal") as failed:
+            elsewhere(at.home).ask(ITEM, "pause")
+            assert (await working).status == "paused"
+        assert failed
+        assert at.record.wanted == "pausing"
 
 
 @pytest.mark.parametrize("wanted", ["pause", "pausing", "halt", "halting", "give_back"])
