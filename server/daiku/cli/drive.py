@@ -17,9 +17,17 @@ from daiku.cli.ask.approvals import ask_approval, ask_question
 from daiku.cli.display.show import Show, usage_text
 from daiku.cli.display.term import Terminal, human_stream, safe
 from daiku.cli.interrupts import on_interrupt
-from daiku.cli.main import CANCELLED, FAILED, USAGE, complain, silence_broken_pipe, write_output
+from daiku.cli.main import (
+    CANCELLED,
+    FAILED,
+    USAGE,
+    WriteFailed,
+    complain,
+    silence_broken_pipe,
+    write_json,
+    write_output,
+)
 from daiku.core.text.truncate import truncate_middle
-from daiku.core.text.visible import escape_invisible_json
 from daiku.dataclass import dataclass, field
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import DaikuError
@@ -182,11 +190,10 @@ def has_open_steps(result: RunResult, how: RunMode) -> bool:
 def _write_chunk(chunk: Chunk, end: _StreamEnd) -> bool:
     """Write the chunk as a line of JSON; False if no one reads any more, or if it cannot be written."""
     try:
-        sys.stdout.buffer.write(escape_invisible_json(chunk.json()).encode("utf-8", "replace") + b"\n")
-        sys.stdout.buffer.flush()
-    except OSError as wrong:
-        if not isinstance(wrong, BrokenPipeError):
-            end.write_error = wrong.strerror or type(wrong).__name__
+        write_json(chunk.json())
+    except (BrokenPipeError, WriteFailed) as wrong:
+        if isinstance(wrong, WriteFailed):
+            end.write_error = str(wrong)
         silence_broken_pipe()
         return False
     return True

@@ -12,7 +12,7 @@ from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
@@ -188,12 +188,11 @@ def wants_json(words: Sequence[str]) -> bool:
 
 def write_event(event: Event) -> None:
     """Write an event as a line of JSON, in the form of a chunk that belongs to no run."""
-    from daiku.core.text.visible import escape_invisible_json  # only a mistake needs it
-    from daiku.domain.chunks import Chunk, encode_event, iso_now  # likewise
+    from daiku.domain.chunks import Chunk, encode_event, iso_now  # only a mistake needs it
 
     chunk = Chunk(0, iso_now(), "", "", "", event, encode_event(event))
     try:
-        write_output(escape_invisible_json(chunk.json()) + "\n")
+        write_json(chunk.json())
     except (OSError, WriteFailed):
         silence_broken_pipe()
 
@@ -219,13 +218,31 @@ class WriteFailed(Exception):
 
 def write_output(text: str) -> None:
     """Write machine output. Raises BrokenPipeError, WriteFailed."""
+    with _checked_stdout() as stream:
+        stream.write(text)
+
+
+def write_json(document: str) -> None:
+    """Write JSON as a line of UTF-8, hidden characters as JSON escapes. Raises BrokenPipeError, WriteFailed."""
+    from daiku.core.text.visible import escape_invisible_json  # when used
+
+    line = escape_invisible_json(document) + "\n"
+    with _checked_stdout() as stream:
+        stream.flush()
+        # A lone surrogate becomes `\udcff`, which is its JSON escape.
+        stream.buffer.write(line.encode("utf-8", "backslashreplace"))
+
+
+@contextmanager
+def _checked_stdout() -> Generator[TextIO]:
+    """Yield standard output, and flush it at the end. Raises BrokenPipeError, WriteFailed."""
     try:
-        sys.stdout.write(text)
+        yield sys.stdout
         sys.stdout.flush()
     except BrokenPipeError:
         raise
     except OSError as wrong:
-        raise WriteFailed(wrong.strerror) from wrong
+        raise WriteFailed(wrong.strerror or type(wrong).__name__) from wrong
 
 
 def silence_broken_pipe() -> None:

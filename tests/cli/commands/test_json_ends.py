@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from daiku.cli.main import cli, main, wants_json
 from tests.cases import for_each
 from tests.cli.conftest import Daiku, Done, call
+from tests.conftest import ROOT
 
 
 def json_commands(command: click.Command = cli, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -221,3 +223,56 @@ def test_an_error_is_in_the_language_of_the_user(
     monkeypatch.setenv("LC_ALL", "ja_JP.UTF-8")
     assert "オプション" in error_of(daiku("run", "--json", "--nope", "x"))["message"]
     assert main(["run"]) == 2
+
+
+def called_names(node: ast.AST) -> Iterator[tuple[str, ast.Call]]:
+    """Yield each call inside `node` with the last part of the name that it calls."""
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Call) and isinstance(inner.func, ast.Name | ast.Attribute):
+            yield inner.func.id if isinstance(inner.func, ast.Name) else inner.func.attr, inner
+
+
+def test_json_is_written_in_one_place() -> None:
+    """A23.8: `write_json` is the only writer of JSON, so that no command writes hidden characters raw."""
+    writers = {"echo", "write", "write_out", "write_output"}
+    raw: list[str] = []
+    for file in (ROOT / "server" / "daiku" / "cli").rglob("*.py"):
+        for name, writer in called_names(ast.parse(file.read_text(encoding="utf-8"))):
+            inner = {name for part in writer.args for name, _ in called_names(part)}
+            if name in writers and inner & {"dumps", "model_dump_json"} and "safe" not in inner:
+                raw.append(f"{file.name}:{writer.lineno}")
+    assert raw == []
+
+
+HIDDEN = "a\u202eb\u200bc\U000e0041d\u2066e"
+
+
+@pytest.mark.parametrize("words", ["sessions list", "sessions export {0} --format json", "trace {0}"])
+def test_hidden_characters_are_escapes_in_json(words: str, daiku: Daiku, script: Callable[..., str]) -> None:
+    """A23.8: the value of the document stays as it is."""
+    run = daiku("run", "--json", "--model", script({"text": HIDDEN}), f"Say {HIDDEN}")
+    session = run.chunks()[0]["session"]
+    end = ["--json"] if words.endswith("list") else []
+    done = daiku(*words.format(session).split(), *end)
+    assert not set(HIDDEN) & set(done.out) - set("abcde")
+    assert any(HIDDEN in value for value in values_of([json.loads(line) for line in done.out.splitlines()]))
+
+
+def values_of(value: Any) -> Iterator[str]:
+    """Yield every string in a JSON value."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            yield from values_of(inner)
+
+
+def test_a_listed_lesson_keeps_hidden_characters_as_escapes(
+    daiku: Daiku, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A23.8"""
+    monkeypatch.chdir(workspace)
+    assert daiku("playbook", "add", f"Use {HIDDEN}.", "--section", "strategies").code == 0
+    done = daiku("playbook", "list", "--json")
+    assert not set(HIDDEN) & set(done.out) - set("abcde")
+    assert HIDDEN in json.loads(done.out)[0]["content"]

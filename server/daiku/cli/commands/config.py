@@ -12,6 +12,7 @@ from pydantic import BaseModel, SecretStr
 
 from daiku.cli.app_setup import folder_of, settings_for, tell_notices
 from daiku.cli.display.term import safe, terminal
+from daiku.cli.main import write_json
 from daiku.cli.options import command_group, place_options
 from daiku.domain.base import JsonObject
 from daiku.settings import Loaded, every_key, home
@@ -34,7 +35,7 @@ def show(folder: str | None, as_json: bool) -> None:  # click's flag
             key: {"value": _value(loaded, key), "source": loaded.origins.get(key, "default")}
             for key in every_key()
         }
-        click.echo(json.dumps(rows, ensure_ascii=False))
+        write_json(json.dumps(rows, ensure_ascii=False))
         return
     out = terminal(sys.stdout)
     section = ""

@@ -18,7 +18,7 @@ from daiku.cli.ask import keyboard
 from daiku.cli.display.evaluations import call_lines, command_lines, progress_line, result_lines, task_lines
 from daiku.cli.display.term import human_stream, person_present, terminal
 from daiku.cli.interrupts import stop_on_interrupt
-from daiku.cli.main import CANCELLED, usage, write_output
+from daiku.cli.main import CANCELLED, usage, write_json, write_output
 from daiku.core.guard.redact import Redactor
 from daiku.dataclass import dataclass, replace
 from daiku.domain.base import JsonObject
@@ -90,16 +90,17 @@ def eval_(**options: Any) -> int:
     if chosen.listed:
         shown = {"language", "summary", "needs"}
         rows = [{"name": task.name, **task.file.model_dump(mode="json", include=shown)} for task in tasks]
-        lines = [json.dumps(rows, ensure_ascii=False)] if chosen.as_json else task_lines(tasks)
-        write_output("".join(line + "\n" for line in lines))
+        if chosen.as_json:
+            write_json(json.dumps(rows, ensure_ascii=False))
+        else:
+            write_output("".join(line + "\n" for line in task_lines(tasks)))
         return 0
     if not _are_trusted(chosen, folder):
         chosen = _ask_for_consent(chosen, tasks)
     found = asyncio.run(_evaluate(chosen, tasks, folder.resolve()))
     found = beside(earlier, found) if earlier is not None else found
     if chosen.as_json:
-        told = found.model_dump_json(by_alias=True)
-        write_output(told + "\n")
+        write_json(found.model_dump_json(by_alias=True))
     else:
         out = terminal(sys.stdout)
         lines = [*result_lines(found, out), *(call_lines(found) if chosen.calls else ())]

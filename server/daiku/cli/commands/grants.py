@@ -9,7 +9,7 @@ import click
 
 from daiku.cli.app_setup import in_app
 from daiku.cli.display.term import safe, terminal
-from daiku.cli.main import usage
+from daiku.cli.main import usage, write_json
 from daiku.cli.options import command_group, place_options
 from daiku.dataclass import asdict
 from daiku.sdk.fronts import App
@@ -25,7 +25,7 @@ grants = command_group("grants")
 def list_(folder: str | None, as_json: bool) -> None:  # click's flag
     found = in_app(folder, _everything)
     if as_json:
-        click.echo(json.dumps([asdict(one) for one in found], ensure_ascii=False))
+        write_json(json.dumps([asdict(one) for one in found], ensure_ascii=False))
         return
     out = terminal(sys.stdout)
     if not found:

@@ -12,7 +12,7 @@ from daiku.api import AgentInfo
 from daiku.cli.app_setup import in_app
 from daiku.cli.commands.mcp import servers_now, show_server
 from daiku.cli.display.term import Terminal, clip, human_stream, safe, terminal
-from daiku.cli.main import usage
+from daiku.cli.main import usage, write_json
 from daiku.cli.options import place_options
 from daiku.domain.errors import DaikuError
 from daiku.domain.servers import ServerReport
@@ -39,7 +39,7 @@ def models(folder: str | None, as_json: bool) -> None:  # click's flag
     tell_plugins(plugged, "provider")
     if as_json:
         providers = [_offer_json(o, plugged.origin("provider", o.provider)) for o in offers]
-        click.echo(json.dumps({"chosen": chosen, "providers": providers}, ensure_ascii=False))
+        write_json(json.dumps({"chosen": chosen, "providers": providers}, ensure_ascii=False))
         return
     out = terminal(sys.stdout)
     for offer in offers:
@@ -79,7 +79,7 @@ def tools(folder: str | None, as_json: bool) -> None:  # click's flag
     tell_plugins(plugged, "tool", "work_source")
     if as_json:
         rows = [{**spec.model_dump(), "origin": plugged.origin("tool", spec.name)} for spec in specs]
-        click.echo(json.dumps(rows, ensure_ascii=False))
+        write_json(json.dumps(rows, ensure_ascii=False))
         return
     out = terminal(sys.stdout)
     for spec in specs:
@@ -98,7 +98,7 @@ def agents(folder: str | None, as_json: bool) -> None:  # click's flag
     found, plugged = in_app(folder, work)
     tell_plugins(plugged, "agent")
     if as_json:
-        click.echo(json.dumps([agent.model_dump() for agent in found], ensure_ascii=False))
+        write_json(json.dumps([agent.model_dump() for agent in found], ensure_ascii=False))
         return
     out = terminal(sys.stdout)
     for agent in found:

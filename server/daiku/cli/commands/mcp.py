@@ -9,7 +9,7 @@ import click
 
 from daiku.cli.app_setup import in_app
 from daiku.cli.display.term import Terminal, human_stream, safe, terminal
-from daiku.cli.main import FAILED, usage
+from daiku.cli.main import FAILED, usage, write_json
 from daiku.cli.options import command_group, place_options
 from daiku.domain.servers import ServerReport
 from daiku.sdk.fronts import App
@@ -27,7 +27,7 @@ mcp = command_group("mcp")
 def list_(folder: str | None, as_json: bool) -> None:  # click's flag
     reports = in_app(folder, servers_now)
     if as_json:
-        click.echo(json.dumps([report.model_dump() for report in reports], ensure_ascii=False))
+        write_json(json.dumps([report.model_dump() for report in reports], ensure_ascii=False))
         return
     out = terminal(sys.stdout)
     if not reports:

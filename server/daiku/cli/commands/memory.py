@@ -13,7 +13,7 @@ import click
 
 from daiku.cli.app_setup import folder_of, settings_for, tell_notices
 from daiku.cli.display.term import human_stream, safe, terminal
-from daiku.cli.main import usage
+from daiku.cli.main import usage, write_json
 from daiku.cli.options import command_group, place_options
 from daiku.core.guard.redact import Redactor
 from daiku.memory.memory import Memory
@@ -34,7 +34,7 @@ memory = command_group("memory")
 def list_(folder: str | None, limit: int, as_json: bool) -> None:  # click's flag
     entries = _with_memory(folder, lambda kept: kept.list(limit))
     if as_json:
-        click.echo(json.dumps([entry._asdict() for entry in entries], ensure_ascii=False))
+        write_json(json.dumps([entry._asdict() for entry in entries], ensure_ascii=False))
         return
     _show([(entry.id, entry.time[:10], entry.text) for entry in entries])
 
@@ -52,7 +52,7 @@ def search(query: str, folder: str | None, limit: int, as_json: bool) -> None:  
     how, found = _with_memory(folder, work)
     if as_json:
         rows = [{"id": key, "score": score, "text": text} for key, score, text in found]
-        click.echo(json.dumps(rows, ensure_ascii=False))
+        write_json(json.dumps(rows, ensure_ascii=False))
         return
     human_stream().write(f"{safe(how)}\n")
     _show([(key, f"{score:.2f}", text) for key, score, text in found])
@@ -74,7 +74,7 @@ def forget(ids: tuple[str, ...], every: bool, folder: str | None, as_json: bool)
 
     count, missing = _with_memory(folder, work)
     if as_json:
-        click.echo(json.dumps({"forgotten": count, "unknown": missing}, ensure_ascii=False))
+        write_json(json.dumps({"forgotten": count, "unknown": missing}, ensure_ascii=False))
     elif count or not missing:
         click.echo(say("memory.forgotten", count=count))
     if missing:

@@ -11,7 +11,7 @@ import click
 from daiku.agents.prompts import prompts_of
 from daiku.cli.app_setup import folder_of, settings_for, tell_notices
 from daiku.cli.display.term import human_stream, safe, terminal
-from daiku.cli.main import usage
+from daiku.cli.main import usage, write_json
 from daiku.cli.options import place_options
 from daiku.prompts import Prompts
 from daiku.settings.trust import is_trusted
@@ -33,7 +33,7 @@ def list_(folder: str | None, as_json: bool) -> None:  # click's flag
             {"id": s.id, "languages": s.languages, "override": s.override, "variables": s.variables}
             for s in library.list()
         ]
-        click.echo(json.dumps(told, ensure_ascii=False))
+        write_json(json.dumps(told, ensure_ascii=False))
         return
     out = terminal(sys.stdout)
     for standing in library.list():

@@ -15,7 +15,7 @@ import click
 from daiku.cli.app_setup import folder_of, open_app
 from daiku.cli.display.term import human_stream
 from daiku.cli.interrupts import on_interrupt
-from daiku.cli.main import CANCELLED, usage, write_output
+from daiku.cli.main import CANCELLED, usage, write_json
 from daiku.http.server import listen, serve_http, url_of
 from daiku.texts.terminal import say
 
@@ -61,7 +61,7 @@ async def _serve(place: Path, listening: socket.socket, token: str, names: tuple
     restore = on_interrupt(interrupted)
 
     def ready() -> None:
-        write_output(json.dumps({"url": url_of(listening), "token": token}) + "\n")
+        write_json(json.dumps({"url": url_of(listening), "token": token}))
 
     try:
         async with open_app(place, asks_model=True) as app:

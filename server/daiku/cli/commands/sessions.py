@@ -18,9 +18,10 @@ from daiku.cli.display.diffs import coloured_diff
 from daiku.cli.display.show import usage_text
 from daiku.cli.display.term import Colour, Terminal, clip, columns, safe, terminal, to_the_minute
 from daiku.cli.display.toollines import call_text, decided_text, stays_lines
-from daiku.cli.main import FAILED
+from daiku.cli.main import FAILED, write_json
 from daiku.cli.options import command_group, place_options
 from daiku.core.guard.redact import Redactor
+from daiku.core.text.visible import escape_invisible_json
 from daiku.core.traces.lines import as_jsonl
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import Failure
@@ -76,7 +77,7 @@ def list_(query: str, limit: int, as_json: bool) -> None:  # click's flag
     with open_journal() as journal:
         found = journal.list_sessions(query, limit)
     if as_json:
-        click.echo("[" + ",".join(s.model_dump_json(by_alias=True) for s in found) + "]")
+        write_json("[" + ",".join(s.model_dump_json(by_alias=True) for s in found) + "]")
         return
     if not found:
         click.echo(say("none_yet"))
@@ -106,7 +107,8 @@ def show(session: str) -> None:
 )
 def export_(session: str, form: ExportFormat) -> None:
     with open_journal() as journal:
-        write_out(export(journal.get_session(session), journal.chunks(session), form, locale_of(os.environ)))
+        document = export(journal.get_session(session), journal.chunks(session), form, locale_of(os.environ))
+    write_out(document if form == "markdown" else escape_invisible_json(document))
 
 
 @sessions.command("delete", help=say("help.sessions.delete"))
@@ -127,7 +129,7 @@ def delete(session: str) -> None:
 def changes(session: str, folder: str | None, as_json: bool) -> None:  # click's flag
     found = in_app(folder, lambda app: app.reviews.changes(session))
     if as_json:
-        click.echo(
+        write_json(
             "[" + ",".join(f.model_dump_json(by_alias=True) for f in changed_files(found, session)) + "]"
         )
         return
@@ -153,7 +155,7 @@ def undo(session: str, checkpoint: str | None, folder: str | None, as_json: bool
 
     brought = in_app(folder, work)
     if as_json:
-        click.echo(restore_result(brought).model_dump_json(by_alias=True))
+        write_json(restore_result(brought).model_dump_json(by_alias=True))
         return
     click.echo(say("chat.undone", files=", ".join(safe(f.path) for f in brought.files) or "-"))
     for line in stays_lines(brought.cannot_undo):
@@ -171,7 +173,7 @@ def replay(session: str, as_json: bool) -> int:  # click's flag
         chunks = journal.chunks(session)
     found = asyncio.run(replay_runs(chunks))
     if as_json:
-        click.echo(found.model_dump_json())
+        write_json(found.model_dump_json())
     else:
         _tell_replayed(found)
     return 0 if found.difference is None else FAILED
@@ -202,7 +204,7 @@ def _tell_replayed(found: Replayed) -> None:
 def trace(session: str) -> None:
     with open_journal() as journal:
         chunks = journal.chunks(session)
-    write_out(as_jsonl(chunks))
+    write_out(escape_invisible_json(as_jsonl(chunks)))
 
 
 @contextmanager

@@ -14,7 +14,7 @@ import click
 from daiku.cli.app_setup import in_app
 from daiku.cli.commands.run import run_agent, start_request
 from daiku.cli.display.term import clip, human_stream, person_present, safe, terminal
-from daiku.cli.main import usage
+from daiku.cli.main import usage, write_json
 from daiku.cli.options import RunOptions, place_options, prompt_text, run_options
 from daiku.core.plans.markdown import read_plan_text, revise_plan, to_markdown
 from daiku.domain.errors import DaikuError
@@ -91,7 +91,10 @@ def _find(folder: str | None, name: str) -> Plan:
 
 def _print_plan(plan: Plan, line: str, *, as_json: bool) -> None:
     """Print the plan as JSON, or one line about it."""
-    click.echo(in_full(plan).model_dump_json(by_alias=True) if as_json else line)
+    if as_json:
+        write_json(in_full(plan).model_dump_json(by_alias=True))
+    else:
+        click.echo(line)
 
 
 @plan.command("list", help=say("help.plan.list"))
@@ -102,7 +105,7 @@ def list_(folder: str | None, as_json: bool) -> None:  # click's flag
 
     plans = in_app(folder, work)
     if as_json:
-        click.echo("[" + ",".join(in_full(each).model_dump_json(by_alias=True) for each in plans) + "]")
+        write_json("[" + ",".join(in_full(each).model_dump_json(by_alias=True) for each in plans) + "]")
         return
     out = terminal(sys.stdout)
     if not plans:

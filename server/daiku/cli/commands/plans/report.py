@@ -11,6 +11,7 @@ import click
 
 from daiku.cli.commands.run import newest_session
 from daiku.cli.commands.sessions import open_journal, write_out
+from daiku.cli.main import write_json
 from daiku.core.proof.evidence import Evidence, merge_evidence
 from daiku.domain.base import Wire
 from daiku.domain.messages import Usage
@@ -113,7 +114,10 @@ def _proof_line(proof: Proof) -> Text:
 def report(session: str, form: Literal["text", "markdown", "json"]) -> None:
     with open_journal() as journal:
         made = report_of(journal, session or newest_session(journal, str(Path.cwd())))
-    write_out(f"{made.model_dump_json(by_alias=True)}\n" if form == "json" else _for_people(made, form))
+    if form == "json":
+        write_json(made.model_dump_json(by_alias=True))
+    else:
+        write_out(_for_people(made, form))
 
 
 def _for_people(report: SessionReport, form: Literal["text", "markdown"]) -> str:

@@ -12,8 +12,8 @@ import click
 from pydantic import BaseModel
 
 from daiku.cli.app_setup import folder_of, settings_for, tell_notices
-from daiku.cli.commands.sessions import write_out
 from daiku.cli.display.term import human_stream
+from daiku.cli.main import write_json
 from daiku.core.guard.redact import Redactor
 from daiku.domain.base import JsonObject
 from daiku.sdk.playbook.desk import PlaybookDesk, open_desk
@@ -48,12 +48,12 @@ def as_row(value: BaseModel) -> JsonObject:
 
 def print_json(value: JsonObject) -> None:
     """One document on standard output."""
-    write_out(json.dumps(value, ensure_ascii=False) + "\n")
+    write_json(json.dumps(value, ensure_ascii=False))
 
 
 def print_rows(values: Iterable[BaseModel]) -> None:
     """One list on standard output."""
-    write_out(json.dumps([as_row(each) for each in values], ensure_ascii=False) + "\n")
+    write_json(json.dumps([as_row(each) for each in values], ensure_ascii=False))
 
 
 def tell(line: str) -> None:

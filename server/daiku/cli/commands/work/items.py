@@ -14,6 +14,7 @@ import click
 
 from daiku.cli.app_setup import folder_of, settings_for, tell_notices
 from daiku.cli.display.term import Colour, Terminal, clip, safe, terminal, to_the_minute
+from daiku.cli.main import write_json
 from daiku.cli.options import place_options
 from daiku.core.guard.redact import Redactor
 from daiku.domain.items.item import ItemState, WorkItem
@@ -50,7 +51,7 @@ def list_(state: ItemState | None, folder: str | None, as_json: bool) -> None:  
     with _items(folder) as items:
         found = items.list(state)
     if as_json:
-        click.echo("[" + ",".join(item.model_dump_json(by_alias=True) for item in found) + "]")
+        write_json("[" + ",".join(item.model_dump_json(by_alias=True) for item in found) + "]")
         return
     out = terminal(sys.stdout)
     if not found:
@@ -67,7 +68,7 @@ def show(item: str, folder: str | None, as_json: bool) -> None:  # click's flag
     with _items(folder) as items:
         found = items.find(item)
     if as_json:
-        click.echo(found.model_dump_json(by_alias=True))
+        write_json(found.model_dump_json(by_alias=True))
         return
     out = terminal(sys.stdout)
     click.echo(_line(found, out, len(found.item)))
@@ -106,7 +107,7 @@ def _ask(wanted: Wanted, item: str, folder: str | None, as_json: bool) -> None: 
         found = ask_item(items, item, wanted)
         heard = wanted == "pause" and found.state == "processing" and _heard(items, item)
     if as_json:
-        click.echo(found.model_dump_json(by_alias=True))
+        write_json(found.model_dump_json(by_alias=True))
     elif heard:
         click.echo(say("work.pausing", item=safe(found.item)))
     elif found.state == "processing":

@@ -15,7 +15,16 @@ import click
 from daiku.cli.app_setup import folder_of, settings_for, tell_notices
 from daiku.cli.display.term import human_stream, safe
 from daiku.cli.interrupts import on_interrupt
-from daiku.cli.main import CANCELLED, FAILED, WriteFailed, complain, fail, silence_broken_pipe, write_output
+from daiku.cli.main import (
+    CANCELLED,
+    FAILED,
+    WriteFailed,
+    complain,
+    fail,
+    silence_broken_pipe,
+    write_json,
+    write_output,
+)
 from daiku.core.guard.redact import Redactor
 from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.items.item import SourceName, WorkItem
@@ -109,7 +118,7 @@ async def _attempt(where: Path, claim: Claim, place: Path) -> int:
     """Work one item in its tree; the run's result is the last line of standard output."""
     loaded, home = settings_for(where, {"sandbox": {"network": False}}, asks_model=True)
     result = await attempt_item(loaded.config, home, where, claim, place, locale_of(os.environ))
-    write_output(result.model_dump_json(by_alias=True) + "\n")
+    write_json(result.model_dump_json(by_alias=True))
     return 0
 
 
@@ -120,7 +129,7 @@ def _tell_health(home: Path, *, as_json: bool) -> int:
         return fail(DaikuError(Failure(kind="not_found", message=Text(say("worker.none")))), as_json=as_json)
     for health in found:
         if as_json:
-            write_output(_as_line(health))
+            write_json(_as_line(health))
             continue
         seconds = max(0, round(now - health.looked_at))
         shown = say("worker.not_looked") if not health.looked_at else say("worker.looked", seconds=seconds)
@@ -131,13 +140,13 @@ def _tell_health(home: Path, *, as_json: bool) -> int:
 
 
 def _as_line(value: WorkItem | Health) -> str:
-    return json.dumps(json.loads(value.model_dump_json(by_alias=True)), ensure_ascii=False) + "\n"
+    return json.dumps(json.loads(value.model_dump_json(by_alias=True)), ensure_ascii=False)
 
 
 def _tell_json(item: WorkItem) -> None:
     """Where nobody reads any more the work goes on, and the exit code is the same."""
     try:
-        write_output(_as_line(item))
+        write_json(_as_line(item))
     except BrokenPipeError:
         silence_broken_pipe()
     except WriteFailed as wrong:
