@@ -13,7 +13,7 @@ sys.path[:0] = [str(ROOT / "server"), str(ROOT / ".dev")]
 from codemap import with_rooms, with_section  # noqa: E402  # the paths above come first
 from contract import contract  # noqa: E402  # likewise
 from manifest import manifest, provided  # noqa: E402  # likewise
-from tables import commands, providers, tables  # noqa: E402  # likewise
+from tables import commands, hidden, providers, tables  # noqa: E402  # likewise
 from words import file_of, languages, manifest_words, panel_words  # noqa: E402  # likewise
 
 from daiku.lsp.requests.methods import METHODS  # noqa: E402  # likewise
@@ -32,6 +32,7 @@ def targets() -> dict[Path, str]:
     return {
         EXTENSION / "src" / "contract.gen.ts": contract(),
         EXTENSION / "src" / "pure" / "view" / "tables.gen.ts": tables(),
+        EXTENSION / "src" / "pure" / "text" / "hidden.gen.ts": hidden(),
         EXTENSION / "package.json": manifest(),
         **{
             EXTENSION / file_of("package.nls", each): manifest_words(each, provided()) for each in languages()

@@ -11,6 +11,7 @@ from pydantic.alias_generators import to_camel
 
 from daiku.agents.table import ALL_AGENTS
 from daiku.cli.main import cli
+from daiku.core.text.visible import BLANK, FLAGS, UNSEEN
 from daiku.domain.events import EVENTS
 from daiku.domain.labels import Label, Line, LineEvent
 from daiku.llm.table import PROVIDERS
@@ -63,6 +64,26 @@ export const AGENT_LABELS: Readonly<Record<string, string>> = {{
 export const EVENT_LINES = {{
 {lines}}} satisfies Record<string, Line | null>;
 """
+
+
+def hidden() -> str:
+    """Return the text of hidden.gen.ts: the characters that hide or reorder text, from the server's module."""
+    return f"""// GENERATED from server/daiku/core/text/visible.py by .dev/gen.py; do not edit, run `npm run gen`.
+
+/** Characters that hide or reorder text: the inside of a set of a regular expression. */
+export const UNSEEN = {_text(_to_pattern(UNSEEN))};
+
+/** Letters and marks of which nothing is seen: likewise. */
+export const BLANK = {_text(_to_pattern(BLANK))};
+
+/** Flags that are written with tag characters, as a regular expression. */
+export const FLAGS = {_text(_to_pattern(FLAGS))};
+"""
+
+
+def _to_pattern(pattern: str) -> str:
+    """Return a regular expression with the escapes of JavaScript for what is not ASCII."""
+    return "".join(char if char.isascii() else f"\\u{{{ord(char):x}}}" for char in pattern)
 
 
 def _line(line: Line) -> str:

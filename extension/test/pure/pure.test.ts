@@ -3,7 +3,7 @@
 import { describe, expect, it } from "vitest";
 import { counts, formerText, parseDiff } from "../../src/pure/diff/diff";
 import { toSettingsTree, withKeys } from "../../src/pure/server/settings";
-import { plainText, showControls } from "../../src/pure/text/ansi";
+import { plainText, showControls, showOutput } from "../../src/pure/text/ansi";
 import { advance, type Blocks, hasDefinitions, NO_BLOCKS } from "../../src/pure/text/blocks";
 import { dollars, duration, tokens } from "../../src/pure/text/format";
 import { toolFace } from "../../src/pure/view/toolFace";
@@ -64,6 +64,24 @@ describe("terminal text", () => {
     expect(showControls("a\u0000b\u007f")).toBe("a␀b␡");
     expect(showControls("plain\ntext\t大工")).toBe("plain\ntext\t大工");
   });
+
+  it.each([
+    ["direction", "a\u202eb\u2066c\u2069\u200e\u200f\u061c", "a‹U+202E›b‹U+2066›c‹U+2069›‹U+200E›‹U+200F›‹U+061C›"],
+    ["zero width", "a\u200bb\u2060\ufeff", "a‹U+200B›b‹U+2060›‹U+FEFF›"],
+    ["tags", "a\u{e0041}\u{1f3f4}\u{e0067}", "a‹U+E0041›\u{1f3f4}‹U+E0067›"],
+    ["joiners between ASCII letters", "ad\u200dmin\u200c", "ad‹U+200D›min‹U+200C›"],
+    ["a joiner beside a blank", "日\u200d\u3164", "日‹U+200D›‹U+3164›"],
+    ["selectors that select nothing", "a\ufe01b葛\u{e0100}\u{e0101}", "a‹U+FE01›b葛\u{e0100}‹U+E0101›"],
+    ["colors and overwritten lines", "\u001b[31m1%\r2%\u202e\u001b[0m", "2%‹U+202E›"],
+  ])("that is output shows what hides or reorders it: %s", (_, text, shown) => expect(showOutput(text)).toBe(shown));
+
+  it.each([
+    "👩\u200d💻 👩🏽\u200d💻 🏳\ufe0f\u200d🌈 👨\u200d👩\u200d👧\u200d👦 🤦🏽\u200d♂\ufe0f",
+    "❤\ufe0f 1\ufe0f\u20e3 #\ufe0f\u20e3 ℹ\ufe0f ‼\ufe0f",
+    "\u{1f3f4}\u{e0067}\u{e0062}\u{e0065}\u{e006e}\u{e0067}\u{e007f}",
+    "می\u200cخواهم שלום ක්\u200dෂ",
+    "葛\u{e0100} 邉\u{e0101}",
+  ])("that is output keeps what a script or an emoji needs: %s", (text) => expect(showOutput(text)).toBe(text));
 });
 
 const DIFF = `--- a/shop/cart.py

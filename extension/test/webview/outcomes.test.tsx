@@ -56,6 +56,19 @@ describe("a call that has ended", () => {
     expect(shown.split("\n")).toEqual(["…", ...output.split("\n").slice(-12)]);
   });
 
+  it("shows what hides or reorders the output of a command, while it runs and afterwards", async () => {
+    const say = chunksOf();
+    await show([
+      say("run_started", {}),
+      say("tool_call", { id: "c1", tool: "shell/run", args: { command: "cat \u202ea" } }),
+      say("tool_output", { id: "c1", text: "ok \u202e👩\u200d💻\u200b" }),
+    ]);
+    expect(find('[data-call="c1"] .output pre').textContent).toBe("ok ‹U+202E›👩\u200d💻‹U+200B›");
+    expect(find('[data-call="c1"]').textContent).not.toMatch(/[\u202e\u200b]/);
+    const call = await ended("failed", "shell/run", "bad \u2066x\u{e0041}", { exitCode: 1 });
+    expect(call.querySelector(".output pre")?.textContent).toBe("bad ‹U+2066›x‹U+E0041›");
+  });
+
   it("closes a command that went well", async () => {
     const call = await ended("done", "shell/run", "all good", { exitCode: 0 });
     expect(call.querySelector(".output")).toBeNull();

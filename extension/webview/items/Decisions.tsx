@@ -1,7 +1,7 @@
 // What the person decided on changes, and what bringing files back has made of them.
 
 import type { Restored, Review } from "../../src/contract.gen";
-import { plainText } from "../../src/pure/text/ansi";
+import { showOutput } from "../../src/pure/text/ansi";
 import { post } from "../base/api";
 import { Icon, PathLink } from "../base/parts";
 import { t } from "../base/words";
@@ -66,7 +66,7 @@ export function RestoredCard({ restored: { files, cannotUndo, redo: own }, back,
           <ul>
             {cannotUndo.map(({ command, exitCode, time }) => (
               <li key={`${time}${command}`}>
-                <code>{plainText(command)}</code>
+                <code>{showOutput(command)}</code>
                 {exitCode !== undefined && <span class="dim">{t("exit code {0}", exitCode)}</span>}
               </li>
             ))}

@@ -2,7 +2,7 @@
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Edit, FileStat } from "../../src/contract.gen";
-import { plainText } from "../../src/pure/text/ansi";
+import { showControls, showOutput } from "../../src/pure/text/ansi";
 import { duration } from "../../src/pure/text/format";
 import type { ToolItem } from "../../src/pure/view/items";
 import { toolFace } from "../../src/pure/view/toolFace";
@@ -20,7 +20,7 @@ export function Tool({ item, undone }: { item: ToolItem; undone: ReadonlySet<str
   const [choice, setChoice] = useState<boolean>();
   const face = toolFace(item.tool, item.args);
   const command = item.tool === "shell/run";
-  const output = plainText(item.result || item.output);
+  const output = showOutput(item.result || item.output);
   const wrong = item.status === "failed" && command && output !== "";
   const open = choice ?? (item.status === "running" && command && output !== "");
   const note = open ? "" : noteOf(item, output, command);
@@ -154,10 +154,11 @@ function Details({ item, output, command }: { item: ToolItem; output: string; co
           <span class="prompt" aria-hidden="true">
             ${" "}
           </span>
-          {plainText(text)}
+          {showOutput(text)}
         </pre>
       ) : (
-        !inTitle(item) && item.edits.length === 0 && <pre class="args">{JSON.stringify(item.args, null, 2)}</pre>
+        !inTitle(item) &&
+        item.edits.length === 0 && <pre class="args">{showControls(JSON.stringify(item.args, null, 2))}</pre>
       )}
       {shown && (
         <div class="output">

@@ -10,23 +10,24 @@ from daiku.core.text.patterns import lazy
 from daiku.texts.text import Text
 
 _JOINERS = "\u200c\u200d"
-_BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0")
+BLANK = "\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180f\u2800\u3164\uffa0"
 """Letters and marks of which nothing is seen."""
 _INVISIBLE = lazy(
     "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0"
     "\ufff0-\uffff\U000e0000-\U000e0fff\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]"
 )
-_FLAGS = "\U0001f3f4(?:{})\U000e007f".format(
+FLAGS = "\U0001f3f4(?:{})\U000e007f".format(
     "|".join("".join(chr(0xE0000 + ord(sign)) for sign in part) for part in ("gbeng", "gbsct", "gbwls"))
 )
 """The flags that are written with tag characters."""
-_UNSEEN = (
+UNSEEN = (
     "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ufe00-\ufe0f"
     "\ufeff\uffa0\ufff9-\ufffb\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
-_HIDDEN = lazy(f"{_FLAGS}|[{_UNSEEN}\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
-_HIDING = lazy(f"{_FLAGS}|[{_UNSEEN}]")
-_RAW_IN_JSON = lazy(f"[{_UNSEEN}\x7f-\x9f]")
+"""Characters that hide or reorder text, as the inside of a set of a regular expression; the panel has the same."""
+_HIDDEN = lazy(f"{FLAGS}|[{UNSEEN}\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_HIDING = lazy(f"{FLAGS}|[{UNSEEN}]")
+_RAW_IN_JSON = lazy(f"[{UNSEEN}\x7f-\x9f]")
 
 
 def show_hidden(text: str) -> Text:
@@ -118,4 +119,4 @@ def _is_variant_selector(char: str) -> bool:
 
 
 def _is_joiner(char: str) -> bool:
-    return bool(char) and not char.isascii() and unicodedata.category(char)[0] in "LMS" and char not in _BLANK
+    return bool(char) and not char.isascii() and unicodedata.category(char)[0] in "LMS" and char not in BLANK
