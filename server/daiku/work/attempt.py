@@ -11,12 +11,12 @@ from types import MappingProxyType
 from daiku.core.proof.evidence import Evidence
 from daiku.core.proof.tree_changes import TreeChanges, replace_recorded
 from daiku.core.run.check_runs import failing_tests
-from daiku.core.state.state import WORKER
+from daiku.core.state.state import PERSON, WORKER
 from daiku.core.work.comments import Progress, Standing, approval_comment, progress_comment, question_comment
 from daiku.core.work.verification import go_on, mark_failing, unfinished
 from daiku.dataclass import dataclass, field, replace
 from daiku.domain.chunks import Chunk
-from daiku.domain.errors import DaikuError, Failure, UsageError
+from daiku.domain.errors import DaikuError, Failure, GuardrailViolation, UsageError
 from daiku.domain.events import ApprovalAsked, InputAsked, PlanEvent, RunFinished, RunStarted
 from daiku.domain.items.intents import PostComment, ShowProgress
 from daiku.domain.items.item import ItemProgress
@@ -316,15 +316,24 @@ class Attempt:
         if not self.run or not self.runs.knows(self.run):
             return
         item, words = self.claim.item, self.items.words
-        with suppress(DaikuError):
+        try:
             for number, note in words.left(item, "system", self.noted):
-                await self.runs.steer(self.run, note, agent=WORKER)
+                await self._steer(note, WORKER)
                 self.noted = number
                 self.items.note(self.claim, noted=number)
             for number, said in words.left(item, "person", self.heard):
-                await self.runs.steer(self.run, said)
+                await self._steer(said, PERSON)
                 self.heard = number
                 self.items.note(self.claim, heard=number)
+        except (ClaimLost, UsageError):  # somebody else has the item, or the run has just ended
+            return
+        except DaikuError as wrong:  # a server that comes back
+            logger.warning("%s", wrong.failure.message)
+
+    async def _steer(self, words: str, agent: str) -> None:
+        """Pass words on to the run. If a guardrail blocks them, its record says so, and the next words follow."""
+        with suppress(GuardrailViolation):
+            await self.runs.steer(self.run, words, agent)
 
 
 def _not_whole(result: RunResult, left: Sequence[str]) -> RunResult:
