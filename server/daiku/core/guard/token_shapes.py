@@ -23,7 +23,7 @@ _COLORED = r"(?<=\[[0-9]m)|(?<=\[[0-9]{2}m)|(?<=;[0-9]m)|(?<=;[0-9]{2}m)|(?<=;[0
 START = rf"(?:(?<![A-Za-z0-9])|{_ESCAPED}|{_COLORED})"
 """Where a token may begin: not after a letter or digit, unless it ends an escape sequence or a color code."""
 _RANDOM = r"(?=[A-Za-z0-9]{12})(?=[A-Z0-9]{0,40}[a-z])(?=[a-z0-9]{0,40}[A-Z])(?=[A-Za-z]{0,40}[0-9])"
-_INSIDE = rf"(?:{START}|(?=(?:[A-Za-z0-9]{{0,24}}[_.-]){{0,8}}?{_RANDOM}))"
+_INSIDE = rf"(?:{START}|(?-i:(?=(?:[A-Za-z0-9]{{0,24}}[_./-]){{0,8}}?{_RANDOM})))"
 """Where a token with an unusual prefix may begin: behind a letter too if digits and letters of both cases follow."""
 _END = r"(?![A-Za-z0-9])"
 """Where a token of a fixed length may end: not before a letter or digit. An underscore belongs to what follows."""
@@ -32,6 +32,10 @@ _NEAR = r"""[ \t\w.-]{0,20}[\s'"\\]{0,4}(?:=|>|:{1,3}=|\|\||:|=>|\?=|,)[\x60'"\s
 
 _SURE = 5
 """Characters of the shortest keyword that ends no other word: its token may begin behind letters too."""
+_RARE = 4
+"""Characters of the shortest prefix that hardly occurs by chance: a random text behind it makes it a token."""
+_ZEROS = "aa"
+"""Part of prefixes that base64 of zero bytes has everywhere, in lower case."""
 _OF_RUNS = (string.ascii_letters + string.digits + "._~+/=$:%-").encode()
 _RUN_BYTES = bytes(ord("x") if byte in _OF_RUNS else 0 for byte in range(256))
 _LONG_RUN = b"x" * 14
@@ -57,9 +61,16 @@ class TokenRule:
         self.keywords = tuple(words)
         self.entropy = entropy
         self.in_context = "NEAR" in pattern
-        start = START if min(map(len, words)) < _SURE else ""
-        pattern = pattern.replace("START", start).replace("INSIDE", _INSIDE)
+        pattern = pattern.replace("START", self._choose_start()).replace("INSIDE", _INSIDE)
         self._pattern = pattern.replace("NEAR", _NEAR).replace("END", _END)
+
+    def _choose_start(self) -> str:
+        """Return where the token may begin, by its prefix: anywhere, before a random text, or not behind a letter."""
+        shortest = min(map(len, self.keywords))
+        if shortest >= _SURE:
+            return ""
+        is_rare = self.is_anchored and shortest >= _RARE and not any(_ZEROS in word for word in self.keywords)
+        return _INSIDE if is_rare else START
 
     @cached_property
     def pattern(self) -> re.Pattern[str]:
