@@ -128,6 +128,6 @@ async def test_a_database_that_fails_is_a_warning_and_a_lost_claim_is_none(
         raise wrong
 
     monkeypatch.setattr(ItemStore, "note_unclaimed", fail)
-    with caplog.at_level(logging.INFO, "daiku.work.hearing"):
+    with caplog.at_level(logging.INFO, "daiku.work"):
         assert await item.look() == 1
     assert [record.levelno for record in caplog.records] == [level]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType
@@ -16,7 +15,7 @@ from daiku.core.work.comments import Progress, Standing, approval_comment, progr
 from daiku.core.work.verification import go_on, mark_failing, unfinished
 from daiku.dataclass import dataclass, field, replace
 from daiku.domain.chunks import Chunk
-from daiku.domain.errors import DaikuError, Failure, GuardrailViolation, UsageError
+from daiku.domain.errors import Failure, GuardrailViolation, UsageError
 from daiku.domain.events import ApprovalAsked, InputAsked, PlanEvent, RunFinished, RunStarted
 from daiku.domain.items.intents import PostComment, ShowProgress
 from daiku.domain.items.item import ItemProgress
@@ -33,9 +32,8 @@ from daiku.work.items import ItemStore
 from daiku.work.labels import label_of
 from daiku.work.prompt import item_prompt, wording_of
 from daiku.work.record import HEARD, PAUSES, Claim, ClaimLost, ItemRecord
-from daiku.work.retrying import is_outage
+from daiku.work.retrying import is_outage, log_outage
 
-logger = logging.getLogger(__name__)
 LOOK_SECONDS = 0.2
 """Between two looks at what is wanted of the attempt."""
 STEP_SECONDS = 5.0
@@ -276,10 +274,8 @@ class Attempt:
         """Do what is wanted of the attempt from elsewhere, until it has ended or is not ours any more."""
         while not working.done() and not self.lost:
             await asyncio.sleep(LOOK_SECONDS)
-            try:
+            with suppress(ClaimLost), log_outage(self.claim.item):  # the next look ends a lost run
                 await self._do_as_wanted(working)
-            except DaikuError as wrong:  # a server that comes back; without it the run cannot write either
-                logger.warning("%s", wrong.failure.message)
 
     async def _do_as_wanted(self, working: asyncio.Task[RunResult]) -> None:
         """Look once at what is wanted of the attempt, and do it. Raises DaikuError."""
@@ -316,7 +312,7 @@ class Attempt:
         if not self.run or not self.runs.knows(self.run):
             return
         item, words = self.claim.item, self.items.words
-        try:
+        with suppress(UsageError):  # the run has just ended
             for number, note in words.left(item, "system", self.noted):
                 await self._steer(note, WORKER)
                 self.noted = number
@@ -325,10 +321,6 @@ class Attempt:
                 await self._steer(said, PERSON)
                 self.heard = number
                 self.items.note(self.claim, heard=number)
-        except (ClaimLost, UsageError):  # somebody else has the item, or the run has just ended
-            return
-        except DaikuError as wrong:  # a server that comes back
-            logger.warning("%s", wrong.failure.message)
 
     async def _steer(self, words: str, agent: str) -> None:
         """Pass words on to the run. If a guardrail blocks them, its record says so, and the next words follow."""

@@ -13,7 +13,6 @@ from daiku.core.work.assent import only_agrees
 from daiku.core.work.comments import Ending, final_comment
 from daiku.core.work.harmless import code
 from daiku.domain.chunks import iso_now
-from daiku.domain.errors import DaikuError
 from daiku.domain.items.forge import ForgeRefusal, ItemNews, RefusalKind, Said
 from daiku.domain.items.intents import MarkReady, PostComment, SetState
 from daiku.domain.items.item import ItemState
@@ -23,7 +22,7 @@ from daiku.work.items import ItemStore
 from daiku.work.parts import ClaimedItem, WorkerParts
 from daiku.work.prompt import MOST_COMMENT
 from daiku.work.record import ClaimLost, Feedback, ItemFacts, ItemRecord, repository_of
-from daiku.work.retrying import backoff_seconds, time_after
+from daiku.work.retrying import backoff_seconds, log_outage, time_after
 from daiku.work.source import Source
 
 logger = logging.getLogger(__name__)
@@ -50,19 +49,17 @@ async def hear_meanwhile(item: ClaimedItem) -> None:
     seconds = item.parts.config.work.poll_seconds
     # What is taken up again may have been called off meanwhile; what was just read was not.
     wait = 0.0 if item.record.run else seconds
-    while True:
-        await asyncio.sleep(wait)
-        try:
-            heard = await _hear(item)
-        except ClaimLost as lost:
-            logger.info("%s: %s", item.claim.item, lost.failure.message)
-            return
-        except DaikuError as away:  # a database that comes back
-            logger.warning("%s: %s", item.claim.item, away.failure.message)
-            heard = 0.0
-        if heard is None:
-            return
-        wait = max(seconds, heard)
+    try:
+        while True:
+            await asyncio.sleep(wait)
+            heard: float | None = 0.0
+            with log_outage(item.claim.item):
+                heard = await _hear(item)
+            if heard is None:
+                return
+            wait = max(seconds, heard)
+    except ClaimLost as lost:
+        logger.info("%s: %s", item.claim.item, lost.failure.message)
 
 
 async def _hear(item: ClaimedItem) -> float | None:
@@ -144,13 +141,10 @@ async def _ask(parts: WorkerParts, record: ItemRecord, hear: Hear) -> None:
     if source is None or not parts.may_ask(record.key.source):
         return
     try:
-        refused = await hear(parts, source, record)
+        with log_outage(record.item):  # the next look asks again
+            parts.leave_alone(record.key.source, await hear(parts, source, record))
     except ClaimLost as lost:
         logger.info("%s: %s", record.item, lost.failure.message)
-    except DaikuError as away:  # a database that comes back; the next look asks again
-        logger.warning("%s: %s", record.item, away.failure.message)
-    else:
-        parts.leave_alone(record.key.source, refused)
 
 
 def looks_seconds(record: ItemRecord, now: datetime) -> float:

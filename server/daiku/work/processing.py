@@ -30,7 +30,15 @@ from daiku.work.kept.pushing import Place, as_refusal
 from daiku.work.kept.taking_over import newest_of, note_attempt, tell_loss
 from daiku.work.parts import ClaimedItem
 from daiku.work.record import PAUSES, ClaimLost, ItemRecord
-from daiku.work.retrying import MOST_TAKEOVERS, MOST_TRIES, give_back, given_up_text, is_given_up, is_outage
+from daiku.work.retrying import (
+    MOST_TAKEOVERS,
+    MOST_TRIES,
+    give_back,
+    given_up_text,
+    is_given_up,
+    is_outage,
+    log_outage,
+)
 
 logger = logging.getLogger(__name__)
 PREFIX = "daiku/"
@@ -202,39 +210,30 @@ async def _with_default(item: ClaimedItem, claimed: ItemText, remote: Remote) ->
 async def _apply_meanwhile(item: ClaimedItem) -> None:
     """Carry out what the attempt wants, as it wants it, until somebody else has the item."""
     wait = APPLY_SECONDS
-    while True:
-        await asyncio.sleep(wait)
-        try:
-            applied = await apply_open(item)
-        except ClaimLost:
-            return
-        except DaikuError as away:  # a database that comes back
-            logger.warning("%s: %s", item.claim.item, away.failure.message)
-        else:
-            wait = min(2 * wait, LONGEST_WAIT) if applied.waits or applied.refused else APPLY_SECONDS
+    with suppress(ClaimLost):
+        while True:
+            await asyncio.sleep(wait)
+            with log_outage(item.claim.item):
+                applied = await apply_open(item)
+                wait = min(2 * wait, LONGEST_WAIT) if applied.waits or applied.refused else APPLY_SECONDS
 
 
 async def _hold(item: ClaimedItem, begun: asyncio.Event) -> None:
     """Signal a pause when the worker is to stop, or the pause file is there. Before the attempt has `begun`, hear a
     person's pause, too."""
     items, claim, stopping = item.parts.items, item.claim, item.parts.stopping
-    while True:
-        try:
-            if stopping.is_set():
-                items.signal(claim, "give_back", after="")
-                return
-            if is_pause_wanted(item.parts.home):
-                items.signal(claim, "halt", after="")
-                return
-            if not begun.is_set() and items.holds(claim) == "pause":
-                items.signal(claim, "pausing", after="pause")
-        except ClaimLost:  # which whoever works it finds out, too
-            return
-        except DaikuError as away:  # a database that comes back
-            logger.warning("%s: %s", claim.item, away.failure.message)
+    with suppress(ClaimLost):  # the attempt finds that out as well
+        while True:
+            with log_outage(claim.item):
+                if stopping.is_set():
+                    items.signal(claim, "give_back", after="")
+                    return
+                if is_pause_wanted(item.parts.home):
+                    items.signal(claim, "halt", after="")
+                    return
+                if not begun.is_set() and items.holds(claim) == "pause":
+                    items.signal(claim, "pausing", after="pause")
             await asyncio.sleep(PAUSE_SECONDS)
-        with suppress(TimeoutError):
-            await asyncio.wait_for(stopping.wait(), PAUSE_SECONDS)
 
 
 async def _held(item: ClaimedItem) -> ItemState | None:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import logging
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
 from daiku.dataclass import dataclass, field
-from daiku.domain.errors import FailureKind
+from daiku.domain.errors import DaikuError, FailureKind
 from daiku.domain.items.forge import ForgeRefusal
 from daiku.domain.items.item import ItemState
 from daiku.domain.runs import RunResult
 from daiku.texts.text import Text, text
 from daiku.work.items import ItemStore
-from daiku.work.record import Claim, ItemFacts, ItemRecord
+from daiku.work.record import Claim, ClaimLost, ItemFacts, ItemRecord
 
+logger = logging.getLogger(__name__)
 FIRST_SECONDS = 1.0
 FACTOR = 4.0
 LONGEST_SECONDS = 3600.0
@@ -83,6 +86,17 @@ def give_back_refused(items: ItemStore, claim: Claim, why: ForgeRefusal) -> Item
 def given_up_text(why: Text, count: int = MOST_TRIES) -> Text:
     """Return why an item was given up after `count` tries."""
     return text("work.given_up", count=count, why=why)
+
+
+@contextmanager
+def log_outage(item: str) -> Generator[None]:
+    """Log a failure of the database as a warning and end the block: a later try may succeed. Raises ClaimLost."""
+    try:
+        yield
+    except ClaimLost:
+        raise
+    except DaikuError as wrong:
+        logger.warning("%s: %s", item, wrong.failure.message)
 
 
 @dataclass(slots=True)

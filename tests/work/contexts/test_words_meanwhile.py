@@ -50,7 +50,7 @@ async def test_words_are_passed_on_after_the_database_failed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A23.1: which is a warning."""
-    caplog.set_level(logging.INFO, "daiku.work.attempt")
+    caplog.set_level(logging.INFO, "daiku.work")
     told = await passed_on(tmp_path, monkeypatch, DatabaseFault("held"), "Use tabs.")
     assert told == ["Use tabs.", "Use tabs."]
     assert [record.levelno for record in caplog.records] == [logging.WARNING]
