@@ -47,9 +47,11 @@ MOST_DELIVERED = 20
 async def hear_meanwhile(item: ClaimedItem) -> None:
     """Pass on what trusted people say of an item under way, and cancel it when it is not wanted any more."""
     seconds = item.parts.config.work.poll_seconds
-    # What is taken up again may have been called off meanwhile; what was just read was not.
-    wait = 0.0 if item.record.run else seconds
+    wait = 0.0
     try:
+        with log_outage(item.claim.item):
+            # A resumed item may have been canceled since; an item that was just read was not.
+            wait = 0.0 if item.record.run else seconds
         while True:
             await asyncio.sleep(wait)
             heard: float | None = 0.0
