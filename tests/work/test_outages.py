@@ -15,7 +15,6 @@ from daiku.domain.items.forge import ForgeRefusal, ItemNews
 from daiku.domain.items.item import ItemKey
 from daiku.settings.config import Config
 from daiku.store.postgres_faults import unreachable
-from daiku.store.sqlite import DatabaseFault
 from daiku.texts.text import Text
 from daiku.work.hearing import hear_meanwhile
 from daiku.work.items import ItemStore
@@ -24,12 +23,11 @@ from daiku.work.workers.alive import WorkerStore
 from daiku.work.workers.worker import Worker
 from tests.work.parts import claimed_item, parts_of
 from tests.work.test_items import claimed, found, items
-from tests.work.test_processing import failing_once
+from tests.work.test_processing import HELD, failing_once
 from tests.work.test_refused_intents import Heard
 
 __all__ = ["items"]
 
-HELD = DatabaseFault("held")
 AWAY = unreachable("postgresql://host/daiku", OSError("connection refused"))
 NO_MODEL = UsageError(Failure(kind="usage", message=Text("no model")))
 
@@ -51,15 +49,15 @@ class Gone(Heard):
         return ForgeRefusal(kind="closed", message=Text("closed"))
 
 
-def soon() -> Config:
-    """Return settings of a worker that looks for items all the time."""
+def make_config() -> Config:
+    """Return settings of a worker that polls its sources without a pause."""
     config = Config()
     return config.model_copy(update={"work": config.work.model_copy(update={"poll_seconds": 0})})
 
 
 def worker_parts(items: ItemStore, source: Gone, home: Path, **more: Any) -> WorkerParts:
     contexts = SimpleNamespace(refresh=lambda: None, show=lambda _: None)
-    return parts_of(items, {"files": source}, home=home, contexts=contexts, config=soon(), **more)
+    return parts_of(items, {"files": source}, home=home, contexts=contexts, config=make_config(), **more)
 
 
 @pytest.mark.parametrize(("method", "requests"), [("claimed", 1), ("signal", 2)])
@@ -77,7 +75,9 @@ async def test_comments_are_read_during_an_attempt_after_the_database_failed(
 
 
 @pytest.mark.parametrize("method", ["forget_old", "leave_ended", "beat"])
-async def test_a_worker_starts_while_its_database_fails(items: ItemStore, tmp_path: Path, method: str) -> None:
+async def test_a_worker_starts_while_its_database_fails(
+    items: ItemStore, tmp_path: Path, method: str
+) -> None:
     """B23.4: it warns, and processes what is queued."""
     items.add(found())
     warnings: list[str] = []
@@ -88,10 +88,11 @@ async def test_a_worker_starts_while_its_database_fails(items: ItemStore, tmp_pa
     assert [item.state for item in items.list()] == ["failed"]
 
 
+@pytest.mark.parametrize("method", ["claimed", "record"])
 async def test_an_item_whose_outcome_cannot_be_written_is_processed_again(
-    items: ItemStore, tmp_path: Path
+    items: ItemStore, tmp_path: Path, method: str
 ) -> None:
-    """B23.4: the worker warns, and does not report success."""
+    """B23.4: the worker warns, and does not report success. The database fails before the item is read, or after it."""
     items.add(found())
     source, warnings = Gone(), list[str]()
     parts = worker_parts(items, source, tmp_path, warn=warnings.append)
@@ -100,7 +101,9 @@ async def test_an_item_whose_outcome_cannot_be_written_is_processed_again(
         raise HELD
 
     with pytest.MonkeyPatch.context() as outage:
-        source.on_read = lambda: outage.setattr(ItemStore, "record", fail)
+        source.on_read = lambda: outage.setattr(ItemStore, method, fail)
+        if method == "claimed":
+            source.on_read()
         assert not await Worker(parts).once()
     assert warnings == [HELD.failure.message]
     assert [item.state for item in items.list()] == ["processing"]
@@ -123,12 +126,11 @@ async def test_a_worker_that_stays_waits_for_its_database(
 
 
 async def test_a_worker_that_stays_ends_without_a_model(items: ItemStore, tmp_path: Path) -> None:
+    """B23.4: to wait would not help."""
     items.add(found())
 
     def check_model() -> None:
         raise NO_MODEL
 
     with pytest.raises(UsageError, match="no model"):
-        await asyncio.wait_for(
-            Worker(worker_parts(items, Gone(), tmp_path, ready=check_model)).keep_on(), 5
-        )
+        await asyncio.wait_for(Worker(worker_parts(items, Gone(), tmp_path, ready=check_model)).keep_on(), 5)

@@ -177,7 +177,8 @@ class Worker:
             try:
                 self._fill()
             except DaikuError as wrong:
-                if until is None or isinstance(wrong, UsageError):
+                has_no_model = isinstance(wrong, UsageError) and not wrong.failure.retryable
+                if until is None or has_no_model:
                     raise
                 self._note(wrong.failure.message)
             left = None if until is None else until - loop.time()
