@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from pydantic import JsonValue
 
-from daiku.core.text.retryafter import retry_after
+from daiku.core.text.retryafter import parse_retry_after
 from daiku.dataclass import replace
 from daiku.domain.errors import (
     ContextOverflowError,
@@ -56,7 +56,7 @@ def from_status(
     elif plain:
         document = plain
     error = read_error(document)
-    return _translate(service, status, error, retry_after(headers or {}, datetime.now(UTC)))
+    return _translate(service, status, error, parse_retry_after(headers or {}, datetime.now(UTC)))
 
 
 def from_body(service: Service, document: JsonValue) -> LLMError:

@@ -43,7 +43,7 @@ def _over_http(to: Endpoint) -> Send:
     import urllib.error
     import urllib.request
 
-    from daiku.core.text.retryafter import retry_after  # likewise: it reads dates as mail does
+    from daiku.core.text.retryafter import parse_retry_after  # likewise: it loads `email`
 
     headers = {"content-type": "application/x-protobuf", "user-agent": "daiku", **to.headers}
 
@@ -54,8 +54,9 @@ def _over_http(to: Endpoint) -> Send:
                 answer.read(MOST_ANSWERED)
         except urllib.error.HTTPError as error:
             with error:
-                asked = {name.lower(): value for name, value in error.headers.items()}
-                lasting, pause = error.code not in TRY_LATER, retry_after(asked, datetime.now(UTC)) or 0.0
+                response_headers = {name.lower(): value for name, value in error.headers.items()}
+                pause = parse_retry_after(response_headers, datetime.now(UTC)) or 0.0
+                lasting = error.code not in TRY_LATER
                 raise NotSent(f"HTTP {error.code}", lasting=lasting, pause=pause) from error
         except urllib.error.URLError as error:
             raise NotSent(str(error.reason)) from error
