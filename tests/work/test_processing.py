@@ -285,7 +285,7 @@ async def test_an_error_in_work_that_another_worker_took_over_is_no_failure_of_t
 async def test_what_an_attempt_wants_is_carried_out_though_the_database_failed_meanwhile(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """B23.4: its next step waits for that."""
+    """B23.4: the attempt's next step waits for its intents."""
     monkeypatch.setattr(processing, "APPLY_SECONDS", 0.01)
     attempt = bench.start
 

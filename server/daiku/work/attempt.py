@@ -271,14 +271,14 @@ class Attempt:
         self.intents.want(self.claim, operation, intent)
 
     async def _watch(self, working: asyncio.Task[RunResult]) -> None:
-        """Do what is wanted of the attempt from elsewhere, until it has ended or is not ours any more."""
+        """Carry out signals to the attempt until it ends or another worker claims the item."""
         while not working.done() and not self.lost:
             await asyncio.sleep(LOOK_SECONDS)
             with suppress(ClaimLost), log_outage(self.claim.item):  # the next look ends a lost run
-                await self._do_as_wanted(working)
+                await self._carry_out_signal(working)
 
-    async def _do_as_wanted(self, working: asyncio.Task[RunResult]) -> None:
-        """Look once at what is wanted of the attempt, and do it. Raises DaikuError."""
+    async def _carry_out_signal(self, working: asyncio.Task[RunResult]) -> None:
+        """Carry out the present signal to the attempt; pass on messages if there is none. Raises DaikuError."""
         match wanted := self.items.holds(self.claim):
             case None:
                 self.lost = True
@@ -323,7 +323,7 @@ class Attempt:
                 self.items.note(self.claim, heard=number)
 
     async def _steer(self, words: str, agent: str) -> None:
-        """Pass words on to the run. If a guardrail blocks them, its record says so, and the next words follow."""
+        """Send a message to the run. If a guardrail blocks it, the run records that, and the next message follows."""
         with suppress(GuardrailViolation):
             await self.runs.steer(self.run, words, agent)
 

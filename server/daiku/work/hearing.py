@@ -138,7 +138,7 @@ async def hear_all(parts: WorkerParts, *, once: bool) -> None:
 
 
 async def _ask(parts: WorkerParts, record: ItemRecord, hear: Hear) -> None:
-    """Ask the item's source, unless that asked to be left alone. A lost claim and a failing database are logged."""
+    """Query the item's source unless it asked for a pause. Log a lost claim or a database error."""
     source = parts.source_of(record.key)
     if source is None or not parts.may_ask(record.key.source):
         return

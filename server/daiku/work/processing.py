@@ -91,7 +91,7 @@ async def work_item(item: ClaimedItem) -> ItemState:
 
 @asynccontextmanager
 async def _meanwhile(*work: Coroutine[object, object, None]) -> AsyncGenerator[None]:
-    """Run coroutines in the background until the block ends. An error of theirs is logged, and the block goes on."""
+    """Run coroutines in the background until the block ends. Log their errors."""
     tasks = {asyncio.create_task(each) for each in work}
     try:
         yield
@@ -100,7 +100,7 @@ async def _meanwhile(*work: Coroutine[object, object, None]) -> AsyncGenerator[N
             task.cancel()
         for wrong in await asyncio.gather(*tasks, return_exceptions=True):
             if isinstance(wrong, Exception):
-                logger.error("what ran beside an item broke off", exc_info=wrong)
+                logger.error("background task of a work item failed", exc_info=wrong)
 
 
 async def _run_attempt(item: ClaimedItem) -> RunResult | Text:
@@ -208,7 +208,7 @@ async def _with_default(item: ClaimedItem, claimed: ItemText, remote: Remote) ->
 
 
 async def _apply_meanwhile(item: ClaimedItem) -> None:
-    """Carry out what the attempt wants, as it wants it, until somebody else has the item."""
+    """Apply the attempt's intents as they are recorded, until another worker claims the item."""
     wait = APPLY_SECONDS
     with suppress(ClaimLost):
         while True:

@@ -1,4 +1,4 @@
-"""The pause that a service asks for, as seconds and as a date."""
+"""`Retry-After` headers, as seconds and as a date."""
 
 from __future__ import annotations
 

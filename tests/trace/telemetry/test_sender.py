@@ -70,7 +70,7 @@ def test_a_collector_that_is_busy_is_asked_again(monkeypatch: pytest.MonkeyPatch
 def test_a_busy_collector_is_not_asked_before_the_time_that_it_names(
     monkeypatch: pytest.MonkeyPatch, asked: str, longest: float, least: float
 ) -> None:
-    """R1.57: OTLP has clients follow Retry-After, here within a bound."""
+    """R1.57: OTLP clients must follow Retry-After; here up to a maximum."""
     monkeypatch.setattr("daiku.trace.telemetry.sender.FIRST_PAUSE", 0.01)
     monkeypatch.setattr("daiku.trace.telemetry.sender.LONGEST_RETRY_AFTER", longest)
     with http_collector(503, retry_after=asked) as collected:
@@ -85,7 +85,7 @@ def test_a_busy_collector_is_not_asked_before_the_time_that_it_names(
 def test_at_the_end_a_busy_collector_is_not_asked_before_the_time_that_it_names(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """R1.57: nor is it waited for."""
+    """R1.57: the end does not wait for it."""
     time_now, asked, threads = [0.0], Event(), list[Thread]()
     monkeypatch.setattr("daiku.trace.telemetry.sender.monotonic", lambda: time_now[0])
 

@@ -244,7 +244,7 @@ class _Search:
         return (Place(real, base, everything=bool(self._sight.note)),)
 
     def note_on(self, query: Query) -> str:
-        """Return a note if this engine reads the query in a narrower way than ripgrep, else an empty text."""
+        """Return a note if this engine matches less than ripgrep; empty otherwise."""
         return ascii_note(query) if isinstance(self._engine, PythonSearch) else ""
 
     async def answer(self, query: Query) -> str:

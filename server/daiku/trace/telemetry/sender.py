@@ -23,8 +23,8 @@ Send = Callable[[bytes, float], None]
 
 
 class NotSent(Exception):
-    """The collector did not take the spans. `lasting`: it will not take them later either. `pause`: seconds for which it
-    asks not to be called."""
+    """The collector did not take the spans. `lasting`: it will not take them later either. `pause`: seconds of its
+    `Retry-After` header."""
 
     def __init__(self, why: str, *, lasting: bool = False, pause: float = 0.0) -> None:
         super().__init__(why)
@@ -106,7 +106,7 @@ TRIAL_SECONDS = 3.0
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0
 """Seconds until a retry, doubled each time. At the end there is no retry within the first pause."""
 LONGEST_RETRY_AFTER = 120.0
-"""Maximum seconds without a request, whatever `Retry-After` says."""
+"""Maximum pause in seconds for a `Retry-After` header."""
 SLOW = 0.3
 """Seconds above which an answer is slow."""
 LAST_WAIT, LEAST_WAIT = 1.0, 0.004

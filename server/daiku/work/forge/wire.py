@@ -36,7 +36,7 @@ _LONGEST_LOG = 50_000_000
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`more`: the query of the next page, empty if there is none, None if the forge does not say. `time`: its clock."""
+    """`more`: query of the next page; empty if there is none, None if unknown. `time`: the forge's clock."""
 
     status: int
     data: JsonValue
@@ -168,7 +168,7 @@ def _reason(data: JsonValue, secret: str) -> str:
 
 
 def _next_page(response: httpx2.Response) -> str | None:
-    """Return the query of the next page; empty if there is none, None if no header says."""
+    """Return the query of the next page; empty if there is none, None if no header names it."""
     if linked := urlsplit(response.links.get("next", {}).get("url", "")).query:
         return linked
     number = response.headers.get("x-next-page")  # of GitLab; some proxies drop `Link`

@@ -94,7 +94,7 @@ class Worker:
             workers.forget_old()
             workers.leave_ended(self.parts.home)
             workers.beat(self.parts.name)
-        except DaikuError as wrong:  # a database that comes back; a look that needs it tells more
+        except DaikuError as wrong:  # the database may come back; the next poll uses it again
             self._note(wrong.failure.message)
         beating = asyncio.create_task(self._beat(workers, time.time()))
         try:
@@ -169,8 +169,8 @@ class Worker:
             self.failed = True
 
     async def _work_all(self, beating: asyncio.Task[None], seconds: float | None = None) -> None:
-        """Process what is queued, until nothing is left, `seconds` have passed, or it is time to stop. With `seconds` a
-        database that fails is waited for."""
+        """Process what is queued, until nothing is left, `seconds` have passed, or it is time to stop. With `seconds`,
+        wait for a database that fails."""
         loop = asyncio.get_running_loop()
         until = None if seconds is None else loop.time() + seconds
         while not self.parts.stopping.is_set():
@@ -247,12 +247,12 @@ class Worker:
     async def _work(self, claim: Claim) -> None:
         try:
             await self._process(claim)
-        except DaikuError as away:  # a database that comes back; the item is begun again then
+        except DaikuError as away:  # the item is processed again when the database is back
             self._note(away.failure.message)
             self.failed = True
 
     async def _process(self, claim: Claim) -> None:
-        """Process the item and tell how it stands. Raises DaikuError if the database fails."""
+        """Process the item and report its state. Raises DaikuError if the database fails."""
         parts = self.parts
         record = parts.items.claimed(claim)
         item = ClaimedItem(parts, parts.sources[record.key.source], claim)
