@@ -70,7 +70,7 @@ def test_a_collector_that_is_busy_is_asked_again(monkeypatch: pytest.MonkeyPatch
 def test_a_busy_collector_is_not_asked_before_the_time_that_it_names(
     monkeypatch: pytest.MonkeyPatch, asked: str, longest: float, least: float
 ) -> None:
-    """R1.57: OTLP clients must follow Retry-After; here up to a maximum."""
+    """R1.57: OTLP asks clients to follow Retry-After; here up to a maximum."""
     monkeypatch.setattr("daiku.trace.telemetry.sender.FIRST_PAUSE", 0.01)
     monkeypatch.setattr("daiku.trace.telemetry.sender.LONGEST_RETRY_AFTER", longest)
     with http_collector(503, retry_after=asked) as collected:
