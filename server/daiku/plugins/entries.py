@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
-from importlib.metadata import EntryPoint, entry_points
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from importlib.metadata import EntryPoint
 from types import MappingProxyType
 from typing import Generic, Literal, Protocol, TypeVar, cast
 
@@ -58,17 +58,19 @@ class Loaded(Generic[T]):
 
 def load(
     kind: Kind,
+    entries: Iterable[EntryPoint],
     allowed: Collection[str],
     read: Callable[[object, str], Iterator[tuple[str, T]]],
     taken: Callable[[str], bool],
 ) -> Loaded[T]:
-    """Load the entry points of `allowed` packages. `read` gives the names and values of what one of them names, and
-    raises TypeError or ValueError where that is something else; a name that is `taken`, by Daiku or by an earlier
-    plug-in, is left out."""
+    """Load the entry points of `kind` whose package is `allowed`.
+
+    `read` gives the names and values of an entry point's object, and raises TypeError or ValueError for any other
+    object. A name that is `taken`, by Daiku or by an earlier plug-in, is left out."""
     found: dict[str, T] = {}
     plugins: list[Plugin] = []
     names = {normal_name(name) for name in allowed}
-    for entry in entry_points(group=GROUPS[kind]):
+    for entry in entries:
         package, version = _package(entry)
         if package not in names:
             plugins.append(Plugin(kind, package, version, entry.name, "off"))

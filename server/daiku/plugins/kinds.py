@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from importlib.metadata import EntryPoint, entry_points
 from typing import cast
 
 from daiku.agents.agent import Agent
@@ -13,7 +14,7 @@ from daiku.core.calls.toolnames import wire_name
 from daiku.dataclass import replace
 from daiku.llm.provider import ProviderEntry
 from daiku.llm.table import PROVIDERS
-from daiku.plugins.entries import Loaded, Plugged, WorkSource, load, many
+from daiku.plugins.entries import GROUPS, Loaded, Plugged, WorkSource, load, many
 from daiku.settings.config import Config
 from daiku.texts.text import Text
 from daiku.tools.registry import ToolRegistry
@@ -39,15 +40,17 @@ def plug_in(config: Config, environ: Mapping[str, str]) -> tuple[Config, Plugged
 
 
 def _load(allowed: Collection[str]) -> Plugged:
-    tools = _tools(allowed, builtin_tools(editor=True))
-    agents = load("agent", allowed, _agents, lambda name: name in ALL_AGENTS)
-    providers = load("provider", allowed, _providers, lambda name: name in PROVIDERS)
-    sources = load("work_source", allowed, _sources, lambda name: name in OWN_SOURCES)
+    every = entry_points()  # once: it reads the metadata of every installed package
+    found = {kind: every.select(group=group) for kind, group in GROUPS.items()}
+    tools = _tools(found["tool"], allowed, builtin_tools(editor=True))
+    agents = load("agent", found["agent"], allowed, _agents, lambda name: name in ALL_AGENTS)
+    providers = load("provider", found["provider"], allowed, _providers, lambda name: name in PROVIDERS)
+    sources = load("work_source", found["work_source"], allowed, _sources, lambda name: name in OWN_SOURCES)
     plugins = (*tools.plugins, *agents.plugins, *providers.plugins, *sources.plugins)
     return Plugged(tuple(tools.found.values()), agents.found, providers.found, sources.found, plugins)
 
 
-def _tools(allowed: Collection[str], own: Collection[Tool]) -> Loaded[Tool]:
+def _tools(entries: Iterable[EntryPoint], allowed: Collection[str], own: Collection[Tool]) -> Loaded[Tool]:
     registry = ToolRegistry(own)
     ours = {wire_name(name) for name in registry.names}
 
@@ -55,7 +58,9 @@ def _tools(allowed: Collection[str], own: Collection[Tool]) -> Loaded[Tool]:
         for tool in many(value, Tool):
             yield tool.name, _as_command(tool, package)
 
-    return load("tool", allowed, read, lambda name: bool(registry.taken(name)) or wire_name(name) in ours)
+    return load(
+        "tool", entries, allowed, read, lambda name: bool(registry.taken(name)) or wire_name(name) in ours
+    )
 
 
 def _as_command(tool: Tool, package: str) -> Tool:
