@@ -17,7 +17,7 @@ const minutes = (n) => n * 60_000;
  * the suite is only for a runner that hangs, as ending it hides which tests have failed.
  */
 function pythonTests(python) {
-  const options = ["-n", "2", "--dist=worksteal", "-q", "-m", "not bench", "--durations=8", "--durations-min=2"];
+  const options = ["-n", "2", "--dist=worksteal", "-q", "-m", "not bench", "--durations=20", "--durations-min=2"];
   const where = ["-o", `cache_dir=${workFolder("pytest")}`, `--junitxml=${report("python")}`];
   return { name: "python", command: python, args: ["-m", "pytest", ...options, ...where], timeout: minutes(75) };
 }
