@@ -1,0 +1,32 @@
+"""Settings of the documentation site. `npm run docs` builds it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reference import fill
+from sphinx.application import Sphinx
+
+from daiku.version import __version__
+
+project = "Daiku"
+copyright = "The Daiku authors"  # noqa: A001  # the name that Sphinx reads
+release = __version__
+extensions = ["myst_parser", "sphinx.ext.autodoc"]
+exclude_patterns = ["README.md"]
+html_theme = "furo"
+html_title = "Daiku"
+html_copy_source = False
+html_show_sphinx = False
+myst_heading_anchors = 3
+autodoc_typehints = "signature"
+autodoc_member_order = "bysource"
+
+
+def _fill(_app: Sphinx, _name: str, source: list[str]) -> None:
+    source[0] = fill(source[0])
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    app.connect("source-read", _fill)
+    return {"parallel_read_safe": True}
