@@ -15,7 +15,9 @@ from tables import command_tree
 
 from daiku.domain.config import MCPServerSettings, Price
 from daiku.domain.events import EVENTS
+from daiku.http.routes import ROUTES
 from daiku.llm.table import PROVIDERS
+from daiku.lsp.requests.commands import COMMANDS
 from daiku.lsp.requests.methods import METHODS
 from daiku.settings import every_key
 from daiku.settings.config import AgentsSettings
@@ -180,6 +182,17 @@ def events() -> str:
     return "\n".join(["| `type` | fields of `data` |", "|---|---|", *rows])
 
 
+def executed() -> str:
+    """Return the commands of `workspace/executeCommand`."""
+    return f"{_listed(COMMANDS)}."
+
+
+def routes() -> str:
+    """Return the table of the HTTP endpoints."""
+    rows = [f"| `{method}` | `{path}` |" for method, path, _ in ROUTES]
+    return "\n".join(["| method | path |", "|---|---|", *rows])
+
+
 def types() -> str:
     """Return the wire contract as TypeScript."""
     text = (ROOT / "extension" / "src" / "contract.gen.ts").read_text(encoding="utf-8")
@@ -190,7 +203,7 @@ INCLUDED = {
     "security": "SECURITY.md",
     "changelog": "CHANGELOG.md",
     "contributing": "CONTRIBUTING.md",
-    "architecture": "server/README.md",
+    "server": "server/README.md",
     "decisions": "server/DECISIONS.md",
     "deploy": "server/ship/README.md",
 }
@@ -198,10 +211,27 @@ INCLUDED = {
 _LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((?!https?:|#)([^)]*)\)")
 
 
+_RECIPES = re.compile(r"^## How to (?:add|extend)[^\n]*\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+"""The section of the architecture that is a page of its own."""
+
+
 def _included(name: str) -> str:
     """Return a file of the repository without its title. Its links to other files become text."""
     text = (ROOT / INCLUDED[name]).read_text(encoding="utf-8")
     return _LINK.sub(r"\1", text.partition("\n")[2])
+
+
+def architecture() -> str:
+    """Return the server's README without its recipes."""
+    return _RECIPES.sub("", _included("server"))
+
+
+def extend() -> str:
+    """Return the recipes of the server's README. Raises ValueError if there are none."""
+    found = _RECIPES.search(_included("server"))
+    if found is None:
+        raise ValueError(f"{INCLUDED['server']} has no section 'How to add …'")
+    return found[1]
 
 
 PARTS: dict[str, Callable[[], str]] = {
@@ -211,6 +241,10 @@ PARTS: dict[str, Callable[[], str]] = {
     "methods": methods,
     "events": events,
     "types": types,
+    "executed": executed,
+    "routes": routes,
+    "architecture": architecture,
+    "extend": extend,
 }
 _MARK = re.compile(r"^<!-- generated: (\w+) -->$", re.MULTILINE)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from reference import fill
@@ -27,6 +28,18 @@ def _fill(_app: Sphinx, _name: str, source: list[str]) -> None:
     source[0] = fill(source[0])
 
 
+_LITERAL = re.compile(r"`+([^`]+)`+")
+
+
+def _to_rst(_app: Sphinx, _what: str, _name: str, _object: object, _options: object, lines: list[str]) -> None:
+    """Convert a docstring with Markdown literals, in place."""
+    parts = _LITERAL.split("\n".join(lines))
+    parts[::2] = [re.sub(r"([*|])", r"\\\1", text) for text in parts[::2]]
+    parts[1::2] = [f"``{literal}``" for literal in parts[1::2]]
+    lines[:] = "".join(parts).split("\n")
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("source-read", _fill)
+    app.connect("autodoc-process-docstring", _to_rst)
     return {"parallel_read_safe": True}
