@@ -10,6 +10,7 @@ import { main, say } from "./say.mjs";
 import { ensureNode, ensurePython, toolEnvironment } from "./setup.mjs";
 
 const CLIENT = ["package.json", "l10n", "media", "dist", "README.ja.md", "NOTICE"];
+const GUIDES = ["docs/guide", "docs/ja/guide"];
 const TEXTS = ["README.md", "CHANGELOG.md", "LICENSE", "SECURITY.md"];
 
 function copyInto(folder, sources) {
@@ -23,6 +24,17 @@ export function dropDeadLinks(text, folder) {
   return text.replace(/(?<!!)\[([^\]]+)\]\((?![a-z]+:|#)([^)#]+)[^)]*\)/g, (link, label, target) =>
     existsSync(path.join(folder, target)) ? link : label,
   );
+}
+
+/** Copy the user guides, whose pages link to each other. */
+function copyGuides(folder) {
+  for (const guide of GUIDES) cpSync(at(guide), path.join(folder, guide), { recursive: true });
+  for (const guide of GUIDES) {
+    for (const name of readdirSync(path.join(folder, guide))) {
+      const page = path.join(folder, guide, name);
+      writeFileSync(page, dropDeadLinks(readFileSync(page, "utf8"), path.dirname(page)));
+    }
+  }
 }
 
 /** A folder with what goes into the package, and nothing else. */
@@ -40,15 +52,18 @@ function stage(name) {
     folder,
     TEXTS.map((part) => at(part)),
   );
+  copyGuides(folder);
   const readme = path.join(folder, "README.md");
   if (existsSync(readme)) {
     const text = dropDeadLinks(readFileSync(readme, "utf8").replace(/extension\/(?=media\/|README)/g, ""), folder);
-    // vsce gives the first one another name; the extension opens the second.
+    // vsce gives the first one another name; the Japanese one links to the second.
     for (const name of ["README.md", "README.en.md"]) writeFileSync(path.join(folder, name), text);
   }
   const japanese = path.join(folder, "README.ja.md");
-  if (existsSync(japanese))
-    writeFileSync(japanese, readFileSync(japanese, "utf8").replace("../README.md", "README.en.md"));
+  if (existsSync(japanese)) {
+    const text = readFileSync(japanese, "utf8").replace("../README.md", "README.en.md").replaceAll("../docs/", "docs/");
+    writeFileSync(japanese, dropDeadLinks(text, folder));
+  }
   // The map files are for us: they would double the package.
   const dist = path.join(folder, "dist");
   for (const file of existsSync(dist) ? readdirSync(dist) : []) {

@@ -70,7 +70,9 @@ def settings() -> str:
 def _section(name: str, rows: list[tuple[str, str, str]]) -> str:
     lines = [f"| `{key}` | {_kind(full)} | {_default(full)} | {text} |" for key, full, text in rows]
     head = f"## `[{name}]`" if rows[0][1] != name else f"## `{name}`"
-    return "\n".join([head, "", *_about(name), "| setting | type | default | description |", "|---|---|---|---|", *lines])
+    return "\n".join(
+        [head, "", *_about(name), "| setting | type | default | description |", "|---|---|---|---|", *lines]
+    )
 
 
 def _about(name: str) -> list[str]:

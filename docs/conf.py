@@ -29,13 +29,17 @@ def _fill(_app: Sphinx, _name: str, source: list[str]) -> None:
 
 
 _LITERAL = re.compile(r"`+([^`]+)`+")
+_IDS = re.compile(r" ?\((?:PROTOCOL \d+|(?:[A-Z]\w*\d*\.\d+[–, ]*)+)\)")
+"""Ids of requirements in a docstring, which only the developers know."""
 
 
-def _to_rst(_app: Sphinx, _what: str, _name: str, _object: object, _options: object, lines: list[str]) -> None:
-    """Convert a docstring with Markdown literals, in place."""
-    parts = _LITERAL.split("\n".join(lines))
+def _to_rst(
+    _app: Sphinx, _what: str, _name: str, _object: object, _options: object, lines: list[str]
+) -> None:
+    """Convert a docstring with Markdown literals to reStructuredText, in place."""
+    parts = _LITERAL.split(_IDS.sub("", "\n".join(lines)))
     parts[::2] = [re.sub(r"([*|])", r"\\\1", text) for text in parts[::2]]
-    parts[1::2] = [f"``{literal}``" for literal in parts[1::2]]
+    parts[1::2] = [f"``{literal}``\\ " for literal in parts[1::2]]
     lines[:] = "".join(parts).split("\n")
 
 

@@ -32,7 +32,7 @@ class Scratch:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.package = root / "server" / "daiku"
-        for folder in ("server", "prompts", ".dev", "extension", "tests/golden/wire"):
+        for folder in ("server", "prompts", ".dev", "docs", "extension", "tests/golden/wire"):
             shutil.copytree(ROOT / folder, root / folder, ignore=NOT_COPIED)
         _copy_bytecode(ROOT / "server" / "daiku", self.package)
         shutil.copy(ROOT / "README.md", root)

@@ -1,4 +1,4 @@
-"""The examples of README.md, and what a model says and a person sees when each of them runs."""
+"""The examples of the library guide, and what a model says and a person sees when each of them runs."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from tests.conftest import ROOT
 
+GUIDE = ROOT / "docs" / "library" / "guide.md"
 _EXAMPLE = re.compile(r"<!-- example: (?P<name>.+?) -->\n```python\n(?P<code>.*?)```\n", re.DOTALL)
 CLOCK = '''
 from mcp.server.mcpserver import MCPServer
@@ -75,6 +76,4 @@ PLAYS: dict[str, Play] = {
 
 def examples() -> dict[str, str]:
     """The code of each example by its name."""
-    return {
-        found["name"]: found["code"] for found in _EXAMPLE.finditer((ROOT / "README.md").read_text("utf-8"))
-    }
+    return {found["name"]: found["code"] for found in _EXAMPLE.finditer(GUIDE.read_text("utf-8"))}
