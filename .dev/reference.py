@@ -254,3 +254,16 @@ _MARK = re.compile(r"^<!-- generated: (\w+) -->$", re.MULTILINE)
 def fill(page: str) -> str:
     """Return a page with its generated parts. Raises KeyError for a part that does not exist."""
     return _MARK.sub(lambda mark: _included(mark[1]) if mark[1] in INCLUDED else PARTS[mark[1]](), page)
+
+
+_LITERAL = re.compile(r"`+([^`]+)`+")
+_IDS = re.compile(r" ?\((?:PROTOCOL \d+|(?:[A-Z]\w*\d*\.\d+[–, ]*)+)\)")
+"""Ids of requirements in a docstring, which only the developers know."""
+
+
+def to_rst(docstring: str) -> str:
+    """Convert a docstring with Markdown literals to reStructuredText."""
+    parts = _LITERAL.split(_IDS.sub("", docstring))
+    parts[::2] = [re.sub(r"([*|])", r"\\\1", text) for text in parts[::2]]
+    parts[1::2] = [f"``{literal}``\\ " for literal in parts[1::2]]
+    return "".join(parts)

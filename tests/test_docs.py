@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 import sys
@@ -96,7 +97,7 @@ def test_page_has_no_dead_link(page: str) -> None:
 def test_dead_link_is_found(
     link: str, is_dead: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """D24.1"""
+    """A24.1"""
     monkeypatch.setitem(globals(), "DOCS", tmp_path / "docs")
     (tmp_path / "README.md").touch()
     folder = tmp_path / "docs" / "reference"
@@ -111,8 +112,14 @@ def test_readme_fits_two_screens() -> None:
     assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= README_LINES
 
 
+def test_contributing_names_every_command() -> None:
+    scripts = json.loads((ROOT / "package.json").read_text("utf-8"))["scripts"]
+    page = (ROOT / "CONTRIBUTING.md").read_text("utf-8")
+    assert [name for name in scripts if not re.search(rf"`npm (run )?{name}`", page)] == []
+
+
 def test_every_setting_is_in_the_reference() -> None:
-    """D24.2"""
+    """A24.2"""
     page = text_of(DOCS / "reference" / "settings.md")
     documented = set(re.findall(r"^\| `([^`]+)` \|", page, re.MULTILINE))
     patterns = {reference.pattern_of(key) for key in every_key()}
@@ -136,7 +143,7 @@ def commands(command: click.Command = cli, path: tuple[str, ...] = ("daiku",)) -
 
 
 def test_every_command_and_option_is_in_the_reference() -> None:
-    """D24.3"""
+    """A24.3"""
     sections = re.split(r"^#+ `(daiku [^`]+)`$", text_of(DOCS / "reference" / "cli.md"), flags=re.MULTILINE)
     by_command = dict(zip(sections[1::2], sections[2::2], strict=True))
     assert sorted(by_command) == sorted(" ".join(path) for path in commands())
@@ -155,7 +162,7 @@ def test_every_command_and_option_is_in_the_reference() -> None:
     ],
 )
 def test_reference_is_complete(page: str, names: list[str]) -> None:
-    """D24.4"""
+    """A24.4"""
     text = text_of(DOCS / "reference" / page)
     assert [name for name in names if f"`{name}`" not in text] == []
 
@@ -164,7 +171,13 @@ def test_every_name_of_the_library_is_in_the_api_reference() -> None:
     documented = re.findall(
         r"^\.\. auto\w+:: daiku\.(\w+)$", (DOCS / "library/api.md").read_text("utf-8"), re.MULTILINE
     )
-    assert sorted(documented) == sorted(daiku.__all__)
+    assert sorted(documented) == sorted(daiku._PLACES)
+
+
+def test_docstring_becomes_restructuredtext() -> None:
+    """A24.7"""
+    text = "Return `*.py` of **all** folders (R1.10, R1.18–R1.21). `Tool`s stay (PROTOCOL 6)."
+    assert reference.to_rst(text) == "Return ``*.py``\\  of \\*\\*all\\*\\* folders. ``Tool``\\ s stay."
 
 
 def find_command(words: list[str]) -> tuple[click.Command, list[str]]:
@@ -194,7 +207,7 @@ def is_known(line: str) -> bool:
 
 
 def test_commands_in_the_docs_exist() -> None:
-    """D24.5"""
+    """A24.5"""
     lines = set(called())
     assert len(lines) > 60
     assert [each for each in lines if not is_known(each[1])] == []
@@ -223,7 +236,7 @@ def settings_examples() -> Iterator[tuple[str, str]]:
 
 
 def test_settings_in_the_docs_are_valid() -> None:
-    """D24.6"""
+    """A24.6"""
     examples = list(settings_examples())
     assert len(examples) > 8
     for page, code in examples:
