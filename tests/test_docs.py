@@ -40,6 +40,7 @@ FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 TARGET = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
 README_LINES = 100
 """Lines of two screens."""
+SENTENCE_WORDS = 25
 NOT_SETTINGS = ("[project.", "[checks]")
 """What marks a TOML example that is no settings file."""
 
@@ -110,6 +111,32 @@ def test_dead_link_is_found(
 
 def test_readme_fits_two_screens() -> None:
     assert len((ROOT / "README.md").read_text("utf-8").splitlines()) <= README_LINES
+
+
+def sentences(page: Path) -> Iterator[str]:
+    """Yield the sentences of a page, without code and tables. A literal is one word."""
+    text = re.sub(r"<!--.*?-->", "", FENCE.sub("", page.read_text("utf-8")), flags=re.DOTALL)
+    lines = [line for line in text.splitlines() if not re.match(r" {4,}|\||#", line)]
+    blocks = re.split(r"\n\s*\n|\n\s*(?:-|\d+\.) ", "\n".join(lines))
+    for block in blocks:
+        words = re.sub(r"`[^`]*`", "X", TARGET.sub("X", block).replace("\n", " "))
+        yield from re.split(r"(?<=[.!?:;])\s+", words.strip())
+
+
+WRITTEN = (
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted(set(DOCS.rglob("*.md")) - set(DOCS.glob("ja/**/*"))),
+)
+
+
+@for_each("page", WRITTEN)
+def test_sentences_are_short_and_plain(page: Path) -> None:
+    long = [each for each in sentences(page) if len(each.split()) > SENTENCE_WORDS]
+    inverted = [
+        s for s in sentences(page) if re.match(r"(?:What|Who|Whatever|Whoever|Those) ", s) and s[-1] != "?"
+    ]
+    assert (long, inverted) == ([], []), page
 
 
 def test_contributing_names_every_command() -> None:
