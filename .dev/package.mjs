@@ -26,15 +26,13 @@ export function dropDeadLinks(text, folder) {
   );
 }
 
-/** Copy the user guides, whose pages link to each other. */
-function copyGuides(folder) {
-  for (const guide of GUIDES) cpSync(at(guide), path.join(folder, guide), { recursive: true });
-  for (const guide of GUIDES) {
-    for (const name of readdirSync(path.join(folder, guide))) {
-      const page = path.join(folder, guide, name);
-      writeFileSync(page, dropDeadLinks(readFileSync(page, "utf8"), path.dirname(page)));
-    }
-  }
+/** Copy the pages of the user guides, without those that only the site fills in. */
+export function copyGuides(folder) {
+  const pages = GUIDES.flatMap((guide) => readdirSync(at(guide)).map((name) => path.join(guide, name)));
+  const packed = pages.filter((page) => !readFileSync(at(page), "utf8").includes("<!-- generated: "));
+  for (const page of packed) cpSync(at(page), path.join(folder, page));
+  for (const page of packed.map((name) => path.join(folder, name)))
+    writeFileSync(page, dropDeadLinks(readFileSync(page, "utf8"), path.dirname(page)));
 }
 
 /** A folder with what goes into the package, and nothing else. */
