@@ -67,11 +67,8 @@ def dead_links(page: Path) -> Iterator[str]:
             continue
         name, _, anchor = unquote(target).partition("#")
         file = (page.parent / name).resolve() if name else page
-        if (
-            not file.exists()
-            or (DOCS in page.parents and DOCS not in file.parents)
-            or (anchor and anchor not in anchors(file))
-        ):
+        leaves_site = DOCS in page.parents and DOCS not in file.parents and file.suffix == ".md"
+        if not file.exists() or leaves_site or (anchor and anchor not in anchors(file)):
             yield target
 
 
