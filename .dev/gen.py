@@ -16,7 +16,7 @@ from manifest import manifest, provided  # noqa: E402  # likewise
 from tables import commands, hidden, providers, tables  # noqa: E402  # likewise
 from words import file_of, languages, manifest_words, panel_words  # noqa: E402  # likewise
 
-from daiku.lsp.requests.methods import METHODS  # noqa: E402  # likewise
+from daiku.fronts.lsp.requests.methods import METHODS  # noqa: E402  # likewise
 
 README = ROOT / "server" / "README.md"
 PACKAGE = ROOT / "server" / "daiku"

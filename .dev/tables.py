@@ -9,12 +9,12 @@ from collections.abc import Iterator
 import click
 from pydantic.alias_generators import to_camel
 
-from daiku.agents.table import ALL_AGENTS
-from daiku.cli.main import cli
-from daiku.core.text.visible import BLANK, FLAGS, UNSEEN
 from daiku.domain.events import EVENTS
 from daiku.domain.labels import Label, Line, LineEvent
-from daiku.llm.table import PROVIDERS
+from daiku.fronts.cli.main import cli
+from daiku.models.table import PROVIDERS
+from daiku.team.table import ALL_AGENTS
+from daiku.texts.rules.visible import BLANK, FLAGS, UNSEEN
 from daiku.tools.table import faces
 
 HEADER = """// GENERATED from the server's tables of tools, agents and events by .dev/gen.py; do not edit, run `npm run gen`.
@@ -68,7 +68,7 @@ export const EVENT_LINES = {{
 
 def hidden() -> str:
     """Return the text of hidden.gen.ts: the characters that hide or reorder text, from the server's module."""
-    return f"""// GENERATED from server/daiku/core/text/visible.py by .dev/gen.py; do not edit, run `npm run gen`.
+    return f"""// GENERATED from server/daiku/texts/rules/visible.py by .dev/gen.py; do not edit, run `npm run gen`.
 
 /** Characters that hide or reorder text: the inside of a set of a regular expression. */
 export const UNSEEN = {_text(_to_pattern(UNSEEN))};

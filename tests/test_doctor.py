@@ -13,8 +13,8 @@ from daiku.api import DoctorFinding
 from daiku.app import App, build
 from daiku.doctor import inside
 from daiku.domain.errors import Failure, FailureKind, UsageError
-from daiku.llm.model import Models, ProviderModels
-from daiku.llm.table import LLMSettings
+from daiku.models.model import Models, ProviderModels
+from daiku.models.table import LLMSettings
 from daiku.settings import from_mapping
 from daiku.settings.config import Config
 from daiku.texts.text import Text, render
@@ -179,7 +179,7 @@ async def test_a_forge_that_cannot_be_reached_is_told_without_its_token(
     built: Built, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GITLAB_TOKEN", "glpat-canary-0000")
-    monkeypatch.setattr("daiku.sdk.forges.SECONDS", 0.3)
+    monkeypatch.setattr("daiku.items.forges.SECONDS", 0.3)
     address = f"{dead_address()}/api/v4"
     [(state, what, mend), *_] = await on_work(built(gitlab={"api_url": address, "projects": ["group/name"]}))
     assert (state, address in what) == ("bad", True)

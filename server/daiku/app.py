@@ -9,25 +9,33 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from daiku.agents.agent import Agent
-from daiku.agents.known import Agents
-from daiku.agents.prompts import prompts_of
-from daiku.core.guard.redact import Redactor
-from daiku.core.ports import Editor, Guard, LanguageModelBridge, Remembers, Router, Terminals, Workspace
 from daiku.dataclass import dataclass, field
 from daiku.domain.tools import ToolSpec
-from daiku.guardrails.configured import configured_guardrails
-from daiku.llm.families import Model
-from daiku.llm.model import Models, ProviderModels
+from daiku.guard.guardrails.configured import configured_guardrails
+from daiku.guard.rules.redact import Redactor
+from daiku.models.families import Model
+from daiku.models.model import Models, ProviderModels
+from daiku.playbook.background import with_learning
 from daiku.plugins.entries import Plugged
 from daiku.prompts import prompts_folder
-from daiku.routing.configured import configured_router
-from daiku.runs import Runs, RunServices
-from daiku.runs.ports.policy import run_policy
-from daiku.runs.recorded.afterwards import with_learning
-from daiku.runs.services import given_first
+from daiku.run.ports.policy import run_policy
+from daiku.run.rules.outside import (
+    Editor,
+    Guard,
+    LanguageModelBridge,
+    Remembers,
+    Router,
+    Terminals,
+    Workspace,
+)
+from daiku.run.runs import Runs
+from daiku.run.services import RunServices, given_first
 from daiku.settings import secrets_of
 from daiku.settings.config import Config
+from daiku.team.agent import Agent
+from daiku.team.known import Agents
+from daiku.team.prompts import prompts_of
+from daiku.team.routing.configured import configured_router
 from daiku.texts.text import NO_TEXT, Text, text
 from daiku.tools.files.seen import SeenTexts
 from daiku.tools.mcp import McpContext, McpServers
@@ -42,11 +50,11 @@ from daiku.workspace.checkpoints import CheckpointStore
 from daiku.workspace.outputs import Outputs
 
 if TYPE_CHECKING:
-    from daiku.core.guardrails.fingerprints import Fingerprints
-    from daiku.core.ports import Advises
-    from daiku.guardrails.references import WorkspaceReferences
+    from daiku.edits.review.decisions import Reviews
+    from daiku.guard.guardrails.references import WorkspaceReferences
+    from daiku.guard.rules.guardrails.fingerprints import Fingerprints
     from daiku.memory.memory import Memory
-    from daiku.runs.review.decisions import Reviews
+    from daiku.run.rules.outside import Advises
     from daiku.tools.documents.desk import DocumentDesk, Evaluations, References
     from daiku.trace.telemetry.logger import TraceLogger
 
@@ -115,7 +123,7 @@ class App:
 
     def agents(self) -> tuple[Agent, ...]:
         """All agents that can be asked by name, built in and plugged in."""
-        from daiku.agents.table import AGENTS  # when used
+        from daiku.team.table import AGENTS  # when used
 
         return tuple({**AGENTS, **self.runs.services.agents.own}.values())
 
@@ -214,7 +222,7 @@ def _registry(
 ) -> ToolRegistry:
     if not given.builtin:
         return ToolRegistry((*plugged.tools, *given.tools), redact=redact)
-    from daiku.agents.table import delegates  # when used
+    from daiku.team.table import delegates  # when used
     from daiku.tools.table import builtin_tools  # when used
 
     tools = builtin_tools(
@@ -243,14 +251,14 @@ def _app(
     documents: DocumentDesk,
 ) -> App:
     if any((home / name).is_dir() for name in ("worktrees", "trials", "starts")):
-        from daiku.runs.nested.worktrees import sweep_copies  # when used
+        from daiku.run.nested.worktrees import sweep_copies  # when used
 
         sweep_copies(home)
     runs = Runs(with_learning(services, stores, documents.redact, outside=lambda: servers.any_allowed))
 
     @cache
     def reviews() -> Reviews:
-        from daiku.runs.review.decisions import Reviews  # when used
+        from daiku.edits.review.decisions import Reviews  # when used
 
         return Reviews(runs, checkpoints)
 
@@ -291,12 +299,12 @@ def _documents(
 
     @cache
     def files() -> WorkspaceReferences:
-        from daiku.guardrails.references import WorkspaceReferences  # when used
+        from daiku.guard.guardrails.references import WorkspaceReferences  # when used
 
         return WorkspaceReferences(workspace.roots, config.guardrails.references)
 
     def known() -> Mapping[str, Fingerprints]:
-        from daiku.guardrails.references import corpus  # when used
+        from daiku.guard.guardrails.references import corpus  # when used
 
         return {**corpus(), **files().read()}
 

@@ -14,14 +14,14 @@ from urllib.parse import urlsplit
 from daiku.api import DoctorFinding
 from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.servers import ServerReport
+from daiku.guard.sandbox import confines_root, sandbox_state
+from daiku.items.forges import Forge, forges_of
+from daiku.items.listing import items_of
+from daiku.library.fronts import App
 from daiku.plugins.entries import Plugin
-from daiku.sdk.forges import Forge, forges_of
-from daiku.sdk.fronts import App
-from daiku.sdk.work_items import items_of
 from daiku.settings import home, user_file, workspace_file
 from daiku.store.sqlite import SQLITE, SQLITE_NEEDED
 from daiku.texts.text import NO_TEXT, Text, joined, text
-from daiku.tools.sandbox import confines_root, sandbox_state
 from daiku.version import __version__
 from daiku.workspace.programs import find_program
 
@@ -226,7 +226,7 @@ def _server(report: ServerReport) -> DoctorFinding:
 
 
 def _sandbox(app: App) -> DoctorFinding:
-    from daiku.tools.sandbox.overlay import can_overlay  # when used
+    from daiku.guard.sandbox.overlay import can_overlay  # when used
 
     match sandbox_state(app.config.sandbox):
         case "on" if not confines_root():

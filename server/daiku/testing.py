@@ -8,16 +8,16 @@ from typing import Any, TypeAlias, cast, get_args
 
 from pydantic import JsonValue
 
-from daiku.core.run.budget import Quote
-from daiku.core.text.words import streamed_pieces
 from daiku.domain.base import JsonObject
 from daiku.domain.config import ToolProtocol
 from daiku.domain.errors import Failure, LLMRequestError
 from daiku.domain.events import ApprovalAsked, ApprovalDecision
 from daiku.domain.messages import AssistantMessage, ModelEvent, ModelRequest, Reply, TextDelta, Usage
 from daiku.domain.tools import ToolCall, ToolResult
-from daiku.llm.families import ANY_MODEL, OVERRIDES, Model, ModelTraits
-from daiku.llm.tokens import estimate, estimate_json, estimate_request
+from daiku.models.families import ANY_MODEL, OVERRIDES, Model, ModelTraits
+from daiku.models.tokens import estimate, estimate_json, estimate_request
+from daiku.run.rules.budget import Quote
+from daiku.texts.rules.words import streamed_pieces
 from daiku.texts.text import Text, text
 from daiku.tools.functions import result_of
 from daiku.tools.tool import AnyArgs, Tool, ToolContext

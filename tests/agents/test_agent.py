@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from daiku import Agent, tool
-from daiku.agents.agent import Prompt
-from daiku.agents.known import Agents
-from daiku.agents.table import AGENTS
 from daiku.domain.errors import UsageError
+from daiku.team.agent import Prompt
+from daiku.team.known import Agents
+from daiku.team.table import AGENTS
 from daiku.testing import FakeLLM, FakeTool
 from daiku.tools.registry import ToolRegistry
 from tests.cases import for_each

@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from daiku.agents.coding.coder import edits_made
-from daiku.agents.coding.planner import plan_made
-from daiku.agents.coding.reporter import report_made
-from daiku.agents.coding.researcher import findings
 from daiku.app import build
 from daiku.domain.work.handovers import EditsMade, Findings, PlanMade, ReportMade, SaidInWords
-from daiku.runs import RunRequest
+from daiku.run.request import RunRequest
 from daiku.settings import load
 from daiku.settings.config import Config
+from daiku.team.coding.coder import edits_made
+from daiku.team.coding.planner import plan_made
+from daiku.team.coding.reporter import report_made
+from daiku.team.coding.researcher import findings
 from daiku.workspace.disk import DiskWorkspace
 from tests.agents.acting import act, app_with, called, said
 from tests.runs.playing import Watch

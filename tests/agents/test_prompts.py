@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 from jinja2.exceptions import SecurityError, UndefinedError
 
-from daiku.agents.agent import Prompt
-from daiku.agents.rules import RulesFile, read_rules
-from daiku.agents.system_prompt import SystemVariables, system_prompt
-from daiku.agents.table import AGENTS, find_agent
-from daiku.core.calls.toolnames import wire_name
 from daiku.domain.base import Frozen
 from daiku.domain.errors import UsageError
 from daiku.domain.runs import Mode
-from daiku.llm.families import traits_of
-from daiku.llm.tokens import estimate
+from daiku.models.families import traits_of
+from daiku.models.tokens import estimate
 from daiku.prompts import library, render
+from daiku.run.rules.calls.toolnames import wire_name
+from daiku.team.agent import Prompt
+from daiku.team.rules_files import RulesFile, read_rules
+from daiku.team.system_prompt import SystemVariables, system_prompt
+from daiku.team.table import AGENTS, find_agent
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.table import builtin_tools
 from tests.agents.requests import MODELS, Asking, named_tools, shown, shown_messages, shown_tools, undescribed

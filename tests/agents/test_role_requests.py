@@ -6,14 +6,14 @@ import os
 import platform
 from pathlib import Path
 
-from daiku.agents.table import find_agent
-from daiku.core.calls.toolnames import wire_name
 from daiku.domain.work.handovers import Brief, CommandOutcome, CommandsRun, EditsMade, Findings, Proof
 from daiku.domain.work.patches import FileStat
 from daiku.domain.work.plans import Plan, Step
 from daiku.domain.work.research import Finding
 from daiku.prompts import prompts_folder
-from daiku.runs.nested.taskloop import MAX_ROUNDS, MAX_WORDS
+from daiku.run.nested.taskloop import MAX_ROUNDS, MAX_WORDS
+from daiku.run.rules.calls.toolnames import wire_name
+from daiku.team.table import find_agent
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.table import builtin_tools
 from tests.cases import for_each

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from daiku.agents.rules import NESTED_LIMIT, nested_rules, read_rules
-from daiku.agents.system_prompt import system_prompt
-from daiku.agents.table import COORDINATOR
-from daiku.core.state.context import UNTRUSTED_RULES
-from daiku.core.state.fold import fold
-from daiku.core.state.state import State
 from daiku.domain.events import MessageEvent, Notice, RunFinished, RunStarted, ToolResponse
 from daiku.domain.held import Compacted, RulesText
 from daiku.domain.tools import ToolCall
-from daiku.runs.runs import RunRequest
+from daiku.run.rules.state.context import UNTRUSTED_RULES
+from daiku.run.rules.state.fold import fold
+from daiku.run.rules.state.state import State
+from daiku.run.runs import RunRequest
+from daiku.team.rules_files import NESTED_LIMIT, nested_rules, read_rules
+from daiku.team.system_prompt import system_prompt
+from daiku.team.table import COORDINATOR
 from daiku.texts.text import Text
 from tests.runs.playing import Watch, make_app
 

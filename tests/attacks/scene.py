@@ -19,10 +19,10 @@ from daiku.domain.config import ApprovalSettings
 from daiku.domain.errors import UsageError
 from daiku.domain.events import ApprovalAsked, Delta, ToolOutput, ToolResponse
 from daiku.domain.runs import RunLimits
-from daiku.runs import RunRequest
+from daiku.guard.sandbox import bubblewrap
+from daiku.run.request import RunRequest
 from daiku.settings.config import Config
 from daiku.testing import FakeLLM
-from daiku.tools.sandbox import bubblewrap
 from daiku.trace.telemetry.logger import TraceLogger
 from daiku.workspace.disk import DiskWorkspace
 from tests.attacks.places import Ground, ground

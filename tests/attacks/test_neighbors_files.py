@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from daiku.core.protected.effects import find_effects
-from daiku.core.protected.paths import is_pipeline
 from daiku.domain.config import SandboxSettings
 from daiku.eval.copies import make_copy
 from daiku.eval.task import read_tasks
-from daiku.tools.sandbox import bubblewrap
-from daiku.tools.sandbox.places import path_places
+from daiku.guard.rules.protected.effects import find_effects
+from daiku.guard.rules.protected.paths import is_pipeline
+from daiku.guard.sandbox import bubblewrap
+from daiku.guard.sandbox.places import path_places
 from daiku.tools.shell.lines import Where
 from daiku.workspace import programs
 from tests.attacks.places import CANARY

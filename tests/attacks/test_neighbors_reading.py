@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from daiku.core.commands.judge import CommandRules, judge
-from daiku.tools.sandbox import Bounds
-from daiku.tools.sandbox.view import view
+from daiku.guard.rules.commands.judge import CommandRules, judge
+from daiku.guard.sandbox import Bounds
+from daiku.guard.sandbox.view import view
 from daiku.tools.shell.output import LiveOutput, plain
 from tests.attacks.scene import LEVELS, Scene, call, needs_bubblewrap, shell
 from tests.cases import for_each

@@ -8,10 +8,10 @@ from pathlib import Path
 import httpx2
 import pytest
 
-from daiku.core.commands.judge import CommandRules, judge
-from daiku.core.work.harmless import harmless
 from daiku.domain.config import ProviderSettings
-from daiku.llm.transport.wire import http_client
+from daiku.guard.rules.commands.judge import CommandRules, judge
+from daiku.items.rules.harmless import harmless
+from daiku.models.transport.wire import http_client
 from daiku.workspace.ignores import IgnoreFiles
 from tests.attacks.scene import LEVELS, Scene, call, needs_bubblewrap, shell
 from tests.cases import for_each

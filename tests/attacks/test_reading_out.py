@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from daiku.domain.config import SandboxSettings
+from daiku.guard.sandbox import bubblewrap
 from daiku.tools.git.repository import kind_of
-from daiku.tools.sandbox import bubblewrap
 from daiku.workspace.repository import git_places
 from tests.attacks.places import CANARY, Ground, ground
 from tests.attacks.victim import Victim

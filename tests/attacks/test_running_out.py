@@ -15,9 +15,9 @@ import pytest
 
 from daiku.domain.config import SandboxSettings
 from daiku.domain.events import Notice
-from daiku.tools.sandbox import bubblewrap, tree
-from daiku.tools.sandbox.aside import before, changed_since, quarantine
-from daiku.tools.sandbox.tree import Tree
+from daiku.guard.sandbox import bubblewrap, tree
+from daiku.guard.sandbox.aside import before, changed_since, quarantine
+from daiku.guard.sandbox.tree import Tree
 from daiku.tools.shell import OutputArgs, RunArgs, output, run
 from daiku.tools.shell.protecting import KEEP, LEAVE, TOO_LARGE
 from daiku.tools.tool import Answer

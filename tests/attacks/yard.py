@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from daiku.core.protected.paths import why_protected
+from daiku.guard.rules.protected.paths import why_protected
 from tests.attacks.victim import Victim, snapshot
 
 SECRET = "CANARY-7f3a-never-to-be-seen"  # what is looked for

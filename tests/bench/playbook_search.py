@@ -12,8 +12,8 @@ from itertools import count, cycle
 from pathlib import Path
 from typing import Any
 
-from daiku.core.retrieval.terms import terms
 from daiku.domain.playbook import Delta, SearchQuery
+from daiku.memory.rules.terms import terms
 from daiku.playbook.search import PlaybookSearch
 from daiku.playbook.store import PlaybookStore
 from daiku.store.sqlite import connect

@@ -15,7 +15,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from daiku.llm.tokens import estimate
+from daiku.models.tokens import estimate
 from daiku.tools.files.mapping import repository_map
 from daiku.workspace.disk import DiskWorkspace
 

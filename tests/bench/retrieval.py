@@ -12,11 +12,11 @@ from itertools import accumulate, count, cycle
 from pathlib import Path
 from typing import Any
 
-from daiku.core.retrieval.fuse import asked_terms, terms_worth
-from daiku.core.retrieval.hashed import hashed_vector
-from daiku.core.retrieval.terms import terms
-from daiku.core.retrieval.vectors import pack, squared_length
 from daiku.memory.memory import Memory
+from daiku.memory.rules.fuse import asked_terms, terms_worth
+from daiku.memory.rules.hashed import hashed_vector
+from daiku.memory.rules.terms import terms
+from daiku.memory.rules.vectors import pack, squared_length
 from daiku.memory.sqlite_store import SqliteMemories
 from daiku.memory.store import Embedded, Entry, Scope, hybrid
 from tests.bench.measure import Row, alternate

@@ -12,9 +12,6 @@ from typing import get_args
 
 import pytest
 
-from daiku.cli.commands.playbook.looks import TAUGHT
-from daiku.cli.display.evaluations import HEADS
-from daiku.cli.main import COMMANDS
 from daiku.domain.events import ApprovalKind
 from daiku.domain.playbook import DeltaStatus, DeltaType, Doubt, Origin, Verdict, Why
 from daiku.domain.runs import ClientApprovals, RunStatus
@@ -23,8 +20,11 @@ from daiku.domain.sessions import SessionStatus
 from daiku.domain.work.patches import FileKind
 from daiku.eval.compare import Used
 from daiku.eval.results import Outcome
-from daiku.runs.recorded.compare import Kept
-from daiku.sdk.playbook.files import ReviewReason
+from daiku.fronts.cli.commands.playbook.looks import TAUGHT
+from daiku.fronts.cli.display.evaluations import HEADS
+from daiku.fronts.cli.main import COMMANDS
+from daiku.playbook.desk.files import ReviewReason
+from daiku.run.recorded.compare import Kept
 from daiku.texts.catalogue import sentences
 from tests.cli.conftest import Daiku
 from tests.conftest import ROOT
@@ -43,14 +43,14 @@ def python(code: str) -> str:
     ("loaded", "never"),
     [
         (
-            "daiku.__main__, daiku.lsp.bootstrap",
-            ("click", "pydantic", "pygls", "sqlite3", "daiku.cli.main", "daiku.app"),
+            "daiku.__main__, daiku.fronts.lsp.bootstrap",
+            ("click", "pydantic", "pygls", "sqlite3", "daiku.fronts.cli.main", "daiku.app"),
         ),
         (
-            "daiku.cli.main",
+            "daiku.fronts.cli.main",
             ("pygls", "daiku.app", "sqlite3", "jinja2", "json_repair", "httpx", "openai", "anthropic"),
         ),
-        ("daiku.cli.commands.run", ("pygls", "json_repair", "openai", "anthropic", "mcp", "readline")),
+        ("daiku.fronts.cli.commands.run", ("pygls", "json_repair", "openai", "anthropic", "mcp", "readline")),
     ],
 )
 def test_what_is_not_needed_is_not_loaded(loaded: str, never: tuple[str, ...]) -> None:

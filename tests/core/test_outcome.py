@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.playbook.evidence.outcome import Judged, Outcome, latest, outcomes_of
 from daiku.domain.chunks import Chunk, encode_event
 from daiku.domain.events import (
     ApprovalAsked,
@@ -35,6 +34,7 @@ from daiku.domain.runs import RunLimits, TerminalStatus
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.patches import FileStat
 from daiku.domain.work.plans import Plan, Step
+from daiku.playbook.rules.evidence.outcome import Judged, Outcome, latest, outcomes_of
 from daiku.texts.text import Text
 
 TESTS = Lesson(id="btc-00001", version=1, text="Run the tests by `make check`.")

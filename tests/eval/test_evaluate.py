@@ -208,6 +208,6 @@ def test_without_the_sandbox_that_the_settings_ask_for_nothing_runs(
     tmp_path: Path, daiku_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_task(tmp_path / "tasks", "good")
-    monkeypatch.setattr("daiku.tools.sandbox.bubblewrap", lambda: "")
+    monkeypatch.setattr("daiku.guard.sandbox.bubblewrap", lambda: "")
     with pytest.raises(UsageError, match="no working sandbox"):
         run(tmp_path / "tasks", daiku_home, Setting("A", script(tmp_path, DONE), Config()))

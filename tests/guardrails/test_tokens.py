@@ -18,9 +18,9 @@ from typing import Any
 import pytest
 
 from daiku.domain.errors import DaikuError
-from daiku.guardrails.counters import counter_at
-from daiku.guardrails.guardrail import Guardrail
-from daiku.guardrails.tokens import TokenGuard
+from daiku.guard.guardrails.counters import counter_at
+from daiku.guard.guardrails.guardrail import Guardrail
+from daiku.guard.guardrails.tokens import TokenGuard
 from tests.conftest import ROOT
 
 
@@ -142,7 +142,7 @@ STEPS = 1200
 """How often all of them together may take 7 tokens."""
 WORKER = """
 import asyncio, sys
-from daiku.guardrails.tokens import TokenGuard
+from daiku.guard.guardrails.tokens import TokenGuard
 
 async def main():
     guard = TokenGuard(max_tokens=int(sys.argv[2]), scope="day", store=sys.argv[1])

@@ -10,8 +10,8 @@ import pytest
 
 from daiku.domain.chunks import Chunk, encode_event
 from daiku.domain.events import Delta, Event, MessageEvent
-from daiku.http import channels
-from daiku.http.channels import Channels, Reader, chunk_frame
+from daiku.fronts.http import channels
+from daiku.fronts.http.channels import Channels, Reader, chunk_frame
 from daiku.texts.text import Text
 from tests.http.serving import served, until
 
@@ -170,7 +170,7 @@ async def test_a_channel_that_nobody_uses_is_forgotten(book: Book) -> None:
 
 
 async def test_a_quiet_stream_shows_that_it_is_alive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("daiku.http.work.COMMENT_SECONDS", 0.05)
+    monkeypatch.setattr("daiku.fronts.http.work.COMMENT_SECONDS", 0.05)
     monkeypatch.setattr(channels, "LOOK_SECONDS", 0.02)
     async with served(tmp_path, {"text": "x"}) as s, s.following(await s.session()) as events:
         first = await anext(events)

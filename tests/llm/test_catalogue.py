@@ -4,7 +4,7 @@ import pytest
 
 from daiku.domain.config import Price
 from daiku.domain.messages import Usage
-from daiku.llm.catalogue import (
+from daiku.models.catalogue import (
     KNOWN,
     SEED_MODELS,
     TRAITS,
@@ -14,7 +14,7 @@ from daiku.llm.catalogue import (
     models_of,
     normalize_model_name,
 )
-from daiku.llm.table import PROVIDERS
+from daiku.models.table import PROVIDERS
 from tests.cases import for_each
 
 

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 from pydantic import SecretStr
 
-from daiku.core.retrieval.vectors import whole_vector
 from daiku.domain.config import ProviderSettings
 from daiku.domain.errors import DaikuError, LLMAuthError, StreamCutError, UsageError
-from daiku.llm.adapter import Clock
-from daiku.llm.embed import BATCH, Embedder, HashedWords, open_embedder
-from daiku.llm.table import LLMSettings
+from daiku.memory.rules.vectors import whole_vector
+from daiku.models.adapter import Clock
+from daiku.models.embed import BATCH, Embedder, HashedWords, open_embedder
+from daiku.models.table import LLMSettings
 from tests.llm.server import ModelServer, document
 
 NAMES = ("openai", "compatible", "lmstudio", "ollama", "gemini")

@@ -10,13 +10,13 @@ from pydantic import SecretStr
 
 from daiku.domain.config import ProviderSettings
 from daiku.domain.messages import ModelRequest
-from daiku.llm.adapter import LLMAdapter
-from daiku.llm.anthropic.provider import INTERLEAVED, AnthropicProvider
-from daiku.llm.catalogue import KNOWN
-from daiku.llm.families import traits_of
-from daiku.llm.openai.provider import OpenAIProvider
-from daiku.llm.provider import ModelChoice
-from daiku.llm.table import PROVIDERS
+from daiku.models.adapter import LLMAdapter
+from daiku.models.anthropic.provider import INTERLEAVED, AnthropicProvider
+from daiku.models.catalogue import KNOWN
+from daiku.models.families import traits_of
+from daiku.models.openai.provider import OpenAIProvider
+from daiku.models.provider import ModelChoice
+from daiku.models.table import PROVIDERS
 from tests.cases import for_each
 from tests.llm.talk import READ, request, user
 

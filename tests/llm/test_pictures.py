@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from PIL import Image as Pillow
 
 from daiku import Agent, Runner
-from daiku.core.text.pictures import LARGEST_BASE64, MOST_PICTURES, accepted_type
 from daiku.domain.errors import UsageError
 from daiku.domain.messages import Image, ToolMessage, UserMessage
 from daiku.domain.tools import ToolImage, ToolResult
-from daiku.llm.history.pictures import fit_picture, fit_result, within_limits
-from daiku.runs import RunRequest
+from daiku.models.history.pictures import fit_picture, fit_result, within_limits
+from daiku.run.request import RunRequest
 from daiku.testing import FakeLLM
+from daiku.texts.rules.pictures import LARGEST_BASE64, MOST_PICTURES, accepted_type
 from tests.cases import for_each
 from tests.llm.pictures import decoded, encoded, picture, size_of
 from tests.runs.playing import Watch, make_app

@@ -13,7 +13,7 @@ from daiku.domain.errors import (
     LLMTimeoutError,
     StreamCutError,
 )
-from daiku.llm.retries.policy import RetryPolicy, is_transient, retry_delay
+from daiku.models.retries.policy import RetryPolicy, is_transient, retry_delay
 from daiku.texts.text import Text
 from tests.cases import for_each
 

@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
-from daiku.core.ports import LanguageModelBridge
 from daiku.domain.base import JsonObject
-from daiku.llm import table
-from daiku.llm.catalogue import find_model
-from daiku.llm.provider import ProviderEntry
-from daiku.llm.table import PROVIDERS, LLMSettings
+from daiku.models import table
+from daiku.models.catalogue import find_model
+from daiku.models.provider import ProviderEntry
+from daiku.models.table import PROVIDERS, LLMSettings
+from daiku.run.rules.outside import LanguageModelBridge
 from daiku.texts.text import render
 from tests.cases import for_each
 from tests.conftest import ROOT
@@ -105,7 +105,7 @@ MODULE = '''"""Acme's models."""
 from __future__ import annotations
 
 from daiku.domain.messages import ModelInfo
-from daiku.llm.openai.provider import OpenAIProvider
+from daiku.models.openai.provider import OpenAIProvider
 
 
 class AcmeProvider(OpenAIProvider):
@@ -115,7 +115,7 @@ class AcmeProvider(OpenAIProvider):
         return (ModelInfo(provider=self.name, name="acme-1"),)
 '''
 ENTRY = """def _acme(service: Service, settings: ProviderSettings, _: ProviderDeps) -> Provider:
-    from daiku.llm.acme import AcmeProvider  # lazy: see above
+    from daiku.models.acme import AcmeProvider  # lazy: see above
 
     return AcmeProvider(service, settings)
 
@@ -198,7 +198,7 @@ def test_an_added_provider_has_settings_with_their_origins(scratch: Path) -> Non
 def test_an_added_provider_is_in_the_editors_settings_in_both_languages(scratch: Path) -> None:
     manifest = json.loads((scratch / "extension" / "package.json").read_text(encoding="utf-8"))
     properties = manifest["contributes"]["configuration"][0]["properties"]
-    assert properties["daiku.llm.acme.baseUrl"]["scope"] == "machine"
+    assert properties["daiku.models.acme.baseUrl"]["scope"] == "machine"
     assert "acme" in properties["daiku.llm.provider"]["enum"]
     for name in ("package.nls.json", "package.nls.ja.json"):
         texts = json.loads((scratch / "extension" / name).read_text(encoding="utf-8"))

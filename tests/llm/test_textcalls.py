@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import pytest
 
-from daiku.core.calls.toolnames import wire_name
 from daiku.domain.messages import AssistantMessage, ModelEvent, Reply, Restarted, UserMessage, mark_unreadable
 from daiku.domain.tools import ToolSpec
+from daiku.run.rules.calls.toolnames import wire_name
 from daiku.texts.text import Text
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.table import builtin_tools

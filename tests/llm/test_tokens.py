@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from daiku.domain.messages import AssistantMessage, Image, ModelRequest, ToolMessage, UserMessage
 from daiku.domain.tools import ToolCall, ToolSpec
-from daiku.llm.tokens import PER_IMAGE, estimate, estimate_message, estimate_request
+from daiku.models.tokens import PER_IMAGE, estimate, estimate_message, estimate_request
 from daiku.texts.text import Text
 from tests.timing import cpu_seconds
 

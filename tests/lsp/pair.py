@@ -9,9 +9,9 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from daiku.lsp.wire.frames import BadFrame, Frames, frame
-from daiku.lsp.wire.pipes import OutputQueue
-from daiku.lsp.wire.protocol import Protocol
+from daiku.fronts.lsp.wire.frames import BadFrame, Frames, frame
+from daiku.fronts.lsp.wire.pipes import OutputQueue
+from daiku.fronts.lsp.wire.protocol import Protocol
 
 
 class Answered(Exception):

@@ -15,10 +15,10 @@ from pygls.lsp.server import LanguageServer
 from pygls.protocol import default_converter
 
 from daiku import __version__, api
-from daiku.lsp import bootstrap, initialize, server
-from daiku.lsp.bootstrap import answer_initialize
-from daiku.lsp.requests.methods import METHODS
-from daiku.lsp.wire.frames import Frames, frame
+from daiku.fronts.lsp import bootstrap, initialize, server
+from daiku.fronts.lsp.bootstrap import answer_initialize
+from daiku.fronts.lsp.requests.methods import METHODS
+from daiku.fronts.lsp.wire.frames import Frames, frame
 from tests.cases import for_each
 from tests.conftest import ROOT
 from tests.test_api import PARAMS_OF_INITIALIZE
@@ -174,7 +174,7 @@ def test_an_address_to_listen_at_is_understood_as_people_write_it(
 
 
 def test_the_door_imports_nothing_heavy() -> None:
-    code = "import sys, daiku.lsp.bootstrap; print([m for m in ('pydantic','pygls','lsprotocol','click','asyncio') if m in sys.modules])"
+    code = "import sys, daiku.fronts.lsp.bootstrap; print([m for m in ('pydantic','pygls','lsprotocol','click','asyncio') if m in sys.modules])"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT / "server", capture_output=True, text=True, check=True
     )

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from daiku.lsp import server as server_module
+from daiku.fronts.lsp import server as server_module
 from tests.lsp.conftest import connected, started
 
 Script = Callable[..., str]

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from daiku.runs.recorded.afterwards import Afterwards
+from daiku.playbook.background import Afterwards
 from tests.conftest import ROOT
 from tests.lsp.conftest import connected, write_script
 from tests.lsp.pair import Client

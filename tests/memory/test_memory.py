@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from daiku import Memory
-from daiku.core.retrieval.vectors import Vector, whole_vector
 from daiku.domain.errors import Failure, LLMTimeoutError, UsageError
 from daiku.memory.memory import LONGEST, MOST_SESSIONS, WINDOW, Windows
+from daiku.memory.rules.vectors import Vector, whole_vector
 from daiku.texts.text import NO_TEXT, Text
 from tests.conftest import ROOT
 
@@ -232,7 +232,7 @@ async def test_an_embedder_out_of_reach_loses_nothing_and_words_are_searched() -
 def test_importing_daiku_loads_nothing_of_the_memory() -> None:
     code = (
         "import sys, daiku; daiku.Agent; daiku.Runner;"
-        "print([m for m in sys.modules if m.startswith(('daiku.memory', 'psycopg', 'numpy', 'daiku.llm.embed'))])"
+        "print([m for m in sys.modules if m.startswith(('daiku.memory', 'psycopg', 'numpy', 'daiku.models.embed'))])"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT / "server", capture_output=True, text=True, check=True

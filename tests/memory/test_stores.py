@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from daiku.core.retrieval.hashed import hashed_vector
-from daiku.core.retrieval.nearest import Ranked, in_order
-from daiku.core.retrieval.vectors import Vector, cosine, whole_vector
 from daiku.memory.postgres_store import PostgresMemories
+from daiku.memory.rules.hashed import hashed_vector
+from daiku.memory.rules.nearest import Ranked, in_order
+from daiku.memory.rules.vectors import Vector, cosine, whole_vector
 from daiku.memory.sqlite_store import SqliteMemories
 from daiku.memory.store import Embedded, Entry, MemoryStore, Scope, hybrid
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from daiku.core.playbook.refused import Refused
 from daiku.domain.playbook import Bullet, Delta
+from daiku.playbook.rules.refused import Refused
 from daiku.playbook.store import PlaybookStore
 
 

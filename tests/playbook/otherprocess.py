@@ -18,9 +18,9 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from daiku.core.playbook.refused import Refused
 from daiku.domain.errors import DaikuError
 from daiku.domain.playbook import Bullet, Delta, Observation
+from daiku.playbook.rules.refused import Refused
 from daiku.playbook.store import PlaybookStore
 from daiku.store.database import Database
 from daiku.store.opening import open_tables, opened_place

@@ -17,12 +17,12 @@ from pathlib import Path
 from statistics import mean
 from typing import NamedTuple
 
-from daiku.core.playbook.lessons.similar import LIMIT, says_otherwise
-from daiku.core.retrieval.hashed import hashed_vector
-from daiku.core.retrieval.terms import terms
-from daiku.core.retrieval.vectors import Vector, cosine, whole_vector
 from daiku.domain.playbook import Bullet, Playbook, SearchQuery
-from daiku.llm.embed import Embedder, HashedWords, open_embedder
+from daiku.memory.rules.hashed import hashed_vector
+from daiku.memory.rules.terms import terms
+from daiku.memory.rules.vectors import Vector, cosine, whole_vector
+from daiku.models.embed import Embedder, HashedWords, open_embedder
+from daiku.playbook.rules.lessons.similar import LIMIT, says_otherwise
 from daiku.playbook.search import PlaybookSearch
 from daiku.settings import from_mapping
 from daiku.texts.text import Text, text

@@ -20,12 +20,12 @@ from pydantic import ValidationError
 
 from daiku.domain.errors import Failure, LLMTimeoutError
 from daiku.domain.playbook import Bullet, BulletHit, Delta, Playbook, SearchQuery, Trajectory
+from daiku.playbook.desk.generator import GeneratorFactory
 from daiku.playbook.generate import GeneratorAgent, is_cited
 from daiku.playbook.search import PlaybookSearch
 from daiku.playbook.store import PlaybookStore
 from daiku.playbook.templates import FALLBACK, PromptBuilder
 from daiku.prompts import prompts_folder
-from daiku.sdk.playbook.generator import GeneratorFactory
 from daiku.settings import from_mapping
 from daiku.settings.config import PlaybookSettings
 from daiku.store import sqlite

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from daiku.app import App, Given, build
-from daiku.core.ports import FoundLesson
 from daiku.dataclass import replace
 from daiku.domain.config import ApprovalSettings, SandboxSettings
 from daiku.domain.events import InputAsked
@@ -17,8 +16,9 @@ from daiku.domain.held import Bullet, Lesson
 from daiku.domain.playbook import Delta
 from daiku.playbook.repository import open_playbooks
 from daiku.playbook.store import PlaybookStore
-from daiku.runs import RunRequest
-from daiku.runs.recorded.replay import replay
+from daiku.run.recorded.replay import replay
+from daiku.run.request import RunRequest
+from daiku.run.rules.outside import FoundLesson
 from daiku.settings.config import Config, PlaybookSettings
 from daiku.testing import FakeLLM, FakeReply
 from daiku.trace.stores import open_stores

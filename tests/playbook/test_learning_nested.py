@@ -10,8 +10,8 @@ import pytest
 
 from daiku.domain.events import InputAsked
 from daiku.domain.held import Lesson
-from daiku.runs import RunRequest
-from daiku.runs.recorded.replay import replay
+from daiku.run.recorded.replay import replay
+from daiku.run.request import RunRequest
 from tests.playbook.test_learning import MAKE, NAMED, Place
 
 HAND: dict[str, Any] = {"tool": "agent/handoff", "args": {"agent": "coordinator", "request": "make the file"}}

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daiku.core.playbook.refused import Refused
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import ApprovalAsked, MessageEvent, RunFinished, RunStarted
 from daiku.domain.held import Lesson
 from daiku.domain.playbook import Delta, Observation, Origin
 from daiku.domain.tools import ToolCall
 from daiku.playbook.learning import LearnMode, learn_from, merge_duplicates
+from daiku.playbook.rules.refused import Refused
 from daiku.playbook.store import PlaybookStore
 from daiku.store.opening import open_tables, opened_place
 from daiku.texts.text import Text
@@ -177,7 +177,7 @@ def test_where_a_person_reviews_a_second_run_proposes_nothing_new(store: Playboo
 def test_a_change_that_the_store_refuses_is_proposed(
     store: PlaybookStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from daiku.core.playbook.refused import no_bullet
+    from daiku.playbook.rules.refused import no_bullet
 
     refused: Refused = no_bullet("tu-00001")
     monkeypatch.setattr(store, "apply", lambda _: refused)

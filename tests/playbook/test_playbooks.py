@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from daiku.core.state.lessons import render_lessons
 from daiku.domain.held import Lesson
 from daiku.domain.playbook import BulletHit, Playbook, SearchQuery
-from daiku.llm.tokens import estimate
+from daiku.models.tokens import estimate
 from daiku.playbook.playbooks import LONGEST_QUESTION, KeepsBullets, Kept, Playbooks
+from daiku.run.rules.state.lessons import render_lessons
 from daiku.settings.config import PlaybookSettings
 from tests.playbook.told import ByWords, Held, bullet, playbooks
 

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
-from daiku.core.guard.redact import Redactor
-from daiku.core.playbook.lessons.automatic import allows_unasked, needs_review
-from daiku.core.playbook.lessons.proposal import Proposal
 from daiku.domain.chunks import Chunk
 from daiku.domain.config import ApprovalSettings
 from daiku.domain.events import Event, RunStarted
 from daiku.domain.playbook import Delta, LearntFrom, Origin
+from daiku.guard.rules.redact import Redactor
 from daiku.playbook.learning import learn_from
+from daiku.playbook.rules.lessons.automatic import allows_unasked, needs_review
+from daiku.playbook.rules.lessons.proposal import Proposal
 from daiku.playbook.store import PlaybookStore
 from daiku.store.opening import open_tables, opened_place
 from daiku.trace.journal import Journal

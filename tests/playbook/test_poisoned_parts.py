@@ -14,19 +14,19 @@ from typing import Any
 import pytest
 
 from daiku.app import App, Given, build
-from daiku.core.playbook.refused import Refused
-from daiku.core.playbook.textform import ace_text, agents_text, json_text
-from daiku.core.traces.lines import as_jsonl
 from daiku.domain.chunks import Chunk
 from daiku.domain.config import ApprovalSettings, MCPServerSettings, SandboxSettings
 from daiku.domain.events import ApprovalAsked, RunStarted, ToolResponse
 from daiku.domain.playbook import Delta
 from daiku.playbook.repository import open_playbooks
+from daiku.playbook.rules.refused import Refused
+from daiku.playbook.rules.textform import ace_text, agents_text, json_text
 from daiku.playbook.store import PlaybookStore
-from daiku.runs import RunRequest
+from daiku.run.request import RunRequest
 from daiku.settings.config import Config, PlaybookSettings
 from daiku.testing import FakeLLM, FakeReply
 from daiku.tools.web.public_web import PublicWeb
+from daiku.trace.rules.lines import as_jsonl
 from daiku.workspace.disk import DiskWorkspace
 from tests.playbook.test_poisoned_runs import CANARY, KNOWN, SCRIPT
 from tests.runs.playing import Watch, shell

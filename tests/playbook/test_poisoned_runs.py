@@ -15,7 +15,7 @@ from daiku.domain.config import ApprovalSettings, SandboxSettings
 from daiku.domain.events import RunStarted
 from daiku.playbook.repository import open_playbooks
 from daiku.playbook.store import PlaybookStore
-from daiku.runs import RunRequest
+from daiku.run.request import RunRequest
 from daiku.settings.config import Config, PlaybookSettings
 from daiku.testing import FakeLLM, FakeReply
 from daiku.workspace.disk import DiskWorkspace

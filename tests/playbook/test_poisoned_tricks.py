@@ -14,7 +14,7 @@ from daiku.domain.held import CurationOperation, Reflected, Reflection
 from daiku.domain.playbook import Delta
 from daiku.playbook.learning import propose_asked
 from daiku.playbook.store import PlaybookStore
-from daiku.runs import RunRequest
+from daiku.run.request import RunRequest
 from daiku.store.opening import open_tables, opened_place
 from tests.playbook.changed import applied
 from tests.playbook.happened import showed, told

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 
 import pytest
 
-from daiku.core.retrieval.hashed import hashed_vector
-from daiku.core.retrieval.vectors import Vector, whole_vector
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import Failure, LLMError
 from daiku.domain.playbook import Bullet, Playbook, SearchQuery
+from daiku.memory.rules.hashed import hashed_vector
+from daiku.memory.rules.vectors import Vector, whole_vector
 from daiku.playbook import search as searches
 from daiku.playbook.search import PlaybookSearch, search_of
 from daiku.settings import from_mapping

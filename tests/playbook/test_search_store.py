@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.retrieval.vectors import Vector, whole_vector
 from daiku.domain.playbook import Delta, Observation, SearchQuery
+from daiku.memory.rules.vectors import Vector, whole_vector
 from daiku.playbook.search import PlaybookSearch
 from daiku.playbook.store import PlaybookStore
 from daiku.store.sqlite import connect

@@ -7,9 +7,9 @@ from typing import NamedTuple
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daiku.core.playbook.refused import Refused
-from daiku.core.playbook.sections import BULLET_ID, SECTIONS
 from daiku.domain.playbook import Delta, Observation, Verdict
+from daiku.playbook.rules.refused import Refused
+from daiku.playbook.rules.sections import BULLET_ID, SECTIONS
 from daiku.playbook.store import PlaybookStore
 from daiku.store.opening import open_tables
 

@@ -6,10 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from daiku.app import App
-from daiku.core.playbook.refused import Refused
 from daiku.domain.playbook import Bullet, BulletHit, Delta, Playbook, PlaybookScope, SearchQuery, confidence
 from daiku.playbook.playbooks import KeepsBullets, Kept, Playbooks
 from daiku.playbook.repository import open_playbooks
+from daiku.playbook.rules.refused import Refused
 from daiku.settings.config import PlaybookSettings
 
 

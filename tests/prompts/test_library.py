@@ -14,17 +14,17 @@ import pytest
 from jinja2 import Environment, meta
 from pydantic import BaseModel
 
-from daiku.agents.rules import RulesFile
-from daiku.agents.system_prompt import SystemVariables
-from daiku.agents.templates import TEMPLATES
 from daiku.app import Given, build
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import Notice, RunStarted
 from daiku.domain.work.documents import Criterion
 from daiku.prompts import Prompts, prompts_folder, render
 from daiku.prompts.library import fill_literally
-from daiku.runs import RunRequest
+from daiku.run.request import RunRequest
 from daiku.settings.config import Config, PromptSettings
+from daiku.team.rules_files import RulesFile
+from daiku.team.system_prompt import SystemVariables
+from daiku.team.templates import TEMPLATES
 from daiku.testing import FakeLLM
 from daiku.workspace.disk import DiskWorkspace
 from tests.cases import for_each

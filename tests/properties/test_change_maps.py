@@ -6,8 +6,8 @@ import pytest
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from daiku.agents.drafting.style import patch_from_issues
-from daiku.core.changes.changemap import (
+from daiku.domain.work.patches import Change, ChangeOp, Issue, PatchJSON
+from daiku.edits.rules.changes.changemap import (
     apply_map,
     change_map,
     change_of,
@@ -17,8 +17,8 @@ from daiku.core.changes.changemap import (
     range_edits,
     rebase,
 )
-from daiku.core.text.positions import Encoding, line_starts, offset_of
-from daiku.domain.work.patches import Change, ChangeOp, Issue, PatchJSON
+from daiku.edits.rules.positions import Encoding, line_starts, offset_of
+from daiku.team.drafting.style import patch_from_issues
 from tests.cases import examples
 
 PIECE = st.sampled_from(

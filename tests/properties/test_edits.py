@@ -5,12 +5,12 @@ from __future__ import annotations
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from daiku.core.changes.changemap import apply_map, change_map
-from daiku.core.changes.diff import line_ops, patch_diff, split_lines, stat
-from daiku.core.edits.edits import apply_edits
-from daiku.core.edits.patch import build_patch, parse_patch, paths_of
-from daiku.core.matching.refusal import Refusal
 from daiku.domain.work.patches import FileChange, Patch, SearchReplace
+from daiku.edits.rules.changes.changemap import apply_map, change_map
+from daiku.edits.rules.changes.diff import line_ops, patch_diff, split_lines, stat
+from daiku.edits.rules.edits import apply_edits
+from daiku.edits.rules.matching.refusal import Refusal
+from daiku.edits.rules.patch import build_patch, parse_patch, paths_of
 from tests.cases import examples
 
 # Few different lines, so that blocks repeat; odd separators, blanks and signs of diffs among them.

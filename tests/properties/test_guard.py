@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daiku.core.commands.judge import CommandRules, judge, strip_cd
-from daiku.core.guard.grant_words import grant_in_words
-from daiku.core.guard.guard import verdict
-from daiku.core.guard.policy import Policy
-from daiku.core.guard.referenced_paths import lexical_path
-from daiku.core.protected.addresses import parse_url, why_local
-from daiku.core.protected.paths import holds_secrets, why_protected
-from daiku.core.text.visible import show_hidden
 from daiku.domain.config import ApprovalSettings
 from daiku.domain.tools import ToolCall, ToolSpec
+from daiku.guard.rules.commands.judge import CommandRules, judge, strip_cd
+from daiku.guard.rules.grant_words import grant_in_words
+from daiku.guard.rules.guard import verdict
+from daiku.guard.rules.policy import Policy
+from daiku.guard.rules.protected.addresses import parse_url, why_local
+from daiku.guard.rules.protected.paths import holds_secrets, why_protected
+from daiku.guard.rules.referenced_paths import lexical_path
+from daiku.texts.rules.visible import show_hidden
 from tests.cases import examples, for_each
 
 HARMLESS = ["git status", "git log", "git diff", "git show", "ls", "echo", "cat", "printf x", "true", "head", "sort", "uniq", "find .", "grep x",

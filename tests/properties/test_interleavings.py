@@ -14,13 +14,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import daiku.lsp.documents.editor
-from daiku.core.text.positions import line_starts, offset_of, position_of
+import daiku.fronts.lsp.documents.editor
 from daiku.domain.runs import Position
 from daiku.domain.tools import ToolCall, ToolResult
-from daiku.lsp.documents.editor_queries import ClientEditor
-from daiku.lsp.documents.open_documents import to_uri
-from daiku.lsp.server import serve
+from daiku.edits.rules.positions import line_starts, offset_of, position_of
+from daiku.fronts.lsp.documents.editor_queries import ClientEditor
+from daiku.fronts.lsp.documents.open_documents import to_uri
+from daiku.fronts.lsp.server import serve
 from daiku.settings.config import Config
 from daiku.tools.files.changing import file_tools
 from daiku.tools.registry import ToolRegistry
@@ -273,7 +273,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 @pytest.fixture(autouse=True)
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """The desk says what it has to say within 2 ms."""
-    monkeypatch.setattr(daiku.lsp.documents.editor, "REPORT_SECONDS", 0.05)
+    monkeypatch.setattr(daiku.fronts.lsp.documents.editor, "REPORT_SECONDS", 0.05)
 
 
 @settings(

@@ -9,11 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from daiku.core.plans.reply import read_plan
-from daiku.core.replies.parse import Unreadable, partial_json, read_json
-from daiku.core.textcalls.codecs import FormatProblem, decode
-from daiku.core.textcalls.humantext import HumanText
 from daiku.domain.messages import AssistantMessage
+from daiku.models.rules.replies.parse import Unreadable, partial_json, read_json
+from daiku.models.rules.textcalls.codecs import FormatProblem, decode
+from daiku.models.rules.textcalls.humantext import HumanText
+from daiku.team.rules.plans.reply import read_plan
 from daiku.texts.text import Text
 
 text = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)

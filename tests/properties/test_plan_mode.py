@@ -12,13 +12,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from daiku.agents.table import find_agent
-from daiku.core.guard.guard import verdict
-from daiku.core.guard.policy import Policy
 from daiku.domain.config import ApprovalSettings
 from daiku.domain.runs import ApprovalMode, Mode
 from daiku.domain.tools import Effect, ToolCall, ToolSpec
-from daiku.runs import RunRequest
+from daiku.guard.rules.guard import verdict
+from daiku.guard.rules.policy import Policy
+from daiku.run.request import RunRequest
+from daiku.team.table import find_agent
 from daiku.tools.table import builtin_tools
 from tests.runs.playing import Watch, make_app
 

@@ -5,11 +5,18 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.changes.choose import ChosenHunks, part_of, shown_hunks
-from daiku.core.changes.diff import patch_diff, split_lines
-from daiku.core.changes.review import FileReview, after_decision, after_edit, after_typing, hunks_of, lines_of
-from daiku.core.matching.refusal import Refusal
 from daiku.domain.work.patches import FileChange, FileKind, Patch
+from daiku.edits.rules.changes.choose import ChosenHunks, part_of, shown_hunks
+from daiku.edits.rules.changes.diff import patch_diff, split_lines
+from daiku.edits.rules.changes.review import (
+    FileReview,
+    after_decision,
+    after_edit,
+    after_typing,
+    hunks_of,
+    lines_of,
+)
+from daiku.edits.rules.matching.refusal import Refusal
 
 line = st.sampled_from(["a\n", "b\n", "c\n", "\n", "d\r\n", "long line\n"])
 texts = st.builds(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
-from daiku.runs.starting import Looks
+from daiku.run.starting import Looks
 
 
 @dataclass

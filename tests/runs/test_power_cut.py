@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from daiku.domain.events import ToolCallEvent
-from daiku.runs import RunRequest
+from daiku.run.request import RunRequest
 from daiku.trace.journal import SessionWriter
 from tests.runs.playing import Watch, make_app, shell
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from daiku.app import Given, build
-from daiku.core.guard.redact import Redactor
 from daiku.domain.chunks import Chunk
+from daiku.guard.rules.redact import Redactor
 from daiku.logs import start_logging
-from daiku.runs import RunRequest
+from daiku.run.request import RunRequest
 from daiku.settings.config import Config
 from daiku.testing import FakeLLM
 from daiku.trace.telemetry.logger import TraceLogger

@@ -9,8 +9,8 @@ import pytest
 from daiku.app import build
 from daiku.doctor import inside
 from daiku.domain.events import ApprovalAsked
+from daiku.guard.sandbox import bubblewrap, overlay
 from daiku.settings.config import Config
-from daiku.tools.sandbox import bubblewrap, overlay
 from daiku.workspace.disk import DiskWorkspace
 from tests.attacks.victim import snapshot
 from tests.runs.playing import shell

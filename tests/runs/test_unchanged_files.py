@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from daiku.domain.runs import RunResult
-from daiku.runs import RunRequest
+from daiku.run.request import RunRequest
 from daiku.tools.shell.edited_files import (
     LARGEST,
     MOST_NAMED,

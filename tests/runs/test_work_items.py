@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from daiku.domain.events import ApprovalAsked, RunStarted, ToolCallEvent, ToolResponse
-from daiku.runs import RunRequest
+from daiku.run.request import RunRequest
 from tests.runs.playing import Watch, make_app, shell
 
 PIPELINE = ".github/workflows/ci.yml"

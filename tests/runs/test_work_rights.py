@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 
 from daiku.app import App, Given, build
-from daiku.core.ports import Recollection, Remembers
 from daiku.dataclass import replace
 from daiku.domain.config import MCPServerSettings, SandboxSettings
 from daiku.domain.events import ApprovalAsked, RunStarted, ToolResponse
 from daiku.domain.runs import ApprovalMode
 from daiku.domain.tools import ToolResult
-from daiku.runs import RunRequest
+from daiku.run.request import RunRequest
+from daiku.run.rules.outside import Recollection, Remembers
 from daiku.tools.tool import Args, Tool, ToolContext
 from daiku.workspace.disk import DiskWorkspace
 from tests.runs.playing import Watch, make_app

@@ -22,11 +22,11 @@ from daiku.domain.messages import (
     Usage,
 )
 from daiku.domain.tools import ToolCall
-from daiku.llm.adapter import LLMAdapter
-from daiku.llm.catalogue import cost, find_model
-from daiku.llm.provider import ModelChoice
-from daiku.llm.table import PROVIDERS
-from daiku.llm.tokens import estimate, estimate_message, estimate_tools
+from daiku.models.adapter import LLMAdapter
+from daiku.models.catalogue import cost, find_model
+from daiku.models.provider import ModelChoice
+from daiku.models.table import PROVIDERS
+from daiku.models.tokens import estimate, estimate_message, estimate_tools
 from daiku.settings.config import Config
 from daiku.texts.text import Text
 from daiku.workspace.disk import DiskWorkspace

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import daiku
-from daiku.agents.table import ALL_AGENTS
 from daiku.domain.base import Localizable
 from daiku.domain.chunks import decode_event, encode_event
 from daiku.domain.errors import Failure
 from daiku.domain.events import HandoffEnd, InputAsked, Notice
+from daiku.team.table import ALL_AGENTS
 from daiku.texts.catalogue import ENGLISH, language_of, languages, sentences
 from daiku.texts.text import Text, joined, render, renderings, text
 from daiku.tools.table import faces

@@ -10,10 +10,10 @@ from typing import Any, cast
 import pytest
 from pydantic import Field, JsonValue
 
-from daiku.core.calls.toolnames import wire_name
 from daiku.domain.errors import Failure, ToolValidationError
 from daiku.domain.tools import ToolCall, ToolResult
 from daiku.domain.work.patches import SearchReplace
+from daiku.run.rules.calls.toolnames import wire_name
 from daiku.texts.text import Text
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.table import builtin_tools

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from daiku.agents.table import delegates
-from daiku.core.calls.toolnames import wire_name
-from daiku.core.calls.toolsets import CORE
+from daiku.run.rules.calls.toolnames import wire_name
+from daiku.run.rules.calls.toolsets import CORE
+from daiku.team.table import delegates
 from daiku.tools.mcp.resources import FACES
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.table import builtin_tools

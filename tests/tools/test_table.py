@@ -9,11 +9,11 @@ from typing import Never
 
 from daiku.domain.base import JsonObject
 from daiku.memory.memory import Memory
+from daiku.memory.tool import memory_tools
 from daiku.playbook.playbooks import Playbooks
 from daiku.settings.config import PlaybookSettings
 from daiku.tools.face import Face, subject_of
 from daiku.tools.mcp import resources
-from daiku.tools.memory import memory_tools
 from daiku.tools.table import builtin_tools, faces
 from daiku.tools.tool import Tool
 from tests.cases import for_each

@@ -12,7 +12,6 @@ from typing import Any
 
 import pytest
 
-from daiku.core.guard.redact import Redactor
 from daiku.domain.errors import DaikuError, UsageError
 from daiku.domain.events import (
     ApprovalGiven,
@@ -26,6 +25,7 @@ from daiku.domain.events import (
 )
 from daiku.domain.messages import Usage
 from daiku.domain.runs import TerminalStatus
+from daiku.guard.rules.redact import Redactor
 from daiku.store.lock import SessionLock
 from daiku.texts.text import Text
 from daiku.trace.journal import Journal

@@ -14,7 +14,8 @@ from daiku.domain.chunks import Chunk, encode_event, iso_now
 from daiku.domain.errors import Failure, UsageError
 from daiku.domain.events import EPHEMERAL, Event
 from daiku.domain.sessions import Session, SessionStatus
-from daiku.runs import RunRequest, Runs
+from daiku.run.request import RunRequest
+from daiku.run.runs import Runs
 from daiku.settings.config import Config
 from daiku.store.lock import Lock, MemoryLock
 from daiku.testing import FakeLLM

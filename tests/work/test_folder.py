@@ -22,9 +22,9 @@ from daiku.domain.items.intents import (
     ShowProgress,
 )
 from daiku.domain.items.item import ItemKey, read_key
+from daiku.items.files.itemfile import ItemFile, read_item_file
+from daiku.items.files.source import MAX_FILE, FolderSource
 from daiku.settings.config import WorkLabels
-from daiku.work.files.itemfile import ItemFile, read_item_file
-from daiku.work.files.source import MAX_FILE, FolderSource
 
 ITEM = (
     "---\ntitle: Add a licence\nlabels: [coding agent, docs]\n# a comment\nother: {a: 1}\n---\nMIT, please.\n"

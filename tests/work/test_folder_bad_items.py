@@ -14,15 +14,15 @@ from pathlib import Path
 
 import pytest
 
-from daiku.core.guard.redact import Redactor
 from daiku.domain.items.item import WorkItem
 from daiku.domain.runs import RunResult
-from daiku.sdk import working
-from daiku.sdk.working import Work, attempt_item, sources_of, work_items
+from daiku.guard.rules.redact import Redactor
+from daiku.items import working
+from daiku.items.processing import folder_of
+from daiku.items.record import Claim
+from daiku.items.working import Work, attempt_item, sources_of, work_items
 from daiku.settings.config import Config
 from daiku.texts.text import render
-from daiku.work.processing import folder_of
-from daiku.work.record import Claim
 from tests.work.gitlabflow import FILES, LABEL, MEND
 
 pytestmark = pytest.mark.slow

@@ -12,8 +12,7 @@ from time import time
 import pytest
 
 from daiku.domain.items.item import ItemKey
-from daiku.texts.text import text
-from daiku.work.workers.alive import (
+from daiku.items.workers.alive import (
     LATE_SECONDS,
     LOOK_SECONDS,
     Health,
@@ -23,6 +22,7 @@ from daiku.work.workers.alive import (
     worker_lock,
     write_health,
 )
+from daiku.texts.text import text
 from tests.cases import for_each
 from tests.conftest import ROOT
 

@@ -12,11 +12,11 @@ import pytest
 from daiku.domain.items.forge import ForgeRefusal, ItemNews
 from daiku.domain.items.item import ItemKey
 from daiku.domain.runs import RunResult
+from daiku.items.hearing import LONGEST_WAIT, fairly, hear_all, hear_meanwhile, wait_seconds
+from daiku.items.items import ItemStore
+from daiku.items.processing import folder_of
+from daiku.items.record import Claim, ItemRecord
 from daiku.texts.text import text
-from daiku.work.hearing import LONGEST_WAIT, fairly, hear_all, hear_meanwhile, wait_seconds
-from daiku.work.items import ItemStore
-from daiku.work.processing import folder_of
-from daiku.work.record import Claim, ItemRecord
 from tests.work.gitlab.working import Shop, shop_of, written
 from tests.work.gitlabfake.fixture import GitLabYard
 from tests.work.parts import claimed_item, parts_of

@@ -8,12 +8,12 @@ from daiku.domain.errors import UsageError
 from daiku.domain.items.forge import FoundItem
 from daiku.domain.items.intents import Outcome, PostComment, ShowProgress
 from daiku.domain.items.item import ItemKey, ItemState, read_key
+from daiku.items.intents import IntentStore
+from daiku.items.items import NEXT_QUEUED, ItemStore
+from daiku.items.record import Claim, ClaimLost, ItemFacts
+from daiku.items.workers.worker import in_turn
 from daiku.store.sqlite import connect
 from daiku.texts.text import Text
-from daiku.work.intents import IntentStore
-from daiku.work.items import NEXT_QUEUED, ItemStore
-from daiku.work.record import Claim, ClaimLost, ItemFacts
-from daiku.work.workers.worker import in_turn
 from tests.cases import for_each
 
 NO = Text("set by a bot")

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from daiku.items.processing import folder_of
 from daiku.tools.git.mirror import kept_ref
-from daiku.work.processing import folder_of
 from tests.postgres import NewDatabase
 from tests.work.gitlabfake.fixture import GitLabYard
 from tests.work.gitlabflow import FILES, NAME, Desk, branches, completed, issue, planned, said, until

@@ -11,11 +11,11 @@ import pytest
 from daiku.domain.items.forge import FoundItem
 from daiku.domain.items.intents import Outcome, PostComment, SetState
 from daiku.domain.items.item import ItemKey
+from daiku.items.intents import IntentStore
+from daiku.items.items import ItemStore
+from daiku.items.retrying import time_after
 from daiku.store.database import Database
 from daiku.store.opening import open_tables, opened_place
-from daiku.work.intents import IntentStore
-from daiku.work.items import ItemStore
-from daiku.work.retrying import time_after
 
 OLD = """
 CREATE TABLE IF NOT EXISTS work_items(

@@ -7,10 +7,10 @@ import pytest
 from daiku.domain.errors import UsageError
 from daiku.domain.items.intents import SetState
 from daiku.domain.items.item import ItemState
-from daiku.work.hearing import deliver_open
-from daiku.work.intents import ask_item
-from daiku.work.items import ItemStore
-from daiku.work.record import Wanted
+from daiku.items.hearing import deliver_open
+from daiku.items.intents import ask_item
+from daiku.items.items import ItemStore
+from daiku.items.record import Wanted
 from tests.work.parts import parts_of
 from tests.work.test_retrying import Moody, claimed, key, store_of
 

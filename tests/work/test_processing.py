@@ -17,18 +17,18 @@ from daiku.domain.items.intents import PostComment, SetState, ShowProgress
 from daiku.domain.items.item import ItemKey, ItemState
 from daiku.domain.messages import Usage
 from daiku.domain.runs import RunResult, RunStatus
+from daiku.items import ending, processing
+from daiku.items.hearing import deliver_open
+from daiku.items.intents import IntentStore
+from daiku.items.items import ItemStore
+from daiku.items.parts import ClaimedItem
+from daiku.items.processing import retry_broken, work_item
+from daiku.items.record import Claim, ItemRecord
+from daiku.items.retrying import MOST_TAKEOVERS, MOST_TRIES, ModelBreaker
+from daiku.items.source import CloneAccess
 from daiku.store.sqlite import DatabaseFault
 from daiku.texts.text import Text
 from daiku.tools.git.ownrun import GitRefusal
-from daiku.work import ending, processing
-from daiku.work.hearing import deliver_open
-from daiku.work.intents import IntentStore
-from daiku.work.items import ItemStore
-from daiku.work.parts import ClaimedItem
-from daiku.work.processing import retry_broken, work_item
-from daiku.work.record import Claim, ItemRecord
-from daiku.work.retrying import MOST_TAKEOVERS, MOST_TRIES, ModelBreaker
-from daiku.work.source import CloneAccess
 from tests.work.parts import parts_of
 from tests.work.test_refused_intents import TEXT
 from tests.work.test_retrying import AWAY, Moody, key, record_of, store_of

@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from daiku.core.calls.change_requests import classify_request
 from daiku.domain.items.forge import ItemText, Said
 from daiku.domain.items.item import WorkItem, read_key
+from daiku.items.prompt import item_prompt, wording_of
+from daiku.items.record import Feedback, ItemFacts, ItemRecord
 from daiku.prompts import Prompts
-from daiku.work.prompt import item_prompt, wording_of
-from daiku.work.record import Feedback, ItemFacts, ItemRecord
+from daiku.run.rules.calls.change_requests import classify_request
 from tests.cases import for_each
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "work"

@@ -19,13 +19,13 @@ from daiku.domain.items.intents import (
     ShowProgress,
 )
 from daiku.domain.items.item import ItemKey, SourceName
+from daiku.items.applying import MOST_CHARACTERS, MOST_COMMENTS, apply_open
+from daiku.items.items import ItemStore
+from daiku.items.kept.pushing import Place
+from daiku.items.parts import ClaimedItem
+from daiku.items.record import ClaimLost
+from daiku.items.source import Check, CloneAccess, Source, unchecked
 from daiku.store.sqlite import connect
-from daiku.work.applying import MOST_CHARACTERS, MOST_COMMENTS, apply_open
-from daiku.work.items import ItemStore
-from daiku.work.kept.pushing import Place
-from daiku.work.parts import ClaimedItem
-from daiku.work.record import ClaimLost
-from daiku.work.source import Check, CloneAccess, Source, unchecked
 from tests.work.parts import parts_of
 
 KEY = ItemKey(source="files", kind="file", name="mend")

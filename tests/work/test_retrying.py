@@ -11,15 +11,13 @@ from daiku.domain.items.forge import PASSING, ForgeRefusal, FoundItem, RefusalKi
 from daiku.domain.items.intents import ForgeIntent, Outcome, PostComment, SetState
 from daiku.domain.items.item import ItemKey
 from daiku.domain.runs import RunResult
-from daiku.store.sqlite import connect
-from daiku.texts.text import Text
-from daiku.work.answers import REFUSALS, is_forges_word
-from daiku.work.applying import apply_open
-from daiku.work.hearing import deliver_open
-from daiku.work.intents import IntentStore
-from daiku.work.items import ItemStore
-from daiku.work.record import Claim, ItemFacts, ItemRecord
-from daiku.work.retrying import (
+from daiku.items.answers import REFUSALS, is_forges_word
+from daiku.items.applying import apply_open
+from daiku.items.hearing import deliver_open
+from daiku.items.intents import IntentStore
+from daiku.items.items import ItemStore
+from daiku.items.record import Claim, ItemFacts, ItemRecord
+from daiku.items.retrying import (
     FIRST_PROBE_SECONDS,
     LONGEST_SECONDS,
     MOST_TRIES,
@@ -31,7 +29,9 @@ from daiku.work.retrying import (
     seconds_to_next,
     time_after,
 )
-from daiku.work.source import Check, unchecked
+from daiku.items.source import Check, unchecked
+from daiku.store.sqlite import connect
+from daiku.texts.text import Text
 from tests.cases import for_each
 from tests.work.parts import claimed_item, parts_of
 from tests.work.test_refused_intents import Heard

@@ -13,22 +13,22 @@ from pathlib import Path
 
 import pytest
 
-from daiku.core.proof.evidence import Evidence
 from daiku.domain.items.forge import ForgeRefusal, FoundItem, ItemNews, ItemText
 from daiku.domain.items.intents import ForgeIntent, Outcome
 from daiku.domain.items.item import ItemKey, SourceName, WorkItem
 from daiku.domain.runs import RunResult
+from daiku.items.contexts.files import ContextFiles
+from daiku.items.intents import IntentStore
+from daiku.items.items import ItemStore
+from daiku.items.parts import WorkerParts
+from daiku.items.record import Claim
+from daiku.items.source import Check, CloneAccess, unchecked
+from daiku.items.workers.alive import own_worker
+from daiku.items.workers.worker import Worker
 from daiku.settings.config import Config
+from daiku.team.rules.proof.evidence import Evidence
 from daiku.texts.text import text
 from daiku.trace.stores import open_stores
-from daiku.work.contexts.files import ContextFiles
-from daiku.work.intents import IntentStore
-from daiku.work.items import ItemStore
-from daiku.work.parts import WorkerParts
-from daiku.work.record import Claim
-from daiku.work.source import Check, CloneAccess, unchecked
-from daiku.work.workers.alive import own_worker
-from daiku.work.workers.worker import Worker
 from tests.work.test_processing import failing_once
 
 REPOSITORIES = tuple(f"g/r{number}" for number in range(20))

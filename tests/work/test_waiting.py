@@ -10,12 +10,12 @@ import pytest
 from daiku.domain.errors import DaikuError
 from daiku.domain.items.forge import ForgeRefusal, FoundItem, ItemNews, Said
 from daiku.domain.items.item import ItemKey, SourceName
+from daiku.items.hearing import LONGEST_WAIT_FOR_ANSWER, hear_all, wait_seconds
+from daiku.items.items import ItemStore
+from daiku.items.record import ClaimLost, ItemRecord
+from daiku.items.source import Source
 from daiku.store.sqlite import DatabaseFault, connect
 from daiku.texts.text import Text
-from daiku.work.hearing import LONGEST_WAIT_FOR_ANSWER, hear_all, wait_seconds
-from daiku.work.items import ItemStore
-from daiku.work.record import ClaimLost, ItemRecord
-from daiku.work.source import Source
 from tests.work.parts import parts_of
 from tests.work.test_refused_intents import Heard
 
@@ -128,6 +128,6 @@ async def test_a_database_that_fails_is_a_warning_and_a_lost_claim_is_none(
         raise wrong
 
     monkeypatch.setattr(ItemStore, "note_unclaimed", fail)
-    with caplog.at_level(logging.INFO, "daiku.work.hearing"):
+    with caplog.at_level(logging.INFO, "daiku.items.hearing"):
         assert await item.look() == 1
     assert [record.levelno for record in caplog.records] == [level]

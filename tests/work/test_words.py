@@ -9,11 +9,11 @@ import pytest
 from daiku.domain.events import InputGiven
 from daiku.domain.items.forge import FoundItem
 from daiku.domain.items.item import ItemKey
+from daiku.items.hearing import hear_review, hear_waiting
+from daiku.items.items import Author, ItemStore
+from daiku.items.record import Claim, ItemFacts, ItemRecord
 from daiku.store.database import add_column
 from daiku.store.sqlite import connect
-from daiku.work.hearing import hear_review, hear_waiting
-from daiku.work.items import Author, ItemStore
-from daiku.work.record import Claim, ItemFacts, ItemRecord
 from tests.work.contexts.desk import ITEM, desk
 from tests.work.parts import parts_of
 from tests.work.test_refused_intents import Heard

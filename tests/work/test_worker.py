@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from daiku.work.processing import folder_of
+from daiku.items.processing import folder_of
 from tests.cli.test_terminal import Open, at_terminal
 from tests.conftest import ROOT
 

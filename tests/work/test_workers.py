@@ -11,11 +11,8 @@ import pytest
 
 from daiku.domain.items.forge import FoundItem
 from daiku.domain.items.item import ItemKey
-from daiku.store.database import Database
-from daiku.store.lease import LEASE_SECONDS
-from daiku.store.opening import open_tables, opened_place
-from daiku.work.items import ItemStore
-from daiku.work.workers.alive import (
+from daiku.items.items import ItemStore
+from daiku.items.workers.alive import (
     BEAT_SECONDS,
     GONE_SECONDS,
     WorkerStore,
@@ -23,6 +20,9 @@ from daiku.work.workers.alive import (
     release_worker,
     worker_lock,
 )
+from daiku.store.database import Database
+from daiku.store.lease import LEASE_SECONDS
+from daiku.store.opening import open_tables, opened_place
 
 
 @pytest.fixture
@@ -84,7 +84,7 @@ def test_a_worker_of_this_home_whose_process_has_ended_is_gone_at_once(
 
 
 def test_the_lock_goes_with_a_process_that_is_killed(tmp_path: Path) -> None:
-    program = f"from pathlib import Path; from daiku.work.workers.alive import own_worker; print(own_worker(Path({str(tmp_path)!r}))[0], flush=True); input()"
+    program = f"from pathlib import Path; from daiku.items.workers.alive import own_worker; print(own_worker(Path({str(tmp_path)!r}))[0], flush=True); input()"
     process = subprocess.Popen(
         [sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )

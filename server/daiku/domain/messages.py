@@ -167,7 +167,7 @@ class ModelRequest:
     schema: JsonObject | None = None
     """JSON Schema of the reply, for servers that can hold a model to it; others go by the tools."""
     refused: frozenset[str] = frozenset()
-    """Names that the service refused before (`llm/cures.py`): the provider leaves them out or sends another form."""
+    """Names that the service refused before (`models/cures.py`): the provider leaves them out or sends another form."""
 
     @property
     def callable_tools(self) -> tuple[ToolSpec, ...]:

@@ -36,7 +36,7 @@ ClientApprovals = Literal["ask", "edits", "sandbox", "all", "none"]
 network. `all`: allow everything that a level can allow. `none`: nobody is there to ask."""
 ApprovalMode = Literal["ask", "edits", "sandbox", "all", "none", "work"]
 """What clients may ask for, and `work`, which only the worker does: a work item is worked in its own copy, and no
-person watches (`core/guard/unwatched.py` says what that allows)."""
+person watches (`guard/rules/unwatched.py` says what that allows)."""
 
 
 class RunLimits(Wire):

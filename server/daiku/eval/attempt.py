@@ -17,10 +17,10 @@ from daiku.domain.runs import RunLimits, RunResult, has_answer, unverified_note
 from daiku.eval.copies import ANSWER, Snapshot, changed_since, make_copy, restore, snapshot, write_answer
 from daiku.eval.results import Attempt, CheckResult, Outcome
 from daiku.eval.task import Task
-from daiku.sdk.fronts import App, RunRequest, build
+from daiku.guard.sandbox import own_scratch, sandbox_state
+from daiku.library.fronts import App, RunRequest, build
 from daiku.settings.config import Config
 from daiku.texts.text import NO_TEXT, Text, joined, text
-from daiku.tools.sandbox import own_scratch, sandbox_state
 from daiku.tools.shell.background import ending_with_the_block
 from daiku.tools.shell.lines import Where, run_line
 from daiku.workspace.disk import DiskWorkspace

@@ -13,16 +13,16 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from daiku.core.guard.redact import Redactor
-from daiku.core.ports import Recollection
-from daiku.core.retrieval.nearest import Ranked
-from daiku.core.text.visible import strip_invisible
 from daiku.domain.errors import DaikuError, Failure, LLMError, UsageError
-from daiku.llm.embed import Embedder, HashedWords, open_embedder
-from daiku.llm.tokens import estimate
+from daiku.guard.rules.redact import Redactor
+from daiku.memory.rules.nearest import Ranked
 from daiku.memory.store import Embedded, Entry, MemoryStore, Scope, hybrid, renew_vectors
 from daiku.memory.stores import open_store
+from daiku.models.embed import Embedder, HashedWords, open_embedder
+from daiku.models.tokens import estimate
+from daiku.run.rules.outside import Recollection
 from daiku.settings import from_mapping
+from daiku.texts.rules.visible import strip_invisible
 from daiku.texts.text import text
 
 WINDOW = 6

@@ -7,10 +7,10 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
-from daiku.llm.embed import embedder_of, open_embedder
 from daiku.memory.memory import Memory
 from daiku.memory.references import ReferenceIndex
 from daiku.memory.stores import open_store
+from daiku.models.embed import embedder_of, open_embedder
 from daiku.settings.config import Config
 
 

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any
 
-from daiku.core.retrieval.fuse import asked_terms, terms_worth
-from daiku.core.retrieval.nearest import Ranked
-from daiku.core.retrieval.settle import Candidate, settled, wider
-from daiku.core.retrieval.terms import VERSION, terms
-from daiku.core.retrieval.vectors import Vector
 from daiku.domain.errors import DaikuError
+from daiku.memory.rules.fuse import asked_terms, terms_worth
+from daiku.memory.rules.nearest import Ranked
+from daiku.memory.rules.settle import Candidate, settled, wider
+from daiku.memory.rules.terms import VERSION, terms
+from daiku.memory.rules.vectors import Vector
 from daiku.memory.store import Embedded, Entry, Scope, Waiting
 from daiku.store.async_postgres import AsyncPostgres
 

@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 from daiku.domain.base import long_id
 from daiku.domain.errors import LLMError
 from daiku.domain.work.documents import Passage, ReferencesFound
-from daiku.llm.embed import Embedder
 from daiku.memory.store import Embedded, Entry, MemoryStore, Scope, hybrid, renew_vectors
+from daiku.models.embed import Embedder
 
 logger = logging.getLogger(__name__)
 

@@ -9,11 +9,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
-from daiku.core.retrieval.fuse import asked_terms, terms_worth
-from daiku.core.retrieval.nearest import Nearest, Ranked, Row, in_order
-from daiku.core.retrieval.terms import VERSION, terms
-from daiku.core.retrieval.vectors import pack, squared_length
 from daiku.domain.errors import DaikuError, Failure, UsageError
+from daiku.memory.rules.fuse import asked_terms, terms_worth
+from daiku.memory.rules.nearest import Nearest, Ranked, Row, in_order
+from daiku.memory.rules.terms import VERSION, terms
+from daiku.memory.rules.vectors import pack, squared_length
 from daiku.memory.store import WIDER, Embedded, Entry, Scope, Waiting
 from daiku.store.sqlite import IN_MEMORY, DatabaseFault, explain, fault_of, open_erasing
 from daiku.texts.text import text

@@ -6,12 +6,12 @@ import asyncio
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from daiku.core.retrieval.fuse import fused
-from daiku.core.retrieval.nearest import Ranked
-from daiku.core.retrieval.vectors import Vector
+from daiku.memory.rules.fuse import fused
+from daiku.memory.rules.nearest import Ranked
+from daiku.memory.rules.vectors import Vector
 
 if TYPE_CHECKING:
-    from daiku.llm.embed import Embedder
+    from daiku.models.embed import Embedder
 
 
 class Scope(NamedTuple):

@@ -6,18 +6,6 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Literal, NamedTuple
 
-from daiku.core.playbook.changes import (
-    Standing,
-    Standings,
-    added,
-    after,
-    kept_id,
-    named_ids,
-    undone,
-    wrong_text,
-)
-from daiku.core.playbook.refused import Refused, decided, no_change, not_applied
-from daiku.core.playbook.sections import HIGHEST_BROUGHT, bullet_id, id_parts, section_of, slug_of
 from daiku.dataclass import dataclass
 from daiku.domain.playbook import Bullet, Delta, DeltaStatus, Observation, PlaybookScope, Verdict
 from daiku.playbook import counting, tables
@@ -33,6 +21,18 @@ from daiku.playbook.rows import (
     storable,
     storable_delta,
 )
+from daiku.playbook.rules.changes import (
+    Standing,
+    Standings,
+    added,
+    after,
+    kept_id,
+    named_ids,
+    undone,
+    wrong_text,
+)
+from daiku.playbook.rules.refused import Refused, decided, no_change, not_applied
+from daiku.playbook.rules.sections import HIGHEST_BROUGHT, bullet_id, id_parts, section_of, slug_of
 from daiku.store.database import Database
 
 _SAID: Mapping[Verdict, Literal["praised", "objected", ""]] = MappingProxyType(

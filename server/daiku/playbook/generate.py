@@ -11,7 +11,7 @@ from typing import Literal, Protocol, TypeAlias
 from daiku.dataclass import dataclass, field
 from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.domain.playbook import Bullet, BulletHit, Playbook, SearchQuery, Trajectory
-from daiku.llm.tokens import estimate
+from daiku.models.tokens import estimate
 from daiku.playbook.templates import check_dataset
 from daiku.settings.config import PlaybookSettings
 from daiku.texts.text import Text, as_text, joined, render, text

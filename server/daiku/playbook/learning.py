@@ -7,22 +7,22 @@ from contextlib import suppress
 from functools import cache
 from typing import Literal, Protocol
 
-from daiku.core.playbook.evidence.outcome import Outcome, latest, outcomes_of
-from daiku.core.playbook.insights.proposals import insights_of, merges_and_removals
-from daiku.core.playbook.lessons.automatic import Allows, is_tainted, needs_review
-from daiku.core.playbook.lessons.curate import confirmed, curate, distinct, refine
-from daiku.core.playbook.lessons.proposal import Proposal, redacted
-from daiku.core.playbook.lessons.reflect import reflect
-from daiku.core.playbook.lessons.similar import near_duplicates
-from daiku.core.playbook.refused import Refused
-from daiku.core.retrieval.terms import terms
 from daiku.dataclass import dataclass, replace
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import UsageError
 from daiku.domain.events import RunStarted
 from daiku.domain.held import Bullet, Reflected
 from daiku.domain.playbook import Delta, Observation
+from daiku.memory.rules.terms import terms
 from daiku.playbook.repository import Playbooks
+from daiku.playbook.rules.evidence.outcome import Outcome, latest, outcomes_of
+from daiku.playbook.rules.insights.proposals import insights_of, merges_and_removals
+from daiku.playbook.rules.lessons.automatic import Allows, is_tainted, needs_review
+from daiku.playbook.rules.lessons.curate import confirmed, curate, distinct, refine
+from daiku.playbook.rules.lessons.proposal import Proposal, redacted
+from daiku.playbook.rules.lessons.reflect import reflect
+from daiku.playbook.rules.lessons.similar import near_duplicates
+from daiku.playbook.rules.refused import Refused
 from daiku.playbook.store import PlaybookStore
 from daiku.store.database import Database
 from daiku.trace.copies import Copies, Place, copies_in, copies_of

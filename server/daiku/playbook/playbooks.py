@@ -9,12 +9,12 @@ from collections.abc import Set as AbstractSet
 from functools import cache
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from daiku.core.playbook.sections import FOR_ALL_WORK, FOR_EVERYTHING
-from daiku.core.ports import FoundLesson
-from daiku.core.state.lessons import render_lessons
 from daiku.dataclass import dataclass, field
 from daiku.domain.held import Lesson
-from daiku.llm.tokens import estimate
+from daiku.models.tokens import estimate
+from daiku.playbook.rules.sections import FOR_ALL_WORK, FOR_EVERYTHING
+from daiku.run.rules.outside import FoundLesson
+from daiku.run.rules.state.lessons import render_lessons
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -7,12 +7,12 @@ from typing import Any, NamedTuple, TypeAlias, get_args
 
 from pydantic_core import from_json, to_json
 
-from daiku.core.playbook.changes import Standing
-from daiku.core.playbook.sections import MOST_CHARACTERS
-from daiku.core.text.patterns import lazy
 from daiku.domain.base import Frozen
 from daiku.domain.playbook import Bullet, Delta, Doubt, Observation, PlaybookScope
+from daiku.playbook.rules.changes import Standing
+from daiku.playbook.rules.sections import MOST_CHARACTERS
 from daiku.store.database import Values
+from daiku.texts.rules.patterns import lazy
 
 Row: TypeAlias = tuple[Any, ...]
 _UNSTORABLE = lazy("[\x00\ud800-\udfff]")

@@ -11,14 +11,14 @@ from threading import Thread
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 from weakref import WeakKeyDictionary
 
-from daiku.core.playbook.ranking import Lessons, Question, Scored, search, text_of
-from daiku.core.playbook.relevance import Asked
-from daiku.core.retrieval.vectors import Vector, pack, squared_length
 from daiku.dataclass import dataclass, field
 from daiku.domain.errors import DaikuError, LLMError
 from daiku.domain.playbook import Bullet, BulletHit, Playbook, SearchQuery, confidence
-from daiku.llm.embedder import Embedder, HashedWords
+from daiku.memory.rules.vectors import Vector, pack, squared_length
+from daiku.models.embedder import Embedder, HashedWords
 from daiku.playbook.rows import StoredVector
+from daiku.playbook.rules.ranking import Lessons, Question, Scored, search, text_of
+from daiku.playbook.rules.relevance import Asked
 from daiku.playbook.store import PlaybookStore
 
 if TYPE_CHECKING:
@@ -240,7 +240,7 @@ def search_of(config: Config) -> PlaybookSearch:
     """Search as `playbook` and `memory.embedder` of the settings say. Raises UsageError."""
     if not config.memory.embedder.strip():
         return PlaybookSearch(alpha=config.playbook.alpha)
-    from daiku.llm.embed import embedder_of  # when used
+    from daiku.models.embed import embedder_of  # when used
 
     return PlaybookSearch(embedder_of(config.memory.embedder, config.llm), alpha=config.playbook.alpha)
 

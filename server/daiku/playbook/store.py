@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TypeVar
 
-from daiku.core.playbook.changes import Standings
-from daiku.core.playbook.refused import Refused
-from daiku.core.playbook.sections import id_parts
 from daiku.domain.chunks import iso_now
 from daiku.domain.playbook import Bullet, Delta, DeltaStatus, Observation, Playbook, PlaybookScope
 from daiku.playbook import counting, tables
 from daiku.playbook.changing import Changing
 from daiku.playbook.rows import StoredVector, delta_of, standing_of
+from daiku.playbook.rules.changes import Standings
+from daiku.playbook.rules.refused import Refused
+from daiku.playbook.rules.sections import id_parts
 from daiku.store.database import MOST_MARKS, Database
 
 T = TypeVar("T")

@@ -97,7 +97,7 @@ GENERAL = (
     " AND CASE WHEN helpful + harmful = 0 THEN 0.5 ELSE helpful * 1.0 / (helpful + harmful) END >= ?"
     " ORDER BY harmful - helpful, added LIMIT ?"
 )
-"""The index has the sections whose lessons hold whatever is asked (`core/playbook/sections.py`)."""
+"""The index has the sections whose lessons hold whatever is asked (`playbook/rules/sections.py`)."""
 ADD_BULLET = "INSERT INTO playbook_bullets VALUES(?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?,?)"
 CHANGE_BULLET = (
     "UPDATE playbook_bullets SET section = ?, content = ?, keywords = ?, active = ?, updated_at = ?, version = ?,"

@@ -7,10 +7,10 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from daiku.core.text.patterns import lazy
 from daiku.domain.errors import Failure, UsageError
 from daiku.domain.playbook import Bullet
 from daiku.prompts import prompts_folder
+from daiku.texts.rules.patterns import lazy
 from daiku.texts.text import text
 
 PROMPTS_DIR = "prompts/generator"

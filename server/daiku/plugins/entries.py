@@ -7,9 +7,9 @@ from importlib.metadata import EntryPoint, entry_points
 from types import MappingProxyType
 from typing import Generic, Literal, Protocol, TypeVar, cast
 
-from daiku.agents.agent import Agent
 from daiku.dataclass import dataclass, field
-from daiku.llm.provider import ProviderEntry
+from daiku.models.provider import ProviderEntry
+from daiku.team.agent import Agent
 from daiku.texts.text import NO_TEXT, Text, text
 from daiku.tools.tool import Tool
 
@@ -18,7 +18,7 @@ Kind = Literal["tool", "agent", "provider", "work_source"]
 GROUPS: Mapping[Kind, str] = MappingProxyType(
     {
         "tool": "daiku.tools",
-        "agent": "daiku.agents",
+        "agent": "daiku.team",
         "provider": "daiku.providers",
         "work_source": "daiku.work_sources",
     }

@@ -7,14 +7,14 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from typing import cast
 
-from daiku.agents.agent import Agent
-from daiku.agents.table import ALL_AGENTS
-from daiku.core.calls.toolnames import wire_name
 from daiku.dataclass import replace
-from daiku.llm.provider import ProviderEntry
-from daiku.llm.table import PROVIDERS
+from daiku.models.provider import ProviderEntry
+from daiku.models.table import PROVIDERS
 from daiku.plugins.entries import Loaded, Plugged, WorkSource, load, many
+from daiku.run.rules.calls.toolnames import wire_name
 from daiku.settings.config import Config
+from daiku.team.agent import Agent
+from daiku.team.table import ALL_AGENTS
 from daiku.texts.text import Text
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.table import builtin_tools

@@ -13,7 +13,7 @@ from daiku.domain.config import (
     Section,
 )
 from daiku.domain.runs import RunLimits
-from daiku.llm.table import LLMSettings
+from daiku.models.table import LLMSettings
 
 
 class AgentSettings(Section):

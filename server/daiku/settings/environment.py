@@ -10,13 +10,13 @@ from urllib.parse import unquote
 
 from pydantic import JsonValue, SecretStr
 
-from daiku.core.guard.redact import Redactor
-from daiku.core.text.patterns import lazy
 from daiku.domain.base import JsonObject
 from daiku.domain.config import ProviderSettings
-from daiku.llm.table import PROVIDERS
+from daiku.guard.rules.redact import Redactor
+from daiku.models.table import PROVIDERS
 from daiku.settings.check import Key, dotted, field_at, model_of, nearest_key, unknown_setting
 from daiku.settings.config import Config
+from daiku.texts.rules.patterns import lazy
 from daiku.texts.text import Text, text
 from daiku.trace.telemetry.endpoint import OTLP_HEADERS, headers_of
 

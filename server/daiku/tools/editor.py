@@ -9,15 +9,15 @@ from contextlib import suppress
 
 from pydantic import Field, JsonValue
 
-from daiku.core.changes.diagnostics import count_text, problem_line, worst_first
-from daiku.core.ports import Editor, Location
-from daiku.core.proof.evidence import EVERYWHERE, is_within
-from daiku.core.protected.paths import holds_secrets
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import DaikuError
 from daiku.domain.labels import Label
 from daiku.domain.runs import Position
 from daiku.domain.tools import ToolResult
+from daiku.edits.rules.changes.diagnostics import count_text, problem_line, worst_first
+from daiku.guard.rules.protected.paths import holds_secrets
+from daiku.run.rules.outside import Editor, Location
+from daiku.team.rules.proof.evidence import EVERYWHERE, is_within
 from daiku.tools.face import Face
 from daiku.tools.files.make_edit import SETTLE_SECONDS
 from daiku.tools.files.sight import read_text, see

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from daiku.core.calls.findtools import found_tools
 from daiku.domain.base import JsonObject
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
+from daiku.run.rules.calls.findtools import found_tools
 from daiku.tools.face import Face
 from daiku.tools.tool import Args, Tool, ToolContext, failed
 

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, cast, get_args, overload
 from pydantic import JsonValue
 from pydantic_core import PydanticSerializationError, to_json
 
-from daiku.core.calls.toolnames import wire_name
-from daiku.core.text.patterns import lazy
 from daiku.dataclass import dataclass, replace
 from daiku.domain.base import JsonObject
 from daiku.domain.events import Event
 from daiku.domain.tools import Effect, ToolResult
+from daiku.run.rules.calls.toolnames import wire_name
+from daiku.texts.rules.patterns import lazy
 from daiku.tools.tool import Args, Tool, ToolContext, failed
 
 if TYPE_CHECKING:

@@ -12,14 +12,20 @@ from weakref import WeakKeyDictionary
 
 from pydantic import ValidationError
 
-from daiku.core.calls.arguments import explain_problems, parse_arguments, schema_text, usage
-from daiku.core.calls.jsonargs import problems_of, repair_args, usage_of
-from daiku.core.calls.toolnames import candidate_names, foreign_name, match_spelling, nearest_names, wire_name
-from daiku.core.calls.toolsets import group_names, prompt_stub
-from daiku.core.text.truncate import OUTPUT_LIMIT, truncate_middle
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import DaikuError, HandoffDepthExceeded
 from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
+from daiku.run.rules.calls.arguments import explain_problems, parse_arguments, schema_text, usage
+from daiku.run.rules.calls.jsonargs import problems_of, repair_args, usage_of
+from daiku.run.rules.calls.toolnames import (
+    candidate_names,
+    foreign_name,
+    match_spelling,
+    nearest_names,
+    wire_name,
+)
+from daiku.run.rules.calls.toolsets import group_names, prompt_stub
+from daiku.texts.rules.truncate import OUTPUT_LIMIT, truncate_middle
 from daiku.texts.text import NO_TEXT, Text
 from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
 
@@ -166,7 +172,7 @@ class ToolRegistry:
         """The call as it will be carried out: under its canonical name, its arguments in our words and as
         the values that the tool gets, so that whoever judges the call judges what is run. A call that cannot
         be carried out stays as it is."""
-        from daiku.core.calls.dialects import translate_dialect  # when used
+        from daiku.run.rules.calls.dialects import translate_dialect  # when used
 
         loaded = self.get(call.tool)
         if loaded is None or call.malformed is not None:

@@ -13,8 +13,8 @@ from pydantic import BaseModel, Field, create_model
 from pydantic.errors import PydanticUserError
 from pydantic.fields import FieldInfo
 
-from daiku.core.calls.arguments import schema_text
 from daiku.dataclass import dataclass
+from daiku.run.rules.calls.arguments import schema_text
 from daiku.tools.tool import Args, ToolContext
 
 _POSITIONAL = inspect.Parameter.POSITIONAL_ONLY

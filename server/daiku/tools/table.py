@@ -7,7 +7,9 @@ from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
-from daiku.core.ports import Advises, Terminals
+from daiku.memory.tool import MEMORY_FACES
+from daiku.playbook.tool import PLAYBOOK_FACES, playbook_tools
+from daiku.run.rules.outside import Advises, Terminals
 from daiku.tools.ask import ASK_TOOLS
 from daiku.tools.documents.desk import DocumentDesk
 from daiku.tools.documents.tools import document_tools
@@ -20,8 +22,6 @@ from daiku.tools.find import FIND_TOOLS
 from daiku.tools.git.committing import COMMIT
 from daiku.tools.git.git import GIT_TOOLS
 from daiku.tools.mcp.resources import FACES
-from daiku.tools.memory import MEMORY_FACES
-from daiku.tools.playbook import PLAYBOOK_FACES, playbook_tools
 from daiku.tools.shell import shell_tools
 from daiku.tools.tool import Tool
 from daiku.tools.web import Web, web_tools

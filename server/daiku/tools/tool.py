@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-from daiku.core.calls.toolsets import ToolSet
-from daiku.core.proof.evidence import Evidence
 from daiku.dataclass import dataclass, field
 from daiku.domain.base import JsonObject
 from daiku.domain.events import Event
@@ -17,12 +15,14 @@ from daiku.domain.tools import Effect, ToolResult
 from daiku.domain.work.documents import Document
 from daiku.domain.work.patches import Patch
 from daiku.domain.work.plans import Plan, Step
+from daiku.run.rules.calls.toolsets import ToolSet
+from daiku.team.rules.proof.evidence import Evidence
 from daiku.texts.text import NO_TEXT, Text
 
 if TYPE_CHECKING:
-    from daiku.core.changes.choose import ChosenHunks
-    from daiku.core.changes.scope import EditPlace
-    from daiku.core.ports import Checkpoints, Editor, Workspace
+    from daiku.edits.rules.changes.choose import ChosenHunks
+    from daiku.edits.rules.changes.scope import EditPlace
+    from daiku.run.rules.outside import Checkpoints, Editor, Workspace
     from daiku.settings.config import Config
     from daiku.tools.face import Face
     from daiku.workspace.outputs import Outputs

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from daiku.core.text.patterns import lazy
 from daiku.domain.base import long_id, new_id
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import RunFinished
 from daiku.domain.sessions import SessionStatus
 from daiku.store.database import Database
+from daiku.texts.rules.patterns import lazy
 from daiku.trace.copies import record_copies
 from daiku.trace.rows import INSERT, READ, Read, Row, chunk_of, event_of
 

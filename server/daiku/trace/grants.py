@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
 
-from daiku.core.guard.grant_words import grant_in_words
 from daiku.dataclass import dataclass
+from daiku.guard.rules.grant_words import grant_in_words
 from daiku.store.database import Database
 from daiku.store.opening import Place, open_tables
 from daiku.texts.text import Text, text

@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import assert_never
 
 from daiku.api import ExportFormat
-from daiku.core.traces.lines import as_jsonl
-from daiku.core.web.research import shown_sources
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import Failure
 from daiku.domain.events import (
@@ -26,6 +24,8 @@ from daiku.domain.runs import RunStatus, unverified_note
 from daiku.domain.sessions import Session
 from daiku.domain.work.patches import ReviewDecision
 from daiku.texts.text import Text, render, text
+from daiku.tools.rules.web.research import shown_sources
+from daiku.trace.rules.lines import as_jsonl
 
 OUTPUT_LIMIT = 4000
 _DECIDED: Mapping[ReviewDecision, str] = {"accept": "transcript.accept", "reject": "transcript.reject"}

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from daiku.core.guard.redact import redact_encoded
 from daiku.domain.chunks import Chunk, decode_event, encode_event, iso_now
 from daiku.domain.events import EPHEMERAL, Delta, Event, Thinking
+from daiku.guard.rules.redact import redact_encoded
 from daiku.store.database import Database
 from daiku.store.lock import LockLost, Locks
 from daiku.trace.rows import INSERT, INSERT_AS_HOLDER, Row, fenced, row_of, unknown

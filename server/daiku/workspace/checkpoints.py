@@ -7,10 +7,10 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from daiku.core.ports import Workspace
 from daiku.domain.base import long_id
 from daiku.domain.errors import DaikuError
 from daiku.domain.work.patches import FileChange, FileStat, Patch
+from daiku.run.rules.outside import Workspace
 from daiku.texts.text import text
 from daiku.workspace.contents import (
     Checkpoint,
@@ -30,7 +30,7 @@ from daiku.workspace.encodings import decode, encode
 from daiku.workspace.paths import locate, root_of
 
 if TYPE_CHECKING:
-    from daiku.core.changes.review import Blob, Content, FileReview
+    from daiku.edits.rules.changes.review import Blob, Content, FileReview
 
 
 async def change_back(workspace: Workspace, path: str, before: bytes | None) -> FileChange | bool:
@@ -211,7 +211,7 @@ class CheckpointStore:
 
     async def current_content(self, path: str) -> Content:
         """Return a file's current content, unsaved text first; binary content is stored and returned as a Blob."""
-        from daiku.core.changes.review import Blob  # when used
+        from daiku.edits.rules.changes.review import Blob  # when used
 
         if not await self._workspace.exists(path):
             return None

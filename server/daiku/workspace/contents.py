@@ -21,7 +21,7 @@ from daiku.texts.text import Text, text
 from daiku.workspace.encodings import decode
 
 if TYPE_CHECKING:
-    from daiku.core.changes.review import Content, FileReview
+    from daiku.edits.rules.changes.review import Content, FileReview
 
 MAX_AGE = 30 * 24 * 3600.0
 """Seconds after which a checkpoint goes, unless work in its session is not over."""
@@ -105,7 +105,7 @@ class Contents:
 
     def content(self, name: str | None) -> Content:
         """What is kept under `name`, as text where it is text. Raises UsageError: damaged or gone."""
-        from daiku.core.changes.review import Blob  # when used
+        from daiku.edits.rules.changes.review import Blob  # when used
 
         if name is None:
             return None
@@ -114,7 +114,7 @@ class Contents:
 
     def name_of(self, content: Content) -> str | None:
         """Store a text if needed, and return its name in the store; None for no content."""
-        from daiku.core.changes.review import Blob  # when used
+        from daiku.edits.rules.changes.review import Blob  # when used
 
         match content:
             case None:
@@ -261,7 +261,7 @@ def keep_review(contents: Contents, path: str, review: FileReview) -> KeptReview
 
 def review_of(contents: Contents, stance: KeptReview) -> FileReview:
     """Return the review that `keep_review` stored. Raises UsageError if its content is gone."""
-    from daiku.core.changes.review import FileReview, ReviewSpan  # when used
+    from daiku.edits.rules.changes.review import FileReview, ReviewSpan  # when used
 
     spans = tuple(ReviewSpan(*span) for span in stance.spans)
     return FileReview(contents.content(stance.base), contents.content(stance.now), spans, stance.origin)

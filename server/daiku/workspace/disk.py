@@ -9,10 +9,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from daiku.core.ports import TextFile, Workspace
 from daiku.dataclass import dataclass
 from daiku.domain.errors import DaikuError, Failure, StaleVersionError
 from daiku.domain.work.patches import FileChange, FileStat, Patch
+from daiku.run.rules.outside import TextFile, Workspace
 from daiku.texts.text import Text, text
 from daiku.workspace import paths
 from daiku.workspace.diskio import make_folders, move_file, read_bytes, remove_file, replace_file
@@ -82,7 +82,7 @@ class DiskWorkspace:
         return TextFile(name, decoded.text, decoded.encoding, decoded.bom)
 
     def _apply(self, patch: Patch) -> tuple[FileStat, ...]:
-        from daiku.core.changes.diff import stat  # when used
+        from daiku.edits.rules.changes.diff import stat  # when used
 
         steps = [step for change in patch.files for step in self._steps(change)]
         undo: list[Callable[[], object]] = []

@@ -15,9 +15,9 @@ from unicodedata import normalize
 import re2
 from pathspec import GitIgnoreSpec
 
-from daiku.core.protected.paths import holds_secrets
-from daiku.core.text.patterns import lazy
 from daiku.dataclass import dataclass, field
+from daiku.guard.rules.protected.paths import holds_secrets
+from daiku.texts.rules.patterns import lazy
 from daiku.workspace.repository import GitPlaces, TrackedFiles, find_tracked, git_places
 
 CLOSING = ".daikuignore"

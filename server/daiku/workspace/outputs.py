@@ -12,8 +12,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Self
 
-from daiku.core.guard.referenced_paths import KEPT_OUTPUT, is_kept_output
-from daiku.core.text.patterns import lazy
+from daiku.guard.rules.referenced_paths import KEPT_OUTPUT, is_kept_output
+from daiku.texts.rules.patterns import lazy
 
 MOST = 40
 """Outputs that are kept of one session; the oldest go first."""

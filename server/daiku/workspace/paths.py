@@ -10,8 +10,8 @@ from contextlib import suppress
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from daiku.core.text.patterns import lazy
 from daiku.domain.errors import Failure, ToolValidationError
+from daiku.texts.rules.patterns import lazy
 from daiku.texts.text import NO_TEXT, Text, text
 
 _SPECIAL = ("/proc", "/sys", "/dev")

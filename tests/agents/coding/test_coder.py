@@ -8,22 +8,22 @@ from typing import Any
 
 import pytest
 
-from daiku.agents.coding.coder import CODE, code_request, edits_made
-from daiku.agents.part import Stage
-from daiku.agents.table import find_agent
-from daiku.core.edits.blocks import EditBlock
-from daiku.core.edits.fileblocks import parse_file_blocks, render_file_blocks
-from daiku.core.edits.patch import WholeFile, parse_patch
-from daiku.core.replies.parse import Unreadable
-from daiku.core.state.state import Conversation, State
 from daiku.domain.messages import AssistantMessage, ToolMessage, UserMessage
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.handovers import Brief, CommandOutcome, CommandsRun, EditsMade, Findings
 from daiku.domain.work.patches import SearchReplace
 from daiku.domain.work.plans import Plan, Step
 from daiku.domain.work.research import Finding
+from daiku.edits.rules.blocks import EditBlock
+from daiku.edits.rules.fileblocks import parse_file_blocks, render_file_blocks
+from daiku.edits.rules.patch import WholeFile, parse_patch
+from daiku.models.rules.replies.parse import Unreadable
 from daiku.prompts import prompts_folder
-from daiku.runs.recorded.replay import replay
+from daiku.run.recorded.replay import replay
+from daiku.run.rules.state.state import Conversation, State
+from daiku.team.coding.coder import CODE, code_request, edits_made
+from daiku.team.part import Stage
+from daiku.team.table import find_agent
 from daiku.texts.text import Text
 from tests.agents.acting import PROTOCOLS, act, app_with, in_protocol, said
 from tests.cases import for_each

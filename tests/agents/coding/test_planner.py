@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from daiku.agents.coding.planner import PLAN, plan_made, plan_request
-from daiku.agents.part import Stage
-from daiku.agents.table import find_agent
-from daiku.core.plans.steptext import planned_step
-from daiku.core.replies.parse import Unreadable
-from daiku.core.state.state import Plans, Request, State
 from daiku.domain.messages import AssistantMessage, ToolMessage, UserMessage
 from daiku.domain.work.handovers import Brief, CommandOutcome, CommandsRun, PlanMade
 from daiku.domain.work.plans import Plan, Step
-from daiku.runs.recorded.replay import replay
+from daiku.models.rules.replies.parse import Unreadable
+from daiku.run.recorded.replay import replay
+from daiku.run.rules.state.state import Plans, Request, State
+from daiku.team.coding.planner import PLAN, plan_made, plan_request
+from daiku.team.part import Stage
+from daiku.team.rules.plans.steptext import planned_step
+from daiku.team.table import find_agent
 from daiku.texts.text import Text
 from tests.agents.acting import PROTOCOLS, act, app_with, called, in_protocol, said
 from tests.cases import for_each

@@ -7,12 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from daiku.agents.coding.reporter import REPORT, report_made, report_request
-from daiku.agents.table import find_agent
-from daiku.core.replies.parse import Unreadable
-from daiku.core.state.fold import fold
-from daiku.core.state.state import Request, State
-from daiku.core.team.summary import claims_markdown, plain_report, proofs_of
 from daiku.domain.events import MessageEvent, RunStarted
 from daiku.domain.messages import AssistantMessage, UserMessage
 from daiku.domain.work.handovers import (
@@ -28,6 +22,12 @@ from daiku.domain.work.handovers import (
 from daiku.domain.work.patches import FileStat
 from daiku.domain.work.plans import Plan, Step
 from daiku.domain.work.research import Finding
+from daiku.models.rules.replies.parse import Unreadable
+from daiku.run.rules.state.fold import fold
+from daiku.run.rules.state.state import Request, State
+from daiku.team.coding.reporter import REPORT, report_made, report_request
+from daiku.team.rules.summary import claims_markdown, plain_report, proofs_of
+from daiku.team.table import find_agent
 from daiku.texts.text import Text
 from tests.agents.acting import PROTOCOLS, act, app_with
 from tests.cases import for_each

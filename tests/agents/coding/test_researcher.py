@@ -11,11 +11,7 @@ from typing import Any
 
 import pytest
 
-from daiku.agents.coding.researcher import RESEARCH, research_request
-from daiku.agents.role import stream_role_reply
 from daiku.app import App, build
-from daiku.core.replies.parse import Unreadable
-from daiku.core.web.research import gather
 from daiku.domain.errors import LLMRequestError
 from daiku.domain.messages import (
     AssistantMessage,
@@ -33,10 +29,14 @@ from daiku.domain.runs import RunResult
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.plans import Plan, Step
 from daiku.domain.work.research import Research
-from daiku.runs import RunRequest
-from daiku.runs.recorded.replay import replay
+from daiku.models.rules.replies.parse import Unreadable
+from daiku.run.recorded.replay import replay
+from daiku.run.request import RunRequest
 from daiku.settings.config import Config
+from daiku.team.coding.researcher import RESEARCH, research_request
+from daiku.team.role import stream_role_reply
 from daiku.texts.text import Text
+from daiku.tools.rules.web.research import gather
 from daiku.workspace.disk import DiskWorkspace
 from tests.cases import for_each
 from tests.runs.playing import Watch

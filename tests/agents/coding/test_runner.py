@@ -10,13 +10,6 @@ from typing import Any
 
 import pytest
 
-from daiku.agents.coding.runner import MAX_REPAIRS, RUN, commands_run, remind, run_request
-from daiku.agents.part import Stage
-from daiku.agents.role import Failed, messages_since_request, stream_role_reply
-from daiku.agents.table import find_agent
-from daiku.core.commands.judge import changes_folder
-from daiku.core.replies.parse import Unreadable
-from daiku.core.state.context import rules_message
 from daiku.domain.events import RulesText
 from daiku.domain.messages import (
     AssistantMessage,
@@ -32,9 +25,16 @@ from daiku.domain.tools import ToolCall
 from daiku.domain.work.handovers import Brief, CommandsRun, EditsMade
 from daiku.domain.work.patches import FileStat
 from daiku.domain.work.plans import Plan, Step
+from daiku.guard.rules.commands.judge import changes_folder
+from daiku.models.rules.replies.parse import Unreadable
 from daiku.prompts import prompts_folder
-from daiku.runs import RunRequest
-from daiku.runs.recorded.replay import replay
+from daiku.run.recorded.replay import replay
+from daiku.run.request import RunRequest
+from daiku.run.rules.state.context import rules_message
+from daiku.team.coding.runner import MAX_REPAIRS, RUN, commands_run, remind, run_request
+from daiku.team.part import Stage
+from daiku.team.role import Failed, messages_since_request, stream_role_reply
+from daiku.team.table import find_agent
 from daiku.texts.text import Text
 from tests.agents.acting import PROTOCOLS, act, app_with, called, in_protocol, said
 from tests.cases import for_each

@@ -8,14 +8,14 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.agents.coding.tasks import report_request, task_maker, task_reporter, tasks_request
-from daiku.core.replies.parse import Unreadable
-from daiku.core.state.state import Conversation, State
-from daiku.core.team.task_report import plain_report
-from daiku.core.team.tasks import PlanStep, calls_of, task_of, with_list
 from daiku.domain.messages import AssistantMessage, UserMessage
 from daiku.domain.work.handovers import TasksMade, TasksReported
 from daiku.domain.work.plans import Plan, Step, Task, WorkStatus
+from daiku.models.rules.replies.parse import Unreadable
+from daiku.run.rules.state.state import Conversation, State
+from daiku.team.coding.tasks import report_request, task_maker, task_reporter, tasks_request
+from daiku.team.rules.task_report import plain_report
+from daiku.team.rules.tasks import PlanStep, calls_of, task_of, with_list
 from daiku.texts.text import Text
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.table import builtin_tools

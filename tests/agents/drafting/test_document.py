@@ -9,14 +9,14 @@ from typing import Any
 
 import pytest
 
-from daiku.agents.drafting.draft import DRAFT
-from daiku.agents.system_prompt import system_prompt
-from daiku.core.changes.changemap import apply_map
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import UsageError
 from daiku.domain.events import ApprovalAsked, HandoffStart, RunStarted
 from daiku.domain.messages import Usage
 from daiku.domain.work.patches import Change
+from daiku.edits.rules.changes.changemap import apply_map
+from daiku.team.drafting.draft import DRAFT
+from daiku.team.system_prompt import system_prompt
 from tests.agents.drafting.revising import SCORES, Revising, drafted, issues, said
 from tests.cases import for_each
 

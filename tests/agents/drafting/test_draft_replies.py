@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.agents.drafting.draft import CLOSE, OPEN, new_text, restored
-from daiku.core.guard.redact import MARK
-from daiku.core.replies.parse import Unreadable
 from daiku.domain.work.documents import Document
+from daiku.guard.rules.redact import MARK
+from daiku.models.rules.replies.parse import Unreadable
+from daiku.team.drafting.draft import CLOSE, OPEN, new_text, restored
 
 OLD = "# Title\n\n" + "A sentence that says something of use. " * 20 + "\n\n## Part\n\nMore.\n"
 

@@ -11,10 +11,10 @@ from daiku.domain.chunks import Chunk
 from daiku.domain.events import HandoffEnd, HandoffStart, Notice, RunFinished, ToolCallEvent
 from daiku.domain.runs import ContextItem
 from daiku.domain.work.documents import Evaluated, PatchMade, ReferencesFound, SimilarityFound
-from daiku.guardrails.tokens import TokenGuard
-from daiku.llm.table import LLMSettings
-from daiku.runs import RunRequest
-from daiku.runs.recorded.replay import replay
+from daiku.guard.guardrails.tokens import TokenGuard
+from daiku.models.table import LLMSettings
+from daiku.run.recorded.replay import replay
+from daiku.run.request import RunRequest
 from daiku.settings.config import Config, RouterSettings
 from daiku.workspace.disk import DiskWorkspace
 from tests.agents.drafting.revising import SCORES, drafted, issues, said

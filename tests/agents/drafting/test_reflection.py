@@ -8,12 +8,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from daiku.core.drafting.reflection import evidence_of, lessons_in, lessons_text
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import ApprovalAsked
 from daiku.domain.runs import RunResult
 from daiku.domain.work.documents import Evaluated, KeptEvaluation, Score
-from daiku.runs.documents import LESSONS, document_request, reflection_request
+from daiku.run.documents import LESSONS, document_request, reflection_request
+from daiku.team.rules.drafting.reflection import evidence_of, lessons_in, lessons_text
 from tests.agents.drafting.revising import SCORES, SPEAKERS, Revising, drafted, issues, said
 
 LEARNT = {"lessons": ["Say the result first.", "Name who does it."]}

@@ -6,16 +6,16 @@ import json
 import os
 from pathlib import Path
 
-from daiku.agents.learning.curator import MOST_OPERATIONS, CurationForm, curator_request, operations_of
-from daiku.agents.learning.reflector import (
+from daiku.domain.held import Lesson, Reflection
+from daiku.playbook.agents.curator import MOST_OPERATIONS, CurationForm, curator_request, operations_of
+from daiku.playbook.agents.reflector import (
     LONGEST_INSIGHT,
     MOST_INSIGHTS,
     ReflectionForm,
     reflection_of,
     reflector_request,
 )
-from daiku.core.ports import FoundLesson
-from daiku.domain.held import Lesson, Reflection
+from daiku.run.rules.outside import FoundLesson
 from tests.cases import for_each
 
 GOLDEN = Path(__file__).parents[2] / "golden" / "prompts"

@@ -12,7 +12,7 @@ from unittest.mock import Mock
 import click
 import pytest
 
-from daiku.cli.main import cli, main, wants_json
+from daiku.fronts.cli.main import cli, main, wants_json
 from tests.cases import for_each
 from tests.cli.conftest import Daiku, Done, call
 from tests.conftest import ROOT
@@ -161,7 +161,7 @@ def test_what_ends_a_command_before_its_run_is_an_error_in_json(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A23.5: an interrupt, and an unexpected error."""
-    monkeypatch.setattr("daiku.cli.commands.run.open_app", Mock(side_effect=error))
+    monkeypatch.setattr("daiku.fronts.cli.commands.run.open_app", Mock(side_effect=error))
     done = daiku("run", "hello", "--json")
     assert (done.code, error_of(done)["kind"]) == (code, kind)
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from daiku.cli.commands.playbook.reviewing import spread
 from daiku.domain.playbook import Delta, LearntFrom, Observation
+from daiku.fronts.cli.commands.playbook.reviewing import spread
 from daiku.playbook.repository import Playbooks, open_playbooks
 from daiku.settings import home
 from daiku.trace.stores import open_stores

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from daiku.core.playbook.sections import MOST_COUNTED
 from daiku.dataclass import replace
 from daiku.domain.errors import UsageError
 from daiku.domain.playbook import Bullet, Delta, Observation, PlaybookScope
+from daiku.playbook.desk.desk import open_desk
+from daiku.playbook.desk.files import imported
 from daiku.playbook.repository import Playbooks, open_playbooks
+from daiku.playbook.rules.sections import MOST_COUNTED
 from daiku.playbook.store import PlaybookStore
-from daiku.sdk.playbook.desk import open_desk
-from daiku.sdk.playbook.files import imported
 from daiku.settings import home, load
 from daiku.trace.stores import open_stores
 from tests.cli.conftest import Daiku

@@ -11,17 +11,17 @@ from pathlib import Path
 
 import pytest
 
-from daiku.cli.commands.work import items as shown_items
-from daiku.cli.display.term import Terminal, columns
 from daiku.domain.items.forge import FoundItem
 from daiku.domain.items.item import ItemKey, ItemProgress
 from daiku.domain.messages import Usage
+from daiku.fronts.cli.commands.work import items as shown_items
+from daiku.fronts.cli.display.term import Terminal, columns
+from daiku.items.items import ItemStore
+from daiku.items.record import Claim
+from daiku.items.retrying import MOST_TRIES, given_up_text, time_after
 from daiku.settings import home
 from daiku.texts.text import Text, text
 from daiku.trace.stores import open_stores
-from daiku.work.items import ItemStore
-from daiku.work.record import Claim
-from daiku.work.retrying import MOST_TRIES, given_up_text, time_after
 from tests.cli.conftest import Daiku
 from tests.conftest import ROOT
 

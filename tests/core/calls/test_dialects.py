@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.calls.dialects import translate_dialect
 from daiku.domain.tools import ToolCall
+from daiku.run.rules.calls.dialects import translate_dialect
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.table import builtin_tools
 from tests.cases import for_each

@@ -7,15 +7,15 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.agents.table import AGENTS, COORDINATOR, delegates
-from daiku.core.calls.findtools import MOST_FOUND, found_tools, unwrap_call
-from daiku.core.calls.needed import needed_tools
-from daiku.core.calls.toolnames import wire_name
-from daiku.core.calls.toolsets import CORE, choose_tools
 from daiku.domain.runs import Mode
 from daiku.domain.tools import ToolCall, ToolSpec
 from daiku.domain.work.plans import Plan
-from daiku.llm.tokens import estimate, estimate_tools
+from daiku.models.tokens import estimate, estimate_tools
+from daiku.run.rules.calls.findtools import MOST_FOUND, found_tools, unwrap_call
+from daiku.run.rules.calls.needed import needed_tools
+from daiku.run.rules.calls.toolnames import wire_name
+from daiku.run.rules.calls.toolsets import CORE, choose_tools
+from daiku.team.table import AGENTS, COORDINATOR, delegates
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.table import builtin_tools
 from tests.cases import for_each

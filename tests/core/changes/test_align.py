@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from daiku.core.changes.diff import line_ops
+from daiku.edits.rules.changes.diff import line_ops
 from tests.timing import cpu_seconds
 
 

@@ -7,10 +7,10 @@ from typing import Literal
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.changes.diagnostics import problem_delta, problem_delta_text
-from daiku.core.ports import Diagnostic
 from daiku.domain.runs import Position, Range
 from daiku.domain.work.patches import FileChange
+from daiku.edits.rules.changes.diagnostics import problem_delta, problem_delta_text
+from daiku.run.rules.outside import Diagnostic
 
 Severity = Literal["error", "warning", "info", "hint"]
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from daiku.core.changes.changemap import apply_map, change_of, moves_marks, patch_between, unredacted
-from daiku.core.guard.redact import MARK, Redactor
-from daiku.core.matching.refusal import Refusal
+from daiku.edits.rules.changes.changemap import apply_map, change_of, moves_marks, patch_between, unredacted
+from daiku.edits.rules.matching.refusal import Refusal
+from daiku.guard.rules.redact import MARK, Redactor
 from tests.cases import examples
 
 SECRET = "hunter2hunter2"

@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-from daiku.core.changes.choose import ChosenHunks, choices, left_out_text, part_of, shown_hunks, why_unfit
-from daiku.core.changes.diff import patch_diff
-from daiku.core.changes.review import Blob, FileReview, after_decision, after_edit, after_typing, hunks_of
-from daiku.core.matching.refusal import Refusal
-from daiku.core.proof.evidence import unproven_checks
-from daiku.core.state.fold import fold
 from daiku.domain.events import (
     ApprovalAsked,
     ApprovalDecision,
@@ -23,6 +17,26 @@ from daiku.domain.events import (
 from daiku.domain.messages import UserMessage
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.patches import FileChange, FileStat, Patch
+from daiku.edits.rules.changes.choose import (
+    ChosenHunks,
+    choices,
+    left_out_text,
+    part_of,
+    shown_hunks,
+    why_unfit,
+)
+from daiku.edits.rules.changes.diff import patch_diff
+from daiku.edits.rules.changes.review import (
+    Blob,
+    FileReview,
+    after_decision,
+    after_edit,
+    after_typing,
+    hunks_of,
+)
+from daiku.edits.rules.matching.refusal import Refusal
+from daiku.run.rules.state.fold import fold
+from daiku.team.rules.proof.evidence import unproven_checks
 from daiku.texts.text import Text
 from tests.cases import for_each
 

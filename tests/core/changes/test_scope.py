@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daiku.core.changes.scope import EditPlace, edit_place, is_inside
 from daiku.domain.runs import Position, Range
 from daiku.domain.work.patches import FileChange, Patch
+from daiku.edits.rules.changes.scope import EditPlace, edit_place, is_inside
 from tests.cases import examples
 
 

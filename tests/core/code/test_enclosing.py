@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from daiku.core.code.enclosing import enclosing_definition
 from daiku.tools.files.tags import read_tags
+from daiku.tools.rules.code.enclosing import enclosing_definition
 from tests.cases import for_each
 
 PYTHON = """import os

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from daiku.core.code.imports import Import, read_imports, tells_imports
+from daiku.tools.rules.code.imports import Import, read_imports, tells_imports
 
 
 def modules(text: str, suffix: str) -> dict[str, tuple[str, ...]]:

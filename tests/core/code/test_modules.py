@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from daiku.core.code.imports import read_imports
-from daiku.core.code.manifests import Manifests, is_manifest
-from daiku.core.code.modules import Modules
+from daiku.tools.rules.code.imports import read_imports
+from daiku.tools.rules.code.manifests import Manifests, is_manifest
+from daiku.tools.rules.code.modules import Modules
 
 
 def meant(paths: list[str], path: str, statement: str, **manifests: str) -> list[str]:

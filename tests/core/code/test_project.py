@@ -13,12 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.agents import project as look
-from daiku.agents.project import project_facts
-from daiku.agents.system_prompt import system_prompt
-from daiku.agents.table import find_agent
-from daiku.core.code.project import FACTS_LIMIT, Folder, Package, package_facts
-from daiku.core.code.projectkinds import READ, packages_of
+from daiku.team import project as look
+from daiku.team.project import project_facts
+from daiku.team.system_prompt import system_prompt
+from daiku.team.table import find_agent
+from daiku.tools.rules.code.project import FACTS_LIMIT, Folder, Package, package_facts
+from daiku.tools.rules.code.projectkinds import READ, packages_of
 
 
 def project(folder: Path, **files: str) -> str:

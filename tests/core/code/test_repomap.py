@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from daiku.core.code.imports import Import, Statements
-from daiku.core.code.mapview import render_map
-from daiku.core.code.modules import Modules
-from daiku.core.code.repomap import Ranks, SourceFile, Tag, rank
-from daiku.core.code.sidefiles import side_of
+from daiku.tools.rules.code.imports import Import, Statements
+from daiku.tools.rules.code.mapview import render_map
+from daiku.tools.rules.code.modules import Modules
+from daiku.tools.rules.code.repomap import Ranks, SourceFile, Tag, rank
+from daiku.tools.rules.code.sidefiles import side_of
 
 
 def define(name: str, line: int = 1, indent: int = 0, kind: str = "function") -> Tag:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from daiku.core.commands.judge import judge
-from daiku.core.protected.paths import why_protected
+from daiku.guard.rules.commands.judge import judge
+from daiku.guard.rules.protected.paths import why_protected
 from tests.cases import for_each
 from tests.core.commands.test_judge import rules
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.drafting.headings import format_of, headings, is_prose, lost_headings
 from daiku.domain.work.documents import DocumentFormat
+from daiku.team.rules.drafting.headings import format_of, headings, is_prose, lost_headings
 from tests.cases import for_each
 
 MARKDOWN = """---

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daiku.core.drafting.headings import headings
-from daiku.core.drafting.progress import MOST, Part, parts_of
 from daiku.domain.work.documents import Document
+from daiku.team.rules.drafting.headings import headings
+from daiku.team.rules.drafting.progress import MOST, Part, parts_of
 from tests.cases import examples
 
 BLOCK = st.sampled_from(

@@ -12,14 +12,14 @@ from typing import Any
 
 import pytest
 
-from daiku.core.edits.applypatch import FileOp
-from daiku.core.edits.blocks import parse_blocks
-from daiku.core.edits.edits import apply_edits
-from daiku.core.edits.hunks import apply_hunks
-from daiku.core.edits.patch import build_patch, parse_patch, paths_of
-from daiku.core.edits.udiff import parse_udiff
-from daiku.core.matching.refusal import Refusal
 from daiku.domain.work.patches import SearchReplace
+from daiku.edits.rules.applypatch import FileOp
+from daiku.edits.rules.blocks import parse_blocks
+from daiku.edits.rules.edits import apply_edits
+from daiku.edits.rules.hunks import apply_hunks
+from daiku.edits.rules.matching.refusal import Refusal
+from daiku.edits.rules.patch import build_patch, parse_patch, paths_of
+from daiku.edits.rules.udiff import parse_udiff
 
 Case = dict[str, Any]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
-from daiku.core.changes.diff import patch_diff
-from daiku.core.edits.fileblocks import parse_file_blocks
-from daiku.core.edits.patch import build_patch, parse_patch, paths_of
-from daiku.core.matching.refusal import Refusal
 from daiku.domain.work.patches import FileChange, Patch
+from daiku.edits.rules.changes.diff import patch_diff
+from daiku.edits.rules.fileblocks import parse_file_blocks
+from daiku.edits.rules.matching.refusal import Refusal
+from daiku.edits.rules.patch import build_patch, parse_patch, paths_of
 from tests.cases import for_each
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from daiku.core.guard.grant_words import grant_in_words
-from daiku.core.guard.guard import verdict
-from daiku.core.guard.policy import Policy
-from daiku.core.guard.referenced_paths import touched_paths
 from daiku.domain.config import ApprovalSettings
 from daiku.domain.tools import Effect, ToolCall, ToolSpec
+from daiku.guard.rules.grant_words import grant_in_words
+from daiku.guard.rules.guard import verdict
+from daiku.guard.rules.policy import Policy
+from daiku.guard.rules.referenced_paths import touched_paths
 from daiku.texts.text import text
 from tests.cases import for_each
 

@@ -7,15 +7,15 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daiku.core.commands.judge import CommandRules, judge, strip_cd
-from daiku.core.guard.guard import verdict
-from daiku.core.guard.policy import Policy, Verdict
-from daiku.core.guard.referenced_paths import lexical_path, touched_paths
-from daiku.core.guard.unwatched import WHOLE_COPY
-from daiku.core.protected.addresses import parse_url
-from daiku.core.protected.paths import holds_secrets, is_pipeline, why_protected
 from daiku.domain.config import ApprovalSettings
 from daiku.domain.tools import Effect, ToolCall, ToolSpec
+from daiku.guard.rules.commands.judge import CommandRules, judge, strip_cd
+from daiku.guard.rules.guard import verdict
+from daiku.guard.rules.policy import Policy, Verdict
+from daiku.guard.rules.protected.addresses import parse_url
+from daiku.guard.rules.protected.paths import holds_secrets, is_pipeline, why_protected
+from daiku.guard.rules.referenced_paths import lexical_path, touched_paths
+from daiku.guard.rules.unwatched import WHOLE_COPY
 from daiku.tools.table import builtin_tools
 from daiku.tools.tool import Tool
 from tests.cases import examples, for_each

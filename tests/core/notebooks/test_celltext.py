@@ -8,8 +8,9 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.matching.refusal import Refusal
-from daiku.core.notebooks.celltext import (
+from daiku.domain.work.patches import FileChange
+from daiku.edits.rules.matching.refusal import Refusal
+from daiku.tools.rules.notebooks.celltext import (
     EMPTY,
     as_text,
     first_lines,
@@ -19,7 +20,6 @@ from daiku.core.notebooks.celltext import (
     text_of,
     with_cell_texts,
 )
-from daiku.domain.work.patches import FileChange
 
 OUTPUT = {"output_type": "stream", "name": "stdout", "text": ["hello\n", "you\n"]}
 ERROR = {"output_type": "error", "ename": "NameError", "evalue": "no x", "traceback": ["long"]}

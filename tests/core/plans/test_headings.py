@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.plans.reply import plan_head, printable, read_plan, sounds_like_machine
-from daiku.core.replies.parse import Unreadable
+from daiku.models.rules.replies.parse import Unreadable
+from daiku.team.rules.plans.reply import plan_head, printable, read_plan, sounds_like_machine
 from tests.cases import for_each
 
 HEADS = {

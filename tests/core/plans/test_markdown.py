@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.plans.markdown import approval_text, read_plan_text, revise_plan, to_markdown
 from daiku.domain.errors import ToolValidationError, UsageError
 from daiku.domain.work.plans import Plan, Step, WorkStatus
+from daiku.team.rules.plans.markdown import approval_text, read_plan_text, revise_plan, to_markdown
 
 LINE = st.text(
     st.characters(blacklist_categories=("Cs", "Cc", "Zl", "Zp"), max_codepoint=0x3100),

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.plans.proposed import (
+from daiku.domain.errors import ToolValidationError
+from daiku.domain.work.plans import Plan, Step
+from daiku.team.rules.plans.proposed import (
     MAX_STEPS,
     ProposedStep,
     as_proposed,
@@ -17,11 +19,9 @@ from daiku.core.plans.proposed import (
     problems_of,
     revise_plan,
 )
-from daiku.core.plans.reply import plan_lines
-from daiku.core.plans.steptext import planned_step
-from daiku.core.plans.transitions import checklist
-from daiku.domain.errors import ToolValidationError
-from daiku.domain.work.plans import Plan, Step
+from daiku.team.rules.plans.reply import plan_lines
+from daiku.team.rules.plans.steptext import planned_step
+from daiku.team.rules.plans.transitions import checklist
 from tests.cases import for_each
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daiku.core.playbook.lessons.curate import MOST, curate, refine
-from daiku.core.playbook.lessons.proposal import Proposal, code_spans
-from daiku.core.playbook.lessons.similar import Alike, near_duplicates, says_the_same
 from daiku.domain.playbook import Bullet, Delta, LearntFrom, Origin, Playbook
+from daiku.playbook.rules.lessons.curate import MOST, curate, refine
+from daiku.playbook.rules.lessons.proposal import Proposal, code_spans
+from daiku.playbook.rules.lessons.similar import Alike, near_duplicates, says_the_same
 from tests.cases import examples, for_each
 
 ALIKE = near_duplicates

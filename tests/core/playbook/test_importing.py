@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.playbook.sections import id_parts
 from daiku.domain.playbook import Bullet, PlaybookScope
-from daiku.sdk.playbook.files import assign_ids
+from daiku.playbook.desk.files import assign_ids
+from daiku.playbook.rules.sections import id_parts
 
 _IDS = st.sampled_from(
     ["", "pc-00001", "pc-00002", "pc-00003", "pc-00009", "err-00001", "mypc-00001", "X", "pc-1", "pc-00000"]

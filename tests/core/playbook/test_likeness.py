@@ -9,9 +9,9 @@ from typing import NamedTuple
 
 import pytest
 
-from daiku.core.playbook.lessons.similar import LIMIT, near_duplicates, says_otherwise
-from daiku.core.retrieval.hashed import hashed_vector
-from daiku.core.retrieval.vectors import cosine
+from daiku.memory.rules.hashed import hashed_vector
+from daiku.memory.rules.vectors import cosine
+from daiku.playbook.rules.lessons.similar import LIMIT, near_duplicates, says_otherwise
 
 PAIRS = Path(__file__).parents[2] / "fixtures" / "playbook" / "duplicates.json"
 

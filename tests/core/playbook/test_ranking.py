@@ -8,11 +8,11 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.playbook.ranking import Lessons, Question, Scored, combined, search, search_terms, wide
-from daiku.core.retrieval.hashed import hashed_vector
-from daiku.core.retrieval.nearest import Ranked
-from daiku.core.retrieval.vectors import cosine, pack, squared_length
 from daiku.domain.playbook import Bullet
+from daiku.memory.rules.hashed import hashed_vector
+from daiku.memory.rules.nearest import Ranked
+from daiku.memory.rules.vectors import cosine, pack, squared_length
+from daiku.playbook.rules.ranking import Lessons, Question, Scored, combined, search, search_terms, wide
 
 WORDS = ["tests", "pytest", "run", "make", "parse_json", "HttpClient", "設定", "試験", "lint", "ci", "!"]
 texts = st.lists(st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join), max_size=12)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from daiku.core.playbook.relevance import Asked
+from daiku.playbook.rules.relevance import Asked
 
 CHECK = "Run the whole test suite with `make check`; plain `pytest` misses the browser tests."
 

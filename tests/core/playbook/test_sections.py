@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.playbook.sections import BULLET_ID, SECTIONS, bullet_id, id_parts, section_of, slug_of
 from daiku.domain.playbook import PlaybookScope
+from daiku.playbook.rules.sections import BULLET_ID, SECTIONS, bullet_id, id_parts, section_of, slug_of
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from daiku.core.playbook.shown import diff_of, touched_by
 from daiku.domain.playbook import Bullet, Delta
+from daiku.playbook.rules.shown import diff_of, touched_by
 from tests.cases import for_each
 
 OLD = Bullet(id="pc-00001", section="a", content="one\ntwo\nthree", keywords=("k",))

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.playbook.sections import USUAL_SECTION, section_of
-from daiku.core.playbook.textform import (
+from daiku.domain.playbook import Bullet
+from daiku.playbook.rules.sections import USUAL_SECTION, section_of
+from daiku.playbook.rules.textform import (
     ReadText,
     UnreadableText,
     ace_text,
@@ -20,7 +21,6 @@ from daiku.core.playbook.textform import (
     read_agents,
     read_json,
 )
-from daiku.domain.playbook import Bullet
 from tests.cases import for_each
 
 # What a content may hold that has a meaning in one of the forms, between anything else.

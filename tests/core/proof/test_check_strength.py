@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from daiku.core.proof import check_strength
-from daiku.core.proof.check_strength import is_test_command, weaknesses
 from daiku.domain.work.patches import FileStat
+from daiku.team.rules.proof import check_strength
+from daiku.team.rules.proof.check_strength import is_test_command, weaknesses
 from tests.cases import for_each
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.proof.checks import (
+from daiku.team.rules.proof.checks import (
     LONGEST,
     exit_status,
     like_a_sentence,

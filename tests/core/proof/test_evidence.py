@@ -5,10 +5,6 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.proof.evidence import merge_evidence, proof_of, unproven_checks
-from daiku.core.proof.placeholders import is_unfinished, new_leftovers
-from daiku.core.state.fold import apply, fold
-from daiku.core.state.state import State
 from daiku.domain.base import JsonObject
 from daiku.domain.events import (
     CheckpointEvent,
@@ -21,6 +17,10 @@ from daiku.domain.events import (
 )
 from daiku.domain.work.handovers import NestedEvidence, Proof
 from daiku.domain.work.patches import FileKind, FileStat
+from daiku.run.rules.state.fold import apply, fold
+from daiku.run.rules.state.state import State
+from daiku.team.rules.proof.evidence import merge_evidence, proof_of, unproven_checks
+from daiku.team.rules.proof.placeholders import is_unfinished, new_leftovers
 
 
 def ran(command: str, code: int, call: str = "c", **args: bool) -> tuple[Event, Event]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.proof.failures import CommandRun, hides_exit_code, open_failures, same_work
+from daiku.team.rules.proof.failures import CommandRun, hides_exit_code, open_failures, same_work
 from tests.cases import for_each
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from daiku.core.protected.addresses import WebUrl, parse_url, same_site, why_local, why_not_public
+from daiku.guard.rules.protected.addresses import WebUrl, parse_url, same_site, why_local, why_not_public
 from tests.cases import for_each
 
 INSIDE = [

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.protected.effects import find_effects, remote_host, why_new_effects, why_patch_matters
 from daiku.domain.work.patches import FileChange, Patch
+from daiku.guard.rules.protected.effects import find_effects, remote_host, why_new_effects, why_patch_matters
 
 EVIL = "https://evil.example/s?d=1"
 CELL = {"cell_type": "markdown", "source": ["# x\n", f"![a]({EVIL})"]}

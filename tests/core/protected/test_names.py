@@ -8,9 +8,9 @@ from pathlib import Path
 
 from check_jsonschema.catalog import SCHEMA_CATALOG
 
-from daiku.core.guard.policy import Policy
-from daiku.core.protected.names import CATEGORIES
-from daiku.core.protected.paths import is_pipeline, needs_review, why_hidden, why_protected
+from daiku.guard.rules.policy import Policy
+from daiku.guard.rules.protected.names import CATEGORIES
+from daiku.guard.rules.protected.paths import is_pipeline, needs_review, why_hidden, why_protected
 from tests.cases import for_each
 from tests.core.guard.test_unwatched import judged
 

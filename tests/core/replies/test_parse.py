@@ -8,7 +8,14 @@ from typing import Any
 
 from pydantic import BaseModel, JsonValue, TypeAdapter
 
-from daiku.core.replies.parse import SEVERAL, Unreadable, fenced_blocks, partial_json, read_json, repair_json
+from daiku.models.rules.replies.parse import (
+    SEVERAL,
+    Unreadable,
+    fenced_blocks,
+    partial_json,
+    read_json,
+    repair_json,
+)
 from tests.cases import for_each
 from tests.timing import cpu_seconds
 

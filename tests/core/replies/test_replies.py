@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from daiku.core.plans.reply import read_plan
-from daiku.core.plans.steptext import planned_step
-from daiku.core.replies.parse import Unreadable
-from daiku.core.textcalls.codecs import FormatProblem, decode
 from daiku.domain.messages import AssistantMessage
+from daiku.models.rules.replies.parse import Unreadable
+from daiku.models.rules.textcalls.codecs import FormatProblem, decode
+from daiku.team.rules.plans.reply import read_plan
+from daiku.team.rules.plans.steptext import planned_step
 from daiku.texts.text import Text
 from tests.cases import for_each
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.replies.thoughts import Split, ThoughtPiece, ThoughtSplitter, split_thoughts
+from daiku.models.rules.replies.thoughts import Split, ThoughtPiece, ThoughtSplitter, split_thoughts
 from tests.cases import for_each
 from tests.timing import cpu_seconds
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.retrieval.nearest import Nearest, Ranked, Row, in_order
-from daiku.core.retrieval.settle import FLOAT_ERROR, Candidate, settled, wider
-from daiku.core.retrieval.vectors import (
+from daiku.memory.rules.nearest import Nearest, Ranked, Row, in_order
+from daiku.memory.rules.settle import FLOAT_ERROR, Candidate, settled, wider
+from daiku.memory.rules.vectors import (
     MOST_DIMENSIONS,
     SCALE,
     Vector,

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.retrieval.fuse import MOST_TERMS, asked_terms, fused, terms_worth
-from daiku.core.retrieval.hashed import DIMENSION, UNRELATED, hashed_vector
-from daiku.core.retrieval.nearest import Ranked
-from daiku.core.retrieval.terms import terms
-from daiku.core.retrieval.vectors import SCALE, cosine, squared_length
+from daiku.memory.rules.fuse import MOST_TERMS, asked_terms, fused, terms_worth
+from daiku.memory.rules.hashed import DIMENSION, UNRELATED, hashed_vector
+from daiku.memory.rules.nearest import Ranked
+from daiku.memory.rules.terms import terms
+from daiku.memory.rules.vectors import SCALE, cosine, squared_length
 
 
 @pytest.mark.parametrize(

@@ -6,13 +6,6 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
 
-from daiku.core.guard.policy import Verdict
-from daiku.core.run import loop
-from daiku.core.run.decide import Rules
-from daiku.core.run.ports import ApprovalPreview
-from daiku.core.state.fold import fold
-from daiku.core.state.recorder import Recorder
-from daiku.core.state.state import State
 from daiku.domain.base import JsonObject
 from daiku.domain.chunks import decode_event, encode_event
 from daiku.domain.config import Answer
@@ -43,6 +36,13 @@ from daiku.domain.messages import (
 )
 from daiku.domain.runs import RunLimits
 from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
+from daiku.guard.rules.policy import Verdict
+from daiku.run.rules import loop
+from daiku.run.rules.decide import Rules
+from daiku.run.rules.ports import ApprovalPreview
+from daiku.run.rules.state.fold import fold
+from daiku.run.rules.state.recorder import Recorder
+from daiku.run.rules.state.state import State
 from daiku.texts.text import NO_TEXT, Text
 from tests.cases import for_each
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.run.reminders import promises
+from daiku.run.rules.reminders import promises
 from tests.cases import for_each
 
 PROMISES = [

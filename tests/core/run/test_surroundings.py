@@ -7,11 +7,11 @@ from datetime import date
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.guard.policy import Policy, SandboxState
-from daiku.core.run.surroundings import Surroundings, environment_facts, git_state, mode_words
-from daiku.core.state.environment import plain_name
 from daiku.domain.config import ApprovalSettings
 from daiku.domain.runs import ApprovalMode, Mode
+from daiku.guard.rules.policy import Policy, SandboxState
+from daiku.run.rules.state.environment import plain_name
+from daiku.run.rules.surroundings import Surroundings, environment_facts, git_state, mode_words
 from tests.cases import for_each
 
 SHOP = Surroundings(date(2026, 11, 22), "Linux x86_64", ("/home/me/shop",), 120, git="branch main, clean")

@@ -8,11 +8,6 @@ from typing import Any
 
 import pytest
 
-from daiku.agents.agent import Agent
-from daiku.core.calls.change_requests import classify_request
-from daiku.core.run.check_runs import check_intent, shows_pass
-from daiku.core.run.verdict import ending
-from daiku.core.state.fold import fold
 from daiku.domain.base import JsonObject
 from daiku.domain.events import (
     Edit,
@@ -31,7 +26,12 @@ from daiku.domain.runs import Mode
 from daiku.domain.tools import MISSING_SERVER, Outcome, ToolCall
 from daiku.domain.work.patches import FileStat
 from daiku.domain.work.plans import Plan
-from daiku.runs.ending import Between, handed_back
+from daiku.run.ending import Between, handed_back
+from daiku.run.rules.calls.change_requests import classify_request
+from daiku.run.rules.check_runs import check_intent, shows_pass
+from daiku.run.rules.state.fold import fold
+from daiku.run.rules.verdict import ending
+from daiku.team.agent import Agent
 from daiku.texts.text import Text
 from tests.cases import for_each
 

@@ -7,15 +7,14 @@ from typing import Any
 
 import pytest
 
-from daiku.core.plans.transitions import checklist
-from daiku.core.state.context import render_prompt
-from daiku.core.state.fold import fold
-from daiku.core.state.turns import PROGRESS
 from daiku.domain.events import ToolResponse
 from daiku.domain.runs import ContextItem, Position, Range
 from daiku.domain.work.plans import Plan, Step
-from daiku.runs import RunRequest
-from daiku.runs.request import with_paths
+from daiku.run.request import RunRequest, with_paths
+from daiku.run.rules.state.context import render_prompt
+from daiku.run.rules.state.fold import fold
+from daiku.run.rules.state.turns import PROGRESS
+from daiku.team.rules.plans.transitions import checklist
 from daiku.workspace.disk import DiskWorkspace
 from tests.runs.playing import Watch, make_app
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from daiku.core.state.conversation import person_words
-from daiku.core.state.environment import nested_facts
-from daiku.core.state.fold import fold
-from daiku.core.state.state import State
 from daiku.domain.events import MessageEvent, Notice, RunFinished, RunStarted
 from daiku.domain.held import Compacted
 from daiku.domain.messages import UserMessage
 from daiku.domain.runs import EnvironmentFact
+from daiku.run.rules.state.conversation import person_words
+from daiku.run.rules.state.environment import nested_facts
+from daiku.run.rules.state.fold import fold
+from daiku.run.rules.state.state import State
 from daiku.texts.text import Text
 
 

@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from daiku.core.run.verdict import ending
-from daiku.core.state.fold import fold
-from daiku.core.state.lessons import CHANGED, KEPT_OF_EARLIER, cited_ids
-from daiku.core.state.state import State
 from daiku.domain.chunks import encode_event
 from daiku.domain.events import EVENTS, Event, HandoffEnd, MessageEvent, RunFinished, RunStarted
 from daiku.domain.held import Compacted, Lesson
 from daiku.domain.messages import UserMessage
 from daiku.domain.tools import ToolCall
+from daiku.run.rules.state.fold import fold
+from daiku.run.rules.state.lessons import CHANGED, KEPT_OF_EARLIER, cited_ids
+from daiku.run.rules.state.state import State
+from daiku.run.rules.verdict import ending
 from daiku.texts.text import Text
 from tests.cases import examples
 

@@ -8,21 +8,21 @@ from typing import NamedTuple
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.state.fold import fold
-from daiku.core.state.repetition import (
-    Repetition,
-    equal_errors,
-    repetition,
-    repetition_failure,
-    repetition_note,
-)
-from daiku.core.state.state import State
 from daiku.domain.base import JsonObject
 from daiku.domain.events import Edit, Event, MessageEvent, RunStarted, ToolCallEvent, ToolResponse
 from daiku.domain.messages import ToolMessage
 from daiku.domain.runs import RunLimits
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.patches import FileStat
+from daiku.run.rules.state.fold import fold
+from daiku.run.rules.state.repetition import (
+    Repetition,
+    equal_errors,
+    repetition,
+    repetition_failure,
+    repetition_note,
+)
+from daiku.run.rules.state.state import State
 from daiku.texts.text import Text
 from tests.cases import for_each
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from daiku.core.state.condense import Window, file_lists, is_full, keep_start, plan_condensing
-from daiku.core.state.context import rough_tokens
-from daiku.core.state.fold import apply, fold
-from daiku.core.state.shorten import Reading, cut_newest, old_results, put_in_place, superseded
-from daiku.core.state.state import State
 from daiku.domain.events import Event, MessageEvent, RunStarted, ToolCallEvent, ToolResponse
 from daiku.domain.held import Pruned, ShortenedResult
 from daiku.domain.messages import AssistantMessage, Message, ToolMessage, Usage, UserMessage
 from daiku.domain.tools import Effect, ToolCall
+from daiku.run.rules.state.condense import Window, file_lists, is_full, keep_start, plan_condensing
+from daiku.run.rules.state.context import rough_tokens
+from daiku.run.rules.state.fold import apply, fold
+from daiku.run.rules.state.shorten import Reading, cut_newest, old_results, put_in_place, superseded
+from daiku.run.rules.state.state import State
 from daiku.texts.text import Text
 
 EFFECTS: dict[str, Effect] = {

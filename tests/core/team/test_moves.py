@@ -6,12 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from daiku.core.state.fold import fold
-from daiku.core.state.machine import EndRun, MakeCall, Move
-from daiku.core.state.state import State
-from daiku.core.team.checks import TeamCall, check_call
-from daiku.core.team.moves import brief_of, next_move, plan_of
-from daiku.core.team.report import final_report, on_record
 from daiku.domain.errors import Failure
 from daiku.domain.events import Event, HandoffEnd, MessageEvent, RunStarted, ToolCallEvent, ToolResponse
 from daiku.domain.runs import ApprovalMode
@@ -29,6 +23,12 @@ from daiku.domain.work.handovers import (
 )
 from daiku.domain.work.patches import FileStat
 from daiku.domain.work.plans import Plan, Step, WorkStatus
+from daiku.run.rules.state.fold import fold
+from daiku.run.rules.state.machine import EndRun, MakeCall, Move
+from daiku.run.rules.state.state import State
+from daiku.team.rules.checks import TeamCall, check_call
+from daiku.team.rules.moves import brief_of, next_move, plan_of
+from daiku.team.rules.report import final_report, on_record
 from daiku.texts.text import Text
 from tests.cases import for_each
 

@@ -6,11 +6,11 @@ import unicodedata
 from collections.abc import Callable
 from functools import partial
 
-from daiku.core.drafting.headings import headings
-from daiku.core.guardrails.fingerprints import fingerprints
-from daiku.core.guardrails.forms import searched_forms
-from daiku.core.retrieval.terms import terms
-from daiku.core.text.marks import MOST, without_mark_runs
+from daiku.guard.rules.guardrails.fingerprints import fingerprints
+from daiku.guard.rules.guardrails.forms import searched_forms
+from daiku.memory.rules.terms import terms
+from daiku.team.rules.drafting.headings import headings
+from daiku.texts.rules.marks import MOST, without_mark_runs
 from tests.cases import for_each
 from tests.timing import cpu_seconds
 

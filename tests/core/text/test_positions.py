@@ -5,10 +5,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.text.positions import Encoding, line_starts, offset_of, position_of
 from daiku.domain.runs import Position
-from daiku.lsp.documents.editor import text_edits
-from daiku.lsp.documents.open_documents import Document
+from daiku.edits.rules.positions import Encoding, line_starts, offset_of, position_of
+from daiku.fronts.lsp.documents.editor import text_edits
+from daiku.fronts.lsp.documents.open_documents import Document
 
 ENCODINGS: list[Encoding] = ["utf-8", "utf-16", "utf-32"]
 TEXT = st.text(st.sampled_from("ab é漢😀𝒳\n\r\t\x0b\x0c\x85\u2028"), max_size=40)

@@ -6,11 +6,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from daiku.core.calls.refs import why_not_run
-from daiku.core.textcalls.codecs import FormatProblem, TextProtocol, decode, encode
-from daiku.core.textcalls.humantext import HumanText
 from daiku.domain.messages import AssistantMessage, Image, Message, ModelRequest, ToolMessage, UserMessage
 from daiku.domain.tools import ToolCall, ToolSpec
+from daiku.models.rules.textcalls.codecs import FormatProblem, TextProtocol, decode, encode
+from daiku.models.rules.textcalls.humantext import HumanText
+from daiku.run.rules.calls.refs import why_not_run
 from daiku.texts.text import Text
 from tests.cases import for_each
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 
-from daiku.core.textcalls.codecs import FormatProblem, decode
-from daiku.core.textcalls.humantext import HumanText
-from daiku.core.textcalls.parsed_calls import OfferedTools
 from daiku.domain.messages import AssistantMessage
 from daiku.domain.tools import ToolSpec
+from daiku.models.rules.textcalls.codecs import FormatProblem, decode
+from daiku.models.rules.textcalls.humantext import HumanText
+from daiku.models.rules.textcalls.parsed_calls import OfferedTools
 from daiku.texts.text import Text
 from tests.cases import for_each
 from tests.core.textcalls.callforms import FORMS, TOOLS, A, N

@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.replies.thoughts import ThoughtSplitter, split_thoughts
-from daiku.core.textcalls.codecs import FormatProblem, decode, has_dropped
-from daiku.core.textcalls.humantext import HumanText
-from daiku.core.textcalls.parsed_calls import OfferedTools
 from daiku.domain.config import ToolProtocol
 from daiku.domain.messages import AssistantMessage
+from daiku.models.rules.replies.thoughts import ThoughtSplitter, split_thoughts
+from daiku.models.rules.textcalls.codecs import FormatProblem, decode, has_dropped
+from daiku.models.rules.textcalls.humantext import HumanText
+from daiku.models.rules.textcalls.parsed_calls import OfferedTools
 from daiku.texts.text import Text
 from tests.cases import for_each
 from tests.core.textcalls.callforms import FORMS, TOOLS, A, C, N, expected

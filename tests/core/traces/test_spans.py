@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from daiku.core.traces.spans import Span, SpanRecorder, session_spans
 from daiku.domain.chunks import Chunk, encode_event
 from daiku.domain.errors import Failure
 from daiku.domain.events import (
@@ -20,6 +19,7 @@ from daiku.domain.events import (
 )
 from daiku.domain.messages import Usage
 from daiku.texts.text import Text
+from daiku.trace.rules.spans import Span, SpanRecorder, session_spans
 
 USED = Usage(model="openai/small", prompt_tokens=10, completion_tokens=2)
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from daiku.core.text.visible import strip_invisible
-from daiku.core.web.research import (
+from daiku.domain.base import JsonObject
+from daiku.domain.events import ToolResponse
+from daiku.domain.work.research import Finding
+from daiku.texts.rules.visible import strip_invisible
+from daiku.texts.text import Text, as_json, render
+from daiku.tools.rules.web.research import (
     SOURCES_KEY,
     by_query,
     distinct_queries,
@@ -15,10 +19,6 @@ from daiku.core.web.research import (
     shown_sources,
     sources_text,
 )
-from daiku.domain.base import JsonObject
-from daiku.domain.events import ToolResponse
-from daiku.domain.work.research import Finding
-from daiku.texts.text import Text, as_json, render
 
 
 def test_at_most_three_different_queries_count() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from daiku.core.work.assent import only_agrees
+from daiku.items.rules.assent import only_agrees
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from daiku.core.proof.evidence import Evidence
-from daiku.core.proof.placeholders import Leftover
-from daiku.core.work.comments import (
+from daiku.domain.messages import Usage
+from daiku.domain.runs import RunResult
+from daiku.domain.work.handovers import CommandOutcome
+from daiku.domain.work.patches import FileStat
+from daiku.domain.work.plans import Plan, Step
+from daiku.items.ending import request_body, request_title
+from daiku.items.rules.comments import (
     Changes,
     Ending,
     Outcome,
@@ -15,13 +19,9 @@ from daiku.core.work.comments import (
     progress_comment,
     question_comment,
 )
-from daiku.domain.messages import Usage
-from daiku.domain.runs import RunResult
-from daiku.domain.work.handovers import CommandOutcome
-from daiku.domain.work.patches import FileStat
-from daiku.domain.work.plans import Plan, Step
+from daiku.team.rules.proof.evidence import Evidence
+from daiku.team.rules.proof.placeholders import Leftover
 from daiku.texts.text import Text
-from daiku.work.ending import request_body, request_title
 from tests.cases import for_each
 
 STEPS = (

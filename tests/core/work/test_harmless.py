@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from daiku.core.work.harmless import code, commit_words, harmless, harmless_line, plain_line
+from daiku.items.rules.harmless import code, commit_words, harmless, harmless_line, plain_line
 from tests.cases import for_each
 
 PIECES = (

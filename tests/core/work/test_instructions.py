@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from daiku.core.work.instructions import MAX_COMMENTS, within_room, without_instructions
 from daiku.domain.items.forge import Said
+from daiku.items.rules.instructions import MAX_COMMENTS, within_room, without_instructions
 
 
 def said(of: str, words: str, *, trusted: bool) -> Said:

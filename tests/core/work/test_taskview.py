@@ -4,15 +4,6 @@ from __future__ import annotations
 
 from typing import Any, get_args
 
-from daiku.core.work.tasklines import (
-    FileLine,
-    FileName,
-    TaskView,
-    build_task_key,
-    current_line,
-    current_lines,
-    task_status,
-)
 from daiku.domain.base import JsonObject
 from daiku.domain.chunks import Chunk, encode_event
 from daiku.domain.events import (
@@ -29,6 +20,15 @@ from daiku.domain.items.item import ItemKey, ItemState, read_key
 from daiku.domain.messages import Usage
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.plans import Plan, Step
+from daiku.items.rules.tasklines import (
+    FileLine,
+    FileName,
+    TaskView,
+    build_task_key,
+    current_line,
+    current_lines,
+    task_status,
+)
 from daiku.texts.text import Text
 from tests.cases import for_each
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from daiku.core.proof.evidence import Evidence
-from daiku.core.proof.placeholders import Leftover
-from daiku.core.run.check_runs import failing_tests
-from daiku.core.work.verification import go_on, unfinished
 from daiku.domain.work.handovers import CommandOutcome
 from daiku.domain.work.plans import Plan, Step
+from daiku.items.rules.verification import go_on, unfinished
+from daiku.run.rules.check_runs import failing_tests
+from daiku.team.rules.proof.evidence import Evidence
+from daiku.team.rules.proof.placeholders import Leftover
 from tests.cases import for_each
 
 

@@ -20,8 +20,8 @@ from daiku.domain.errors import (
 )
 from daiku.domain.messages import AssistantMessage
 from daiku.domain.tools import ToolSpec
-from daiku.llm.gemini.encode import NO_SIGNATURE, parameters
-from daiku.llm.provider import Provider
+from daiku.models.gemini.encode import NO_SIGNATURE, parameters
+from daiku.models.provider import Provider
 from tests.llm.conftest import Closing
 from tests.llm.server import HANG, Answer, ModelServer, document, events
 from tests.llm.talk import (

@@ -8,8 +8,8 @@ import pytest
 
 from daiku.domain.config import ProviderSettings
 from daiku.domain.errors import ContextOverflowError, LLMRequestError, LLMTimeoutError, StreamCutError
-from daiku.llm.provider import Provider
-from daiku.llm.transport.addresses import ollama_address
+from daiku.models.provider import Provider
+from daiku.models.transport.addresses import ollama_address
 from tests.cases import for_each
 from tests.llm.conftest import Closing
 from tests.llm.server import DROP, HANG, Answer, ModelServer, document

@@ -38,11 +38,11 @@ from daiku.domain.messages import (
     UserMessage,
 )
 from daiku.domain.tools import ToolCall, ToolSpec
-from daiku.llm.choice import Probe, resolve_model
-from daiku.llm.openai.chat_request import PROTOCOL
-from daiku.llm.provider import Provider
-from daiku.llm.table import LLMSettings
-from daiku.llm.transport.addresses import openai_base_url
+from daiku.models.choice import Probe, resolve_model
+from daiku.models.openai.chat_request import PROTOCOL
+from daiku.models.provider import Provider
+from daiku.models.table import LLMSettings
+from daiku.models.transport.addresses import openai_base_url
 from daiku.texts.text import Text
 from tests.cases import for_each
 from tests.llm.server import DROP, HANG, Answer, ModelServer, document, events

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from daiku.domain.config import ProviderSettings
 from daiku.domain.errors import LLMError
-from daiku.llm.transport.addresses import (
+from daiku.models.transport.addresses import (
     anthropic_address,
     join_url,
     normalized_base_url,

@@ -7,8 +7,8 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.calls.toolnames import NameMap
-from daiku.llm.transport.calls import CallParts, parse_arguments, whole_calls, wire_id
+from daiku.models.transport.calls import CallParts, parse_arguments, whole_calls, wire_id
+from daiku.run.rules.calls.toolnames import NameMap
 from tests.cases import for_each
 
 

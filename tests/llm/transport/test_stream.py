@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.llm.transport.stream import (
+from daiku.models.transport.stream import (
     LineCutter,
     SseCutter,
     SseEvent,

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from daiku.core.notebooks.celltext import as_text, merge_text
 from daiku.domain.errors import StaleVersionError
 from daiku.domain.work.patches import FileChange
-from daiku.lsp.documents.editor_queries import ClientEditor
-from daiku.lsp.documents.notebooks import place_of
-from daiku.lsp.documents.open_documents import to_uri
+from daiku.fronts.lsp.documents.editor_queries import ClientEditor
+from daiku.fronts.lsp.documents.notebooks import place_of
+from daiku.fronts.lsp.documents.open_documents import to_uri
+from daiku.tools.rules.notebooks.celltext import as_text, merge_text
 from tests.core.notebooks.test_celltext import cell, notebook
 from tests.lsp.documents.test_editor import Set, build
 

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 
 from daiku import api
-from daiku.agents.coding.planner import planner_request
 from daiku.domain.chunks import Chunk, encode_event
 from daiku.domain.events import Event, PlanEvent, RunStarted
 from daiku.domain.work.plans import Plan
+from daiku.team.coding.planner import planner_request
 from tests.lsp.conftest import connected
 from tests.runs.nested.test_team import AT_1, AT_2, CODER, NOTHING_TO_LOOK_UP, RUNS_NOTHING, by, write
 

@@ -177,7 +177,7 @@ async def test_what_a_run_taught_stands_in_its_session_when_the_watch_answers(
     workspace: Path, playbooks: Playbooks, script: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The stream of a run ends with it: what it taught is fetched by who hears that the playbook has changed."""
-    monkeypatch.setattr("daiku.lsp.requests.playbook.LOOK_SECONDS", 0.0)
+    monkeypatch.setattr("daiku.fronts.lsp.requests.playbook.LOOK_SECONDS", 0.0)
     (workspace / "Makefile").write_text("check:\n\t@echo 4 passed\n")
     commands = ({"calls": [call("shell/run", command=f"make {name}")]} for name in ("test", "check"))
     model = script(*commands, {"text": "They pass."})
@@ -198,7 +198,7 @@ async def test_what_a_run_taught_stands_in_its_session_when_the_watch_answers(
 async def test_a_client_that_watches_is_answered_in_the_end_though_nothing_changes(
     workspace: Path, playbooks: Playbooks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("daiku.lsp.requests.playbook.LONGEST", 0.0)
+    monkeypatch.setattr("daiku.fronts.lsp.requests.playbook.LONGEST", 0.0)
     async with connected(workspace) as server:
         first = await server.client.request("daiku/playbook/watch", {})
         again = await server.client.request("daiku/playbook/watch", {"revision": first["revision"]})

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from daiku.domain.errors import Failure, UsageError
-from daiku.lsp.wire.frames import frame
-from daiku.lsp.wire.protocol import Protocol
-from daiku.lsp.wire.refused import Refused
+from daiku.fronts.lsp.wire.frames import frame
+from daiku.fronts.lsp.wire.protocol import Protocol
+from daiku.fronts.lsp.wire.refused import Refused
 from daiku.texts.text import Text
 from tests.cases import examples
 from tests.lsp.pair import Client, retained

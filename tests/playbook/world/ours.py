@@ -8,19 +8,19 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cached_property
 from typing import ParamSpec, TypeVar
 
-from daiku.core.guard.redact import Redactor
-from daiku.core.playbook.refused import Refused
-from daiku.core.state.lessons import render_lessons
 from daiku.domain.chunks import Chunk
 from daiku.domain.errors import Failure, UsageError
 from daiku.domain.held import Lesson
 from daiku.domain.playbook import Delta, Observation
-from daiku.llm.tokens import estimate
+from daiku.guard.rules.redact import Redactor
+from daiku.models.tokens import estimate
 from daiku.playbook.learning import Learning, observe_session
 from daiku.playbook.playbooks import Kept, Playbooks
 from daiku.playbook.repository import Playbooks as Opened
+from daiku.playbook.rules.refused import Refused
 from daiku.playbook.search import PlaybookSearch
 from daiku.playbook.store import PlaybookStore
+from daiku.run.rules.state.lessons import render_lessons
 from daiku.settings.config import PlaybookSettings
 from daiku.texts.text import Text
 from daiku.trace.stores import open_stores

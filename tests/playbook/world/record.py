@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from daiku.core.run.verdict import ending
-from daiku.core.state.fold import fold
 from daiku.domain.base import JsonObject
 from daiku.domain.chunks import Chunk, encode_event
 from daiku.domain.events import (
@@ -27,6 +25,8 @@ from daiku.domain.events import (
 from daiku.domain.held import Lesson
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.patches import FileStat
+from daiku.run.rules.state.fold import fold
+from daiku.run.rules.verdict import ending
 from daiku.texts.text import Text
 from tests.playbook.world.attempts import Step, Task
 from tests.playbook.world.drawn import Kind

@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 
 from daiku.app import Given, build
-from daiku.core.playbook.evidence.outcome import outcomes_of
-from daiku.core.playbook.lessons.reflect import reflect
 from daiku.domain.base import JsonObject
 from daiku.domain.chunks import Chunk
 from daiku.domain.config import ApprovalSettings, SandboxSettings
@@ -27,7 +25,9 @@ from daiku.domain.events import (
     ToolResponse,
 )
 from daiku.domain.held import Lesson
-from daiku.runs import RunRequest
+from daiku.playbook.rules.evidence.outcome import outcomes_of
+from daiku.playbook.rules.lessons.reflect import reflect
+from daiku.run.request import RunRequest
 from daiku.settings.config import Config, PlaybookSettings
 from daiku.testing import FakeLLM
 from daiku.workspace.disk import DiskWorkspace

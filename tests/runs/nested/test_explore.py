@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from daiku.app import App
-from daiku.core.text.words import limit_words
 from daiku.domain.events import HandoffEnd, HandoffStart, RunFinished, RunStarted, ToolCallEvent, ToolResponse
 from daiku.domain.messages import Usage
 from daiku.domain.runs import Mode, RunLimits
-from daiku.runs import RunRequest
-from daiku.runs.nested import briefing
-from daiku.runs.nested.taskloop import MAX_ROUNDS, MAX_WORDS
-from daiku.runs.recorded.replay import replay
-from daiku.runs.services import RunServices
+from daiku.run.nested import briefing
+from daiku.run.nested.taskloop import MAX_ROUNDS, MAX_WORDS
+from daiku.run.recorded.replay import replay
+from daiku.run.request import RunRequest
+from daiku.run.services import RunServices
+from daiku.texts.rules.words import limit_words
 from tests.agents.acting import app_with, in_protocol
 from tests.cases import for_each
 from tests.conftest import ROOT

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from daiku.app import build
-from daiku.runs.nested import worktrees
-from daiku.runs.nested.worktrees import sweep
+from daiku.run.nested import worktrees
+from daiku.run.nested.worktrees import sweep
 from daiku.settings.config import Config
 from daiku.store.copyfolders import close_copy_folder, open_copy_folder
 from daiku.tools.git import worktrees as git_worktrees

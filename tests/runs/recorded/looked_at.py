@@ -6,17 +6,17 @@ from pathlib import Path
 from typing import Any
 
 from daiku.app import App, Given, build
-from daiku.core.ports import FoundLesson
 from daiku.dataclass import replace
 from daiku.domain.chunks import Chunk
 from daiku.domain.config import ApprovalSettings, SandboxSettings
 from daiku.domain.held import Lesson
 from daiku.domain.messages import ModelRequest
 from daiku.domain.playbook import Delta
-from daiku.llm.table import LLMSettings
+from daiku.models.table import LLMSettings
 from daiku.playbook.repository import open_playbooks
 from daiku.playbook.store import PlaybookStore
-from daiku.runs import RunRequest
+from daiku.run.request import RunRequest
+from daiku.run.rules.outside import FoundLesson
 from daiku.settings.config import AgentsSettings, Config, PlaybookSettings
 from daiku.testing import FakeLLM, FakeReply
 from daiku.workspace.disk import DiskWorkspace

@@ -11,8 +11,9 @@ from daiku.dataclass import replace
 from daiku.domain.chunks import Chunk, encode_event
 from daiku.domain.events import ApprovalGiven, Event, MessageEvent, RunFinished, RunStarted, ToolResponse
 from daiku.domain.held import Bullet, Lesson
-from daiku.runs import RunRequest, Runs
-from daiku.runs.recorded.afterwards import may_teach
+from daiku.playbook.background import may_teach
+from daiku.run.request import RunRequest
+from daiku.run.runs import Runs
 from daiku.texts.text import Text
 from tests.runs.playing import Watch, make_app
 

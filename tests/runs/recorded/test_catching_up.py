@@ -8,8 +8,9 @@ from pathlib import Path
 from daiku.app import App
 from daiku.dataclass import replace
 from daiku.domain.events import Bullet, RunStarted
-from daiku.runs import RunRequest, Runs
-from daiku.runs.recorded.unlearnt import MOST, Unlearnt, catch_up
+from daiku.playbook.unlearnt import MOST, Unlearnt, catch_up
+from daiku.run.request import RunRequest
+from daiku.run.runs import Runs
 from tests.runs.playing import Watch, make_app
 
 NEWS = Bullet(bullet_id="pc-00001", change="add", content="x", why="corrected")

@@ -13,8 +13,8 @@ from daiku.domain.chunks import Chunk
 from daiku.domain.events import Notice
 from daiku.domain.held import Reflected
 from daiku.domain.messages import Usage
-from daiku.runs import RunRequest
-from daiku.runs.recorded.replay import replay
+from daiku.run.recorded.replay import replay
+from daiku.run.request import RunRequest
 from tests.runs.recorded.looked_at import (
     FAILED,
     INSIGHT,

@@ -15,8 +15,6 @@ from hypothesis import strategies as st
 from pydantic import JsonValue
 
 from daiku.app import App
-from daiku.core.changes.review import ReviewHunk, hunks_of
-from daiku.core.state.fold import fold
 from daiku.domain.events import (
     ApprovalAsked,
     CheckpointEvent,
@@ -28,8 +26,10 @@ from daiku.domain.events import (
 )
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.patches import FileChange, FileStat, Patch
-from daiku.runs import RunRequest
-from daiku.runs.recorded.replay import replay
+from daiku.edits.rules.changes.review import ReviewHunk, hunks_of
+from daiku.run.recorded.replay import replay
+from daiku.run.request import RunRequest
+from daiku.run.rules.state.fold import fold
 from daiku.settings.config import Config
 from daiku.tools.tool import ToolContext
 from tests.runs.playing import Watch, make_app

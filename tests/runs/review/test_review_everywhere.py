@@ -13,8 +13,8 @@ from daiku import api
 from daiku.app import App
 from daiku.domain.events import Edit, RunFinished, RunStarted
 from daiku.domain.work.patches import FileChange, FileStat
-from daiku.runs.review.decisions import Reviews
-from daiku.runs.review.views import changed_everywhere
+from daiku.edits.review.decisions import Reviews
+from daiku.edits.review.views import changed_everywhere
 from tests.runs.playing import make_app
 from tests.runs.review.test_decisions import SLOTS, Story, about_to_change
 

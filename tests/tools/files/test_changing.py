@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from daiku.core.ports import TextFile
 from daiku.domain.errors import DaikuError
 from daiku.domain.events import CheckpointEvent, Edit, Event
 from daiku.domain.tools import ToolCall, ToolResult
 from daiku.domain.work.patches import FileStat, Patch
+from daiku.run.rules.outside import TextFile
 from daiku.settings.config import Config
 from daiku.tools.files.changing import file_tools
 from daiku.tools.registry import ToolRegistry

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from daiku.core.text.truncate import OUTPUT_LIMIT
 from daiku.settings.config import Config
+from daiku.texts.rules.truncate import OUTPUT_LIMIT
 from daiku.tools.files.reading import ReadArgs, read
 from daiku.tools.files.seen import SeenTexts
 from daiku.tools.tool import ToolContext

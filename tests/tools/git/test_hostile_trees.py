@@ -11,6 +11,7 @@ import pytest
 from daiku.dataclass import replace
 from daiku.domain.config import SandboxSettings
 from daiku.domain.errors import DaikuError
+from daiku.guard.sandbox import bubblewrap
 from daiku.settings.config import Config
 from daiku.tools.files.reading import ReadArgs, read
 from daiku.tools.files.seen import SeenTexts
@@ -19,7 +20,6 @@ from daiku.tools.git.git import StatusArgs, status
 from daiku.tools.git.itemtree import ItemTree, changed_paths, checkout, snapshot
 from daiku.tools.git.mirror import head_of, mirror
 from daiku.tools.git.remote import Pushed, push
-from daiku.tools.sandbox import bubblewrap
 from daiku.workspace.disk import DiskWorkspace
 from tests.services.git_server import raw_object, run_git
 from tests.tools.git.bench import WHO, Bench, bench_at, git, in_the_home, kind

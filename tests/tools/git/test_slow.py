@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from daiku.domain.config import SandboxSettings
-from daiku.runs import RunRequest, starting
+from daiku.run import starting
+from daiku.run.request import RunRequest
 from daiku.texts.text import Text
 from daiku.tools.git import ownrun
 from daiku.tools.git import repository as tool_git

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from daiku.core.proof.tree_changes import TreeChanges
+from daiku.team.rules.proof.tree_changes import TreeChanges
 from daiku.tools.git.itemtree import changes_between, changes_since
 from daiku.tools.git.ownrun import GitRefusal
 from tests.tools.git.bench import Bench, bench_at, git

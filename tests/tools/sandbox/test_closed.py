@@ -11,8 +11,8 @@ import pytest
 from daiku.dataclass import replace
 from daiku.domain.config import SandboxSettings
 from daiku.domain.tools import ToolResult
-from daiku.tools.sandbox import bubblewrap, closed
-from daiku.tools.sandbox.closed import find_closed
+from daiku.guard.sandbox import bubblewrap, closed
+from daiku.guard.sandbox.closed import find_closed
 from daiku.tools.shell import RunArgs
 from daiku.tools.shell.gitsettings import find_hidden_object
 from daiku.tools.shell.preparing import Prepared, prepare, wrap_in_sandbox, wrap_in_trial

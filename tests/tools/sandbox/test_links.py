@@ -8,8 +8,8 @@ import pytest
 
 from daiku.dataclass import replace
 from daiku.domain.config import SandboxSettings
-from daiku.tools.sandbox import bubblewrap, links
-from daiku.tools.sandbox.links import find_linked
+from daiku.guard.sandbox import bubblewrap, links
+from daiku.guard.sandbox.links import find_linked
 from daiku.tools.shell import RunArgs
 from daiku.tools.shell.preparing import Prepared, prepare, wrap_in_sandbox
 from tests.tools.shell.test_shell import Bench

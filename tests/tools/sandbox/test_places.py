@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from daiku.tools.sandbox.places import path_places
+from daiku.guard.sandbox.places import path_places
 from daiku.workspace.programs import safe_path
 
 

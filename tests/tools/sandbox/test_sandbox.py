@@ -13,7 +13,7 @@ import pytest
 
 from daiku.domain.config import SandboxSettings
 from daiku.domain.events import Notice
-from daiku.tools.sandbox import bubblewrap, own_scratch, sandbox_state
+from daiku.guard.sandbox import bubblewrap, own_scratch, sandbox_state
 from daiku.workspace import programs
 from daiku.workspace.programs import safe_path
 from tests.tools.shell.test_shell import Bench, data

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from daiku.core.ports import TextFile
 from daiku.domain.config import SandboxSettings
 from daiku.domain.errors import Failure, ToolValidationError
 from daiku.domain.events import Event, Notice, ToolOutput
 from daiku.domain.tools import ToolResult
 from daiku.domain.work.patches import FileStat, Patch
+from daiku.guard.sandbox import bubblewrap
+from daiku.run.rules.outside import TextFile
 from daiku.settings.config import Config
 from daiku.texts.text import Text
-from daiku.tools.sandbox import bubblewrap
 from daiku.tools.shell import KillArgs, OutputArgs, RunArgs, kill, output, preview, run
 from daiku.tools.shell.background import Jobs
 from daiku.tools.shell.preparing import Prepared, prepare

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from daiku.core.protected.addresses import WebUrl
 from daiku.domain.config import ApprovalSettings, ResearchSettings
 from daiku.domain.events import Event, Notice
 from daiku.domain.tools import ToolCall, ToolResult
+from daiku.guard.rules.protected.addresses import WebUrl
 from daiku.settings.config import Config
 from daiku.texts.text import from_json, render
 from daiku.tools.registry import ToolRegistry

@@ -13,8 +13,8 @@ from threading import Event, Thread
 
 import pytest
 
-from daiku.core.traces.lines import as_jsonl
 from daiku.domain.chunks import Chunk
+from daiku.trace.rules.lines import as_jsonl
 from daiku.trace.telemetry.files import TraceFiles
 from daiku.trace.telemetry.logger import MOST_WAITING, TraceLogger
 from tests.core.traces.test_spans import WHOLE

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1 import trace_pb2
 
-from daiku.core.traces.genai import describe
-from daiku.core.traces.spans import Span, session_spans
 from daiku.domain.messages import Usage
+from daiku.trace.rules.genai import describe
+from daiku.trace.rules.spans import Span, session_spans
 from daiku.trace.telemetry.otlp import encode_spans, span_id, trace_id
 from tests.core.traces.test_spans import WHOLE
 

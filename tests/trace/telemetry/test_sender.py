@@ -9,7 +9,7 @@ from threading import Event, Thread, current_thread
 
 import pytest
 
-from daiku.core.traces.spans import session_spans
+from daiku.trace.rules.spans import session_spans
 from daiku.trace.telemetry.endpoint import Endpoint, endpoint_problem, headers_of, parse_endpoint
 from daiku.trace.telemetry.sender import AS_A_TRIAL, LAST_WAIT, SLOW, NotSent, Send, SpanSender
 from tests.core.traces.test_spans import WHOLE

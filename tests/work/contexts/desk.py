@@ -14,11 +14,11 @@ from daiku.app import App
 from daiku.domain.items.forge import FoundItem, ItemText
 from daiku.domain.items.item import ItemKey
 from daiku.domain.runs import RunResult
-from daiku.work.attempt import Attempt
-from daiku.work.contexts.files import ContextFiles
-from daiku.work.intents import IntentStore
-from daiku.work.items import ItemStore
-from daiku.work.record import Claim, ItemRecord
+from daiku.items.attempt import Attempt
+from daiku.items.contexts.files import ContextFiles
+from daiku.items.intents import IntentStore
+from daiku.items.items import ItemStore
+from daiku.items.record import Claim, ItemRecord
 from tests.runs.playing import make_app
 
 Json = dict[str, Any]

@@ -16,8 +16,8 @@ import pytest
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import ToolCallEvent
 from daiku.domain.items.intents import Outcome, ShowProgress
-from daiku.work.contexts import files as files_module
-from daiku.work.contexts.mirror import TaskTable, write_lines
+from daiku.items.contexts import files as files_module
+from daiku.items.contexts.mirror import TaskTable, write_lines
 from tests.work.contexts.desk import ITEM, Desk, desk, write
 
 STEPS = (

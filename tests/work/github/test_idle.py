@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from daiku.domain.items.forge import ForgeRefusal
+from daiku.items.github.source import GitHubSource
+from daiku.items.source import nothing_hidden
 from daiku.settings.config import GitHubSettings, WorkLabels
-from daiku.work.github.source import GitHubSource
-from daiku.work.source import nothing_hidden
 from tests.services.github.yard import WORKER, GitHubYard, token_of
 from tests.work.github.desk import Desk
 

@@ -7,11 +7,11 @@ from typing import Any
 import httpx2
 import pytest
 
-from daiku.core.work.marks import mark_of
 from daiku.domain.items.forge import ItemNews
 from daiku.domain.items.intents import REQUEST
 from daiku.domain.items.item import read_key
-from daiku.work.github.source import GitHubSource
+from daiku.items.github.source import GitHubSource
+from daiku.items.rules.marks import mark_of
 from tests.work.github.test_source import T1, Forge, forge, source
 
 __all__ = ["forge", "source"]

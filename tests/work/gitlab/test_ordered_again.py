@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from daiku.domain.runs import RunResult
-from daiku.work.record import Claim
+from daiku.items.record import Claim
 from tests.work.gitlab.sources import TODO
 from tests.work.gitlab.working import BRANCH, Shop, shop_of, written
 from tests.work.gitlabfake.fixture import GitLabYard

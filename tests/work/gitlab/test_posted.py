@@ -7,8 +7,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.work.marks import OURS
-from daiku.work.gitlab.repository import TITLE, as_draft, harmless, is_draft, without_draft
+from daiku.items.gitlab.repository import TITLE, as_draft, harmless, is_draft, without_draft
+from daiku.items.rules.marks import OURS
 from tests.cases import for_each
 
 LINES = st.lists(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import get_args
 
 from daiku.domain.items.item import ItemKey
+from daiku.items.kept.pushing import as_refusal, commit_message
 from daiku.tools.git.ownrun import RefusalKind, refused
-from daiku.work.kept.pushing import as_refusal, commit_message
 from tests.cases import for_each
 
 KEY = ItemKey(source="github", kind="issue", repository="owner/name", name="3")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol
 
-from daiku.core.guardrails.fingerprints import Fingerprints
 from daiku.dataclass import dataclass, field
 from daiku.domain.work.documents import Evaluated, KeptEvaluation, Passage, ReferencesFound
+from daiku.guard.rules.guardrails.fingerprints import Fingerprints
 from daiku.tools.files.seen import SeenTexts
 
 

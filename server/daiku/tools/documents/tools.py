@@ -7,18 +7,18 @@ from collections.abc import Iterator, Sequence
 
 from pydantic import Field, ValidationError
 
-from daiku.core.changes.changemap import apply_map, merge_patches, patch_between, unredacted
-from daiku.core.drafting.headings import lines_of
-from daiku.core.guard.redact import MARK
-from daiku.core.guardrails.fingerprints import fingerprints, similarity, similarity_action
-from daiku.core.matching.refusal import AS_WANTED, Refusal
-from daiku.core.ports import Workspace
 from daiku.domain.errors import DaikuError
 from daiku.domain.events import Notice
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
 from daiku.domain.work.documents import Document, Evaluated, Passage, ReferencesFound, SimilarityFound
 from daiku.domain.work.patches import Change, FileChange, Patch, PatchJSON
+from daiku.edits.rules.changes.changemap import apply_map, merge_patches, patch_between, unredacted
+from daiku.edits.rules.matching.refusal import AS_WANTED, Refusal
+from daiku.guard.rules.guardrails.fingerprints import fingerprints, similarity, similarity_action
+from daiku.guard.rules.redact import MARK
+from daiku.run.rules.outside import Workspace
+from daiku.team.rules.drafting.headings import lines_of
 from daiku.texts.text import text
 from daiku.tools.documents.desk import DocumentDesk
 from daiku.tools.face import Face

@@ -9,20 +9,19 @@ from typing import Any
 
 from pydantic import Field
 
-from daiku.core.changes.choose import left_out_text, part_of
-from daiku.core.changes.diff import patch_diff
-from daiku.core.changes.scope import is_inside
-from daiku.core.edits.edits import apply_edits
-from daiku.core.edits.patch import WholeFile, build_patch, parse_patch, paths_of, rewrite_text
-from daiku.core.matching.refusal import AS_WANTED, SHOWS_LINES, Refusal
-from daiku.core.notebooks.celltext import with_cell_texts
-from daiku.core.protected.effects import why_patch_matters
-from daiku.core.text.visible import restore_invisible
 from daiku.dataclass import dataclass, replace
 from daiku.domain.errors import DaikuError, StaleVersionError
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
 from daiku.domain.work.patches import FileChange, Patch, SearchReplace
+from daiku.edits.rules.changes.choose import left_out_text, part_of
+from daiku.edits.rules.changes.diff import patch_diff
+from daiku.edits.rules.changes.scope import is_inside
+from daiku.edits.rules.edits import apply_edits
+from daiku.edits.rules.matching.refusal import AS_WANTED, SHOWS_LINES, Refusal
+from daiku.edits.rules.patch import WholeFile, build_patch, parse_patch, paths_of, rewrite_text
+from daiku.guard.rules.protected.effects import why_patch_matters
+from daiku.texts.rules.visible import restore_invisible
 from daiku.texts.text import text
 from daiku.tools.face import Face
 from daiku.tools.files.make_edit import make_edit
@@ -31,6 +30,7 @@ from daiku.tools.files.reading import nearest_files, no_such_file, reading_tools
 from daiku.tools.files.seen import SeenTexts
 from daiku.tools.files.sight import changeable
 from daiku.tools.files.syntax import OfferedEdits, RefusedCalls
+from daiku.tools.rules.notebooks.celltext import with_cell_texts
 from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
 from daiku.workspace.paths import refuse
 

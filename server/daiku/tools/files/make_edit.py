@@ -7,19 +7,19 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from daiku.core.changes.diagnostics import ProblemDelta, problem_delta, problem_delta_text
-from daiku.core.changes.diff import patch_diff, stat
-from daiku.core.notebooks.celltext import as_text, is_notebook, with_cell_texts
-from daiku.core.ports import Diagnostic
-from daiku.core.text.truncate import truncate_middle
 from daiku.dataclass import dataclass
 from daiku.domain.errors import DaikuError
 from daiku.domain.events import CheckpointEvent, Edit, Notice
 from daiku.domain.tools import ToolResult
 from daiku.domain.work.patches import FileChange, FileStat, Patch
+from daiku.edits.rules.changes.diagnostics import ProblemDelta, problem_delta, problem_delta_text
+from daiku.edits.rules.changes.diff import patch_diff, stat
+from daiku.run.rules.outside import Diagnostic
+from daiku.texts.rules.truncate import truncate_middle
 from daiku.texts.text import text
 from daiku.tools.files.notebooks import editable
 from daiku.tools.files.seen import SeenTexts
+from daiku.tools.rules.notebooks.celltext import as_text, is_notebook, with_cell_texts
 from daiku.tools.tool import ToolContext
 
 SETTLE_SECONDS = 8.0

@@ -11,16 +11,16 @@ from pathlib import Path
 
 from pydantic import Field
 
-from daiku.core.code.commonnames import COMMON_NAMES
-from daiku.core.code.manifests import Manifests, is_manifest
-from daiku.core.code.mapview import render_map
-from daiku.core.code.modules import Modules
-from daiku.core.code.repomap import SourceFile, Tag, rank
-from daiku.core.code.sidefiles import side_of
-from daiku.core.ports import Workspace
 from daiku.domain.tools import ToolResult
-from daiku.llm.tokens import estimate
+from daiku.models.tokens import estimate
+from daiku.run.rules.outside import Workspace
 from daiku.tools.files.tags import SourceIndex
+from daiku.tools.rules.code.commonnames import COMMON_NAMES
+from daiku.tools.rules.code.manifests import Manifests, is_manifest
+from daiku.tools.rules.code.mapview import render_map
+from daiku.tools.rules.code.modules import Modules
+from daiku.tools.rules.code.repomap import SourceFile, Tag, rank
+from daiku.tools.rules.code.sidefiles import side_of
 from daiku.tools.tool import Args, ToolContext
 from daiku.workspace.walk import files
 

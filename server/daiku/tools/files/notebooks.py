@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from daiku.core.matching.refusal import Refusal
-from daiku.core.notebooks.celltext import EMPTY, as_text, is_notebook, merge_text, parse_notebook
 from daiku.domain.errors import Failure, StaleVersionError
 from daiku.domain.work.patches import FileChange, Patch
+from daiku.edits.rules.matching.refusal import Refusal
 from daiku.texts.text import text
+from daiku.tools.rules.notebooks.celltext import EMPTY, as_text, is_notebook, merge_text, parse_notebook
 from daiku.tools.tool import ToolContext
 
 

@@ -12,12 +12,12 @@ from pathlib import Path
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
-from daiku.core.calls.toolnames import nearest_names
-from daiku.core.guard.referenced_paths import is_kept_output
-from daiku.core.text.pictures import PICTURES
-from daiku.core.text.truncate import OUTPUT_LIMIT
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolImage, ToolResult
+from daiku.guard.rules.referenced_paths import is_kept_output
+from daiku.run.rules.calls.toolnames import nearest_names
+from daiku.texts.rules.pictures import PICTURES
+from daiku.texts.rules.truncate import OUTPUT_LIMIT
 from daiku.tools.face import Face
 from daiku.tools.files.notebooks import editable
 from daiku.tools.files.seen import SeenTexts
@@ -134,7 +134,7 @@ def nearest_files(context: ToolContext, real: Path) -> str:
 
 
 def _picture(context: ToolContext, real: Path) -> ToolResult:
-    from daiku.llm.history.pictures import fit_picture  # when used
+    from daiku.models.history.pictures import fit_picture  # when used
 
     name = context.workspace.relative(real)
     folder = dependency_folder(context.workspace.roots, real)

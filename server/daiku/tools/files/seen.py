@@ -6,10 +6,10 @@ from collections import OrderedDict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from daiku.core.text.truncate import truncate_middle
+from daiku.texts.rules.truncate import truncate_middle
 
 if TYPE_CHECKING:
-    from daiku.core.matching.refusal import Refusal
+    from daiku.edits.rules.matching.refusal import Refusal
 
 _FILES = 300
 _LARGEST = 1_000_000
@@ -52,9 +52,9 @@ class SeenTexts:
     def objection(self, session: str, real: Path, name: str, now: str, new: str) -> Refusal | None:
         """Refuse to overwrite `now` with `new` if the model has not read `now`; None if it may.
         The refusal shows the text or what changed in it, and `now` then counts as read."""
-        from daiku.core.changes.diff import unified_diff  # when used
-        from daiku.core.matching.refusal import Refusal  # when used
         from daiku.domain.work.patches import FileChange  # when used
+        from daiku.edits.rules.changes.diff import unified_diff  # when used
+        from daiku.edits.rules.matching.refusal import Refusal  # when used
 
         was = self._texts.get((session, real))
         if was in (now, new) or now == new or not now.strip():

@@ -6,9 +6,9 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-from daiku.core.ports import TextFile
-from daiku.core.protected.paths import holds_secrets
 from daiku.domain.errors import ToolValidationError
+from daiku.guard.rules.protected.paths import holds_secrets
+from daiku.run.rules.outside import TextFile
 from daiku.texts.text import text
 from daiku.tools.tool import ToolContext
 from daiku.workspace.dependencies import dependency_folder, is_dependency

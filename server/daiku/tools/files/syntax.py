@@ -11,10 +11,10 @@ from collections.abc import Callable
 from hashlib import sha256
 from pathlib import PurePosixPath
 
-from daiku.core.matching.refusal import number_lines
-from daiku.core.text.truncate import truncate_middle
 from daiku.dataclass import dataclass
 from daiku.domain.work.patches import FileChange, Patch
+from daiku.edits.rules.matching.refusal import number_lines
+from daiku.texts.rules.truncate import truncate_middle
 from daiku.tools.files.tags import parser_for
 
 LARGEST = 400_000

@@ -11,9 +11,9 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from daiku.core.code.imports import read_imports
-from daiku.core.code.repomap import SourceFile, Tag
 from daiku.dataclass import dataclass
+from daiku.tools.rules.code.imports import read_imports
+from daiku.tools.rules.code.repomap import SourceFile, Tag
 
 if TYPE_CHECKING:
     from tree_sitter import Parser, Query

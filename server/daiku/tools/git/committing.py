@@ -6,9 +6,9 @@ import os
 
 from pydantic import Field
 
-from daiku.core.work.harmless import commit_words
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
+from daiku.items.rules.harmless import commit_words
 from daiku.tools.face import Face
 from daiku.tools.git.git import StatusArgs, ask, repository_of, status
 from daiku.tools.git.repository import Repository

@@ -8,12 +8,12 @@ from pathlib import Path
 
 from pydantic import Field
 
-from daiku.core.ports import Workspace
-from daiku.core.protected.paths import holds_secrets
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import DaikuError
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
+from daiku.guard.rules.protected.paths import holds_secrets
+from daiku.run.rules.outside import Workspace
 from daiku.texts.text import text as sentence
 from daiku.tools.face import Face
 from daiku.tools.git.repository import STATUS_TOO_SLOW, Repository, repository

@@ -14,9 +14,9 @@ from pathlib import Path
 from types import MappingProxyType
 from uuid import uuid4
 
-from daiku.core.proof.tree_changes import TreeChanges, parse_tree_changes
 from daiku.dataclass import dataclass
 from daiku.store.copyfolders import take_away
+from daiku.team.rules.proof.tree_changes import TreeChanges, parse_tree_changes
 from daiku.tools.git.mirror import has_branches, holding
 from daiku.tools.git.ownrun import COMMIT, SECONDS, GitRefusal, OwnGit, is_branch, refusal_of, refused
 from daiku.tools.git.remote import PRIVATE

@@ -8,8 +8,8 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
-from daiku.core.text.truncate import OUTPUT_LIMIT
 from daiku.dataclass import dataclass
+from daiku.texts.rules.truncate import OUTPUT_LIMIT
 from daiku.texts.text import text
 from daiku.tools.shell.capture import LARGEST_LIST, SECONDS, TOO_LATE, ProgramResult, run_program
 from daiku.tools.shell.gitsettings import FOR_TOOLS, LISTED, Settings, git_settings, parse_settings

@@ -19,10 +19,10 @@ from mcp import Client, MCPError, types
 from mcp.shared.dispatcher import ProgressFnT
 from pydantic import JsonValue, ValidationError
 
-from daiku.core.text.truncate import OUTPUT_LIMIT, truncate_middle
 from daiku.dataclass import dataclass
 from daiku.domain.base import JsonObject
 from daiku.domain.tools import ToolImage, ToolResult
+from daiku.texts.rules.truncate import OUTPUT_LIMIT, truncate_middle
 from daiku.texts.text import NO_TEXT, Text, text
 from daiku.tools.mcp.definitions import Listing, cleaned, listing, visible
 from daiku.tools.mcp.forms import ask_to_open_page, fill_form

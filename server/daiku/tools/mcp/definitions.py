@@ -10,9 +10,9 @@ from collections.abc import Iterable
 
 from pydantic import JsonValue
 
-from daiku.core.text.truncate import truncate_middle
 from daiku.dataclass import dataclass
 from daiku.domain.base import JsonObject
+from daiku.texts.rules.truncate import truncate_middle
 from daiku.texts.text import Text, joined, text
 
 SERVER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")

@@ -9,9 +9,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from daiku.core.text.patterns import lazy
 from daiku.dataclass import dataclass
 from daiku.domain.config import MCPServerSettings
+from daiku.texts.rules.patterns import lazy
 from daiku.texts.text import NO_TEXT, Text, joined, text
 
 _REFERENCE = lazy(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")

@@ -8,12 +8,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from daiku.core.ports import Consents
 from daiku.dataclass import dataclass
 from daiku.domain.config import MCPServerSettings
 from daiku.domain.events import ApprovalDecision
 from daiku.domain.servers import ConsentQuestion, ServerReport
 from daiku.domain.tools import ToolResult
+from daiku.run.rules.outside import Consents
 from daiku.texts.text import NO_TEXT, Text, text
 from daiku.tools.mcp.launch import launches
 from daiku.tools.registry import ToolRegistry
@@ -145,7 +145,7 @@ class McpServers:
     def prompt(self) -> str:
         """The settings' `system_prompt` of every allowed server merged (R2.69), and what the servers say
         about themselves, marked as data."""
-        from daiku.core.text.truncate import fence_as_data  # when used
+        from daiku.texts.rules.truncate import fence_as_data  # when used
 
         parts: list[str] = []
         for server in self._servers.values():

@@ -9,14 +9,14 @@ from pathlib import Path
 
 from pydantic import Field
 
-from daiku.core.ports import Terminals
-from daiku.core.text.visible import show_hidden
 from daiku.domain.events import Notice, ToolOutput
 from daiku.domain.labels import Label
 from daiku.domain.tools import UNCHANGED, ToolResult
+from daiku.guard.sandbox.aside import Before
+from daiku.run.rules.outside import Terminals
+from daiku.texts.rules.visible import show_hidden
 from daiku.texts.text import Text, joined, text
 from daiku.tools.face import Face
-from daiku.tools.sandbox.aside import Before
 from daiku.tools.shell.background import Jobs
 from daiku.tools.shell.edited_files import is_unchanged, read_files
 from daiku.tools.shell.in_terminal import TerminalCommand, start_in_terminal

@@ -10,7 +10,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextvars import ContextVar
 from pathlib import Path
 
-from daiku.tools.sandbox.aside import QuarantinedFile
+from daiku.guard.sandbox.aside import QuarantinedFile
 from daiku.tools.shell.process import Process, end_task
 
 KEPT_CHARACTERS = 200_000

@@ -12,10 +12,10 @@ from os.path import normpath
 from pathlib import Path
 from typing import NamedTuple
 
-from daiku.core.commands.bash import read_script
-from daiku.core.commands.judge import LOOKING, changes_folder, read_only
-from daiku.core.commands.wrappers import program_name
-from daiku.core.text.patterns import lazy
+from daiku.guard.rules.commands.bash import read_script
+from daiku.guard.rules.commands.judge import LOOKING, changes_folder, read_only
+from daiku.guard.rules.commands.wrappers import program_name
+from daiku.texts.rules.patterns import lazy
 
 _EDITORS = frozenset({"sed", "gsed", "perl"})
 _IN_PLACE = lazy(r"-[A-Za-z0-9]*i|--in-place")

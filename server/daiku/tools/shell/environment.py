@@ -12,10 +12,10 @@ from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
-from daiku.core.commands.readonly import PROGRAMS
-from daiku.core.commands.wrappers import SHELLS
-from daiku.core.guard.redact import Redactor
-from daiku.core.text.patterns import lazy
+from daiku.guard.rules.commands.readonly import PROGRAMS
+from daiku.guard.rules.commands.wrappers import SHELLS
+from daiku.guard.rules.redact import Redactor
+from daiku.texts.rules.patterns import lazy
 from daiku.tools.shell.gitsettings import FOR_COMMANDS, git_settings
 from daiku.workspace.programs import safe_path
 

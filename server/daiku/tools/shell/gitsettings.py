@@ -7,11 +7,11 @@ import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from daiku.core.commands.bash import read_script
-from daiku.core.commands.rules import find_git_subcommand
-from daiku.core.commands.wrappers import program_name
-from daiku.core.text.patterns import lazy
 from daiku.dataclass import dataclass
+from daiku.guard.rules.commands.bash import read_script
+from daiku.guard.rules.commands.rules import find_git_subcommand
+from daiku.guard.rules.commands.wrappers import program_name
+from daiku.texts.rules.patterns import lazy
 from daiku.tools.shell.capture import wait_for_program
 from daiku.workspace.programs import find_program
 from daiku.workspace.repository import REACHES_NOTHING

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from daiku.core.ports import TerminalFailed, Terminals
+from daiku.run.rules.outside import TerminalFailed, Terminals
 from daiku.tools.shell.output import TruncatedOutput
 from daiku.tools.shell.process import GRACE_SECONDS, WHOLE_BYTES, end_task, with_parent
 

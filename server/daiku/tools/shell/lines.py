@@ -10,7 +10,7 @@ from pathlib import Path
 
 from daiku.dataclass import dataclass
 from daiku.domain.config import SandboxSettings
-from daiku.tools.sandbox import Bounds, sandbox_argv, sandbox_state
+from daiku.guard.sandbox import Bounds, sandbox_argv, sandbox_state
 from daiku.tools.shell.environment import child_environment
 from daiku.tools.shell.process import reaper_argv, start
 from daiku.workspace.programs import find_program

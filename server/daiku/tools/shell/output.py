@@ -6,9 +6,9 @@ import codecs
 import re
 from collections import deque
 
-from daiku.core.guard.redact import Redactor
-from daiku.core.text.decisive import truncate_output
-from daiku.core.text.patterns import lazy
+from daiku.guard.rules.redact import Redactor
+from daiku.texts.rules.decisive import truncate_output
+from daiku.texts.rules.patterns import lazy
 
 KEPT_BYTES = 256 * 1024
 """Of each end of an output; what lies between is counted, not kept."""

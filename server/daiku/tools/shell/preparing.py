@@ -10,9 +10,13 @@ from typing import TYPE_CHECKING
 from pydantic import Field
 from pydantic.json_schema import SkipJsonSchema
 
-from daiku.core.commands.bash import SimpleCommand, read_script
-from daiku.core.commands.dangers import is_installation
-from daiku.core.commands.judge import (
+from daiku.dataclass import dataclass, replace
+from daiku.domain.base import JsonObject
+from daiku.domain.errors import DaikuError
+from daiku.domain.tools import ToolResult
+from daiku.guard.rules.commands.bash import SimpleCommand, read_script
+from daiku.guard.rules.commands.dangers import is_installation
+from daiku.guard.rules.commands.judge import (
     CommandRules,
     Judgement,
     changes_folder,
@@ -21,16 +25,12 @@ from daiku.core.commands.judge import (
     strip_cd,
     why_not_visible,
 )
-from daiku.core.commands.wrappers import program_name
-from daiku.core.guard.policy import SandboxState
-from daiku.dataclass import dataclass, replace
-from daiku.domain.base import JsonObject
-from daiku.domain.errors import DaikuError
-from daiku.domain.tools import ToolResult
-from daiku.tools.sandbox import Bounds, sandbox_argv, sandbox_state
-from daiku.tools.sandbox.aside import Before, before
-from daiku.tools.sandbox.closed import find_closed
-from daiku.tools.sandbox.links import find_linked
+from daiku.guard.rules.commands.wrappers import program_name
+from daiku.guard.rules.policy import SandboxState
+from daiku.guard.sandbox import Bounds, sandbox_argv, sandbox_state
+from daiku.guard.sandbox.aside import Before, before
+from daiku.guard.sandbox.closed import find_closed
+from daiku.guard.sandbox.links import find_linked
 from daiku.tools.shell.environment import child_environment, own_environment
 from daiku.tools.shell.gitsettings import (
     FOR_COMMANDS,
@@ -47,7 +47,7 @@ from daiku.workspace.programs import find_program
 from daiku.workspace.repository import GitPlaces, git_places
 
 if TYPE_CHECKING:
-    from daiku.tools.sandbox.overlay import Layer
+    from daiku.guard.sandbox.overlay import Layer
 
 DEFAULT_SECONDS = 120.0
 LONGEST_SECONDS = 3600.0
@@ -248,7 +248,7 @@ def _stays_with_git(simple: SimpleCommand) -> bool:
 def wrap_in_trial(prepared: Prepared, layers: tuple[Layer, ...]) -> tuple[list[str], bool]:
     """Return the argv in a sandbox that discards writes, and whether files are hidden from the command. Blocks. Raises
     OSError."""
-    from daiku.tools.sandbox.overlay import make_mount_points, trial_argv  # when used
+    from daiku.guard.sandbox.overlay import make_mount_points, trial_argv  # when used
 
     bounds = prepared.bounds
     assert bounds is not None, "a trial needs a sandbox"

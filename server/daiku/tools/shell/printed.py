@@ -5,13 +5,13 @@ from __future__ import annotations
 import time
 from typing import NamedTuple
 
-from daiku.core.calls.toolnames import wire_name
-from daiku.core.text.decisive import truncate_output
-from daiku.core.text.truncate import OUTPUT_LIMIT
 from daiku.domain.base import JsonObject
 from daiku.domain.tools import ToolResult
-from daiku.tools.sandbox import session_network
-from daiku.tools.sandbox.aside import QuarantinedFile
+from daiku.guard.sandbox import session_network
+from daiku.guard.sandbox.aside import QuarantinedFile
+from daiku.run.rules.calls.toolnames import wire_name
+from daiku.texts.rules.decisive import truncate_output
+from daiku.texts.rules.truncate import OUTPUT_LIMIT
 from daiku.tools.shell.background import Job
 from daiku.tools.shell.preparing import Prepared, RunArgs, names_git
 from daiku.tools.shell.process import Command

@@ -8,12 +8,11 @@ from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
-from daiku.core.commands.bash import read_script
-from daiku.core.commands.dangers import is_installation
-from daiku.core.commands.network import named_program
 from daiku.domain.events import Notice
-from daiku.texts.text import Text, joined, text
-from daiku.tools.sandbox.aside import (
+from daiku.guard.rules.commands.bash import read_script
+from daiku.guard.rules.commands.dangers import is_installation
+from daiku.guard.rules.commands.network import named_program
+from daiku.guard.sandbox.aside import (
     ActingFile,
     Before,
     Changed,
@@ -22,6 +21,7 @@ from daiku.tools.sandbox.aside import (
     quarantine,
     release,
 )
+from daiku.texts.text import Text, joined, text
 from daiku.tools.tool import ToolContext
 
 MOST_NAMED = 8

@@ -8,13 +8,13 @@ from itertools import islice
 from pathlib import Path
 from subprocess import SubprocessError
 
-from daiku.core.commands.bash import read_script
-from daiku.core.commands.network import CLIENTS
-from daiku.core.commands.wrappers import program_name
-from daiku.core.text.visible import show_hidden
 from daiku.domain.tools import ToolResult
+from daiku.guard.rules.commands.bash import read_script
+from daiku.guard.rules.commands.network import CLIENTS
+from daiku.guard.rules.commands.wrappers import program_name
+from daiku.guard.sandbox.overlay import NOT_MOUNTED, Layer, open_layers, written_paths
+from daiku.texts.rules.visible import show_hidden
 from daiku.texts.text import NO_TEXT, Text, text
-from daiku.tools.sandbox.overlay import NOT_MOUNTED, Layer, open_layers, written_paths
 from daiku.tools.shell.preparing import Prepared, RunArgs, names_git, prepare, wrap_in_trial
 from daiku.tools.shell.printed import command_result, hint_for, shown_output
 from daiku.tools.shell.process import start

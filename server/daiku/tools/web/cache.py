@@ -13,8 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import cast
 
-from daiku.core.guard.redact import redact_encoded
 from daiku.domain.base import JsonObject
+from daiku.guard.rules.redact import redact_encoded
 
 SECONDS = 3600.0
 IN_MEMORY = 64

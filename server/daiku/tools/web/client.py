@@ -11,12 +11,12 @@ from types import MappingProxyType
 from typing import Any, assert_never
 from urllib.parse import parse_qs, urlencode, urljoin, urlsplit
 
-from daiku.core.web.research import rank_results
 from daiku.dataclass import dataclass, field, replace
 from daiku.domain.base import JsonObject
 from daiku.domain.config import ResearchSettings
 from daiku.domain.work.research import SearchResult
 from daiku.texts.text import NO_TEXT, Text, joined, text
+from daiku.tools.rules.web.research import rank_results
 from daiku.tools.web.cache import Cache
 from daiku.tools.web.extract import Page, page_of
 from daiku.tools.web.markup import EndTag, StartTag, TextToken, tokens

@@ -10,11 +10,11 @@ from html import escape
 from typing import TYPE_CHECKING, assert_never
 from urllib.parse import urljoin
 
-from daiku.core.text.patterns import lazy
-from daiku.core.text.visible import strip_invisible
-from daiku.core.web.research import one_line
 from daiku.dataclass import dataclass, replace
+from daiku.texts.rules.patterns import lazy
+from daiku.texts.rules.visible import strip_invisible
 from daiku.texts.text import Text, text
+from daiku.tools.rules.web.research import one_line
 from daiku.tools.web.markup import EndTag, StartTag, TextToken, tokens
 from daiku.tools.web.public_web import FetchResponse, readable
 from daiku.workspace import encodings

@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING
 from urllib.parse import urljoin
 
-from daiku.core.protected.addresses import WebUrl, parse_url, same_site, why_local, why_not_public
 from daiku.dataclass import dataclass, replace
+from daiku.guard.rules.protected.addresses import WebUrl, parse_url, same_site, why_local, why_not_public
 from daiku.texts.text import Text, joined, text
 from daiku.version import __version__
 

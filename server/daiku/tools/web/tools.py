@@ -7,8 +7,15 @@ from typing import Annotated, Any
 
 from pydantic import BeforeValidator, Field
 
-from daiku.core.replies.roleforms import MAX_QUERIES
-from daiku.core.web.research import (
+from daiku.domain.base import JsonObject
+from daiku.domain.events import Notice
+from daiku.domain.labels import Label
+from daiku.domain.tools import ToolResult
+from daiku.domain.work.research import Finding, Research, SearchResult
+from daiku.models.rules.replies.roleforms import MAX_QUERIES
+from daiku.texts.text import Text, as_json, joined, text
+from daiku.tools.face import Face
+from daiku.tools.rules.web.research import (
     PAGE_PART,
     SOURCES_KEY,
     distinct_queries,
@@ -17,13 +24,6 @@ from daiku.core.web.research import (
     results_text,
     sources_text,
 )
-from daiku.domain.base import JsonObject
-from daiku.domain.events import Notice
-from daiku.domain.labels import Label
-from daiku.domain.tools import ToolResult
-from daiku.domain.work.research import Finding, Research, SearchResult
-from daiku.texts.text import Text, as_json, joined, text
-from daiku.tools.face import Face
 from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
 from daiku.tools.web.client import SearchOutcome, Web
 from daiku.tools.web.extract import Page

@@ -10,21 +10,28 @@ from typing import Annotated, TypeAlias
 from pydantic import AfterValidator, Field, JsonValue
 from pydantic.json_schema import SkipJsonSchema
 
-from daiku.core.plans.markdown import approval_text
-from daiku.core.plans.proposed import MAX_STEPS, ProposedStep, difference, link_steps, objections, revise_plan
-from daiku.core.plans.reply import printable
-from daiku.core.plans.transitions import approve_plan, checklist, find_step, move_step, waits_for
-from daiku.core.proof.checks import like_a_sentence, programs, split_time_limit
-from daiku.core.proof.evidence import diagnosed_place
-from daiku.core.proof.gate import LEAVE, VOUCH, MissingProofs, missing_proofs, question, refusal
-from daiku.core.replies.actions import MAX_ACTIONS
-from daiku.core.text.visible import show_hidden
 from daiku.domain.base import JsonObject
 from daiku.domain.events import Notice, PlanEvent
 from daiku.domain.held import Todo, TodoItem, TodoStatus
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
 from daiku.domain.work.plans import Plan, Step, WorkStatus
+from daiku.models.rules.replies.actions import MAX_ACTIONS
+from daiku.team.rules.plans.markdown import approval_text
+from daiku.team.rules.plans.proposed import (
+    MAX_STEPS,
+    ProposedStep,
+    difference,
+    link_steps,
+    objections,
+    revise_plan,
+)
+from daiku.team.rules.plans.reply import printable
+from daiku.team.rules.plans.transitions import approve_plan, checklist, find_step, move_step, waits_for
+from daiku.team.rules.proof.checks import like_a_sentence, programs, split_time_limit
+from daiku.team.rules.proof.evidence import diagnosed_place
+from daiku.team.rules.proof.gate import LEAVE, VOUCH, MissingProofs, missing_proofs, question, refusal
+from daiku.texts.rules.visible import show_hidden
 from daiku.texts.text import joined, text
 from daiku.tools.face import Face
 from daiku.tools.shell.environment import child_environment, own_environment

@@ -10,11 +10,11 @@ from queue import SimpleQueue
 from threading import Event, Lock, Thread
 from typing import Self, TypeAlias, assert_never
 
-from daiku.core.traces.lines import LineRecorder, as_jsonl
-from daiku.core.traces.spans import SpanRecorder
 from daiku.dataclass import dataclass, field
 from daiku.domain.chunks import Chunk, iso_now
 from daiku.domain.events import EPHEMERAL, RunFinished
+from daiku.trace.rules.lines import LineRecorder, as_jsonl
+from daiku.trace.rules.spans import SpanRecorder
 from daiku.trace.telemetry.endpoint import NOTHING, endpoint_problem, parse_endpoint
 from daiku.trace.telemetry.files import TraceFiles
 from daiku.trace.telemetry.sender import SpanSender

@@ -12,8 +12,8 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue, InstrumentationSc
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1 import trace_pb2
 
-from daiku.core.traces.genai import Attribute, describe
-from daiku.core.traces.spans import Span
+from daiku.trace.rules.genai import Attribute, describe
+from daiku.trace.rules.spans import Span
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _KIND = {"internal": trace_pb2.Span.SPAN_KIND_INTERNAL, "client": trace_pb2.Span.SPAN_KIND_CLIENT}

@@ -11,7 +11,7 @@ from threading import Event, Lock, Thread
 from time import monotonic
 from typing import cast
 
-from daiku.core.traces.spans import Span
+from daiku.trace.rules.spans import Span
 from daiku.trace.telemetry.endpoint import Endpoint
 
 METHOD = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
@@ -43,7 +43,7 @@ def _over_http(to: Endpoint) -> Send:
     import urllib.error
     import urllib.request
 
-    from daiku.core.text.retryafter import retry_after  # likewise: it reads dates as mail does
+    from daiku.texts.rules.retryafter import retry_after  # likewise: it reads dates as mail does
 
     headers = {"content-type": "application/x-protobuf", "user-agent": "daiku", **to.headers}
 

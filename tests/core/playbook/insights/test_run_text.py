@@ -5,13 +5,6 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from daiku.core.playbook.insights.run_text import (
-    LONGEST,
-    chunks_of,
-    is_looked_at,
-    is_worth_a_look,
-    text_of_run,
-)
 from daiku.domain.chunks import Chunk, encode_event
 from daiku.domain.events import (
     ApprovalGiven,
@@ -21,6 +14,13 @@ from daiku.domain.events import (
     RunFinished,
     RunStarted,
     ToolCallEvent,
+)
+from daiku.playbook.rules.insights.run_text import (
+    LONGEST,
+    chunks_of,
+    is_looked_at,
+    is_worth_a_look,
+    text_of_run,
 )
 from daiku.texts.text import Text
 from tests.playbook.happened import ran

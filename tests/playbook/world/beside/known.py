@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from daiku.core.playbook.evidence.outcome import outcomes_of
-from daiku.core.playbook.lessons.curate import distinct
-from daiku.core.playbook.lessons.reflect import reflect
-from daiku.core.playbook.lessons.similar import near_duplicates
 from daiku.domain.playbook import Verdict
-from daiku.llm.tokens import estimate
+from daiku.models.tokens import estimate
+from daiku.playbook.rules.evidence.outcome import outcomes_of
+from daiku.playbook.rules.lessons.curate import distinct
+from daiku.playbook.rules.lessons.reflect import reflect
+from daiku.playbook.rules.lessons.similar import near_duplicates
 from tests.playbook.world.attempts import Attempt
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 
-from daiku.core.playbook.lessons.proposal import code_spans
 from daiku.domain.events import RunFinished, RunStarted
 from daiku.domain.held import Lesson
+from daiku.playbook.rules.lessons.proposal import code_spans
 from tests.playbook.happened import ran, told
 from tests.playbook.world.attempts import Advises, Attempt, Step, Task, TellsLessons
 

@@ -1,0 +1,97 @@
+"""Convert changes and restored files to wire types for clients, and to a diff."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from daiku.domain.work.patches import FileChange, FileKind
+from daiku.edits.review.decisions import RestoreOutcome
+from daiku.edits.review.review_state import changed_lines
+from daiku.edits.rules.changes.diff import unified_diff
+from daiku.edits.rules.changes.review import Blob, FileReview, ReviewHunk, hunks_of
+
+if TYPE_CHECKING:
+    from daiku import api
+
+
+def changed_files(reviews: Mapping[str, FileReview], session: str) -> tuple[api.ChangedFile, ...]:
+    """The files that are to be decided on, in their order."""
+    return tuple(_file(path, review, session) for path, review in reviews.items())
+
+
+def changed_everywhere(found: Mapping[str, Mapping[str, FileReview]]) -> tuple[api.ChangedFile, ...]:
+    """Return the files of all conversations by path; changes that a fork shares are shown once."""
+    shown: set[tuple[str | int, ...]] = set()
+    files: list[api.ChangedFile] = []
+    for session, reviews in found.items():
+        for file in changed_files(reviews, session):
+            hunks = tuple(hunk for hunk in file.hunks if _key(file, hunk) not in shown)
+            whole = (file.path, file.kind, file.before or "")
+            if hunks or (not file.hunks and whole not in shown):
+                counts = {
+                    "added": sum(hunk.new_lines for hunk in hunks),
+                    "removed": sum(hunk.old_lines for hunk in hunks),
+                }
+                files.append(file.model_copy(update={"hunks": hunks} | counts))
+            shown |= {whole, *(_key(file, hunk) for hunk in hunks)}
+    return tuple(sorted(files, key=lambda file: file.path))
+
+
+def _key(file: api.ChangedFile, hunk: api.ChangeHunk) -> tuple[str | int, ...]:
+    return (file.path, hunk.new_start, hunk.new_lines, hunk.text)
+
+
+def diff_of(path: str, review: FileReview) -> str:
+    """What is open in a file, as a unified diff; empty where it is no text."""
+    if isinstance(review.base, Blob) or isinstance(review.now, Blob):
+        return ""
+    before = review.origin or path
+    to = path if review.origin is not None else None
+    return unified_diff(FileChange(path=before, kind=_kind(review), old=review.base, new=review.now, to=to))
+
+
+def restore_result(brought: RestoreOutcome) -> api.RestoreResult:
+    """Convert the result of restoring files to its wire type."""
+    from daiku import api  # most commands show no changes: a tenth of their start
+
+    return api.RestoreResult(files=brought.files, cannot_undo=brought.cannot_undo, checkpoint_id=brought.redo)
+
+
+def _file(path: str, review: FileReview, session: str) -> api.ChangedFile:
+    from daiku import api  # as above
+
+    hunks = hunks_of(review)
+    return api.ChangedFile(
+        session_id=session,
+        path=path,
+        kind=_kind(review),
+        added=sum(len(hunk.new) for hunk in hunks),
+        removed=sum(len(hunk.old) for hunk in hunks),
+        hunks=tuple(_hunk(hunk) for hunk in hunks),
+        before=review.origin,
+        binary=isinstance(review.base, Blob) or isinstance(review.now, Blob),
+    )
+
+
+def _kind(review: FileReview) -> FileKind:
+    if review.base is None:
+        return "create"
+    if review.now is None:
+        return "delete"
+    return "edit" if review.origin is None else "rename"
+
+
+def _hunk(hunk: ReviewHunk) -> api.ChangeHunk:
+    from daiku import api  # as above
+
+    span = hunk.span
+    return api.ChangeHunk(
+        hunk_id=hunk.id,
+        old_start=span.old + (span.old < span.old_end),
+        old_lines=span.old_end - span.old,
+        new_start=span.new + (span.new < span.new_end),
+        new_lines=span.new_end - span.new,
+        text="".join(changed_lines(hunk)),
+        touched=span.touched,
+    )

@@ -1,0 +1,358 @@
+"""Apply search-and-replace edits to a text: exact match first, then tolerant; ambiguous ones are refused."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+from daiku.domain.work.patches import SearchReplace
+from daiku.edits.rules.elisions import elided_hunk, fill_elisions
+from daiku.edits.rules.hunks import apply_hunks
+from daiku.edits.rules.matching.hunk import Replacement, hunk_of
+from daiku.edits.rules.matching.indents import indent_of, learn_indents, reindent
+from daiku.edits.rules.matching.insert import line_end_at, merge_blanks, replacement_for, splice
+from daiku.edits.rules.matching.match import (
+    BlockMatch,
+    Level,
+    find_ignoring_blank_lines,
+    find_lines,
+    find_tokens,
+    find_windows,
+    is_evenly_indented,
+    line_start,
+)
+from daiku.edits.rules.matching.refusal import AS_WANTED, Refusal, ambiguous, not_found
+from daiku.texts.rules.omissions import may_hold_omission
+
+_NUMBERED = re.compile(r"\s*(\d+) ?[|│→\t] ?(.*)", re.DOTALL)
+
+
+def _edit_lines(
+    text: str,
+    search: str,
+    replace: str,
+    *,
+    within_lines: bool = False,
+    path: str = "",
+    insisted: bool = False,
+) -> str | Refusal:
+    """Replace the one place whose lines match those of `search`.
+
+    Whitespace, indentation (alike in all lines), look-alike punctuation, blank lines at the edges, copied line
+    numbers, and the layout may differ. `within_lines`: the same words may also be a part of a line.
+    """
+    old, new = _bare_lines(search), _bare_lines(replace)
+    if not search.endswith("\n") and not replace:
+        new = [""]  # the line is emptied, not taken out: its line end was not part of the search
+    elided = elided_hunk(old, new)
+    if elided is not None and not find_lines(text, old):
+        return elided if isinstance(elided, Refusal) else apply_hunks(text, [elided])
+    filled = fill_elisions(new, old, path=path, insisted=insisted)
+    if isinstance(filled, Refusal):
+        return filled
+    new = filled
+    if _grows_beside_blanks(old, new) and not find_lines(text, old):
+        return not_found(text, old)
+    for old_lines, lines in _readings(old, new):
+        spans = find_lines(text, old_lines)
+        if len(spans) == 1 and spans[0].level <= Level.trailing:
+            spans += _indented_matches(text, old_lines)
+        if spans and spans[0].level >= Level.indent:  # the same lines, but for blank ones, may be meant
+            spans = [*spans, *_unblanked_matches(text, old_lines, spans)]
+        if len(spans) > 1:
+            return ambiguous(text, [span.start for span in spans])
+        if spans:
+            return _replace_span(text, old_lines, lines, spans[0])
+    tokens = find_tokens(text, search)
+    if not within_lines:
+        tokens = [place for place in tokens if _begins_line(text, place[0])]
+    if not within_lines or search.endswith("\n"):
+        tokens = [place for place in tokens if _ends_line(text, place[1])]
+    if len(tokens) > 1:
+        return ambiguous(text, [start for start, _ in tokens])
+    if tokens and (laid_out := _other_layout(text, search, "\n".join(new), *tokens[0])) is not None:
+        return laid_out
+    return not_found(text, old)
+
+
+def _indented_matches(text: str, old: Sequence[str]) -> list[BlockMatch]:
+    """Return the indented places of unindented lines: the search may have lost its indentation."""
+    if all(line != line.lstrip() for line in old if line.strip()):
+        return []
+    return [s for s in find_windows(text, old) if s.level >= Level.indent and is_evenly_indented(old, s)]
+
+
+def _unblanked_matches(text: str, old: Sequence[str], spans: Sequence[BlockMatch]) -> list[BlockMatch]:
+    """Return the places of `old` that differ in blank lines only, besides those already found."""
+    known = {span.start for span in spans}
+    starts = [start for start in find_ignoring_blank_lines(text, old) if start not in known]
+    return [BlockMatch(start, start, (), ()) for start in starts]
+
+
+def _bare_lines(text: str) -> list[str]:
+    """The lines without line ends; a final newline begins no further line."""
+    lines = text.replace("\r\n", "\n").split("\n")
+    return lines[:-1] if lines[-1] == "" else lines
+
+
+def _replace_span(
+    text: str, search: Sequence[str], replace: Sequence[str], span: BlockMatch
+) -> str | Refusal:
+    place = replacement_for(text, hunk_of(search, replace, span.levels), span)
+    return place if isinstance(place, Refusal) else _splice_replacement(text, place)
+
+
+def _splice_replacement(text: str, place: Replacement) -> str:
+    return splice(text, place.start, place.end, place.new)
+
+
+def _readings(old: list[str], new: list[str]) -> list[tuple[list[str], list[str]]]:
+    """Return search and replacement unchanged, without copied line numbers, and without blank lines at the edges."""
+    found = [(old, new)]
+    if (plain := _without_numbers(old)) is not None:
+        unnumbered = _without_numbers(new)
+        found.append((plain, unnumbered if unnumbered is not None else new))
+    first = next((n for n, line in enumerate(old) if line.strip()), 0)
+    last = next((n for n, line in enumerate(reversed(old)) if line.strip()), 0)
+    if first or last:
+        blank_above = next((n for n, line in enumerate(new) if line.strip()), len(new))
+        kept = new[min(first, blank_above) :]
+        blank_below = next((n for n, line in enumerate(reversed(kept)) if line.strip()), len(kept))
+        found.append((old[first : len(old) - last], kept[: len(kept) - min(last, blank_below)]))
+    return found
+
+
+def _grows_beside_blanks(old: Sequence[str], new: Sequence[str]) -> bool:
+    """Return True if lines are added beside a blank line at an edge of the search: the place is then in doubt."""
+    edges = [(old, new), (old[::-1], new[::-1])]
+    return any(rows and not rows[0].strip() and _grows_at(rows, lines) for rows, lines in edges)
+
+
+def _grows_at(old: Sequence[str], new: Sequence[str]) -> bool:
+    """Return True if the first line of `old` that is not blank is kept, with new lines between it and the edge."""
+    edge = next((line.strip() for line in old if line.strip()), "")
+    lines = [line.strip() for line in new if line.strip()]
+    return edge in lines[1:] and lines[0] != edge
+
+
+def _without_numbers(lines: Sequence[str]) -> list[str] | None:
+    """The lines without the line numbers that a model copied from a listing; None when they have none."""
+    found = [_NUMBERED.fullmatch(line) for line in lines]
+    numbers = [int(match[1]) for match in found if match]
+    if not lines or len(numbers) < len(lines) or numbers != list(range(numbers[0], numbers[0] + len(lines))):
+        return None
+    return [match[2] for match in found if match]
+
+
+def _begins_line(text: str, start: int) -> bool:
+    return not text[line_start(text, start) : start].strip()
+
+
+def _ends_line(text: str, end: int) -> bool:
+    newline = text.find("\n", end)
+    return not text[end : len(text) if newline < 0 else newline].strip()
+
+
+def _other_layout(text: str, search: str, replace: str, start: int, end: int) -> str | None:
+    """Replace the same words in another layout, indented like the first line. None if both have several lines, or
+    several new lines would follow on a part of a line."""
+    there = text[start:end]
+    if "\n" in search.strip() and "\n" in there:
+        return None
+    first = text[line_start(text, start) : start]
+    lines = _bare_lines(replace.strip())
+    if first.strip() and len(lines) > 1:
+        return None
+    if not first.strip() and indent_of(first) != first:
+        return None
+    if len(lines) == 1 and "\n" not in search.strip() and "\n" not in there:
+        kept = merge_blanks(search.strip(), lines[0], there)
+        return splice(text, start, end, lines[0] if kept is None else kept)
+    drift = learn_indents([search.strip("\r\n").split("\n")[0]], [first + "x"])
+    head = lines[0].lstrip() if lines else ""
+    further = lines[1:] if drift is None else [reindent(line, drift.pairs) for line in lines[1:]]
+    body = "\n".join([head, *further])
+    return splice(text, start, end, body.replace("\n", line_end_at(text, start)))
+
+
+_OPENERS = (":", "{", "(", "[", ",", "\\")
+"""What a line ends with whose next line belongs deeper."""
+_DEFINITION = re.compile(
+    r"(?:@|#|//|(?:async|def|class|export|function|const|let|var|fn|func|pub|public|type|interface|struct|impl)\b)"
+)
+
+
+def apply_edits(
+    text: str, edits: Sequence[SearchReplace], *, path: str = "", insisted: bool = False
+) -> str | Refusal:
+    """Return `text` after all `edits` in order, or the Refusal of the first that fails (then none is applied).
+
+    A search is literal and must match one place; an empty one is before the first line. One that does not match is
+    looked for as complete lines (`_edit_lines`). For `path` and `insisted` see `elisions.fill_text`.
+    """
+    if not edits:
+        return Refusal("There are no edits.")
+    new = text
+    for number, edit in enumerate(edits, 1):
+        changed = _apply(new, edit, path, insisted=insisted)
+        if isinstance(changed, Refusal):
+            return changed if len(edits) == 1 else changed.within(f"Edit {number} of {len(edits)}")
+        new = changed
+    return _outcome(text, new)
+
+
+def apply_block(
+    text: str, search: str, replace: str, *, path: str = "", insisted: bool = False
+) -> str | Refusal:
+    """`text` with the lines `replace` for the whole lines `search`, or why that cannot be done."""
+    if not search.strip() and text.strip():
+        return Refusal("the SEARCH part is empty but the file is not: say which lines are to be replaced.")
+    new = _edit_lines(text, search, replace, path=path, insisted=insisted) if search else replace
+    return new if isinstance(new, Refusal) else _outcome(text, new)
+
+
+def _outcome(text: str, new: str) -> str | Refusal:
+    if new == text:
+        return Refusal(AS_WANTED, as_wanted=True)
+    if _blank(new) and not _blank(text):
+        return Refusal("The edits would leave the file empty. Delete it or write it whole if that is meant.")
+    return new
+
+
+def _blank(text: str) -> bool:
+    return not text or text.isspace()
+
+
+def _apply(text: str, edit: SearchReplace, path: str, *, insisted: bool) -> str | Refusal:
+    search, replace = edit.search, edit.replace
+    if not search:
+        if _blank(text) or replace.endswith("\n"):
+            return _ends(text, 0, replace) + text
+        return Refusal(
+            "The search is empty but the file is not: say which text is to be replaced. Lines for the top of"
+            " the file need a line end."
+        )
+    if search == replace and search in text:
+        return text
+    at = text.find(search)
+    if at >= 0 and may_hold_omission(replace):
+        filled = fill_elisions(_bare_lines(replace), _bare_lines(search), path=path, insisted=insisted)
+        if isinstance(filled, Refusal):
+            return filled
+        if filled != _bare_lines(replace):
+            replace = "\n".join(filled) + ("\n" if replace.endswith("\n") else "")
+            edit = edit.model_copy(update={"replace": replace})
+    if at >= 0:
+        return _exact(text, edit, search, at)
+    for variant in _line_end_variants(text, search):
+        if (at := text.find(variant)) >= 0:
+            return _exact(text, edit, variant, at)
+    if search.endswith("\n") and text.endswith(search[:-1]):
+        at = len(text) - len(search) + 1
+        if not text[line_start(text, at) : at].strip():
+            new = _for_place(text, search[:-1], replace.removesuffix("\n"), at)
+            return new if isinstance(new, Refusal) else text[: new.start] + new.new
+    return _edit_lines(text, search, replace, within_lines=True, path=path, insisted=insisted)
+
+
+def _line_end_variants(text: str, search: str) -> list[str]:
+    """The search with the other line ends, where that can make a difference."""
+    plain = search.replace("\r\n", "\n")
+    if plain != search:
+        return [plain, plain.replace("\n", "\r\n")]
+    return [search.replace("\n", "\r\n")] if "\n" in search and "\r" in text else []
+
+
+def _exact(text: str, edit: SearchReplace, search: str, at: int) -> str | Refusal:
+    """Nothing here looks at more of `text` than it must: uniqueness, then one splice."""
+    if search[0] == "\n" and at and text[at - 1] == "\r":
+        search, at = "\r" + search, at - 1
+    if edit.replace_all:
+        return _everywhere(text, search, edit.replace, at)
+    if text.find(search, at + 1) >= 0:
+        return ambiguous(text, _all_offsets(text, search), ", or set replace_all to change all of them")
+    place = _for_place(text, search, edit.replace, at)
+    if isinstance(place, Refusal):
+        return place
+    if place.start == at:
+        return text.replace(search, place.new, 1)
+    return "".join((text[: place.start], place.new, text[place.end :]))
+
+
+def _everywhere(text: str, search: str, replace: str, at: int) -> str | Refusal:
+    if "\n" not in replace:
+        return text.replace(search, replace)
+    parts: list[str] = []
+    done = 0
+    while at >= 0:
+        place = _for_place(text, search, replace, at)
+        if isinstance(place, Refusal):
+            return place
+        parts += (text[done : place.start], place.new)
+        done = place.end
+        at = text.find(search, max(done, at + 1))
+    return "".join([*parts, text[done:]])
+
+
+def _for_place(text: str, search: str, replace: str, at: int) -> Replacement | Refusal:
+    """Return the replacement with the file's line ends, and with the line's indentation if the search lacks it."""
+    if "\n" in replace and (line := _bare_line(text, search, at)) is not None:
+        lines = _bare_lines(replace)
+        match _reading(lines, indent_of(line.lines[0])):
+            case "lines":
+                return replacement_for(text, hunk_of(_bare_lines(search), lines, line.levels), line)
+            case "doubt":
+                return Refusal(
+                    "The search is a line without its indentation, so the indentation of the replacement's"
+                    " lines is in doubt: give the line to be replaced and the new ones with all of theirs."
+                )
+            case "literal":
+                pass
+    return Replacement(at, at + len(search), _ends(text, at, replace))
+
+
+def _bare_line(text: str, search: str, at: int) -> BlockMatch | None:
+    """The line of the file that is `search` but for its indentation, line end apart; None where it is no such line."""
+    start, end = line_start(text, at), at + len(search)
+    indent = text[start:at]
+    if not indent or not indent.isspace() or "\n" in search.removesuffix("\n") or not search[:1].strip():
+        return None
+    if not search.endswith("\n") and end < len(text):
+        newline = text.find("\n", end)
+        newline = len(text) if newline < 0 else newline
+        if text[end:newline] not in ("", "\r"):
+            return None
+        end = min(newline + 1, len(text))
+    line = text[start:end].removesuffix("\n")
+    return BlockMatch(start, end, (line,), (Level.indent,))
+
+
+def _reading(lines: Sequence[str], indent: str) -> Literal["lines", "literal", "doubt"]:
+    """Return whether all lines of a replacement lack `indent`, as the search does, or only the first."""
+    further = [number for number, line in enumerate(lines) if number and line.strip()]
+    shallow = [number for number in further if not lines[number].startswith(indent)]
+    if not further:
+        return "literal"
+    if not shallow:
+        opens = lines[0].rstrip().endswith(_OPENERS)
+        return "lines" if opens and indent_of(lines[further[0]]) == indent else "literal"
+    if not lines[shallow[0] - 1].strip() and _DEFINITION.match(lines[shallow[0]]):
+        return "doubt" if further[0] == shallow[0] else "literal"
+    return "lines"
+
+
+def _ends(text: str, at: int, replace: str) -> str:
+    """The replacement with the line ends that the file has at that place."""
+    if "\n" not in replace:
+        return replace
+    plain = replace.replace("\r\n", "\n")
+    return plain.replace("\n", "\r\n") if line_end_at(text, at) == "\r\n" else plain
+
+
+def _all_offsets(text: str, search: str) -> list[int]:
+    found, at = list[int](), text.find(search)
+    while at >= 0 and len(found) < 1000:
+        found.append(at)
+        at = text.find(search, at + 1)
+    return found

@@ -1,0 +1,126 @@
+"""Hunks put into a text: all are located in the old text, in the order of the file, or none is put in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from daiku.edits.rules.elisions import resolve_elisions
+from daiku.edits.rules.matching.hunk import Hunk, Replacement
+from daiku.edits.rules.matching.indents import indent_of
+from daiku.edits.rules.matching.insert import join_lines, line_end_at, replacement_for, splice_all
+from daiku.edits.rules.matching.locate import LocatedHunk, locate, locate_insertion
+from daiku.edits.rules.matching.refusal import Refusal, ambiguous, line_number
+
+
+def apply_hunks(text: str, hunks: Sequence[Hunk], *, path: str = "", insisted: bool = False) -> str | Refusal:
+    """`text` with every hunk put in, or why one of them cannot be. All are located in the old text. For `path` and
+    `insisted` see `elisions.fill`."""
+    changing: list[Hunk] = []
+    for number, hunk in enumerate(hunks, 1):
+        parts = resolve_elisions(text, hunk, path=path, insisted=insisted)
+        if isinstance(parts, Refusal):
+            return _at(parts, number, hunks)
+        changing += (part for part in parts if part.changes or len(parts) > 1)
+    options: list[tuple[Replacement, ...]] = []
+    located: list[list[LocatedHunk]] = []
+    for number, hunk in enumerate(changing, 1):
+        found = locate(text, hunk) if hunk.old() else []
+        if isinstance(found, Refusal):
+            return _at(found, number, changing)
+        located.append(found)
+    shifts = [_shift(text, found) for found in located]
+    for index, (hunk, found) in enumerate(zip(changing, located, strict=True)):
+        places = _places(text, hunk, found, _expected(hunk, shifts, index))
+        if isinstance(places, Refusal):
+            return _at(places, index + 1, changing)
+        options.append(places)
+    chosen: list[Replacement] = []
+    for index, place in enumerate(_in_order(options)):
+        if place is None:
+            return _at(ambiguous(text, [p.start for p in options[index]]), index + 1, changing)
+        depth = changing[index].gap
+        if depth is not None and chosen and not _is_gap(text, chosen[-1].end, place.start, depth):
+            return _at(Refusal("Its lines do not follow on those above them."), index + 1, changing)
+        chosen.append(place)
+    return splice_all(text, chosen)
+
+
+def _is_gap(text: str, start: int, end: int, depth: int) -> bool:
+    """Return True if the lines from `start` to `end` can be those of an elision that is indented by `depth`."""
+    lines = [line for line in text[start:end].split("\n") if line.strip()]
+    return start <= end and all(len(indent_of(line)) >= depth for line in lines)
+
+
+def _at(refusal: Refusal, number: int, hunks: Sequence[Hunk]) -> Refusal:
+    return refusal if len(hunks) == 1 else refusal.within(f"Hunk {number} of {len(hunks)}")
+
+
+def _shift(text: str, found: Sequence[LocatedHunk]) -> int | None:
+    """How many lines below its number a hunk stands; None where its lines alone do not tell."""
+    if len(found) != 1 or found[0].hunk.line is None:
+        return None
+    return line_number(text, found[0].span.start) - found[0].hunk.line
+
+
+def _expected(hunk: Hunk, shifts: Sequence[int | None], index: int) -> int | None:
+    """Return the line of the hunk, shifted like the hunks around it; None if these disagree."""
+    if hunk.line is None:
+        return None
+    above = next((shift for shift in reversed(shifts[:index]) if shift is not None), None)
+    below = next((shift for shift in shifts[index + 1 :] if shift is not None), None)
+    if above == below:
+        return hunk.line + (above or 0)
+    one_sided = above is None or below is None
+    return hunk.line if one_sided and 0 in (above, below) else None
+
+
+def _places(
+    text: str, hunk: Hunk, found: list[LocatedHunk], line: int | None
+) -> tuple[Replacement, ...] | Refusal:
+    """What the hunk could become, in the order of the file."""
+    if not hunk.old():
+        place = _insertion(text, hunk)
+        return place if isinstance(place, Refusal) else (place,)
+    if len(found) > 1 and line is not None and not hunk.anchors:
+        blank = not any(wanted.strip() for wanted in hunk.old_text())
+        at_line = [one for one in found if line_number(text, one.span.start) == line]
+        found = at_line if at_line or blank else found
+    places: list[Replacement] = []
+    for one in found:
+        place = replacement_for(text, one.hunk, one.span)
+        if isinstance(place, Refusal):
+            return place
+        places.append(place)
+    return tuple(places)
+
+
+def _in_order(options: Sequence[Sequence[Replacement]]) -> list[Replacement | None]:
+    """One place each: the only one, or the only one that is left when hunks follow one another in the file."""
+    earliest: list[Replacement | None] = []
+    end = 0
+    for places in options:
+        first = next((place for place in places if place.start >= end), None)
+        end = first.end if first else end
+        earliest.append(first)
+    latest: list[Replacement | None] = []
+    for places in reversed(options):
+        start = next((place.start for place in reversed(latest) if place), None)
+        last = next((place for place in reversed(places) if start is None or place.end <= start), None)
+        latest.append(last)
+    return [
+        places[0] if len(places) == 1 else early if early is late else None
+        for places, early, late in zip(options, earliest, reversed(latest), strict=True)
+    ]
+
+
+def _insertion(text: str, hunk: Hunk) -> Replacement | Refusal:
+    """A hunk of added lines only: after its anchor, or at the end."""
+    at = locate_insertion(text, hunk)
+    if isinstance(at, Refusal):
+        return at
+    eol = line_end_at(text, at)
+    lines = [(line.text.removesuffix("\r") if eol == "\r\n" else line.text, eol) for line in hunk.lines]
+    new = join_lines(text, at, lines, hunk.final_newline)
+    if at and at == len(text) and not text.endswith("\n"):
+        new = eol + new
+    return Replacement(at, at, new)

@@ -1,0 +1,316 @@
+"""Locate a hunk in a file: each way to interpret its lines is tried, and the closest match is used."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from daiku.dataclass import dataclass, replace
+from daiku.edits.rules.matching.hunk import Hunk, HunkLine, Replacement
+from daiku.edits.rules.matching.indents import learn_indents
+from daiku.edits.rules.matching.insert import replacement_for
+from daiku.edits.rules.matching.match import (
+    BlockMatch,
+    Level,
+    compare_in_file,
+    find_ignoring_blank_lines,
+    find_lines,
+    find_windows,
+    line_start,
+)
+from daiku.edits.rules.matching.refusal import Refusal, ambiguous, line_number, not_found
+
+_LONGEST_GAPPED = 40
+"""Old lines of a hunk in which a left-out line is looked for."""
+
+_DEFINES = re.compile(
+    r"^[ \t]*(?:(?:export|default|async|public|private|protected|static|pub|abstract|final|override)\s+)*"
+    r"(?:def|class|function|func|fn|interface|struct|impl|enum|type|trait|module|namespace|const \w+ =)\b",
+    re.MULTILINE,
+)
+_MOST_PLACES = 200
+"""Places of one anchor beyond which it says nothing."""
+
+_WORD = re.compile(r"\w")
+
+_TOP = 4
+"""Lines from the first within which a hunk that begins with added lines may mean the first."""
+
+
+@dataclass(frozen=True, slots=True)
+class LocatedHunk:
+    """One interpretation of a hunk's lines, and a place in the file that matches it."""
+
+    hunk: Hunk
+    span: BlockMatch
+
+    @property
+    def rank(self) -> tuple[Level, int]:
+        return self.span.level, sum(level > Level.trailing for level in self.span.levels)
+
+
+def locate(text: str, hunk: Hunk) -> list[LocatedHunk] | Refusal:
+    """Return the closest matches of the hunk, in file order, limited to the scope of its anchors."""
+    if hunk.line is None and not hunk.at_end and not any(line.strip() for line in hunk.old_text()):
+        return Refusal(
+            "It names blank lines only, so its place is in doubt: give a line above or below as context."
+        )
+    found = (
+        _nearest(_standing(text, hunk)) or _nearest(_standing(text, _trimmed(hunk))) or _gapped(text, hunk)
+    )
+    named = find_scopes(text, hunk.anchors)
+    if not found:
+        return not_found(text, hunk.old_text())
+    if found[0].span.level >= Level.indent:  # the same lines, but for blank ones, may be meant
+        starts = {*find_ignoring_blank_lines(text, hunk.old_text()), *(one.span.start for one in found)}
+        if len(starts) > len(found):
+            return ambiguous(text, sorted(starts))
+    if named is None:
+        return found if len(found) == 1 else not_found(text, hunk.anchors[-1:])
+    if not hunk.anchors and hunk.line is None and all(_below_top(text, one) for one in found):
+        return Refusal(
+            "It begins with added lines, as at the top of the file, but the lines below them stand further down: "
+            "give the line above the added ones as context."
+        )
+    if hunk.line is None and any(_at_blanks(text, one) for one in found):
+        return Refusal(
+            "Its added lines stand beside a blank line at its edge, and the file has several blank lines there: give"
+            " the line beyond them as context."
+        )
+    meant = _within(text, hunk, found, named)
+    if not meant:
+        lines = ", ".join(str(line_number(text, one.span.start)) for one in found[:10])
+        return Refusal(
+            f"The lines do not stand at or below `@@ {hunk.anchors[-1]}`, only above it (line {lines}): "
+            "name the line above them, or leave the anchor out."
+        )
+    return sorted(meant, key=lambda one: one.span.start)
+
+
+def _below_top(text: str, one: LocatedHunk) -> bool:
+    """Whether added lines come first, and go to where only a few lines stand above: the top may be meant."""
+    return one.hunk.lines[0].tag == "+" and 1 < line_number(text, one.span.start) <= _TOP
+
+
+def _at_blanks(text: str, one: LocatedHunk) -> bool:
+    """Whether added lines stand beside a blank line at the hunk's edge that is one of several in the file."""
+    lines, span = one.hunk.lines, one.span
+    above = text[: span.start].rsplit("\n", 2)[-2:-1]
+    below = text[span.end :].split("\n", 1)[:1] if span.end < len(text) else []
+    return _blank_edge(lines, above) or _blank_edge(lines[::-1], below)
+
+
+def _blank_edge(lines: Sequence[HunkLine], beyond: Sequence[str]) -> bool:
+    """Return True if a blank line, then added, then removed lines come first: the place of the added is in doubt."""
+    blank = lines[0].tag == " " and not lines[0].text.strip() and not lines[0].any_line
+    inner = next((line.tag for line in lines[1:] if line.tag != "+"), " ")
+    added = len(lines) > 1 and lines[1].tag == "+"
+    return blank and added and inner == "-" and bool(beyond) and not beyond[0].strip()
+
+
+def _within(text: str, hunk: Hunk, found: list[LocatedHunk], named: Sequence[Scope]) -> list[LocatedHunk]:
+    """Those that stand where the hunk says: at the end of the file, in its anchor's block, else below the anchor."""
+    if hunk.at_end and (last := [one for one in found if not text[one.span.end :].strip()]):
+        found = last
+    if not hunk.anchors:
+        return found
+    within = [one for one in found if any(scope.reaches(text, one.span) for scope in named)]
+    return within or [one for one in found if any(one.span.start >= scope.start for scope in named)]
+
+
+def _standing(text: str, hunk: Hunk) -> Iterator[LocatedHunk]:
+    """The windows of the file that have the hunk's old lines, each with the reading that is nearest to it."""
+    old = hunk.old()
+    if not old:
+        return
+    for window in find_windows(text, old):
+        readings = (_found(reading, window) for reading in _readings(hunk, window))
+        best = min((one for one in readings if one), key=lambda one: one.rank, default=None)
+        if best is not None:
+            yield best
+
+
+def _nearest(found: Iterator[LocatedHunk]) -> list[LocatedHunk]:
+    every = list(found)
+    level = min((one.span.level for one in every), default=Level.exact)
+    return [one for one in every if one.span.level == level]
+
+
+def _readings(hunk: Hunk, window: BlockMatch) -> Iterator[Hunk]:
+    """The hunk as it reads, as it reads where every leading blank was forgotten, and where some were."""
+    yield hunk
+    if all(line.bare is None for line in hunk.lines):
+        return
+    bare = tuple(line if line.bare is None else HunkLine(line.tag, line.bare) for line in hunk.lines)
+    yield replace(hunk, lines=bare)
+    there = iter(window.lines)
+    mixed = [line if line.tag == "+" else _nearer(line, next(there)) for line in hunk.lines]
+    yield replace(hunk, lines=tuple(mixed))
+
+
+def _nearer(line: HunkLine, there: str) -> HunkLine:
+    if line.bare is None:
+        return line
+    as_read, as_bare = compare_in_file(line.text, there), compare_in_file(line.bare, there)
+    nearer = as_bare is not None and (as_read is None or as_bare < as_read)
+    return HunkLine(line.tag, line.bare) if nearer else line
+
+
+def _found(hunk: Hunk, window: BlockMatch) -> LocatedHunk | None:
+    """The reading at the window; None where it is not the same lines, or their indentation drifted unlike."""
+    old = hunk.old()
+    levels: list[Level] = []
+    for wanted, there in zip(old, window.lines, strict=True):
+        level = Level.exact if wanted is None else compare_in_file(wanted, there)
+        if level is None:
+            return None
+        levels.append(level)
+    span = replace(window, levels=tuple(levels))
+    if span.level >= Level.indent and not any(_WORD.search(line) for line in hunk.old_text()):
+        return None  # a bracket at another depth is another bracket
+    if span.level >= Level.indent and learn_indents(old, span.lines, shift=not hunk.block) is None:
+        return None
+    return LocatedHunk(hunk, span)
+
+
+def _trimmed(hunk: Hunk) -> Hunk:
+    """Return the hunk without blank context at its edges, but for blank lines that are marked as context."""
+    lines, first, last = hunk.lines, 0, len(hunk.lines)
+    while first < last and _idle(lines[first]):
+        first += 1
+    while last > first and _idle(lines[last - 1]):
+        last -= 1
+    cut = (lines[first : first + 1] if first else ()) + (lines[last - 1 : last] if last < len(lines) else ())
+    if (first, last) == (0, len(lines)) or any(line.tag == "+" for line in cut):
+        return replace(hunk, lines=())  # beside added lines a blank one says where they belong
+    return replace(hunk, lines=lines[first:last], line=None if hunk.line is None else hunk.line + first)
+
+
+def _idle(line: HunkLine) -> bool:
+    return line.tag == " " and not line.text.strip() and not line.any_line and line.bare is None
+
+
+def _gapped(text: str, hunk: Hunk) -> list[LocatedHunk]:
+    """Return the only place with one more line of the file between the old lines; none if it is ambiguous."""
+    if len(hunk.old()) > _LONGEST_GAPPED:
+        return []
+    sure, unsure = _gaps(hunk.lines)
+    found: dict[tuple[int, int, str], LocatedHunk] = {}
+    for one in _with_gap(text, hunk, sure):
+        place = replacement_for(text, one.hunk, one.span)
+        if isinstance(place, Replacement):
+            found[place.start, place.end, place.new] = one
+    if len(found) != 1 or any(_with_gap(text, hunk, unsure)):
+        return []
+    return list(found.values())
+
+
+def _with_gap(text: str, hunk: Hunk, gaps: Sequence[int]) -> Iterator[LocatedHunk]:
+    """Where the hunk stands with a line of the file in one of the gaps."""
+    for number in gaps:
+        lines = (*hunk.lines[:number], HunkLine(" ", "", any_line=True), *hunk.lines[number:])
+        for one in _standing(text, replace(hunk, lines=lines)):
+            if one.span.level <= Level.look_alike and _stands_out(one):
+                yield one
+
+
+def _stands_out(found: LocatedHunk) -> bool:
+    """Whether the line of the file that the hunk leaves out is another than those beside it."""
+    old = [line for line in found.hunk.lines if line.tag != "+"]
+    at = next(number for number, line in enumerate(old) if line.any_line)
+    left_out, *beside = (found.span.lines[n].strip() for n in (at, at - 1, at + 1))
+    return bool(left_out) and left_out not in beside
+
+
+def _gaps(lines: Sequence[HunkLine]) -> tuple[list[int], list[int]]:
+    """Return where a kept line may be missing: between two old lines, and beside added lines (ambiguous)."""
+    old = [number for number, line in enumerate(lines) if line.tag != "+"]
+    sure = [
+        after
+        for before, after in pairwise(old)
+        if after == before + 1 and _is_anchored(lines[:after]) and _is_anchored(lines[after:])
+    ]
+    return sure, [after for before, after in pairwise(old) if after > before + 1]
+
+
+def _is_anchored(side: Sequence[HunkLine]) -> bool:
+    """Return True if nothing changes on this side of a gap, or a line that is not blank says where."""
+    return all(line.tag == " " for line in side) or any(
+        line.tag != "+" and line.text.strip() for line in side
+    )
+
+
+def locate_insertion(text: str, hunk: Hunk) -> int | Refusal:
+    """Where a hunk of added lines only goes: below its anchor, or at the end."""
+    named = find_scopes(text, hunk.anchors)
+    if named is None:
+        return not_found(text, hunk.anchors[-1:])
+    if not text:
+        return 0
+    if hunk.anchors:
+        return named[0].below if len(named) == 1 else ambiguous(text, [scope.start for scope in named])
+    if hunk.at_end and (hunk.placed or text.endswith("\n")):
+        return len(text)
+    return Refusal("It adds lines but does not say where: give a line above or below as context.")
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The range of an anchor: its line from `start` to `below`, and its block up to `end`."""
+
+    start: int
+    below: int
+    end: int
+
+    def holds(self, span: BlockMatch) -> bool:
+        """Return whether the span starts in the block, or contains the anchor line itself."""
+        return self.start <= span.start < self.end or span.start <= self.start < span.end
+
+    def reaches(self, text: str, span: BlockMatch) -> bool:
+        """Return whether the span is in the block, or below it with no other definition between the two."""
+        return self.holds(span) or (
+            self.end <= span.start and not _DEFINES.search(text, self.below, span.start)
+        )
+
+
+def find_scopes(text: str, anchors: Sequence[str]) -> list[Scope] | None:
+    """Find all places of the anchors, each within the block of the one before; None if one is missing."""
+    found: list[Scope] = []
+    for depth, anchor in enumerate(anchors):
+        spans = find_lines(text, [anchor]) or _lines_holding(text, anchor)
+        if depth:
+            spans = [s for s in spans if any(outer.start <= s.start < outer.end for outer in found)]
+        if not spans:
+            return None
+        found = [Scope(span.start, span.end, _block_end(text, span)) for span in spans[:_MOST_PLACES]]
+    return found
+
+
+def _lines_holding(text: str, anchor: str) -> list[BlockMatch]:
+    """Find the lines that begin with an anchor, which may be `def f(` without its arguments."""
+    found: list[BlockMatch] = []
+    part = anchor.strip()
+    at = text.find(part) if part else -1
+    while at >= 0 and len(found) < _MOST_PLACES:
+        first, newline = line_start(text, at), text.find("\n", at)
+        stop = len(text) if newline < 0 else newline + 1
+        if not text[first:at].strip():
+            found.append(BlockMatch(first, stop, (text[first:stop].rstrip("\r\n"),), (Level.indent,)))
+        at = text.find(part, stop) if stop < len(text) else -1
+    return found
+
+
+def _block_end(text: str, head: BlockMatch) -> int:
+    """Return the end of the block that `head` opens: the next line that is indented no deeper, brackets apart."""
+    depth = len(head.lines[-1]) - len(head.lines[-1].lstrip())
+    at = head.end
+    while at < len(text):
+        newline = text.find("\n", at)
+        stop = len(text) if newline < 0 else newline + 1
+        line = text[at:stop]
+        shallow = len(line) - len(line.lstrip()) <= depth
+        if line.strip() and shallow and line.strip()[0] not in "})]{":
+            return at
+        at = stop
+    return len(text)

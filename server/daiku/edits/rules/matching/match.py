@@ -1,0 +1,252 @@
+"""Find a block of lines in a text: exact, else differing in whitespace, indentation or punctuation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from enum import IntEnum
+from itertools import pairwise
+
+from daiku.dataclass import dataclass
+from daiku.edits.rules.matching.indents import learn_indents
+from daiku.texts.rules.patterns import lazy
+
+_LOOK_ALIKES = str.maketrans(
+    {
+        **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032\u02bc", "'"),
+        **dict.fromkeys("\u201c\u201d\u201e\u201f\u2033", '"'),
+        **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"),
+        **dict.fromkeys(
+            "\u00a0\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u202f\u205f\u3000", " "
+        ),
+        **dict.fromkeys("\u200b\u2060\ufeff", None),
+        "\u2026": "...",
+    }
+)
+_UNSAFE = lazy(r"[\s'\"\-.\u0080-\U0010ffff]+")
+"""What may differ between look-alikes: an anchor has none of it."""
+_BLANK = lazy(r"^[^\S\n]*$", re.MULTILINE)
+_COMMON = 2000
+"""An anchor that stands more often is a poor one; another is tried first."""
+
+
+class Level(IntEnum):
+    """How far a block in the file is from the block looked for."""
+
+    exact = 0
+    trailing = 1
+    indent = 2
+    look_alike = 3
+    blanks = 4
+
+
+@dataclass(frozen=True, slots=True)
+class BlockMatch:
+    """A match of complete lines: code points `start` to `end`, the lines without line ends, and their levels."""
+
+    start: int
+    end: int
+    lines: tuple[str, ...]
+    levels: tuple[Level, ...]
+
+    @property
+    def level(self) -> Level:
+        return max(self.levels, default=Level.exact)
+
+
+def fold_punctuation(line: str) -> str:
+    """`line` with look-alike punctuation and spaces as ASCII, without blanks around it."""
+    return (line if line.isascii() else line.translate(_LOOK_ALIKES)).strip()
+
+
+def compare(wanted: str, found: str) -> Level | None:
+    """How near two lines are; None when they are not the same line."""
+    if wanted == found:
+        return Level.exact
+    if wanted.rstrip() == found.rstrip():
+        return Level.trailing
+    if wanted.strip() == found.strip():
+        return Level.indent
+    a, b = fold_punctuation(wanted), fold_punctuation(found)
+    if a == b:
+        return Level.look_alike
+    return Level.blanks if a.split() == b.split() else None
+
+
+Wanted = Sequence[str | None]
+"""Lines without line ends that are looked for; None stands for any one line."""
+
+
+def find_lines(text: str, wanted: Sequence[str]) -> list[BlockMatch]:
+    """Return all matches of the closest level. Indentation may differ if it does so alike in all lines."""
+    return nearest_matches([span for span in find_windows(text, wanted) if is_evenly_indented(wanted, span)])
+
+
+def nearest_matches(spans: Sequence[BlockMatch]) -> list[BlockMatch]:
+    """Return the matches of the closest level."""
+    level = min((span.level for span in spans), default=Level.exact)
+    return [span for span in spans if span.level == level]
+
+
+def is_evenly_indented(wanted: Wanted, span: BlockMatch) -> bool:
+    """Return whether the indentation differs in the same way on all lines."""
+    return span.level < Level.indent or learn_indents(wanted, span.lines) is not None
+
+
+def find_windows(text: str, wanted: Wanted) -> list[BlockMatch]:
+    """All places where `wanted` stands, at any level and whatever the indentation of each line."""
+    full = [(k, line.strip()) for k, line in enumerate(wanted) if line and line.strip()]
+    if not full:
+        return _blank_lines(text, wanted)
+    spans = _with_anchors(text, wanted, _longest(full))
+    if not spans:
+        fragments = ((k, max(_UNSAFE.split(line), key=len)) for k, line in full)
+        spans = _with_anchors(text, wanted, _longest([each for each in fragments if each[1]]))
+    return spans
+
+
+def _longest(lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    """Return the four longest lines, with their numbers."""
+    return sorted(lines, key=lambda line: -len(line[1]))[:4]
+
+
+def find_ignoring_blank_lines(text: str, wanted: Sequence[str]) -> list[int]:
+    """Return the offsets where the lines of `wanted` that are not blank follow one another, indented as they are."""
+    lines = [line.rstrip() for line in wanted if line.strip()]
+    if (rarest := _rarest(text, _longest([(k, line.strip()) for k, line in enumerate(lines)]))) is None:
+        return []
+    k, places = rarest
+    starts = dict.fromkeys(_full_lines_back(text, at, k) for at in places)
+    return [start for start in starts if start is not None and _has_full_lines(text, start, lines)]
+
+
+def _has_full_lines(text: str, start: int, lines: Sequence[str]) -> bool:
+    """Return True if the lines from `start` that are not blank begin with `lines`."""
+    at = start
+    for line in lines:
+        found = ""
+        while not found and at < len(text):
+            end = text.find("\n", at)
+            end = len(text) if end < 0 else end
+            found, at = text[at:end].rstrip(), end + 1
+        if found != line:
+            return False
+    return True
+
+
+def line_start(text: str, offset: int) -> int:
+    return text.rfind("\n", 0, offset) + 1
+
+
+def _blank_lines(text: str, wanted: Wanted) -> list[BlockMatch]:
+    """Nothing but blanks has no anchor: only the exact lines are looked for."""
+    if not wanted:
+        return []
+    windows = (_window(text, wanted, match.start()) for match in _BLANK.finditer(text))
+    return [span for span in windows if span and span.level == Level.exact]
+
+
+def _with_anchors(text: str, wanted: Wanted, anchors: Sequence[tuple[int, str]]) -> list[BlockMatch]:
+    """Return the windows around the occurrences of the rarest anchor."""
+    if (rarest := _rarest(text, anchors)) is None:
+        return []
+    k, places = rarest
+    starts = dict.fromkeys(_lines_back(text, at, k) for at in places)
+    return [span for start in starts if start is not None and (span := _window(text, wanted, start))]
+
+
+def _rarest(text: str, anchors: Sequence[tuple[int, str]]) -> tuple[int, list[int]] | None:
+    """Return the first anchor that is not too common, else the rarest: its line and its occurrences.
+
+    None if an anchor does not occur.
+    """
+    best: tuple[int, list[int]] | None = None
+    for k, anchor in anchors:
+        places = _occurrences(text, anchor, _COMMON)
+        if not places:
+            return None
+        if best is None or len(places) < len(best[1]):
+            best = (k, places)
+        if len(places) < _COMMON:
+            break
+    if best is None or len(best[1]) < _COMMON:
+        return best
+    return best[0], _occurrences(text, dict(anchors)[best[0]], None)
+
+
+def _occurrences(text: str, part: str, limit: int | None) -> list[int]:
+    """Where `part` stands, once a line; the first `limit` of them."""
+    found: list[int] = []
+    at = text.find(part)
+    while at >= 0 and len(found) != limit:
+        found.append(at)
+        end = text.find("\n", at)
+        at = text.find(part, end + 1) if end >= 0 else -1
+    return found
+
+
+def _lines_back(text: str, offset: int, lines: int) -> int | None:
+    """Where the line starts that is `lines` above the line of `offset`; None above the first."""
+    start = line_start(text, offset)
+    for _ in range(lines):
+        if start == 0:
+            return None
+        start = line_start(text, start - 1)
+    return start
+
+
+def _full_lines_back(text: str, offset: int, lines: int) -> int | None:
+    """Return where the line starts that is `lines` above the line of `offset`, blank lines not counted; None above the first."""
+    start = line_start(text, offset)
+    while lines:
+        if start == 0:
+            return None
+        end = start - 1
+        start = line_start(text, end)
+        lines -= bool(text[start:end].strip())
+    return start
+
+
+def _window(text: str, wanted: Wanted, start: int) -> BlockMatch | None:
+    """The lines from `start` when each is `wanted`'s."""
+    lines: list[str] = []
+    levels: list[Level] = []
+    at = start
+    for want in wanted:
+        if at >= len(text):
+            return None
+        newline = text.find("\n", at)
+        end = len(text) if newline < 0 else newline
+        line = text[at:end]
+        level = Level.exact if want is None else compare_in_file(want, line)
+        if level is None:
+            return None
+        lines.append(line)
+        levels.append(level)
+        at = len(text) + 1 if newline < 0 else newline + 1
+    return BlockMatch(start, min(at, len(text)), tuple(lines), tuple(levels))
+
+
+def compare_in_file(wanted: str, line: str) -> Level | None:
+    """How near a line is to one of a file that may have CR LF line ends."""
+    return compare(wanted, line if wanted.endswith("\r") else line.removesuffix("\r"))
+
+
+def find_tokens(text: str, search: str) -> list[tuple[int, int]]:
+    """Find places (start, end) with the same tokens as `search` and different whitespace."""
+    tokens = re.findall(r"\w+|[^\w\s]", search)
+    if len(tokens) < 4 or len(tokens) > 2000:
+        return []
+    if any(token not in text for token in sorted(set(tokens), key=len)[-3:]):
+        return []
+    pattern = re.escape(tokens[0])
+    for before, token in pairwise(tokens):
+        between = r"\s+" if _is_word(before) and _is_word(token) else r"\s*"
+        pattern += between + re.escape(token)
+    head = r"(?<!\w)" if _is_word(tokens[0]) else ""
+    tail = r"(?!\w)" if _is_word(tokens[-1]) else ""
+    return [match.span() for match in re.finditer(head + pattern + tail, text)]
+
+
+def _is_word(token: str) -> bool:
+    return token[0].isalnum() or token[0] == "_"

@@ -1,0 +1,244 @@
+"""Parse every supported edit format into intents, and build the Patch that they make of the files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from daiku.dataclass import dataclass
+from daiku.domain.work.patches import FileChange, Patch, SearchReplace
+from daiku.edits.rules.applypatch import FileOp, is_apply_patch, parse_apply_patch
+from daiku.edits.rules.blocks import EditBlock, has_blocks, parse_blocks
+from daiku.edits.rules.edits import apply_block
+from daiku.edits.rules.elisions import fill_text
+from daiku.edits.rules.fileblocks import begins_with_file, parse_file_blocks
+from daiku.edits.rules.hunks import apply_hunks
+from daiku.edits.rules.matching.hunk import Hunk
+from daiku.edits.rules.matching.refusal import AS_WANTED, Refusal
+from daiku.edits.rules.udiff import FileDiff, is_udiff, parse_udiff
+
+
+@dataclass(frozen=True, slots=True)
+class WholeFile:
+    """The whole new text of one file."""
+
+    path: str
+    content: str
+
+
+Intent = FileDiff | FileOp | EditBlock | WholeFile
+"""What one part of a patch text asks for."""
+
+_UNREADABLE = "This is no patch that can be read: {}."
+_FORMS = (
+    "a unified diff (---, +++ and @@ lines), an apply-patch (*** Begin Patch … *** End Patch), "
+    "SEARCH/REPLACE blocks, or `File:` blocks"
+)
+
+
+def parse_patch(text: str) -> tuple[Intent, ...] | Refusal:
+    """What a patch in any of the known forms asks for, or why it cannot be read. Whole files may come before another
+    form: then it is all of them or none."""
+    found = parse_file_blocks(text)
+    changes = any(is_change(path, content) for path, content in found.files.items())
+    if not begins_with_file(text) or not found.files or changes:
+        return _parse_any(text)
+    if found.unclosed or found.doubtful or found.outside:
+        return Refusal(_UNREADABLE.format("; ".join(found.warnings)))
+    whole = tuple(WholeFile(path, content) for path, content in found.files.items())
+    if not any(holds(found.rest) for holds in (has_blocks, is_apply_patch, is_udiff)):
+        return whole
+    further = _parse_any(found.rest)
+    return further if isinstance(further, Refusal) else (*whole, *further)
+
+
+def is_change(path: str, content: str) -> bool:
+    """Return whether the content of a `File:` block is a patch of the file instead of its whole text."""
+    first = content.lstrip().split("\n", 1)[0]
+    if path.endswith((".patch", ".diff")):
+        return False
+    return has_blocks(first) or is_apply_patch(first) or first.startswith(("diff --git ", "--- "))
+
+
+def _parse_any(text: str) -> tuple[Intent, ...] | Refusal:
+    if is_apply_patch(text):
+        return parse_apply_patch(text)
+    if has_blocks(text):
+        blocks = parse_blocks(text)
+        if isinstance(blocks, Refusal):
+            return blocks
+        nameless = any(not block.path for block in blocks)
+        return (
+            Refusal("A SEARCH/REPLACE block needs the file's path on the line above it.")
+            if nameless
+            else blocks
+        )
+    if is_udiff(text):
+        return parse_udiff(text)
+    found = parse_file_blocks(text)
+    if found.files and not (found.unclosed or found.doubtful or found.outside):
+        return tuple(WholeFile(path, content) for path, content in found.files.items())
+    return Refusal(_UNREADABLE.format("; ".join(found.warnings) or f"give {_FORMS}"))
+
+
+def paths_of(intents: Sequence[Intent]) -> tuple[str, ...]:
+    """Every path that the intents name, in order, each once."""
+    names: dict[str, None] = {}
+    for intent in intents:
+        match intent:
+            case FileDiff():
+                named = (intent.old, intent.new)
+            case FileOp():
+                named = (intent.path, intent.to)
+            case EditBlock() | WholeFile():
+                named = (intent.path,)
+        names.update((name, None) for name in named if name)
+    return tuple(names)
+
+
+def build_patch(
+    intents: Sequence[Intent], files: Mapping[str, str | None], *, insisted: bool = False
+) -> Patch | Refusal:
+    """Build the patch that the intents make of `files` (path to text, None if missing), in order, all or nothing.
+
+    For `insisted` see `elisions.fill_text`.
+    """
+    now = dict(files)
+    moved: dict[str, str] = {}
+    for intent in intents:
+        refusal = _carry_out(intent, now, moved, insisted=insisted)
+        if refusal is not None:
+            return refusal
+    changes = [change for path in now if (change := _change(path, files, now, moved)) is not None]
+    if not changes:
+        return Refusal(AS_WANTED, as_wanted=True)
+    return Patch(files=tuple(changes))
+
+
+def _change(
+    path: str, before: Mapping[str, str | None], after: Mapping[str, str | None], moved: Mapping[str, str]
+) -> FileChange | None:
+    old, new = before.get(path), after[path]
+    if path in moved.values():
+        return None
+    if (to := moved.get(path)) is not None:
+        return FileChange(path=path, kind="rename", old=old, new=after[to], to=to)
+    if old == new:
+        return None
+    if old is None:
+        return FileChange(path=path, kind="create", new=new)
+    return FileChange(path=path, kind="delete" if new is None else "edit", old=old, new=new)
+
+
+def _carry_out(
+    intent: Intent, now: dict[str, str | None], moved: dict[str, str], *, insisted: bool
+) -> Refusal | None:
+    match intent:
+        case WholeFile(path, content):
+            return _store(path, rewrite_text(now.get(path), content, path=path, insisted=insisted), now)
+        case EditBlock(path, edit):
+            return _store(path, _edit_file(now.get(path), edit, path, insisted=insisted), now)
+        case FileOp():
+            return _carry_out_op(intent, now, moved, insisted=insisted)
+        case FileDiff():
+            return _carry_out_diff(intent, now, moved, insisted=insisted)
+
+
+def rewrite_text(old: str | None, new: str, *, path: str = "", insisted: bool = False) -> str | Refusal:
+    """The whole new text of a file: with the line ends that all of its old lines have, and elisions filled in."""
+    if old is None:
+        return new
+    filled = fill_text(new, old, path=path, insisted=insisted)
+    if (
+        isinstance(filled, str)
+        and "\r" not in filled
+        and "\r\n" in old
+        and old.count("\n") == old.count("\r\n")
+    ):
+        return filled.replace("\n", "\r\n")
+    return filled
+
+
+def _edit_file(text: str | None, edit: SearchReplace, path: str, *, insisted: bool) -> str | Refusal:
+    if text is None:
+        return Refusal("there is no such file.", missing=path) if edit.search else edit.replace
+    return apply_block(text, edit.search, edit.replace, path=path, insisted=insisted)
+
+
+def _store(path: str, result: str | Refusal, now: dict[str, str | None]) -> Refusal | None:
+    if isinstance(result, Refusal):
+        return None if result.as_wanted else result.within(path)
+    now[path] = result
+    return None
+
+
+def _carry_out_op(
+    op: FileOp, now: dict[str, str | None], moved: dict[str, str], *, insisted: bool
+) -> Refusal | None:
+    text = now.get(op.path)
+    match op.kind:
+        case "add":
+            if text is not None:
+                return Refusal(f"{op.path}: it cannot be added, there is such a file. Use *** Update File.")
+            now[op.path] = op.content
+            return None
+        case "delete":
+            if text is None:
+                return Refusal(f"{op.path}: it cannot be deleted, there is no such file.", missing=op.path)
+            now[op.path] = None
+            return None
+        case "update":
+            if text is None:
+                return Refusal(f"{op.path}: it cannot be updated, there is no such file.", missing=op.path)
+            refusal = _store(op.path, _patch_file(text, op.hunks, op.path, insisted=insisted), now)
+            return refusal if refusal or op.to is None else _move(op.path, op.to, now, moved)
+
+
+def _carry_out_diff(
+    diff: FileDiff, now: dict[str, str | None], moved: dict[str, str], *, insisted: bool
+) -> Refusal | None:
+    if diff.old is None:
+        path = diff.new or ""
+        if now.get(path):
+            return Refusal(f"{path}: the diff creates it, but there is such a file.")
+        return _store(path, _patch_file("", diff.hunks, path, insisted=insisted), now)
+    if diff.new is None:
+        return _delete(diff, now)
+    path = diff.old
+    if not diff.renamed and now.get(path) is None and now.get(diff.new) is not None:
+        path = diff.new
+    text = now.get(path)
+    if text is None:
+        return Refusal(f"{path}: there is no such file.", missing=path)
+    refusal = _store(path, _patch_file(text, diff.hunks, path, insisted=insisted), now)
+    return refusal or (_move(path, diff.new, now, moved) if diff.renamed else None)
+
+
+def _delete(diff: FileDiff, now: dict[str, str | None]) -> Refusal | None:
+    path = diff.old or ""
+    text = now.get(path)
+    if text is None:
+        return Refusal(f"{path}: it cannot be deleted, there is no such file.", missing=path)
+    left = apply_hunks(text, diff.hunks)
+    if isinstance(left, Refusal):
+        return left.within(path)
+    if diff.hunks and left.strip():
+        return Refusal(f"{path}: the diff deletes the file but does not hold all of its lines.")
+    now[path] = None
+    return None
+
+
+def _patch_file(text: str, hunks: Sequence[Hunk], path: str, *, insisted: bool) -> str | Refusal:
+    new = apply_hunks(text, hunks, path=path, insisted=insisted)
+    if isinstance(new, str) and not new.strip() and text.strip():
+        return Refusal("the patch would leave the file empty. Delete it if that is meant.")
+    return new
+
+
+def _move(path: str, to: str, now: dict[str, str | None], moved: dict[str, str]) -> Refusal | None:
+    if path == to:
+        return None
+    if now.get(to) is not None:
+        return Refusal(f"{path}: it cannot be moved to {to}, there is such a file.")
+    now[to], now[path] = now[path], None
+    moved[path] = to
+    return None

@@ -1,0 +1,192 @@
+"""Unified diffs as models write them: many files, wrong numbers, forgotten marks, renames."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from daiku.dataclass import dataclass, replace
+from daiku.edits.rules.matching.hunk import Hunk, HunkLine, parse_hunk_line
+from daiku.edits.rules.matching.refusal import Refusal
+
+_HEADER = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@.*", re.DOTALL)
+_NAME = re.compile(r"(?:---|\+\+\+)[ \t]+(.*)")
+_NO_NEWLINE = "\\ No newline"
+_NULL = "/dev/null"
+
+
+@dataclass(frozen=True, slots=True)
+class FileDiff:
+    """What a diff says of one file. `old` None: it is created; `new` None: it is deleted."""
+
+    old: str | None
+    new: str | None
+    hunks: tuple[Hunk, ...] = ()
+    renamed: bool = False
+
+
+def is_udiff(text: str) -> bool:
+    return bool(re.search(r"^(?:diff --git |--- .*\r?\n\+\+\+ )", text, re.MULTILINE))
+
+
+def parse_udiff(text: str) -> tuple[FileDiff, ...] | Refusal:
+    """The files of a unified diff in order, or what makes it unreadable."""
+    if re.search(r"^(?:GIT binary patch|Binary files .* differ)", text, re.MULTILINE):
+        return Refusal("A binary patch cannot be applied: only text files can be changed.")
+    lines = _body(text)
+    files: list[FileDiff] = []
+    index = 0
+    while index < len(lines):
+        if lines[index].startswith("diff --git ") or _starts_file(lines, index):
+            parsed = _file(lines, index)
+            if isinstance(parsed, Refusal):
+                return parsed
+            file, index = parsed
+            files.append(file)
+        elif lines[index].startswith("@@"):
+            return Refusal(f"Line {index + 1} begins a hunk, but no --- and +++ lines name its file.")
+        else:
+            index += 1
+    return tuple(files) or Refusal(
+        "There is no file in this diff: it needs --- and +++ lines, then @@ hunks."
+    )
+
+
+def _body(text: str) -> list[str]:
+    """The lines, without a fence around them, and without CR where every line has one."""
+    lines = text.removesuffix("\n").split("\n")
+    if all(line.endswith("\r") for line in lines):
+        lines = [line[:-1] for line in lines]
+    while lines and not lines[0].strip():
+        lines = lines[1:]
+    if lines and lines[0].startswith("```"):
+        lines = lines[1 : -1 if lines[-1].strip() == "```" else None]
+    return lines
+
+
+def _starts_file(lines: Sequence[str], index: int) -> bool:
+    return lines[index].startswith("--- ") and index + 1 < len(lines) and lines[index + 1].startswith("+++ ")
+
+
+def _file(lines: Sequence[str], index: int) -> tuple[FileDiff, int] | Refusal:
+    old: str | None = None
+    new: str | None = None
+    extended: dict[str, str] = {}
+    if lines[index].startswith("diff --git "):
+        if match := re.fullmatch(r'diff --git "?a/(.*?)"? "?b/(.*?)"?', lines[index].rstrip()):
+            old, new = match[1], match[2]
+        index += 1
+        while index < len(lines) and not lines[index].startswith(("diff --git ", "@@", "--- ")):
+            if match := re.match(
+                r"(rename from|rename to|copy to|new file|deleted file) ?(.*)", lines[index]
+            ):
+                extended[match[1]] = match[2]
+            elif lines[index] and not re.match(
+                r"(?:index|similarity|dissimilarity|old mode|new mode|copy)", lines[index]
+            ):
+                break
+            index += 1
+    if "copy to" in extended:
+        return Refusal("A copy cannot be applied: add the new file with its whole content instead.")
+    if index < len(lines) and _starts_file(lines, index):
+        old, new = _names(lines[index], lines[index + 1])
+        index += 2
+    elif "new file" in extended:
+        old = None
+    elif "deleted file" in extended:
+        new = None
+    old, new = extended.get("rename from", old), extended.get("rename to", new)
+    if old is None and new is None:
+        return Refusal("A file of the diff has no name.")
+    hunks, index = _hunks(lines, index)
+    return FileDiff(old, new, tuple(hunks), "rename to" in extended), index
+
+
+def _names(old_line: str, new_line: str) -> tuple[str | None, str | None]:
+    old, new = (_name(line) for line in (old_line, new_line))
+    if (old is None or old.startswith("a/")) and (new is None or new.startswith("b/")):
+        return old and old[2:], new and new[2:]
+    return old, new
+
+
+def _name(line: str) -> str | None:
+    match = _NAME.match(line)
+    name = (match[1] if match else "").split("\t")[0].strip()
+    if name.startswith('"') and name.endswith('"'):
+        name = _unquote(name[1:-1])
+    return None if name in ("", _NULL) else name
+
+
+def _unquote(name: str) -> str:
+    """git writes other than ASCII as octal bytes in quotes."""
+    data = re.sub(r"\\([0-7]{3})", lambda m: chr(int(m[1], 8)), name)
+    data = data.replace('\\"', '"').replace("\\\\", "\\").replace("\\t", "\t")
+    try:
+        return data.encode("latin-1").decode("utf-8")
+    except UnicodeError:
+        return data
+
+
+def _hunks(lines: Sequence[str], index: int) -> tuple[list[Hunk], int]:
+    hunks: list[Hunk] = []
+    while (
+        index < len(lines) and not lines[index].startswith("diff --git ") and not _starts_file(lines, index)
+    ):
+        if not lines[index].startswith("@@"):
+            index += 1
+            continue
+        hunk, index = _hunk(lines, index)
+        hunks.append(hunk)
+    return hunks, index
+
+
+def _hunk(lines: Sequence[str], index: int) -> tuple[Hunk, int]:
+    match = _HEADER.fullmatch(lines[index])
+    start = index + 1
+    if match:
+        old_count, new_count = int(match[2] or 1), int(match[4] or 1)
+        end = _counted(lines, start, old_count, new_count)
+        if end is not None:
+            return replace(_read(lines[start:end]), line=int(match[1])), end
+    end = _boundary(lines, start)
+    while end > start and not lines[end - 1].strip():
+        end -= 1  # blank lines before the next file are no context
+    return replace(_read(lines[start:end]), line=int(match[1]) if match else None), max(end, start)
+
+
+def _counted(lines: Sequence[str], start: int, old: int, new: int) -> int | None:
+    """Where the hunk ends by its own counts; None when they do not lead to a boundary."""
+    index = start
+    while index < len(lines) and (old > 0 or new > 0 or lines[index].startswith(_NO_NEWLINE)):
+        mark = lines[index][:1]
+        old -= mark in ("-", " ", "")
+        new -= mark in ("+", " ", "")
+        if mark not in ("-", "+", " ", "", "\\"):
+            return None
+        index += 1
+    if old or new:
+        return None
+    at_boundary = index >= len(lines) or not lines[index].strip() or _boundary(lines, index) == index
+    return index if at_boundary else None
+
+
+def _boundary(lines: Sequence[str], start: int) -> int:
+    """The next line that begins another hunk or file, or the end."""
+    for index in range(start, len(lines)):
+        if lines[index].startswith(("@@", "diff --git ", "Index: ")) or _starts_file(lines, index):
+            return index
+    return len(lines)
+
+
+def _read(lines: Sequence[str]) -> Hunk:
+    found: list[HunkLine] = []
+    final_newline: bool | None = None
+    for line in lines:
+        if line.startswith(_NO_NEWLINE):
+            if found:
+                final_newline = (
+                    final_newline if found[-1].tag == "-" and final_newline is False else found[-1].tag == "-"
+                )
+            continue
+        found.append(parse_hunk_line(line))
+    return Hunk(tuple(found), final_newline=final_newline)

@@ -1,0 +1,133 @@
+"""Questions of a run, put to the person by the client: may this be done, and which of these."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Literal, TypeAlias
+
+from acp import Client, RequestError
+from acp.schema import AllowedOutcome, PermissionOption, ToolCallUpdate
+
+from daiku.dataclass import dataclass
+from daiku.domain.events import ApprovalAsked, ApprovalDecision, InputAsked
+from daiku.fronts.acp.outbox import Outbox
+from daiku.fronts.acp.updates import View, kind_of, title_of
+from daiku.library.fronts import Runs
+from daiku.library.questions import OpenQuestions
+from daiku.texts.text import render, text
+
+log = logging.getLogger(__name__)
+
+WORDS = "words"
+"""The option of a question that asks for the person's own words."""
+_OPTIONS: tuple[tuple[ApprovalDecision, str], ...] = (
+    ("allow_once", "acp.allow_once"),
+    ("allow_always", "acp.allow_always"),
+    ("reject_once", "acp.reject_once"),
+    ("reject_always", "acp.reject_always"),
+)
+_ONCE = (_OPTIONS[0], _OPTIONS[2])
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """The option that the person picked."""
+
+    option: str
+
+
+Unanswered: TypeAlias = Literal["cancelled", "unable", "gone"]
+"""The client took the question back; it cannot ask; it is not there any more."""
+
+
+class Questions(OpenQuestions):
+    """Puts the questions of one turn to the client. A client that goes away leaves its questions open: whoever
+    resumes the run is asked again. `cancel` ends the turn, `wait_for_words` until the user's next message."""
+
+    def __init__(
+        self,
+        client: Client,
+        session: str,
+        outbox: Outbox,
+        view: View,
+        runs: Runs,
+        *,
+        cancel: Callable[[], Awaitable[None]],
+        wait_for_words: Callable[[InputAsked], Awaitable[None]],
+    ) -> None:
+        super().__init__()
+        self._client = client
+        self._session = session
+        self._outbox = outbox
+        self._view = view
+        self._runs = runs
+        self._cancel = cancel
+        self._wait_for_words = wait_for_words
+
+    async def approve(self, run: str, asked: ApprovalAsked) -> None:
+        kinds = _OPTIONS if asked.remember else _ONCE
+        options = [PermissionOption(option_id=k, name=self._said(key), kind=k) for k, key in kinds]
+        call = ToolCallUpdate(
+            tool_call_id=asked.call_id or asked.approval_id,
+            title=title_of(asked.tool, asked.args, self._view.language),
+            kind=kind_of(asked.tool),
+            status="pending",
+            content=list(self._view.preview(asked)),
+            raw_input=asked.args,
+        )
+        chosen = await self._put(call, options)
+        feedback = None
+        decision: ApprovalDecision = "reject_once"
+        match chosen:
+            case "gone":
+                return
+            case "cancelled":
+                await self._cancel()
+                return
+            case "unable":
+                feedback = str(text("acp.cannot_ask"))
+            case Chosen(option=option):
+                allowed: dict[str, ApprovalDecision] = {kind: kind for kind, _ in kinds}
+                decision = allowed.get(option, "reject_once")
+        nobody = chosen == "unable"
+        await self.deliver(self._runs.approve(run, asked.approval_id, decision, feedback, unattended=nobody))
+
+    async def answer(self, run: str, asked: InputAsked) -> None:
+        if not asked.choices:
+            await self._wait_for_words(asked)
+            return
+        options = [
+            PermissionOption(option_id=str(at), name=choice, kind="allow_once")
+            for at, choice in enumerate(asked.choices)
+        ]
+        options.append(PermissionOption(option_id=WORDS, name=self._said("acp.in_words"), kind="reject_once"))
+        call = ToolCallUpdate(
+            tool_call_id=asked.call_id or asked.input_id, title=asked.question, kind="other", status="pending"
+        )
+        chosen = await self._put(call, options)
+        match chosen:
+            case "gone":
+                return
+            case "cancelled":
+                await self._cancel()
+            case Chosen(option=option) if option.isdecimal() and int(option) < len(asked.choices):
+                choice = asked.choices[int(option)]
+                await self.deliver(self._runs.answer(run, asked.input_id, choice))
+            case _:
+                await self._wait_for_words(asked)
+
+    async def _put(self, call: ToolCallUpdate, options: list[PermissionOption]) -> Chosen | Unanswered:
+        await self._outbox.drained()  # the call that it is about comes first
+        try:
+            answer = await self._client.request_permission(self._session, call, options)
+        except ConnectionError:
+            return "gone"
+        except (RequestError, ValueError) as error:  # it cannot, or answers with something else
+            log.warning("the client cannot ask: %s", error)
+            return "unable"
+        outcome = answer.outcome
+        return Chosen(outcome.option_id) if isinstance(outcome, AllowedOutcome) else "cancelled"
+
+    def _said(self, key: str) -> str:
+        return render(text(key), self._view.language)

@@ -1,0 +1,53 @@
+"""`daiku doctor`: list the problems of this machine's setup, each with how to fix it."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+from daiku.api import DoctorFinding
+from daiku.doctor import broken, files, inside, machine
+from daiku.domain.errors import DaikuError
+from daiku.fronts.cli.app_setup import folder_of, in_app
+from daiku.fronts.cli.display.term import Colour, safe, terminal
+from daiku.fronts.cli.main import FAILED
+from daiku.settings import home
+from daiku.settings.trust import is_trusted
+from daiku.texts.terminal import localize, say
+
+MARKS: dict[str, tuple[str, Colour]] = {"good": ("✓", "green"), "note": ("·", "yellow"), "bad": ("✗", "red")}
+
+
+@click.command(help=say("help.doctor"))
+@click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir"))
+def doctor(folder: str | None) -> int:
+    place = folder_of(folder)
+    findings = [*machine(), *files(place, os.environ, trusted=_trusted(place)), *_inside(folder)]
+    out = terminal(sys.stdout)
+    for finding in findings:
+        mark, colour = MARKS[finding.state]
+        click.echo(f"{out.paint(mark, colour)} {safe(localize(finding.what))}")
+        if finding.mend:
+            click.echo(f"    {safe(localize(finding.mend))}")
+        if finding.command and finding.command != finding.mend:
+            click.echo(f"    $ {safe(finding.command)}")
+    bad = sum(finding.state == "bad" for finding in findings)
+    click.echo(say("doctor.bad", count=bad) if bad else say("doctor.good"))
+    return FAILED if bad else 0
+
+
+def _trusted(place: Path) -> bool:
+    try:
+        return is_trusted(home(os.environ), place)
+    except DaikuError:
+        return False  # what is wrong with the home is a finding of its own
+
+
+def _inside(folder: str | None) -> list[DoctorFinding]:
+    try:
+        return in_app(folder, inside, asks_model=True)
+    except DaikuError as wrong:
+        return [broken("settings", wrong.failure)]

@@ -1,0 +1,231 @@
+"""`daiku eval`: a folder of tasks worked by a model or a script, checked, counted and compared."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import click
+from pydantic import ValidationError
+
+from daiku.dataclass import dataclass, replace
+from daiku.domain.base import JsonObject
+from daiku.domain.held import Lesson
+from daiku.eval.attempt import Setting
+from daiku.eval.compare import beside
+from daiku.eval.evaluate import Wanted, evaluate
+from daiku.eval.results import Attempt, Evaluation
+from daiku.eval.task import BUILTIN, Task, builtin_folder, choose, is_builtin, read_tasks
+from daiku.fronts.cli.app_setup import settings_for, tell_notices
+from daiku.fronts.cli.ask import keyboard
+from daiku.fronts.cli.display.evaluations import (
+    call_lines,
+    command_lines,
+    progress_line,
+    result_lines,
+    task_lines,
+)
+from daiku.fronts.cli.display.term import human_stream, person_present, terminal
+from daiku.fronts.cli.interrupts import stop_on_interrupt
+from daiku.fronts.cli.main import CANCELLED, usage, write_json, write_output
+from daiku.guard.rules.redact import Redactor
+from daiku.playbook.desk.desk import open_desk
+from daiku.settings import home, secrets_of
+from daiku.settings.config import Config
+from daiku.settings.trust import is_trusted
+from daiku.texts.terminal import locale_of, say
+
+SCRIPT = "scripted/"
+
+
+@dataclass(frozen=True, slots=True)
+class EvalOptions:
+    """What was said on the command line."""
+
+    folder: str
+    model: str
+    compare: str
+    overrides: tuple[str, ...]
+    with_lesson: str
+    baseline: str
+    only: tuple[str, ...]
+    repeat: int
+    jobs: int
+    max_cost: float
+    keep: bool
+    calls: bool
+    listed: bool
+    as_json: bool
+    trust_tasks: bool
+    setup_network: bool
+
+
+@click.command("eval", help=say("help.eval"))
+@click.argument("folder", default=BUILTIN)
+@click.option("--model", default="", metavar="M", help=say("help.opt.model"))
+@click.option("--compare", default="", metavar="M2", help=say("help.eval.compare"))
+@click.option("--set", "overrides", multiple=True, metavar="KEY=VALUE", help=say("help.eval.set"))
+@click.option("--with-lesson", default="", metavar="ID", help=say("help.eval.with_lesson"))
+@click.option("--baseline", default="", metavar="FILE", help=say("help.eval.baseline"))
+@click.option("--only", multiple=True, metavar="PATTERN", help=say("help.eval.only"))
+@click.option("--repeat", type=click.IntRange(1, 100), default=1, metavar="N", help=say("help.eval.repeat"))
+@click.option("--jobs", type=click.IntRange(0, 64), default=0, metavar="N", help=say("help.eval.jobs"))
+@click.option(
+    "--max-cost", type=click.FloatRange(min=0), default=0.0, metavar="USD", help=say("help.eval.max_cost")
+)
+@click.option("--keep", is_flag=True, help=say("help.eval.keep"))
+@click.option("--calls", is_flag=True, help=say("help.eval.calls"))
+@click.option("--list", "listed", is_flag=True, help=say("help.eval.list"))
+@click.option("--json", "as_json", is_flag=True, help=say("help.eval.json"))
+@click.option("--trust-tasks", is_flag=True, help=say("help.eval.trust_tasks"))
+@click.option("--setup-network", is_flag=True, help=say("help.eval.setup_network"))
+def eval_(**options: Any) -> int:
+    chosen = EvalOptions(**options)
+    folder = builtin_folder() if chosen.folder == BUILTIN else Path(chosen.folder)
+    if chosen.baseline and (chosen.compare or chosen.overrides):
+        raise usage(say("error.eval_two_sides"))
+    if chosen.with_lesson and (chosen.baseline or chosen.compare or chosen.overrides):
+        raise usage(say("error.eval_with_lesson"))
+    earlier = _earlier(chosen.baseline)
+    tasks = choose(read_tasks(folder), chosen.only)
+    if chosen.listed:
+        shown = {"language", "summary", "needs"}
+        rows = [{"name": task.name, **task.file.model_dump(mode="json", include=shown)} for task in tasks]
+        if chosen.as_json:
+            write_json(json.dumps(rows, ensure_ascii=False))
+        else:
+            write_output("".join(line + "\n" for line in task_lines(tasks)))
+        return 0
+    if not _are_trusted(chosen, folder):
+        chosen = _ask_for_consent(chosen, tasks)
+    found = asyncio.run(_evaluate(chosen, tasks, folder.resolve()))
+    found = beside(earlier, found) if earlier is not None else found
+    if chosen.as_json:
+        write_json(found.model_dump_json(by_alias=True))
+    else:
+        out = terminal(sys.stdout)
+        lines = [*result_lines(found, out), *(call_lines(found) if chosen.calls else ())]
+        write_output("".join(line + "\n" for line in lines))
+    return CANCELLED if found.interrupted else 0
+
+
+def _are_trusted(chosen: EvalOptions, folder: Path) -> bool:
+    """Return True if the commands of the tasks may run without a question."""
+    return chosen.trust_tasks or is_builtin(folder) or is_trusted(home(os.environ), folder)
+
+
+def _ask_for_consent(chosen: EvalOptions, tasks: tuple[Task, ...]) -> EvalOptions:
+    """Show the commands of the tasks and ask; a yes allows their setup the network it asks for. Raises UsageError."""
+    if not person_present():
+        raise usage(say("error.eval_untrusted", folder=chosen.folder))
+    people = human_stream()
+    for line in (say("eval.consent"), *command_lines(tasks)):
+        people.write(line + "\n")
+    if not asyncio.run(keyboard.confirm(people, say("eval.run_them"))):
+        raise usage(say("error.eval_declined"))
+    return replace(chosen, setup_network=True)
+
+
+def _earlier(name: str) -> Evaluation | None:
+    """Read the evaluation that --json wrote to a file. Raises UsageError."""
+    if not name:
+        return None
+    try:
+        return Evaluation.model_validate_json(Path(name).read_bytes())
+    except (OSError, ValidationError):
+        raise usage(say("error.eval_baseline", file=name)) from None
+
+
+async def _evaluate(chosen: EvalOptions, tasks: tuple[Task, ...], folder: Path) -> Evaluation:
+    settings, state = _settings(chosen, folder)
+    wanted = Wanted(
+        tasks=tasks,
+        settings=settings,
+        home=state,
+        repeat=chosen.repeat,
+        jobs=chosen.jobs or max(1, (os.cpu_count() or 2) // 2),
+        max_cost=chosen.max_cost,
+        keep=chosen.keep,
+        locale=locale_of(os.environ),
+        network=chosen.setup_network,
+    )
+    people, stopped = human_stream(), asyncio.Event()
+
+    def tell(attempt: Attempt, number: int, count: int) -> None:
+        people.write(progress_line(attempt, number, count, people) + "\n")
+
+    restore = stop_on_interrupt(stopped)
+    try:
+        return await evaluate(wanted, tell, stopped)
+    finally:
+        restore()
+
+
+def _settings(chosen: EvalOptions, folder: Path) -> tuple[tuple[Setting, ...], Path]:
+    """Return the settings to compare: those of the files and the command line, and the second ones, if any."""
+    loaded, state = settings_for(Path.cwd(), asks_model=True)
+    tell_notices(loaded)
+    first = Setting("A", _model(chosen.model or loaded.config.llm.model, folder), loaded.config)
+    if chosen.with_lesson:
+        lesson = _find_lesson(chosen.with_lesson, first.config, state)
+        alone = replace(first, config=_without_playbook(first.config), lessons=())
+        return (alone, replace(alone, label="B", lessons=(lesson,))), state
+    if not (chosen.compare or chosen.overrides):
+        return (first,), state
+    second, _ = settings_for(Path.cwd(), _overrides(chosen.overrides), asks_model=True)
+    model = _model(chosen.compare, folder) or (
+        first.model
+        if chosen.model or not second.config.llm.model
+        else _model(second.config.llm.model, folder)
+    )
+    return (first, Setting("B", model, second.config, chosen.overrides)), state
+
+
+def _find_lesson(name: str, config: Config, state: Path) -> Lesson:
+    """Return the lesson with this id, or the one that the pending change with this id proposes. Raises UsageError."""
+    redact = Redactor(secrets_of(config, os.environ))
+    with open_desk(config, state, Path.cwd(), redact, locale_of(os.environ)) as desk:
+        pending = {each.id: each.content for each in desk.deltas(None, ("proposed",)) if each.content}
+        content = pending.get(name) or desk.show(name).bullet.content
+    return Lesson(id=name, version=1, text=content)
+
+
+def _without_playbook(config: Config) -> Config:
+    """Return the settings of runs that receive no other lessons, and that nothing is learned from."""
+    playbook = config.playbook.model_copy(update={"enabled": False, "learn": "off"})
+    return config.model_copy(update={"playbook": playbook})
+
+
+def _model(name: str, folder: Path) -> str:
+    """Return the name of the model. A script is searched for here and in the folder of the tasks, as no copy holds it."""
+    if not name.startswith(SCRIPT):
+        return name
+    path = Path(name.removeprefix(SCRIPT)).expanduser()
+    found = next((p for p in (path, folder / path) if p.is_file()), None)
+    return f"{SCRIPT}{found.resolve()}" if found else name
+
+
+def _overrides(pairs: tuple[str, ...]) -> JsonObject:
+    """Parse the settings of `KEY=VALUE` pairs; a value is TOML, else text. Raises UsageError."""
+    merged: JsonObject = {}
+    for pair in pairs:
+        key, equals, value = pair.partition("=")
+        if not equals or not key.strip():
+            raise usage(say("error.eval_set", pair=pair))
+        here = merged
+        *tables, name = key.strip().split(".")
+        for table in tables:
+            inner = here.setdefault(table, {})
+            if not isinstance(inner, dict):
+                raise usage(say("error.eval_set", pair=pair))
+            here = inner
+        try:
+            here[name] = tomllib.loads(f"value = {value}")["value"]
+        except tomllib.TOMLDecodeError:
+            here[name] = value
+    return merged

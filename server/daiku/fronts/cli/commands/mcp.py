@@ -1,0 +1,98 @@
+"""`daiku mcp`: list the configured MCP servers with their state, and allow them ahead of unattended runs."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import click
+
+from daiku.domain.servers import ServerReport
+from daiku.fronts.cli.app_setup import in_app
+from daiku.fronts.cli.display.term import Terminal, human_stream, safe, terminal
+from daiku.fronts.cli.main import FAILED, usage, write_json
+from daiku.fronts.cli.options import command_group, place_options
+from daiku.library.fronts import App
+from daiku.texts.terminal import localize, say
+
+WAIT = 300.0
+"""Seconds for a server to answer when it is allowed: it may be installed, or signed in to, first."""
+
+
+mcp = command_group("mcp")
+
+
+@mcp.command("list", help=say("help.mcp.list"))
+@place_options
+def list_(folder: str | None, as_json: bool) -> None:  # click's flag
+    reports = in_app(folder, servers_now)
+    if as_json:
+        write_json(json.dumps([report.model_dump() for report in reports], ensure_ascii=False))
+        return
+    out = terminal(sys.stdout)
+    if not reports:
+        click.echo(say("mcp.none"))
+    for report in reports:
+        show_server(report, out)
+        for name in report.tools:
+            click.echo(f"  {safe(name)}")
+
+
+@mcp.command("allow", help=say("help.mcp.allow"))
+@click.argument("name")
+@click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir"))
+def allow(name: str, folder: str | None) -> int:
+    people = human_stream()
+
+    def tell(text: str) -> None:
+        people.write(people.paint(f"! {safe(localize(text))}", "yellow") + "\n")
+
+    async def work(app: App) -> ServerReport:
+        server = app.servers.find(name)
+        if server is None:
+            raise usage(say("mcp.unknown", name=name, names=_names(app)))
+        if server.report().status == "rejected":
+            app.servers.forget(name)
+        while question := server.agreement.question():
+            people.write(safe(localize(question.preview)) + "\n")
+            app.servers.answer(question, "allow_always")
+            await app.servers.ready(tell, person=True, seconds=WAIT, only=name)
+        await app.servers.ready(tell, person=True, seconds=WAIT, only=name)
+        return server.report()
+
+    report = in_app(folder, work)
+    show_server(report, people)
+    return 0 if report.status == "ready" else FAILED
+
+
+@mcp.command("forget", help=say("help.mcp.forget"))
+@click.argument("name")
+@click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir"))
+def forget(name: str, folder: str | None) -> None:
+    async def work(app: App) -> None:
+        if not app.servers.forget(name):
+            raise usage(say("mcp.unknown", name=name, names=_names(app)))
+
+    in_app(folder, work)
+    click.echo(say("mcp.forgotten", name=name))
+
+
+async def servers_now(app: App) -> tuple[ServerReport, ...]:
+    """How the servers stand once those that are allowed have been tried."""
+    if len(app.servers):
+        await app.servers.ready(lambda _: None, person=False)
+    return app.servers.reports()
+
+
+def show_server(report: ServerReport, out: Terminal) -> None:
+    """One line for the server, and what to do where it cannot be used."""
+    why = f" – {safe(localize(report.why))}" if report.why else ""
+    colour = "green" if report.status == "ready" else "yellow"
+    status = say(f"mcp.{report.status}")
+    out.write(f"{out.paint(safe(report.name), 'bold')}  {out.paint(status, colour)}{why}\n")
+    if report.hint:
+        out.write(f"    {safe(localize(report.hint))}\n")
+
+
+def _names(app: App) -> str:
+    return ", ".join(report.name for report in app.servers.reports()) or "–"

@@ -1,0 +1,105 @@
+"""`daiku memory`: what is remembered of this person in this folder; looked through, searched, forgotten."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+import click
+
+from daiku.fronts.cli.app_setup import folder_of, settings_for, tell_notices
+from daiku.fronts.cli.display.term import human_stream, safe, terminal
+from daiku.fronts.cli.main import usage, write_json
+from daiku.fronts.cli.options import command_group, place_options
+from daiku.guard.rules.redact import Redactor
+from daiku.memory.memory import Memory
+from daiku.memory.opening import open_memory
+from daiku.settings import secrets_of
+from daiku.texts.terminal import localize, say
+
+T = TypeVar("T")
+
+
+memory = command_group("memory")
+
+
+@memory.command("list", help=say("help.memory.list"))
+@click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir"))
+@click.option("--limit", default=100, type=click.IntRange(1, 100_000), help=say("help.opt.limit"))
+@click.option("--json", "as_json", is_flag=True, help=say("help.opt.list_json"))
+def list_(folder: str | None, limit: int, as_json: bool) -> None:  # click's flag
+    entries = _with_memory(folder, lambda kept: kept.list(limit))
+    if as_json:
+        write_json(json.dumps([entry._asdict() for entry in entries], ensure_ascii=False))
+        return
+    _show([(entry.id, entry.time[:10], entry.text) for entry in entries])
+
+
+@memory.command("search", help=say("help.memory.search"))
+@click.argument("query")
+@click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir"))
+@click.option("--limit", default=10, type=click.IntRange(1, 1000), help=say("help.opt.limit"))
+@click.option("--json", "as_json", is_flag=True, help=say("help.opt.list_json"))
+def search(query: str, folder: str | None, limit: int, as_json: bool) -> None:  # click's flag
+    async def work(kept: Memory) -> tuple[str, list[tuple[str, float, str]]]:
+        found = await kept.search(query, limit)
+        return localize(kept.embedder.describe), [(each.id, each.score, each.text) for each in found]
+
+    how, found = _with_memory(folder, work)
+    if as_json:
+        rows = [{"id": key, "score": score, "text": text} for key, score, text in found]
+        write_json(json.dumps(rows, ensure_ascii=False))
+        return
+    human_stream().write(f"{safe(how)}\n")
+    _show([(key, f"{score:.2f}", text) for key, score, text in found])
+
+
+@memory.command("forget", help=say("help.memory.forget"))
+@click.argument("ids", nargs=-1)
+@click.option("--all", "every", is_flag=True, help=say("help.memory.all"))
+@place_options
+def forget(ids: tuple[str, ...], every: bool, folder: str | None, as_json: bool) -> None:  # click's flags
+    if bool(ids) == every:
+        raise usage(say("memory.which"))
+
+    async def work(kept: Memory) -> tuple[int, list[str]]:
+        if every:
+            return await kept.forget_all(), []
+        missing = [each for each in ids if not await kept.forget(each)]
+        return len(ids) - len(missing), missing
+
+    count, missing = _with_memory(folder, work)
+    if as_json:
+        write_json(json.dumps({"forgotten": count, "unknown": missing}, ensure_ascii=False))
+    elif count or not missing:
+        click.echo(say("memory.forgotten", count=count))
+    if missing:
+        raise usage(say("memory.unknown", names=", ".join(missing)))
+
+
+def _with_memory(folder: str | None, work: Callable[[Memory], Awaitable[T]]) -> T:
+    """What `work` finds in the memory of the folder; also where the settings keep it switched off."""
+
+    async def inside() -> T:
+        place = folder_of(folder)
+        loaded, state = settings_for(place)
+        tell_notices(loaded)
+        redact = Redactor(secrets_of(loaded.config, os.environ))
+        async with open_memory(loaded.config, str(place), state, redact) as kept:
+            return await work(kept)
+
+    return asyncio.run(inside())
+
+
+def _show(rows: Sequence[tuple[str, str, str]]) -> None:
+    out = terminal(sys.stdout)
+    if not rows:
+        click.echo(say("memory.none"))
+    for key, note, text in rows:
+        out.write(
+            f"{out.paint(safe(key), 'bold')}  {out.paint(safe(note), 'dim')}  {safe(' '.join(text.split()))}\n"
+        )

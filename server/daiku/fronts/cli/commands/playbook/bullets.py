@@ -1,0 +1,289 @@
+"""`daiku playbook`: its bullets listed, searched, shown, added, disabled and enabled."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import TYPE_CHECKING
+
+import click
+
+from daiku.api import ShownDelta
+from daiku.domain.playbook import PlaybookScope
+from daiku.fronts.cli.app_setup import folder_of, settings_for, tell_notices
+from daiku.fronts.cli.commands.playbook.files import export_, import_
+from daiku.fronts.cli.commands.playbook.looks import bullet_line, delta_lines, indented, observation_line
+from daiku.fronts.cli.commands.playbook.opening import (
+    as_row,
+    desk_in,
+    print_json,
+    print_rows,
+    scope_option,
+    tell_redacted,
+)
+from daiku.fronts.cli.commands.playbook.reviewing import deltas, review, undo
+from daiku.fronts.cli.display.term import Terminal, clip, safe, terminal, to_the_minute
+from daiku.fronts.cli.main import usage, write_output
+from daiku.fronts.cli.options import given_text, place_options
+from daiku.guard.rules.redact import Redactor
+from daiku.playbook.rules.sections import SECTIONS, section_words
+from daiku.playbook.rules.textform import by_section
+from daiku.settings import secrets_of
+from daiku.settings.config import Config
+from daiku.settings.trust import is_trusted
+from daiku.texts.terminal import say
+
+if TYPE_CHECKING:
+    from daiku.playbook.desk.offline import OfflineLearning
+
+TEXT = 100
+"""Width in columns of a lesson where the output is no terminal."""
+
+
+def _refuse_removed(_: click.Context, option: click.Parameter, value: object) -> None:
+    """Raise UsageError for an option of the trials that earlier versions made."""
+    if value:
+        raise usage(say("adapt.removed", option=f"--{option.name}"))
+
+
+@click.command("adapt", help=say("help.playbook.adapt"))
+@click.option("--cases", type=click.IntRange(min=1), metavar="N", help=say("help.adapt.cases"))
+@click.option("--max-cost", type=click.FloatRange(min=0), metavar="USD", help=say("help.adapt.max_cost"))
+@click.option("--dry-run", is_flag=True, help=say("help.adapt.dry_run"))
+@click.option("--offline", is_flag=True, help=say("help.adapt.offline"))
+@click.option("--repeat", metavar="N", hidden=True, expose_value=False, callback=_refuse_removed)
+@click.option("--yes", "-y", is_flag=True, hidden=True, expose_value=False, callback=_refuse_removed)
+@place_options
+def adapt(
+    cases: int | None,
+    max_cost: float | None,
+    dry_run: bool,  # click's flag
+    offline: bool,  # click's flag
+    folder: str | None,
+    as_json: bool,  # click's flag
+) -> None:
+    from daiku.playbook.desk.offline import learn_offline  # when used
+    from daiku.trace.journal import ALL  # when used
+
+    del max_cost, offline  # learning offline is the only mode, and costs nothing
+    place = folder_of(folder)
+    loaded, home = settings_for(place)
+    tell_notices(loaded)
+    if why := _why_nothing_is_learned(loaded.config):
+        raise usage(why)
+    redact = Redactor(secrets_of(loaded.config, os.environ))
+    trusted = is_trusted(home, place)
+    found = learn_offline(
+        loaded.config, home, place, redact, trusted=trusted, most=cases or ALL, dry_run=dry_run
+    )
+    if as_json:
+        print_json(as_row(found))
+    else:
+        write_output("".join(line + "\n" for line in _lines(found, terminal(sys.stdout))))
+
+
+def _why_nothing_is_learned(config: Config) -> str:
+    if not config.playbook.enabled:
+        return say("adapt.disabled")
+    return say("adapt.off") if config.playbook.learn == "off" else ""
+
+
+def _lines(found: OfflineLearning, out: Terminal) -> Iterator[str]:
+    """Yield the sessions as a count, and each change of the playbook."""
+    if found.dry_run:
+        yield say("adapt.would_learn", sessions=found.sessions)
+        return
+    yield say("adapt.learned", sessions=found.sessions, changes=len(found.changes))
+    for each in found.changes:
+        waits = each.change == "proposed"
+        status = say("playbook.status.proposed" if waits else "playbook.status.applied")
+        head = (
+            f"{out.paint(safe(each.bullet_id), 'bold')}  {out.paint(status, 'yellow' if waits else 'green')}"
+        )
+        yield f"{head}  {clip(safe(each.content), TEXT)}"
+
+
+class WholeHelpGroup(click.Group):
+    """Lists its commands with the whole sentence of each; click would cut the longer ones."""
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, self.commands[name].help or "") for name in self.list_commands(ctx)])
+
+
+@click.group(cls=WholeHelpGroup, help=say("help.playbook"), invoke_without_command=True)
+@click.pass_context
+def playbook(ctx: click.Context) -> None:
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+@playbook.command("list", help=say("help.playbook.list"))
+@click.option("--section", default="", metavar="S", help=say("help.playbook.section"))
+@click.option("--all", "everything", is_flag=True, help=say("help.playbook.all"))
+@scope_option()
+@place_options
+def list_(
+    section: str,
+    everything: bool,  # click's flag
+    scope: PlaybookScope | None,
+    folder: str | None,
+    as_json: bool,  # click's flag
+) -> None:
+    with desk_in(folder) as desk:
+        found = desk.list(scope, section, everything=everything)
+        waiting = [
+            each
+            for each in (desk.deltas(scope, ("proposed",)) if everything else ())
+            if each.type == "add" and (not section or section_words(section) == section_words(each.section))
+        ]
+    if as_json:
+        print_rows((*found.bullets, *waiting))
+        return
+    out = terminal(sys.stdout)
+    if not found.bullets and not waiting:
+        click.echo(say("none_yet"))
+    for name, members in by_section(found.bullets):
+        click.echo(out.paint(safe(name), "bold"))
+        for bullet in members:
+            click.echo("  " + bullet_line(bullet, out, resting=bullet.id in found.resting))
+    for delta in waiting:
+        for line in delta_lines(delta, out):
+            click.echo(line)
+
+
+@playbook.command("search", help=say("help.playbook.search"))
+@click.argument("query")
+@click.option("--top-k", type=click.IntRange(1, 1000), metavar="N", help=say("help.playbook.top_k"))
+@click.option("--section", default="", metavar="S", help=say("help.playbook.section"))
+@scope_option()
+@place_options
+def search(
+    query: str,
+    top_k: int | None,
+    section: str,
+    scope: PlaybookScope | None,
+    folder: str | None,
+    as_json: bool,  # click's flag
+) -> None:
+    with desk_in(folder) as desk:
+        hits = desk.search(query, scope, section, top_k).hits
+    if as_json:
+        print_rows(hits)
+        return
+    out = terminal(sys.stdout)
+    if not hits:
+        click.echo(say("playbook.nothing_fits"))
+    for hit in hits:
+        words, vectors = f"{hit.bm25_score:.2f}", f"{hit.vector_score:.2f}"
+        score = say("playbook.score", score=f"{hit.combined_score:.2f}", words=words, vectors=vectors)
+        click.echo(bullet_line(hit.bullet, out, resting=hit.resting, score=score))
+
+
+@playbook.command("show", help=say("help.playbook.show"))
+@click.argument("bullet")
+@place_options
+def show(bullet: str, folder: str | None, as_json: bool) -> None:  # click's flag
+    with desk_in(folder) as desk:
+        for delta in desk.deltas(None, ("proposed",)):
+            if bullet == delta.id or (delta.type == "add" and bullet == delta.bullet_id):
+                _show_waiting(delta, as_json=as_json)
+                return
+        found = desk.show(bullet)
+    if as_json:
+        rows = as_row(found)
+        about = as_row(found.bullet)
+        print_json({**about, "history": rows["history"], "observations": rows["observations"]})
+        return
+    out, shown = terminal(sys.stdout), found.bullet
+    click.echo(f"{out.paint(safe(shown.id), 'bold')}  {safe(shown.section)}")
+    for line in indented(shown.content):
+        click.echo(line)
+    facts = {
+        say("playbook.fact.keywords"): ", ".join(shown.keywords),
+        say("playbook.fact.counts"): say("playbook.counts", helpful=shown.helpful, harmful=shown.harmful),
+        say("playbook.fact.stands"): say("playbook.active") if shown.active else say("playbook.disabled"),
+        say("playbook.fact.origin"): say(f"playbook.origin.{shown.origin}"),
+        say("playbook.fact.updated"): to_the_minute(shown.updated_at),
+    }
+    for name, value in facts.items():
+        if value:
+            click.echo(f"  {out.paint(name, 'dim')}: {safe(value)}")
+    if found.history:
+        click.echo(out.paint(say("playbook.history"), "bold"))
+    for delta in found.history:
+        for line in delta_lines(delta, out):
+            click.echo("  " + line)
+    if found.observations:
+        click.echo(out.paint(say("playbook.observations"), "bold"))
+    for seen in found.observations:
+        click.echo("  " + observation_line(seen, out))
+
+
+def _show_waiting(delta: ShownDelta, *, as_json: bool) -> None:
+    if as_json:
+        print_json(as_row(delta))
+        return
+    for line in delta_lines(delta, terminal(sys.stdout)):
+        click.echo(line)
+
+
+@playbook.command("add", help=say("help.playbook.add"))
+@click.argument("words", nargs=-1, required=True, metavar="TEXT")
+@click.option(
+    "--section", required=True, metavar="S", help=say("help.playbook.into", names=", ".join(SECTIONS))
+)
+@click.option("--keyword", "keywords", multiple=True, metavar="WORD", help=say("help.playbook.keyword"))
+@click.option("--propose", is_flag=True, help=say("help.playbook.propose"))
+@scope_option("repository")
+@place_options
+def add(
+    words: tuple[str, ...],
+    section: str,
+    keywords: tuple[str, ...],
+    propose: bool,  # click's flag
+    scope: PlaybookScope,
+    folder: str | None,
+    as_json: bool,  # click's flag
+) -> None:
+    content = given_text(words).strip("\n")
+    with desk_in(folder) as desk:
+        made = desk.add(section, content, scope, keywords, propose=propose)
+    tell_redacted(made.redacted)
+    if as_json:
+        print_json(as_row(made))
+        return
+    (delta,) = made.deltas
+    click.echo(delta.id if made.bullet is None else made.bullet.id)
+
+
+def _switch(active: bool, bullet: str, folder: str | None, as_json: bool) -> None:  # click's flags
+    with desk_in(folder) as desk:
+        made = desk.update(bullet, active=active)
+    if as_json:
+        print_json(as_row(made))
+    elif made.deltas:
+        name = safe(bullet)
+        click.echo(say("playbook.enabled", id=name) if active else say("playbook.switched_off", id=name))
+        click.echo(say("playbook.undo_with", id=made.deltas[0].id))
+    else:
+        name = safe(bullet)
+        click.echo(
+            say("playbook.enabled_already", id=name) if active else say("playbook.off_already", id=name)
+        )
+
+
+def _add(name: str, about: str, *, active: bool) -> None:
+    command: Callable[..., None] = partial(_switch, active)
+    parts = click.command(name, help=about)(place_options(command))
+    parts.params.insert(0, click.Argument(["bullet"]))
+    playbook.add_command(parts)
+
+
+_add("remove", say("help.playbook.remove"), active=False)
+_add("disable", say("help.playbook.disable"), active=False)
+_add("enable", say("help.playbook.enable"), active=True)
+for each in (deltas, review, undo, export_, import_, adapt):
+    playbook.add_command(each)

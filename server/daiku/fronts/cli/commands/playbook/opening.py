@@ -1,0 +1,67 @@
+"""What the commands on the playbook share: their options, the playbooks of a folder, one JSON document."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import click
+from pydantic import BaseModel
+
+from daiku.domain.base import JsonObject
+from daiku.fronts.cli.app_setup import folder_of, settings_for, tell_notices
+from daiku.fronts.cli.display.term import human_stream
+from daiku.fronts.cli.main import write_json
+from daiku.guard.rules.redact import Redactor
+from daiku.playbook.desk.desk import PlaybookDesk, open_desk
+from daiku.settings import secrets_of
+from daiku.texts.terminal import locale_of, say
+
+F = TypeVar("F", bound=Callable[..., Any])
+SCOPES = ("repository", "user")
+
+
+def scope_option(default: str | None = None) -> Callable[[F], F]:
+    """Decorate a command with `--scope`: which of the two playbooks."""
+    return click.option(
+        "--scope", type=click.Choice(SCOPES), default=default, help=say("help.playbook.scope")
+    )
+
+
+@contextmanager
+def desk_in(folder: str | None) -> Generator[PlaybookDesk]:
+    """The playbooks of a folder. Raises UsageError."""
+    place = folder_of(folder)
+    loaded, state = settings_for(place)
+    tell_notices(loaded)
+    redact = Redactor(secrets_of(loaded.config, os.environ))
+    with open_desk(loaded.config, state, place, redact, locale_of(os.environ)) as desk:
+        yield desk
+
+
+def as_row(value: BaseModel) -> JsonObject:
+    return value.model_dump(mode="json", by_alias=True)
+
+
+def print_json(value: JsonObject) -> None:
+    """One document on standard output."""
+    write_json(json.dumps(value, ensure_ascii=False))
+
+
+def print_rows(values: Iterable[BaseModel]) -> None:
+    """One list on standard output."""
+    write_json(json.dumps([as_row(each) for each in values], ensure_ascii=False))
+
+
+def tell(line: str) -> None:
+    """One line to the person, beside what a program reads."""
+    people = human_stream()
+    people.write(people.paint(line, "yellow") + "\n")
+
+
+def tell_redacted(redacted: bool) -> None:  # what was found
+    if redacted:
+        tell(say("playbook.redacted"))

@@ -1,0 +1,165 @@
+"""`daiku worker`: works labelled items, and the process in which one item's agent runs."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from time import time
+
+import click
+
+from daiku.domain.errors import DaikuError, Failure
+from daiku.domain.items.item import SourceName, WorkItem
+from daiku.fronts.cli.app_setup import folder_of, settings_for, tell_notices
+from daiku.fronts.cli.display.term import human_stream, safe
+from daiku.fronts.cli.interrupts import on_interrupt
+from daiku.fronts.cli.main import (
+    CANCELLED,
+    FAILED,
+    WriteFailed,
+    complain,
+    fail,
+    silence_broken_pipe,
+    write_json,
+    write_output,
+)
+from daiku.guard.rules.redact import Redactor
+from daiku.items.listing import Health, healths
+from daiku.items.working import Claim, Work, attempt_item, sources_of, work_items
+from daiku.logs import start_logging
+from daiku.settings import secrets_of
+from daiku.texts.terminal import locale_of, localize, say
+from daiku.texts.text import Text
+
+
+@click.command("worker", help=say("help.worker"))
+@click.option("--once", is_flag=True, help=say("help.opt.once"))
+@click.option("--source", type=click.Choice(["github", "gitlab", "files"]), help=say("help.opt.source"))
+@click.option(
+    "--concurrency", type=click.IntRange(1, 64), default=1, metavar="N", help=say("help.opt.concurrency")
+)
+@click.option("--dir", "items", metavar="PATH", help=say("help.opt.items"))
+@click.option("--json", "as_json", is_flag=True, help=say("help.opt.json_items"))
+@click.option("--health", "ask_health", is_flag=True, help=say("help.opt.health"))
+@click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir"))
+@click.option("--attempt", hidden=True, default="", metavar="ITEM")
+@click.option("--fence", hidden=True, type=int, default=0)
+@click.option("--place", hidden=True, default="", metavar="DIR")
+def worker(
+    once: bool,
+    source: SourceName | None,
+    concurrency: int,
+    items: str | None,
+    as_json: bool,
+    ask_health: bool,
+    folder: str | None,
+    attempt: str,
+    fence: int,
+    place: str,
+) -> int:
+    where = folder_of(folder)
+    if attempt:
+        return asyncio.run(_attempt(where, Claim(attempt, fence), folder_of(place)))
+    loaded, home = settings_for(where, asks_model=not ask_health)
+    if ask_health:
+        return _tell_health(home, as_json=as_json)
+    tell_notices(loaded)
+    redact = Redactor(secrets_of(loaded.config, os.environ))
+    start_logging(home, redact)  # which from here on hears of tokens that are made while it works
+    work = Work(
+        config=loaded.config,
+        home=home,
+        folder=where,
+        environ=os.environ,
+        tell=_tell_json if as_json else _tell,
+        warn=_warn,
+        redact=redact,
+        only=source,
+        items=folder_of(items) if items is not None else None,
+        concurrency=concurrency,
+        language=locale_of(os.environ),
+    )
+    return asyncio.run(_worked(work, once=once))
+
+
+async def _worked(work: Work, *, once: bool) -> int:
+    sources = sources_of(work)
+    stopping = asyncio.Event()
+    restore = on_interrupt(partial(_stop, stopping))
+    if not once:
+        _tell_person(say("worker.begun", seconds=work.config.work.poll_seconds))
+    try:
+        return 0 if await work_items(work, sources, stopping, once=once) else FAILED
+    finally:
+        restore()
+
+
+def _stop(stopping: asyncio.Event) -> None:
+    """The first signal gives the items back, the second one ends the process; nothing is lost by it."""
+    if stopping.is_set():
+        os._exit(CANCELLED)
+    stopping.set()
+    _tell_person(say("worker.stopping"))
+
+
+def _tell_person(words: str) -> None:
+    """What whoever looks on is told; cron mails and the logs of a service have nothing of it."""
+    people = human_stream()
+    if people.live:
+        with suppress(OSError):
+            people.write(words + "\n")
+
+
+async def _attempt(where: Path, claim: Claim, place: Path) -> int:
+    """Work one item in its tree; the run's result is the last line of standard output."""
+    loaded, home = settings_for(where, {"sandbox": {"network": False}}, asks_model=True)
+    result = await attempt_item(loaded.config, home, where, claim, place, locale_of(os.environ))
+    write_json(result.model_dump_json(by_alias=True))
+    return 0
+
+
+def _tell_health(home: Path, *, as_json: bool) -> int:
+    """Tell how the workers of this home are. All is well where there is one, and each is."""
+    found, now = healths(home), time()
+    if not found:
+        return fail(DaikuError(Failure(kind="not_found", message=Text(say("worker.none")))), as_json=as_json)
+    for health in found:
+        if as_json:
+            write_json(_as_line(health))
+            continue
+        seconds = max(0, round(now - health.looked_at))
+        shown = say("worker.not_looked") if not health.looked_at else say("worker.looked", seconds=seconds)
+        facts = {"worker": health.worker, "looked": shown, "count": len(health.under_way)}
+        told = say("worker.well", **facts) if health.is_well(now) else say("worker.unwell", **facts)
+        write_output(safe(told + (f" {localize(health.error)}" if health.error else "")) + "\n")
+    return 0 if all(each.is_well(now) for each in found) else FAILED
+
+
+def _as_line(value: WorkItem | Health) -> str:
+    return json.dumps(json.loads(value.model_dump_json(by_alias=True)), ensure_ascii=False)
+
+
+def _tell_json(item: WorkItem) -> None:
+    """Where nobody reads any more the work goes on, and the exit code is the same."""
+    try:
+        write_json(_as_line(item))
+    except BrokenPipeError:
+        silence_broken_pipe()
+    except WriteFailed as wrong:
+        silence_broken_pipe()
+        complain(say("error.output", why=wrong), "", FAILED)
+
+
+def _warn(why: Text) -> None:
+    with suppress(OSError):
+        complain(localize(why), "", FAILED)
+
+
+def _tell(item: WorkItem) -> None:
+    why = f": {localize(item.error)}" if item.error else ""
+    with suppress(OSError):  # nobody reads any more: the work goes on
+        human_stream().write(safe(f"{item.item}  {item.state}{why}") + "\n")

@@ -1,0 +1,123 @@
+"""What the terminal can do, and text made safe and fit for it."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+import unicodedata
+from collections.abc import Mapping
+from typing import IO, Literal
+
+from daiku.dataclass import dataclass
+from daiku.texts.rules.patterns import lazy
+from daiku.texts.rules.visible import show_hidden
+
+Colour = Literal["bold", "dim", "red", "green", "yellow", "blue", "magenta", "cyan", "italic", "strike"]
+_CODES: dict[Colour, str] = {
+    "bold": "1",
+    "dim": "2",
+    "italic": "3",
+    "strike": "9",
+    "red": "31",
+    "green": "32",
+    "yellow": "33",
+    "blue": "34",
+    "magenta": "35",
+    "cyan": "36",
+}
+WIDEST = 2_000
+"""Columns of a line where there is no terminal."""
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+_JOINING = "\u200c\u200d\ufe00-\ufe0f\U000e0020-\U000e007f\U000e0100-\U000e01ef"
+"""Characters that are shown or not depending on the one before and the one after."""
+_UNFINISHED = lazy(f"[{_JOINING}]*[^\x00-\x7f{_JOINING}](?:[{_JOINING}]+[^\x00-\x7f{_JOINING}])*")
+"""The end of a text, backwards, that what follows may join or change."""
+
+
+@dataclass(frozen=True, slots=True)
+class Terminal:
+    """Where a person reads: a stream, whether it is a live terminal, and whether it has colours."""
+
+    stream: IO[str]
+    live: bool
+    colours: bool
+
+    @property
+    def width(self) -> int:
+        """Return the columns of the terminal, or of COLUMNS; a file or a pipe has no narrow limit."""
+        if not self.live and not os.environ.get("COLUMNS"):
+            return WIDEST
+        return max(20, shutil.get_terminal_size((80, 24)).columns)
+
+    def paint(self, text: str, *colours: Colour) -> str:
+        """Return `text` in `colours`, or unchanged if the terminal has no colours or none are given."""
+        if not self.colours or not text or not colours:
+            return text
+        return f"\x1b[{';'.join(_CODES[c] for c in colours)}m{text}\x1b[0m"
+
+    def write(self, text: str) -> None:
+        self.stream.write(text)
+        self.stream.flush()
+
+
+def human_stream() -> Terminal:
+    """The stream for human output: stderr, or stdout where only that is a terminal."""
+    stream = sys.stdout if sys.stdout.isatty() and not sys.stderr.isatty() else sys.stderr
+    return terminal(stream)
+
+
+def terminal(stream: IO[str], environ: Mapping[str, str] = os.environ) -> Terminal:
+    """Detect a stream's terminal features; honours `NO_COLOR`, `FORCE_COLOR` and `TERM=dumb`."""
+    live = stream.isatty() and environ.get("TERM") != "dumb"
+    forced = environ.get("FORCE_COLOR", "") not in ("", "0")
+    return Terminal(stream, live, (live or forced) and not environ.get("NO_COLOR"))
+
+
+def person_present() -> bool:
+    """True where a person can be asked: the keyboard and the screen are a terminal."""
+    return sys.stdin.isatty() and (sys.stderr.isatty() or sys.stdout.isatty())
+
+
+def safe(text: str) -> str:
+    """Return text of models, tools and files with controls and characters that hide or reorder text as escapes."""
+    plain = text.replace("\r\n", "\n")
+    return show_hidden(_CONTROLS.sub(lambda found: f"\\x{ord(found[0]):02x}", plain))
+
+
+def split_unfinished(text: str) -> tuple[str, str]:
+    """Split a piece of a stream before a last character that the next piece may join or change."""
+    unfinished = _UNFINISHED.match(text[::-1])
+    end = len(text) - (unfinished.end() if unfinished else 0)
+    return text[:end], text[end:]
+
+
+def columns(text: str) -> int:
+    """How many columns `text` takes: East Asian wide characters take two."""
+    return sum(_width(char) for char in text)
+
+
+def clip(text: str, width: int) -> str:
+    """One line of at most `width` columns."""
+    line = " ".join(text.split())
+    if columns(line) <= width:
+        return line
+    used, kept = 0, 0
+    for char in line:
+        used += _width(char)
+        if used > width - 1:
+            break
+        kept += 1
+    return line[:kept] + "…"
+
+
+def to_the_minute(time: str) -> str:
+    """A time of the journal (ISO 8601) as a list shows it: its date, hours and minutes."""
+    return time[:16].replace("T", " ")
+
+
+def _width(char: str) -> int:
+    if unicodedata.combining(char):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1

@@ -1,0 +1,138 @@
+"""What the editor knows beyond files: diagnostics, definitions, references, open files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from daiku.api import EditorDiagnostic, EditorDiagnosticsResult, EditorLocationsResult
+from daiku.domain.errors import DaikuError, Failure, UsageError
+from daiku.domain.runs import Position, Range
+from daiku.edits.rules.positions import Encoding, line_starts, offset_of, position_of
+from daiku.fronts.lsp.documents.open_documents import Documents, to_uri
+from daiku.fronts.lsp.initialize import Json, to_path
+from daiku.fronts.lsp.wire.protocol import Protocol
+from daiku.fronts.lsp.wire.refused import Refused
+from daiku.run.rules.outside import Diagnostic, Location, Workspace
+from daiku.texts.text import text
+from daiku.tools.rules.notebooks.celltext import first_lines, is_notebook, parse_notebook, text_of
+
+Answer = TypeVar("Answer", bound=BaseModel)
+
+
+class ModelText(NamedTuple):
+    """A text as a model reads it; `cells`: where each cell of a notebook begins."""
+
+    text: str
+    starts: list[int]
+    cells: tuple[int, ...] = ()
+
+
+class ClientEditor:
+    """Implements ports.Editor over `daiku/editor/*`. Positions of the port count characters."""
+
+    def __init__(self, protocol: Protocol, documents: Documents, workspace: Workspace) -> None:
+        self._protocol = protocol
+        self._documents = documents
+        self._workspace = workspace
+
+    async def diagnostics(self, path: str | None) -> tuple[Diagnostic, ...]:
+        params = {} if path is None else {"uri": self._uri(path)}
+        return await self._problems(params)
+
+    async def settled(self, paths: Sequence[str]) -> tuple[Diagnostic, ...]:
+        return await self._problems({"settle": [self._uri(path) for path in paths]})
+
+    async def _problems(self, params: Json) -> tuple[Diagnostic, ...]:
+        answer = await self._ask("daiku/editor/diagnostics", params, EditorDiagnosticsResult)
+        named = ((self._named(item.uri), item) for item in answer.diagnostics)
+        here = [(place, item) for place, item in named if place is not None]
+        texts = {place: await self._seen(place) for place in {place for place, _ in here}}
+        return tuple(_diagnostic(place, item, texts[place], self._documents.encoding) for place, item in here)
+
+    async def _seen(self, path: str) -> ModelText | None:
+        """A file's text with its line starts; of a notebook its cells'. None where it cannot be read."""
+        try:
+            text = (await self._workspace.read(path)).text
+        except DaikuError:
+            return None
+        notebook = parse_notebook(text) if is_notebook(path) else None
+        if notebook is None:
+            return ModelText(text, line_starts(text))
+        cells = tuple(placed.cell for placed in notebook.cells)
+        text = text_of(cells)
+        return ModelText(text, line_starts(text), first_lines(cells))
+
+    async def definition(self, path: str, position: Position) -> tuple[Location, ...]:
+        return await self._places("daiku/editor/definition", path, position)
+
+    async def references(self, path: str, position: Position) -> tuple[Location, ...]:
+        return await self._places("daiku/editor/references", path, position)
+
+    def open_files(self) -> tuple[str, ...]:
+        paths = (self._named(document.uri) for document in self._documents.all())
+        return tuple(path for path in paths if path is not None)
+
+    async def _places(self, method: str, path: str, position: Position) -> tuple[Location, ...]:
+        text = (await self._workspace.read(path)).text
+        starts = line_starts(text)
+        offset = offset_of(text, starts, position, "utf-32")
+        units = position_of(text, starts, offset, self._documents.encoding)
+        params = {"uri": self._uri(path), "position": units.model_dump()}
+        answer = await self._ask(method, params, EditorLocationsResult)
+        named = [(self._named(item.uri), item.range) for item in answer.locations]
+        here = [(place, span) for place, span in named if place is not None]
+        texts = {place: await self._seen(place) for place in {place for place, _ in here}}
+        return tuple(
+            Location(place, _characters(span, texts[place], self._documents.encoding)) for place, span in here
+        )
+
+    def _uri(self, path: str) -> str:
+        place = self._workspace.locate(path)
+        document = self._documents.at(place)
+        return document.uri if document is not None else to_uri(place)
+
+    def _named(self, uri: str) -> str | None:
+        """The workspace's name of a file; None where it is outside."""
+        path = to_path(uri) if uri.startswith("file:") else None
+        if path is None:
+            return None
+        try:
+            return self._workspace.relative(self._workspace.locate(str(Path(path))))
+        except DaikuError:
+            return None
+
+    async def _ask(self, method: str, params: Json, kind: type[Answer]) -> Answer:
+        try:
+            return kind.model_validate(await self._protocol.ask(method, params))
+        except (Refused, ValidationError) as error:
+            why = error.message if isinstance(error, Refused) else text("editor.bad_answer")
+            raise UsageError(Failure(kind="tool", message=text("editor.not_opened", why=why))) from None
+
+
+def _diagnostic(path: str, item: EditorDiagnostic, seen: ModelText | None, encoding: Encoding) -> Diagnostic:
+    span = item.range
+    if item.cell is not None and seen is not None and 0 < item.cell <= len(seen.cells):
+        span = _moved(span, seen.cells[item.cell - 1])
+    characters = _characters(span, seen, encoding)
+    return Diagnostic(path, characters, item.severity, item.message, item.source, item.cell)
+
+
+def _moved(span: Range, lines: int) -> Range:
+    start, end = (p.model_copy(update={"line": p.line + lines}) for p in (span.start, span.end))
+    return Range(start=start, end=end)
+
+
+def _characters(span: Range, seen: ModelText | None, encoding: Encoding) -> Range:
+    """A range in the editor's units as one in characters."""
+    if encoding == "utf-32" or seen is None:
+        return span
+    text, starts = seen.text, seen.starts
+    start, end = (
+        position_of(text, starts, offset_of(text, starts, p, encoding), "utf-32")
+        for p in (span.start, span.end)
+    )
+    return Range(start=start, end=end)

@@ -1,0 +1,1 @@
+"""The guard: which commands and edits are allowed, the sandbox, redaction, and guardrails."""

@@ -1,0 +1,197 @@
+"""The `contexts/` folder of a home: a copy of the journal of each work item for people, never read as truth."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import os
+import shutil
+from collections.abc import Callable
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+from typing import Literal, Protocol, TypeVar
+
+from daiku.dataclass import dataclass
+from daiku.domain.chunks import Chunk
+from daiku.domain.errors import DaikuError
+from daiku.domain.items.item import OVER
+from daiku.items.contexts.mirror import TaskMirror, TaskTable, status_of
+from daiku.items.intents import IntentStore
+from daiku.items.items import ItemStore
+from daiku.items.record import HALTS, ItemRecord
+from daiku.items.retrying import time_after
+from daiku.items.rules.tasklines import TaskStatus
+from daiku.run.live import ModelTold
+
+logger = logging.getLogger(__name__)
+KEPT_DAYS = 30
+"""Days for which the files of an ended item are kept, and for which a paused item is resumed automatically."""
+FOLLOW_SECONDS = 0.2
+"""Poll interval in seconds of the journal while an item is processed."""
+Parent = Literal["running", "paused", "completed"]
+"""A folder below `contexts/` that contains folders of tasks."""
+Result = TypeVar("Result")
+
+
+class Chunks(Protocol):
+    """A reader of the chunks of sessions (the journal)."""
+
+    def chunks(self, session: str, after_seq: int = 0) -> list[Chunk]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class ContextFiles:
+    """The context files below `home`, written from `items`, `intents`, and `journal`. They may be deleted at any time: a
+    worker writes them again."""
+
+    home: Path
+    items: ItemStore
+    intents: IntentStore
+    journal: Chunks
+
+    async def follow(
+        self, item: str, working: asyncio.Task[Result], told: Callable[[], ModelTold | None]
+    ) -> Result:
+        """Write the item's files until `working` ends, and return its result. `told`: None as long as no model was
+        asked. A write error ends only the writing; a worker writes the files later."""
+        mirror: TaskMirror | None = None
+        try:
+            with closing(self._table()) as table:
+                ended = False
+                while not ended:
+                    await asyncio.wait({working}, timeout=FOLLOW_SECONDS)
+                    ended = working.done()
+                    if mirror is None and (known := told()) is not None:
+                        mirror = self._begin(item, table, known)
+                    if mirror is not None:
+                        await asyncio.to_thread(self._add_new, mirror)
+        except (OSError, DaikuError) as wrong:
+            logger.warning("the context files of %s were not kept up: %s", item, wrong)
+        except asyncio.CancelledError:
+            working.cancel()
+            await asyncio.wait({working})
+            raise
+        return await working
+
+    def _table(self) -> TaskTable:
+        return TaskTable(contexts_of(self.home))
+
+    def _begin(self, item: str, table: TaskTable, told: ModelTold) -> TaskMirror | None:
+        record = self.items.record(item)
+        if record is None or not record.shown.session_id or not record.facts.uuid:
+            return None
+        return TaskMirror(record, self._place_task("running", record.facts.uuid), table, told, os.getpid())
+
+    def _add_new(self, mirror: TaskMirror) -> None:
+        session = mirror.record.shown.session_id
+        mirror.add(self.journal.chunks(session, mirror.seq or 0) if session else [])
+
+    def show(self, record: ItemRecord) -> None:
+        """Write the files of an item that is not processed now. A write error is logged; it is tried again later."""
+        try:
+            with closing(self._table()) as table:
+                self._show(record, table)
+        except (OSError, DaikuError) as wrong:
+            logger.warning("the context files of %s were not made: %s", record.item, wrong)
+
+    def refresh(self) -> None:
+        """Queue again what the pause file held, and bring the files up to date, before a worker looks for items."""
+        if not is_pause_wanted(self.home):
+            self._resume_halted()
+        try:
+            self.catch_up()
+        except (OSError, DaikuError) as wrong:
+            logger.warning("the context files were not brought up to date: %s", wrong)
+
+    def _resume_halted(self) -> None:
+        """Queue the items again that the pause file held, except those paused for too long (S2R.5, S2R.10)."""
+        oldest = oldest_kept()
+        for record in self.items.records("paused"):
+            if record.wanted not in HALTS:
+                continue
+            if record.shown.updated_at < oldest:
+                logger.info("%s is paused for more than %d days: it is left so", record.item, KEPT_DAYS)
+                continue
+            self.items.requeue(record.item)
+
+    def catch_up(self) -> None:
+        """Write missing and outdated files of items that nobody processes now, and delete old ones. Raises OSError,
+        DaikuError."""
+        oldest = oldest_kept()
+        with closing(self._table()) as table:
+            for uuid in table.ended_before(oldest):
+                for folder in self._folders_of(uuid):
+                    shutil.rmtree(folder)
+                table.remove(uuid)
+            statuses = table.statuses()
+            for record in self.items.since(oldest, "queued", "paused", "waiting", *OVER):
+                uuid, status = record.facts.uuid, status_of(record)
+                folder = contexts_of(self.home) / (parent_of(status) or "") / uuid
+                is_current = statuses.get(uuid) == status and folder.is_dir()
+                if record.shown.updated_at >= oldest and not is_current:
+                    self._show(record, table)
+
+    def _show(self, record: ItemRecord, table: TaskTable) -> None:
+        parent = parent_of(status_of(record))
+        if parent is None or not record.facts.uuid:
+            return
+        folder = self._place_task(parent, record.facts.uuid)
+        told = ModelTold(read_system(folder / "messages.jsonl"), 0)
+        checklist = self.intents.find(record.item, "progress")
+        shown_in = checklist.reference if checklist is not None else ""
+        self._add_new(TaskMirror(record, folder, table, told, checklist=shown_in))
+
+    def _place_task(self, parent: Parent, uuid: str) -> Path:
+        """Move the folder of a task below `parent`, or create it there, and return it. Raises OSError."""
+        folder = contexts_of(self.home) / parent / uuid
+        for each in (folder.parent.parent, folder.parent):  # `parents` would make these readable for others
+            each.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for other in self._folders_of(uuid):
+            if not folder.is_dir():
+                other.rename(folder)
+            elif other != folder:
+                shutil.rmtree(other)
+        for each in (folder, folder / "planning"):
+            each.mkdir(mode=0o700, exist_ok=True)
+        return folder
+
+    def _folders_of(self, uuid: str) -> list[Path]:
+        return [each for each in contexts_of(self.home).glob(f"*/{uuid}") if each.is_dir()]
+
+
+def contexts_of(home: Path) -> Path:
+    """Return the folder of all context files."""
+    return home / "contexts"
+
+
+def is_pause_wanted(home: Path) -> bool:
+    """Return True if the file that pauses everything exists; only the user creates and deletes it (S2R.1, S2R.4)."""
+    return (contexts_of(home) / "pause_signal").exists()
+
+
+def parent_of(status: TaskStatus) -> Parent | None:
+    """Return where the folder of a task of this status lies; None if it has none."""
+    match status:
+        case "queued":
+            return None
+        case "running" | "paused":
+            return status
+        case "completed" | "failed" | "stopped":
+            return "completed"
+
+
+def read_system(path: Path) -> str:
+    """Return the system prompt at the beginning of `messages.jsonl`; empty if it cannot be read."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            first = json.loads(file.readline())
+        return first["content"] if first["role"] == "system" else ""
+    except (OSError, ValueError, TypeError, LookupError):
+        return ""
+
+
+def oldest_kept() -> str:
+    """Return the time before which context files are deleted."""
+    return time_after(-timedelta(days=KEPT_DAYS).total_seconds())

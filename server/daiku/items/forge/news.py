@@ -1,0 +1,76 @@
+"""What is new about an item: whether it is still wanted, what people said, and how the checks of its request stand."""
+
+from __future__ import annotations
+
+from daiku.domain.items.forge import ForgeRefusal, ItemNews, Said
+from daiku.domain.items.item import ItemKey
+from daiku.items.answers import moment
+from daiku.items.forge.reading import hear
+from daiku.items.forge.repository import Repository
+from daiku.items.forge.shapes import Item
+from daiku.items.labels import our_labels
+from daiku.texts.text import NO_TEXT, Text, text
+
+
+async def news_of(repository: Repository, key: ItemKey, after: str, head: str) -> ItemNews | ForgeRefusal:
+    """Return what changed since `after`; `head` is the commit whose checks are asked for (empty: none)."""
+    item = await repository.item(key)
+    if isinstance(item, ForgeRefusal):
+        gone = ItemNews(wanted=False, why=text("forge.gone", item=str(key)))
+        return gone if item.kind == "gone" else item
+    request: Item | ForgeRefusal | None = item if key.kind == "request" else None
+    if head and request is None:
+        request = await repository.request_of(key, head)
+        if isinstance(request, ForgeRefusal):
+            return request
+    said = await _new_words(repository, key, request, after)
+    if isinstance(said, ForgeRefusal):
+        return said
+    checks = await repository.checks(head, request) if head else ("none", ())
+    if isinstance(checks, ForgeRefusal):
+        return checks
+    why = _why_unwanted(repository, key, item)
+    merged = request is not None and request.is_merged
+    return ItemNews.model_validate(
+        {
+            "wanted": not why,
+            "why": why,
+            "said": said,
+            "checks": checks[0],
+            "failed": checks[1],
+            "merged": merged,
+            "closed": request is not None and key.kind == "issue" and not request.is_open and not merged,
+        }
+    )
+
+
+async def _new_words(
+    repository: Repository, key: ItemKey, request: Item | None, after: str
+) -> tuple[Said, ...] | ForgeRefusal:
+    """Return what people wrote on the item, and on the request that we opened for it."""
+    said: list[Said] = []
+    places = [key] if request is None or key.kind == "request" else [key, repository.key_of(request)]
+    for place in places:
+        comments = await repository.comments(place, after)
+        if isinstance(comments, ForgeRefusal):
+            return comments
+        heard = await hear(repository, comments, fresh=True)
+        if isinstance(heard, ForgeRefusal):
+            return heard
+        said += heard[0]
+    return tuple(sorted(said, key=lambda each: moment(each.time)))
+
+
+def _why_unwanted(repository: Repository, key: ItemKey, item: Item) -> Text:
+    bot = repository.account.bot
+    if item.moved_to_id is not None:
+        return text("forge.moved", item=str(key))
+    if not item.is_open:
+        return text("forge.closed", item=str(key))
+    if repository.is_own_request(item):
+        return NO_TEXT
+    if not repository.has_label(item, *our_labels(repository.account.labels)):
+        return text("forge.unlabelled", item=str(key))
+    if bot and not item.is_assigned_to(bot):
+        return text("forge.unassigned", item=str(key), name=bot)
+    return NO_TEXT

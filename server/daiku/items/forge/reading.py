@@ -1,0 +1,113 @@
+"""An item as it is now: its text, which words are trusted, and why it cannot be processed."""
+
+from __future__ import annotations
+
+from daiku.domain.items.forge import ForgeRefusal, ItemText, Said
+from daiku.domain.items.item import ItemKey
+from daiku.items.answers import moment, refused
+from daiku.items.forge.repository import Repository
+from daiku.items.forge.shapes import Comment, Item, Project
+from daiku.items.rules.instructions import within_room, without_instructions
+from daiku.texts.text import text
+
+MAX_BODY = 200_000
+"""Maximum characters of an item's text."""
+
+
+async def read_item(repository: Repository, key: ItemKey) -> ItemText | ForgeRefusal:
+    """Read the item. Return a refusal if it cannot be processed."""
+    project = await repository.calls.get(Project, "")
+    if isinstance(project, ForgeRefusal):
+        return project
+    item = await repository.item(key)
+    if isinstance(item, ForgeRefusal):
+        return refused("gone", text("forge.gone", item=str(key))) if item.kind == "gone" else item
+    if why := _why_not(repository, key, item, project):
+        return why
+    head = await repository.source_of(item, key, project)
+    if isinstance(head, ForgeRefusal):
+        return head
+    comments = await repository.comments(key, "")
+    if isinstance(comments, ForgeRefusal):
+        return comments
+    trusted = repository.is_own_request(item) or await repository.body_trusted(item, comments)
+    if isinstance(trusted, ForgeRefusal):
+        return trusted
+    heard = await hear(repository, comments, fresh=False)
+    if isinstance(heard, ForgeRefusal):
+        return heard
+    said, hidden_said = heard
+    body, hidden = repository.account.strip(item.body or "")
+    match without_instructions(body, trusted, said):
+        case "empty":
+            return refused("empty", text("forge.empty", item=str(key)))
+        case "untrusted":
+            return refused("untrusted", text("forge.edited", item=str(key)))
+        case None:
+            pass
+    return ItemText(
+        key=key,
+        title=item.title,
+        body=body,
+        author=item.author.login if item.author else "",
+        url=item.url,
+        body_trusted=trusted,
+        comments=within_room(said),
+        hidden=hidden or hidden_said,
+        clone_url=project.clone_url,
+        default=project.default_branch or "",
+        base=item.target_branch or project.default_branch or "",
+        head=item.source_branch,
+        head_commit=(item.sha or "") if item.source_branch else "",
+        head_repository=head,
+        claimed_at=repository.claimed_at(item, comments),
+    )
+
+
+def _why_not(repository: Repository, key: ItemKey, item: Item, project: Project) -> ForgeRefusal | None:
+    name = repository.calls.repository
+    if item.moved_to_id is not None or project.full_name.casefold() != name.casefold():
+        return refused("moved", text("forge.moved", item=str(key)))
+    if project.archived:
+        return refused("archived", text("forge.archived", name=name))
+    if not item.is_open:
+        return refused("closed", text("forge.closed", item=str(key)))
+    if item.locked:
+        return refused("locked", text("forge.locked", item=str(key)))
+    if len(item.body or "") > MAX_BODY:
+        return refused("too_large", text("forge.too_large", item=str(key), most=MAX_BODY))
+    return None
+
+
+async def hear(
+    repository: Repository, comments: tuple[Comment, ...], *, fresh: bool
+) -> tuple[tuple[Said, ...], bool] | ForgeRefusal:
+    """Return what people said, oldest first, and whether something in it was hidden. `fresh`: since the claim."""
+    rows = [
+        row for row in comments if (row.body or "").strip() and not row.system and not repository.is_ours(row)
+    ]
+    trusted: set[Comment] = set()
+    for row in rows:
+        writes = await repository.writes(row.author)
+        if isinstance(writes, ForgeRefusal):
+            return writes
+        if writes:
+            trusted.add(row)
+    edited = await repository.edited(tuple(trusted), fresh=fresh) if trusted else frozenset[Comment]()
+    if isinstance(edited, ForgeRefusal):
+        return edited
+    stripped = [(row, *repository.account.strip(row.body or "")) for row in rows]
+    said = [_as_said(row, words, row in trusted - edited) for row, words, _ in stripped]
+    return tuple(sorted(said, key=lambda each: moment(each.time))), any(hidden for *_, hidden in stripped)
+
+
+def _as_said(row: Comment, words: str, trusted: bool) -> Said:
+    return Said(
+        id=f"{row.kind}{row.id}",
+        author=row.author.login if row.author else "",
+        text=words,
+        time=row.time,
+        trusted=trusted,
+        path=row.path or row.old_path or "",
+        line=row.line or row.old_line or 0,
+    )

@@ -1,0 +1,195 @@
+"""One HTTP request to a forge: its answer, refusals as values, and the pauses that the forge asks for."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import UTC
+from email.utils import parsedate_to_datetime
+from typing import Literal, TypeAlias
+from urllib.parse import urlsplit
+
+import httpx2
+from pydantic import JsonValue
+
+from daiku.dataclass import dataclass
+from daiku.domain.items.forge import ForgeRefusal
+from daiku.items.answers import REFUSALS, Shape, is_forges_word, one, refused
+from daiku.texts.text import text
+
+Method: TypeAlias = Literal["GET", "POST", "PATCH", "PUT", "DELETE"]
+READ_SECONDS = 30.0
+CHANGE_SECONDS = 65.0
+"""Timeout of a change in seconds. GitLab gives up after 60: a change without an answer is not done later."""
+LIMITED_SECONDS = 60.0
+"""Seconds to wait if a forge limits requests and does not say for how long."""
+LONGEST_PAUSE = 3600.0
+"""Maximum pause in seconds, whatever the answer says."""
+MAX_CONCURRENT = 4
+_LONGEST_REASON = 300
+_LONGEST_LOG = 50_000_000
+"""Bytes of a log that are read for its end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """`more`: the query of the next page, empty if there is none, None if the forge does not say. `time`: its clock."""
+
+    status: int
+    data: JsonValue
+    more: str | None = None
+    etag: str = ""
+    time: str = ""
+
+
+class _Problem(Shape):
+    """The body of an error, of whichever forge."""
+
+    message: JsonValue = None
+    error: JsonValue = None
+    errors: JsonValue = None
+
+
+class Wire:
+    """Sends requests to the forge `name`. While it asks for a pause nothing is sent, and no redirect is followed."""
+
+    def __init__(
+        self,
+        name: str,
+        api_url: str,
+        client: httpx2.AsyncClient | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self.api_url = api_url.rstrip("/")
+        self._name = name
+        self._client = client or httpx2.AsyncClient(follow_redirects=False)
+        self._clock = clock
+        self._silent_until = 0.0
+        self._turns = asyncio.Semaphore(MAX_CONCURRENT)
+
+    async def call(
+        self,
+        method: Method,
+        url: str,
+        headers: Mapping[str, str],
+        data: JsonValue = None,
+        *,
+        secret: str = "",
+        tail: int = 0,
+    ) -> Answer | ForgeRefusal:
+        """Send one request, once. `secret` is removed from what a refusal says. `tail`: the answer is a text, of which
+        the last so many characters are returned."""
+        body = b"" if data is None else json.dumps(data).encode()
+        sent = {"user-agent": "daiku", **headers} | ({"content-type": "application/json"} if body else {})
+        timeout = READ_SECONDS if method == "GET" else CHANGE_SECONDS
+        async with self._turns:
+            if (wait := self._silent_until - self._clock()) > 0:
+                return self._limited(wait)
+            try:
+                async with self._client.stream(
+                    method, url, headers=sent, content=body, timeout=timeout
+                ) as response:
+                    if tail and response.is_success:
+                        return Answer(response.status_code, await _read_end(response, tail))
+                    await response.aread()
+            except (httpx2.HTTPError, httpx2.StreamError, httpx2.InvalidURL, UnicodeError) as error:
+                return self._unreachable(type(error).__name__)
+        return self._read(response, secret)
+
+    async def aclose(self) -> None:
+        await self._client.aclose()
+
+    def unreadable(self) -> ForgeRefusal:
+        return refused("unreadable", text("forge.unreadable", forge=self._name, url=self.api_url))
+
+    def _read(self, response: httpx2.Response, secret: str) -> Answer | ForgeRefusal:
+        status = response.status_code
+        if status == 304:
+            return Answer(status, None, time=_time(response))
+        if status in {403, 429, 503} and (wait := self._requested_pause(response)) is not None:
+            self._silent_until = max(self._silent_until, self._clock() + wait)
+            return self._limited(wait)
+        try:
+            data: JsonValue = json.loads(response.content) if response.content.strip() else None
+        except (ValueError, RecursionError):
+            data = None
+            if response.is_success:
+                return self.unreadable()
+        if response.is_success:
+            return Answer(
+                status, data, _next_page(response), response.headers.get("etag", ""), _time(response)
+            )
+        reason = _reason(data, secret)
+        if status >= 500 or status == 408:
+            return self._unreachable(f"{status} {reason}".strip())
+        if status >= 400 and not is_forges_word(response.content):
+            return self.unreadable()
+        message = text("forge.refused", forge=self._name, status=status, why=reason)
+        return refused(REFUSALS.get(status, "bad"), message)
+
+    def _requested_pause(self, response: httpx2.Response) -> float | None:
+        """Return the seconds for which the forge asks not to be called; None if it refused for another reason."""
+        headers = response.headers
+        remaining, reset = (
+            headers.get(f"x-ratelimit-{part}") or headers.get(f"ratelimit-{part}", "")
+            for part in ("remaining", "reset")
+        )
+        pause = LIMITED_SECONDS
+        if after := headers.get("retry-after", ""):
+            if after.isdecimal():
+                pause = float(after[:9])
+            else:
+                with suppress(ValueError):
+                    pause = parsedate_to_datetime(after).timestamp() - self._clock()
+        elif response.status_code == 429 or (response.status_code == 403 and remaining == "0"):
+            pause = float(reset[:12]) - self._clock() if reset.isdecimal() else LIMITED_SECONDS
+        elif b"secondary-rate-limit" not in response.content:  # GitHub names the page of its documentation
+            return None
+        return min(max(pause, 1.0), LONGEST_PAUSE)
+
+    def _limited(self, wait: float) -> ForgeRefusal:
+        message = text("forge.limited", forge=self._name, seconds=int(wait + 0.999))
+        return ForgeRefusal(kind="limited", message=message, retry_after=wait)
+
+    def _unreachable(self, why: str) -> ForgeRefusal:
+        host = urlsplit(self.api_url).netloc.rpartition("@")[2]
+        return refused("unreachable", text("forge.unreachable", forge=self._name, host=host, why=why))
+
+
+def _reason(data: JsonValue, secret: str) -> str:
+    """Return what the body of an error says. A proxy may send back what it was sent."""
+    problem = one(_Problem, data) or _Problem()
+    parts = [part for part in (problem.message, problem.error, problem.errors) if part]
+    said = "; ".join(p if isinstance(p, str) else json.dumps(p, ensure_ascii=False) for p in parts)
+    return (said.replace(secret, "…") if secret else said)[:_LONGEST_REASON]
+
+
+def _next_page(response: httpx2.Response) -> str | None:
+    """Return the query of the next page; empty if there is none, None if no header says."""
+    if linked := urlsplit(response.links.get("next", {}).get("url", "")).query:
+        return linked
+    number = response.headers.get("x-next-page")  # of GitLab; some proxies drop `Link`
+    if number and number.isdecimal():
+        return response.url.copy_set_param("page", number).query.decode()
+    return None if number is None and "link" not in response.headers else ""
+
+
+async def _read_end(response: httpx2.Response, most: int) -> str:
+    kept, read = b"", 0
+    async for chunk in response.aiter_bytes(65_536):
+        read += len(chunk)
+        kept = (kept + chunk)[-4 * most :]
+        if read > _LONGEST_LOG:
+            break
+    return kept.decode("utf-8", "replace")[-most:]
+
+
+def _time(response: httpx2.Response) -> str:
+    try:
+        found = parsedate_to_datetime(response.headers.get("date", ""))
+    except ValueError:
+        return ""
+    return found.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,75 @@
+"""GitLab as a source of items: issues and merge requests of the projects in the settings."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import Callable
+from urllib.parse import quote, urlsplit
+
+from pydantic import SecretStr
+
+from daiku.domain.items.forge import ForgeRefusal
+from daiku.domain.items.item import ItemKey
+from daiku.items.answers import refused
+from daiku.items.forge.calls import Calls, Entrance, Sleep
+from daiku.items.forge.finding import Lifetimes
+from daiku.items.forge.shapes import User
+from daiku.items.forge.source import ForgeSource
+from daiku.items.forge.wire import Wire
+from daiku.items.gitlab.repository import GitLabRepository
+from daiku.items.source import CloneAccess, Strip, nothing_hidden
+from daiku.settings.config import GitLabSettings, WorkLabels
+from daiku.texts.text import text
+
+_VERSION = re.compile(r"/api/v4/*$")
+
+
+class GitLabSource(ForgeSource):
+    """The port `Source` over one GitLab. The token is a person's, a project's or a group's."""
+
+    source = "gitlab"
+    lifetimes = Lifetimes(trusted=600.0, untrusted=120.0)
+    """GitLab moves an item's time at most once a minute: a label that was set again is noticed a little later."""
+    names = re.compile(r"[\w.+-]{1,255}(?:/[\w.+-]{1,255}){1,20}")
+
+    def __init__(
+        self,
+        settings: GitLabSettings,
+        token: SecretStr,
+        labels: WorkLabels,
+        strip: Strip = nothing_hidden,
+        sleep: Sleep = asyncio.sleep,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._token = token
+        wire = Wire("GitLab", _VERSION.sub("", settings.api_url.rstrip("/")) + "/api/v4", clock=clock)
+        super().__init__(wire, settings.projects, settings.bot, labels, strip, sleep=sleep, clock=clock)
+
+    async def access(self, key: ItemKey, clone_url: str) -> CloneAccess | ForgeRefusal:
+        try:
+            asked, ours = urlsplit(clone_url), urlsplit(self._wire.api_url)
+            # The port may be another one. In the clear the token goes only where it goes to the API like that.
+            safe = asked.scheme == "https" or (asked.scheme, ours.scheme) == ("http", "http")
+            same = safe and asked.hostname == ours.hostname and not (asked.username or asked.password)
+        except ValueError:
+            same = False
+        if not same:
+            return refused("bad", text("forge.elsewhere", item=str(key)))
+        return CloneAccess(url=clone_url, user="oauth2", secret=self._token)
+
+    def entrance(self, repository: str) -> Entrance:
+        root = f"/projects/{quote(repository, safe='')}"
+        return Entrance(
+            self._wire, self._find_token, lambda secret: {"PRIVATE-TOKEN": secret}, repository, root
+        )
+
+    def open_repository(self, calls: Calls) -> GitLabRepository:
+        return GitLabRepository(calls, self._account)
+
+    async def ask_who(self, calls: Calls) -> User | ForgeRefusal:
+        return await calls.get(User, "//user")
+
+    async def _find_token(self, _repository: str) -> SecretStr | ForgeRefusal:
+        return self._token

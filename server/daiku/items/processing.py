@@ -1,0 +1,323 @@
+"""One item from its claim to its end: read, checked out, processed by a process of its own, pushed, reported."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+import unicodedata
+from collections.abc import AsyncGenerator, Coroutine
+from contextlib import asynccontextmanager, suppress
+from hashlib import sha256
+from pathlib import Path
+
+from daiku.dataclass import replace
+from daiku.domain.errors import DaikuError
+from daiku.domain.items.forge import PASSING, ForgeRefusal, ItemText
+from daiku.domain.items.intents import PostComment, SetState
+from daiku.domain.items.item import ItemKey, ItemState
+from daiku.domain.runs import RunResult, has_answer
+from daiku.items.applying import apply_open
+from daiku.items.contexts.files import is_pause_wanted
+from daiku.items.ending import end_item, end_outage, later
+from daiku.items.hearing import hear_meanwhile
+from daiku.items.kept.pushing import Place, as_refusal
+from daiku.items.kept.taking_over import newest_of, note_attempt, tell_loss
+from daiku.items.parts import ClaimedItem
+from daiku.items.record import PAUSES, ClaimLost, ItemRecord
+from daiku.items.retrying import MOST_TAKEOVERS, MOST_TRIES, give_back, given_up_text, is_given_up, is_outage
+from daiku.texts.text import Text, render, text
+from daiku.tools.git.itemtree import Identity, checkout
+from daiku.tools.git.mirror import head_of, mirror
+from daiku.tools.git.ownrun import GitRefusal, OwnGit
+from daiku.tools.git.remote import Remote
+
+logger = logging.getLogger(__name__)
+PREFIX = "daiku/"
+MOST_SLUG = 40
+"""Characters of the title in a branch's name."""
+MOST_BRANCHES = 100
+"""Names that are tried for the branch of one item."""
+PAUSE_SECONDS = 0.25
+"""Poll interval in seconds of the file that pauses everything."""
+APPLY_SECONDS = 0.5
+"""Poll interval in seconds of the intents of an attempt."""
+LONGEST_WAIT = 30.0
+"""The same while a forge or a server cannot be reached."""
+
+
+async def work_item(item: ClaimedItem) -> ItemState:
+    """Process the item until it is over, waits, or is given back. Return its state. Raises ClaimLost, DaikuError."""
+    facts = item.record.facts
+    if facts.takeovers >= MOST_TAKEOVERS and facts.ended is None:
+        return _give_up(item, text("work.broke_off"), MOST_TAKEOVERS)
+    begun = asyncio.Event()
+    async with _meanwhile(_hold(item, begun)):
+        place = await _prepare(item)
+        if isinstance(place, ForgeRefusal):
+            return await _refuse(item, place)
+        item = replace(item, git=place)
+        result = item.record.facts.ended
+        if result is None and (held := await _held(item)) is not None:
+            return held
+        begun.set()
+        if result is None:
+            note_attempt(item.parts.items, item.claim, place.tree)
+            result = await _run_attempt(item)
+    if not isinstance(result, RunResult):
+        return _retry_or_give_up(item, result)
+    record = item.record
+    item = replace(item, git=replace(place, allowed=item.parts.allowed(record.shown.session_id)))
+    if record.facts.ended is None:  # else only telling it failed so far
+        breaker = item.parts.breaker
+        if is_outage(result):
+            counts = breaker.trip(record.item)
+            if not is_given_up(record.facts):
+                return await end_outage(item, result, counts=counts)
+        else:
+            item.note(tries=0, takeovers=0)
+            if has_answer(result.status) or result.usage.completion_tokens:
+                breaker.close(record.item)
+    return await end_item(item, result)
+
+
+@asynccontextmanager
+async def _meanwhile(*work: Coroutine[object, object, None]) -> AsyncGenerator[None]:
+    """Run coroutines in the background until the block ends. An error of theirs is logged, and the block goes on."""
+    tasks = {asyncio.create_task(each) for each in work}
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        for wrong in await asyncio.gather(*tasks, return_exceptions=True):
+            if isinstance(wrong, Exception):
+                logger.error("what ran beside an item broke off", exc_info=wrong)
+
+
+async def _run_attempt(item: ClaimedItem) -> RunResult | Text:
+    """Run the attempt's process to its end, and carry out what it wants. Return why if it has no result."""
+    async with _meanwhile(_apply_meanwhile(item), hear_meanwhile(item)):
+        result = await item.parts.start(item.claim, item.place.tree.place)
+    if item.parts.items.holds(item.claim) is None:
+        raise ClaimLost(item.claim.item)
+    if result is not None:
+        return result
+    shown = item.record.shown  # its session was held, or it died
+    return shown.error if shown.state == "queued" else text("work.broke_off")
+
+
+async def _prepare(item: ClaimedItem) -> Place | ForgeRefusal:
+    """Read the item as it stands, say that it is processed, and check it out."""
+    record, items = item.record, item.parts.items
+    claimed = record.claim or await item.source.read(record.key)
+    if isinstance(claimed, ForgeRefusal):
+        return claimed
+    if claimed.head_repository:
+        return ForgeRefusal(kind="forbidden", message=text("work.of_a_fork", name=claimed.head_repository))
+    branch = claimed.head or record.shown.branch or branch_of(record.key, claimed.title)
+    begun = record.claim is not None and bool(record.facts.base_commit)
+    fresh = not begun or bool(record.facts.rounds and not record.run)
+    news_after = record.facts.news_after or claimed.claimed_at
+    claimed = items.change(item.claim, claim=claimed, branch=branch).claim or claimed
+    item.note(news_after=news_after)
+    if record.facts.ended is None:
+        item.want("state", SetState(state="processing"))
+    applied = await apply_open(item)
+    # What an earlier intent was refused says nothing of this order; that its label may not be changed does.
+    if item.record.facts.ended is None and (why := applied.refused.get("state")) is not None:
+        return why
+    return await _check_out(item, claimed, branch, fresh=fresh)
+
+
+async def _check_out(
+    item: ClaimedItem, claimed: ItemText, branch: str, *, fresh: bool
+) -> Place | ForgeRefusal:
+    """Check out the item's branch. `fresh`: nothing was done yet for this order or round."""
+    record, home = item.record, item.parts.home
+    access = await item.source.access(record.key, claimed.clone_url)
+    if isinstance(access, ForgeRefusal):
+        return access
+    remote = Remote(access.url, access.user, access.secret, here=access.local or access.in_the_clear)
+    name = folder_of(record.item)
+    mirrored = await mirror(home / "mirrors", remote, kept=name)
+    if isinstance(mirrored, GitRefusal):
+        return as_refusal(mirrored)
+    if not claimed.default:  # a folder of this machine: the branch that is checked out there
+        claimed = await _with_default(item, claimed, remote)
+    start = await head_of(mirrored, claimed.head or claimed.base or claimed.default)
+    pushed, anew = record.facts.pushed, False
+    if fresh and not claimed.head and not pushed:
+        branch = await _free_branch(mirrored, branch)
+        item.parts.items.change(item.claim, branch=branch)
+    if fresh:
+        pushed = await _as_others_left_it(mirrored, branch, record, start if claimed.head else "")
+        anew = bool(record.facts.pushed) and not pushed
+        record = item.note(base_commit=start, pushed=pushed)
+    elif claimed.head and not pushed:
+        pushed = record.facts.base_commit
+    work = item.parts.config.work
+    identity = Identity(work.git_name, work.git_email)
+    newest = await newest_of(mirrored, name, pushed)
+    tree = await checkout(mirrored, branch, start, home / "items" / name, identity, pushed=newest, anew=anew)
+    if isinstance(tree, GitRefusal):
+        return as_refusal(tree)
+    tell_loss(item.parts.items, record, tree, newest or record.facts.base_commit)
+    item.note(whole=False)
+    return Place(name, tree, remote, identity, claimed.default)
+
+
+async def _free_branch(mirrored: Path, branch: str) -> str:
+    """Return a name that no branch of the server has: `branch`, or with a number behind it. What has it now is not ours."""
+    names = (branch, *(f"{branch}-{number}" for number in range(2, MOST_BRANCHES)))
+    for name in names:
+        if not await head_of(mirrored, name):
+            return name
+    return branch
+
+
+async def _as_others_left_it(mirrored: Path, branch: str, record: ItemRecord, head: str) -> str:
+    """Return the commit of the item's branch on the server from which a new order or round goes on. A request's is
+    `head`. An issue's branch counts if it is ours, and may have more commits than we pushed. Empty if it is gone: a
+    branch is often deleted when its request is merged or closed, and then this order begins anew."""
+    pushed = record.facts.pushed
+    if head or not pushed:
+        return head
+    there = await head_of(mirrored, branch)
+    if there and await OwnGit(mirrored).descends(there, pushed):
+        return there
+    return pushed if there or record.facts.rounds or record.key.kind == "request" else ""
+
+
+async def _with_default(item: ClaimedItem, claimed: ItemText, remote: Remote) -> ItemText:
+    from daiku.tools.git.remote import default_branch  # when used
+
+    found = await default_branch(remote)
+    name = found if isinstance(found, str) and found else "main"
+    claimed = claimed.model_copy(update={"default": name, "base": claimed.base or name})
+    item.parts.items.change(item.claim, claim=claimed)
+    return claimed
+
+
+async def _apply_meanwhile(item: ClaimedItem) -> None:
+    """Carry out what the attempt wants, as it wants it, until somebody else has the item."""
+    wait = APPLY_SECONDS
+    while True:
+        await asyncio.sleep(wait)
+        try:
+            applied = await apply_open(item)
+        except ClaimLost:
+            return
+        except DaikuError as away:  # a database that comes back
+            logger.warning("%s: %s", item.claim.item, away.failure.message)
+        else:
+            wait = min(2 * wait, LONGEST_WAIT) if applied.waits or applied.refused else APPLY_SECONDS
+
+
+async def _hold(item: ClaimedItem, begun: asyncio.Event) -> None:
+    """Signal a pause when the worker is to stop, or the pause file is there. Before the attempt has `begun`, hear a
+    person's pause, too."""
+    items, claim, stopping = item.parts.items, item.claim, item.parts.stopping
+    while True:
+        try:
+            if stopping.is_set():
+                items.signal(claim, "give_back", after="")
+                return
+            if is_pause_wanted(item.parts.home):
+                items.signal(claim, "halt", after="")
+                return
+            if not begun.is_set() and items.holds(claim) == "pause":
+                items.signal(claim, "pausing", after="pause")
+        except ClaimLost:  # which whoever works it finds out, too
+            return
+        except DaikuError as away:  # a database that comes back
+            logger.warning("%s: %s", claim.item, away.failure.message)
+            await asyncio.sleep(PAUSE_SECONDS)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(stopping.wait(), PAUSE_SECONDS)
+
+
+async def _held(item: ClaimedItem) -> ItemState | None:
+    """Return the state of an item that was paused or given back during checkout; None if it is to be processed."""
+    items = item.parts.items
+    if is_pause_wanted(item.parts.home):
+        items.signal(item.claim, "halt", after="")
+    wanted = items.holds(item.claim)
+    if wanted in PAUSES:
+        item.want("state", SetState(state="paused"))
+        await apply_open(replace(item, git=None))
+        items.change(item.claim, state="paused")
+        return "paused"
+    if wanted == "give_back":
+        items.change(item.claim, state="queued")
+        return "queued"
+    return None
+
+
+async def _refuse(item: ClaimedItem, why: ForgeRefusal) -> ItemState:
+    """End an item that cannot begin: queue it for a later try if that may help, else fail it with one comment."""
+    record = item.record
+    if why.kind in PASSING:
+        return _give_up(item, why.message) if is_given_up(record.facts) else later(item, why)
+    logger.warning("%s: %s", record.item, why.message)
+    if why.kind not in ("gone", "moved"):
+        _want_end(item, "failed", why.message)
+        waits = (await apply_open(item)).waits
+        if waits is not None and not is_given_up(record.facts):
+            return later(item, waits)
+    item.parts.items.change(item.claim, state="failed", error=why.message)
+    return "failed"
+
+
+def _want_end(item: ClaimedItem, state: ItemState, why: Text) -> None:
+    """Record intents for a comment with the reason and for the label. A later order of the item is answered again."""
+    operation = f"refused-{sha256(item.record.labelled_at.encode()).hexdigest()[:8]}"
+    item.want(operation, PostComment(text=render(why, item.parts.language)))
+    item.want("state", SetState(state=state))
+
+
+def retry_broken(item: ClaimedItem, wrong: Exception) -> ItemState | None:
+    """Queue an item again after an error, or give it up. Return its state: `processing` if the database fails, None if
+    another worker has it."""
+    why = wrong.failure.message if isinstance(wrong, DaikuError) else text("work.broke_off")
+    try:
+        return _retry_or_give_up(item, why)
+    except DaikuError as away:
+        logger.warning("%s: %s", item.claim.item, away.failure.message)
+        return None if isinstance(away, ClaimLost) else "processing"
+
+
+def _retry_or_give_up(item: ClaimedItem, why: Text) -> ItemState:
+    """Queue an item again whose work broke off, or give it up after too many tries. Raises ClaimLost, DaikuError."""
+    if is_given_up(item.record.facts):
+        return _give_up(item, why)
+    return give_back(item.parts.items, item.claim, why)
+
+
+def _give_up(item: ClaimedItem, why: Text, count: int = MOST_TRIES) -> ItemState:
+    """End an item that was tried too often. Its comment and label are left open: the next look carries them out."""
+    why = given_up_text(why, count)
+    logger.warning("%s: %s", item.claim.item, why)
+    _want_end(item, "dead", why)
+    item.parts.items.change(item.claim, state="dead", error=why)
+    return "dead"
+
+
+def folder_of(item: str) -> str:
+    """Return the name of an item's folder: readable, valid on every file system, and unique by its hash."""
+    readable = "".join(c if c.isascii() and (c.isalnum() or c in "-_.") else "-" for c in item)[:80]
+    return f"{readable}-{sha256(item.encode()).hexdigest()[:10]}"
+
+
+def branch_of(key: ItemKey, title: str) -> str:
+    """Return `daiku/<number>-<slug>`, or `daiku/<slug of its name>` for a file."""
+    if key.source == "files":
+        return f"{PREFIX}{slug(key.name) or 'item'}"
+    words = slug(title)
+    return f"{PREFIX}{key.name}-{words}" if words else f"{PREFIX}{key.name}"
+
+
+def slug(words: str) -> str:
+    """The words as small letters and digits of ASCII, joined by hyphens."""
+    plain = unicodedata.normalize("NFKD", words[:200]).encode("ascii", "ignore").decode()
+    return re.sub(r"[^a-z0-9]+", "-", plain.lower())[:MOST_SLUG].strip("-")

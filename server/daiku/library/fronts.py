@@ -1,0 +1,35 @@
+"""What the fronts (editor, terminal, HTTP, ACP, evaluation) start, steer and read runs by: what the Runner stands on.
+
+A front imports nothing of `daiku.run` or `daiku.app` itself: what it may use stands here, and nothing else.
+"""
+
+from __future__ import annotations
+
+from daiku.app import App, Given, build
+from daiku.edits.review.decisions import RestoreOutcome
+from daiku.edits.review.views import changed_everywhere, changed_files, diff_of, restore_result
+from daiku.run.documents import document_request, is_untitled, reflection_request
+from daiku.run.nested.briefing import brief_from
+from daiku.run.recorded.history import evidence_of_session, states_of_runs
+from daiku.run.request import RunRequest
+from daiku.run.runs import Listener, Runs
+
+__all__ = [
+    "App",
+    "Given",
+    "Listener",
+    "RestoreOutcome",
+    "RunRequest",
+    "Runs",
+    "brief_from",
+    "build",
+    "changed_everywhere",
+    "changed_files",
+    "diff_of",
+    "document_request",
+    "evidence_of_session",
+    "is_untitled",
+    "reflection_request",
+    "restore_result",
+    "states_of_runs",
+]

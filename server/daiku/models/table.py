@@ -1,0 +1,248 @@
+"""The table of model providers, one entry each; settings, model choice and editor UI are derived from it.
+
+To add one: write its module (or, for a protocol of its own, its package) in `daiku.models`, then put an entry here and
+its field into `LLMSettings`. `npm run gen` writes what the editor shows of it.
+"""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated
+
+from pydantic import AfterValidator, PrivateAttr, SecretStr
+from pydantic_core import PydanticKnownError
+
+from daiku.domain.config import ProviderSettings, Section
+from daiku.domain.errors import Failure, LLMRequestError
+from daiku.models.provider import Provider, ProviderDeps, ProviderEntry
+from daiku.models.transport.addresses import (
+    anthropic_address,
+    normalized_base_url,
+    ollama_address,
+    ollama_host,
+    openai_base_url,
+)
+from daiku.models.transport.local import first_of_lmstudio, first_of_ollama, first_of_openai
+from daiku.models.transport.service import Service
+from daiku.texts.rules.patterns import lazy
+from daiku.texts.text import text
+
+_OPENAI_HOST = lazy(r"^(?:https?://)?[\w.-]*\.(?:openai\.com|azure\.com)(?=[:/]|$)", re.IGNORECASE)
+
+
+# Each provider is imported when it is first used: httpx2 alone costs 65 ms that the start of the
+# server does not have, and who uses one provider needs none of the others.
+def _anthropic(service: Service, settings: ProviderSettings, _: ProviderDeps) -> Provider:
+    from daiku.models.anthropic.provider import AnthropicProvider  # lazy: see above
+
+    return AnthropicProvider(service, settings)
+
+
+def _openai(service: Service, settings: ProviderSettings, _: ProviderDeps) -> Provider:
+    from daiku.models.openai.provider import OpenAIProvider  # lazy: see above
+
+    return OpenAIProvider(service, settings)
+
+
+def _gemini(service: Service, settings: ProviderSettings, _: ProviderDeps) -> Provider:
+    from daiku.models.gemini.provider import GeminiProvider  # lazy: see above
+
+    return GeminiProvider(service, settings)
+
+
+def _ollama(service: Service, settings: ProviderSettings, _: ProviderDeps) -> Provider:
+    from daiku.models.ollama.provider import OllamaProvider  # lazy: see above
+
+    return OllamaProvider(service, settings, OLLAMA.default_context)
+
+
+def _lmstudio(service: Service, settings: ProviderSettings, _: ProviderDeps) -> Provider:
+    from daiku.models.openai.provider import LMStudioProvider  # lazy: see above
+
+    return LMStudioProvider(service, settings)
+
+
+def _editor(service: Service, settings: ProviderSettings, deps: ProviderDeps) -> Provider:
+    from daiku.models.editor import EditorProvider  # lazy: see above
+
+    assert deps.bridge is not None, "without an editor the choice refuses this provider"
+    return EditorProvider(service, settings, deps.bridge)
+
+
+def _scripted(_service: Service, _settings: ProviderSettings, deps: ProviderDeps) -> Provider:
+    from daiku.models.scripted import ScriptedProvider  # lazy: see above
+
+    return ScriptedProvider((*deps.script_folders, Path.cwd()), deps.demo, deps.locale)
+
+
+SAMPLING = MappingProxyType({name: name for name in ("temperature", "top_p", "stop", "seed")})
+"""What servers of open models take, under the usual names."""
+
+ANTHROPIC = ProviderEntry(
+    name="anthropic",
+    label="Anthropic",
+    needs="key",
+    make=_anthropic,
+    key_env=("ANTHROPIC_API_KEY",),
+    address_env="ANTHROPIC_BASE_URL",
+    address=anthropic_address,
+    options={"temperature": "temperature", "top_p": "top_p", "stop": "stop_sequences"},
+    default_model="claude-sonnet-5-5",
+)
+OPENAI = ProviderEntry(
+    name="openai",
+    label="OpenAI",
+    needs="key",
+    make=_openai,
+    key_env=("OPENAI_API_KEY",),
+    address_env="OPENAI_BASE_URL",
+    address=openai_base_url("https://api.openai.com/v1"),
+    versioned=True,
+    first_model=first_of_openai,
+    options={"temperature": "temperature", "top_p": "top_p"},
+    default_model="gpt-6.1-sol",
+    writes_calls=lambda base_url: bool(base_url.strip()) and not _OPENAI_HOST.search(base_url.strip()),
+)
+GEMINI = ProviderEntry(
+    name="gemini",
+    label="Google Gemini",
+    subject=lambda _: "Gemini",
+    needs="key",
+    make=_gemini,
+    key_env=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+    address_env="GEMINI_BASE_URL",
+    address=normalized_base_url("https://generativelanguage.googleapis.com"),
+    options={"temperature": "temperature", "top_p": "topP", "stop": "stopSequences", "seed": "seed"},
+    default_model="gemini-3.8-flash",
+)
+OLLAMA = ProviderEntry(
+    name="ollama",
+    label="Ollama",
+    needs="server",
+    make=_ollama,
+    how=text("llm.start_ollama"),
+    address_env="OLLAMA_HOST",
+    read_address=ollama_host,
+    address=ollama_address,
+    first_model=first_of_ollama,
+    options=SAMPLING,
+    # The server's own default (4,096) silently forgets the beginning of any real task; a model's whole window
+    # may not fit into memory.
+    default_context=32_768,
+    writes_calls=lambda _: True,
+)
+LMSTUDIO = ProviderEntry(
+    name="lmstudio",
+    label="LM Studio",
+    needs="server",
+    make=_lmstudio,
+    how=text("llm.start_lmstudio"),
+    address_env="LMSTUDIO_BASE_URL",
+    address=openai_base_url("http://127.0.0.1:1234/v1"),
+    versioned=True,
+    first_model=first_of_lmstudio,
+    options=SAMPLING,
+    writes_calls=lambda _: True,
+)
+COMPATIBLE = ProviderEntry(
+    name="compatible",
+    label="OpenAI-compatible",
+    subject=lambda host: text("llm.the_server", host=host),
+    needs="address",
+    make=_openai,
+    how=text("llm.start_compatible"),
+    key_env=("COMPATIBLE_API_KEY",),
+    address=openai_base_url(),
+    versioned=True,
+    first_model=first_of_openai,
+    options=SAMPLING,
+    writes_calls=lambda _: True,
+)
+EDITOR = ProviderEntry(
+    name="editor",
+    label="Editor",
+    subject=lambda _: text("llm.the_editor"),
+    needs="editor",
+    make=_editor,
+    how=text("llm.use_vscode"),
+)
+SCRIPTED = ProviderEntry(
+    name="scripted",
+    label="Script",
+    subject=lambda _: text("llm.a_script"),
+    needs="script",
+    make=_scripted,
+    default_model="demo",
+)
+
+
+def _provider_name(name: str) -> str:
+    if name and name not in PROVIDERS:
+        *most, last = [f"'{known}'" for known in ("", *PROVIDERS)]
+        raise PydanticKnownError("literal_error", {"expected": f"{', '.join(most)} or {last}"})
+    return name
+
+
+class LLMSettings(Section):
+    """Which model answers, and each provider's settings; providers are tried and listed in this order."""
+
+    provider: Annotated[str, AfterValidator(_provider_name)] = ""
+    model: str = ""
+    fallback_model: str = ""
+    anthropic: Annotated[ProviderSettings, ANTHROPIC] = ANTHROPIC.settings
+    openai: Annotated[ProviderSettings, OPENAI] = OPENAI.settings
+    gemini: Annotated[ProviderSettings, GEMINI] = GEMINI.settings
+    ollama: Annotated[ProviderSettings, OLLAMA] = OLLAMA.settings
+    lmstudio: Annotated[ProviderSettings, LMSTUDIO] = LMSTUDIO.settings
+    compatible: Annotated[ProviderSettings, COMPATIBLE] = COMPATIBLE.settings
+    editor: Annotated[ProviderSettings, EDITOR] = EDITOR.settings
+    scripted: Annotated[ProviderSettings, SCRIPTED] = SCRIPTED.settings
+    plugins: dict[str, ProviderSettings] = {}
+    """The settings of providers that plug-ins bring, by their names."""
+    _plugged: dict[str, ProviderEntry] = PrivateAttr(default_factory=dict[str, ProviderEntry])
+    _mistake: Failure | None = PrivateAttr(default=None)
+
+    @property
+    def entries(self) -> Mapping[str, ProviderEntry]:
+        """Every provider that there is, ours first."""
+        return {**PROVIDERS, **self._plugged} if self._plugged else PROVIDERS
+
+    def of(self, provider: str) -> ProviderSettings:
+        """The settings of one provider."""
+        if provider in self._plugged:
+            return self.plugins.get(provider, self._plugged[provider].settings)
+        found = getattr(self, provider)
+        assert isinstance(found, ProviderSettings)
+        return found
+
+    def refusing(self, mistake: Failure) -> "LLMSettings":
+        """Return these settings for commands that use no model: choosing a model raises the mistake in them."""
+        made = self.model_copy()
+        made._mistake = mistake  # a private attribute of a copy that nobody has seen yet
+        return made
+
+    def check(self) -> None:
+        """Raise LLMRequestError if something in these settings is wrong."""
+        if self._mistake is not None:
+            raise LLMRequestError(self._mistake)
+
+    def with_plugged(self, entries: Mapping[str, ProviderEntry], environ: Mapping[str, str]) -> "LLMSettings":
+        """These settings with the providers of plug-ins, their keys read from the variables that they name."""
+        keyed: dict[str, ProviderSettings] = {}
+        for name, entry in entries.items():
+            settings = self.plugins.get(name, entry.settings)
+            variables = (settings.api_key_env,) if settings.api_key_env else entry.key_env
+            key = next((environ[each] for each in variables if environ.get(each)), "")
+            keyed[name] = settings.model_copy(update={"api_key": SecretStr(key)}) if key else settings
+        made = self.model_copy(update={"plugins": {**self.plugins, **keyed}})
+        made._plugged = dict(entries)  # a private attribute of a copy that nobody has seen yet
+        return made
+
+
+PROVIDERS = {
+    name: entry
+    for name, field in LLMSettings.model_fields.items()
+    for entry in field.metadata
+    if isinstance(entry, ProviderEntry)
+}

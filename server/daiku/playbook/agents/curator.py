@@ -1,0 +1,112 @@
+"""The Curator: says which changes of the playbook insights come to; code carries them out, or a person does (B3.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pydantic import ConfigDict, Field
+
+from daiku.domain.base import Frozen
+from daiku.domain.held import CurationOperation, OperationType
+from daiku.domain.labels import Label
+from daiku.playbook.rules.sections import SECTIONS
+from daiku.prompts import render
+from daiku.run.rules.outside import FoundLesson
+from daiku.team.agent import Agent, Prompt
+from daiku.team.coding.handover_text import fenced
+from daiku.team.drafting.answer_form import AnswerForm
+from daiku.team.part import Part
+from daiku.texts.text import text
+
+MOST_OPERATIONS = 8
+LONGEST_CONTENT = 2_000
+
+
+class OperationForm(Frozen):
+    """One change of the playbook."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    type: OperationType = Field(description="what is done")
+    section: str = Field(default="", description="ADD: " + ", ".join(SECTIONS))
+    content: str = Field(default="", description="ADD, UPDATE, MERGE: the lesson, one sentence")
+    id: str = Field(default="", description="UPDATE, REMOVE: the lesson that is changed")
+    ids: tuple[str, ...] = Field(
+        default=(), description="MERGE: the lessons that say the same, the one that stays first"
+    )
+
+
+class CurationForm(Frozen):
+    """The changes that the insights come to."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    reasoning: str = Field(default="", description="how you come to it, in a few sentences")
+    operations: tuple[OperationForm, ...] = Field(
+        default=(), description="few; [] where all is known already"
+    )
+
+
+class CurationVariables(Frozen):
+    """What is curated; texts are fenced already. `lessons`: id, section and text of each."""
+
+    insights: str
+    lessons: tuple[tuple[str, str, str], ...]
+    sections: tuple[str, ...]
+
+
+ANSWER = AnswerForm(
+    CurationForm,
+    "report/curation",
+    "End your work with the changes of the playbook.",
+    lambda form: text("playbook.curated", count=len(form.operations)),
+)
+
+
+def curator_request(insights: Sequence[str], known: Sequence[FoundLesson]) -> str:
+    """The request to the Curator, with the lessons of the playbook that are near to the insights."""
+    lines = "\n".join(f"- {' '.join(each.split())}" for each in insights)
+    return render(
+        "team/curator_request",
+        CurationVariables(
+            insights=fenced(lines, "~"),
+            lessons=tuple(
+                (each.lesson.id, each.section, " ".join(each.lesson.text.split())) for each in known
+            ),
+            sections=SECTIONS,
+        ),
+    ).strip()
+
+
+def operations_of(form: CurationForm, known: Sequence[FoundLesson]) -> tuple[CurationOperation, ...]:
+    """What was asked for, within bounds. A lesson that the Curator was not shown cannot be meant: what would change it
+    adds one instead, or is left out."""
+    ids = {each.lesson.id for each in known}
+    found: list[CurationOperation] = []
+    for each in form.operations:
+        content = each.content.strip()[:LONGEST_CONTENT]
+        merged = tuple(dict.fromkeys(name for name in each.ids if name in ids))
+        match each.type:
+            case "ADD" | "UPDATE" if content:
+                named = each.id if each.type == "UPDATE" and each.id in ids else ""
+                kind: OperationType = "UPDATE" if named else "ADD"
+                found.append(CurationOperation(type=kind, section=each.section, content=content, id=named))
+            case "MERGE" if len(merged) > 1:
+                found.append(CurationOperation(type="MERGE", content=content, ids=merged))
+            case "REMOVE" if each.id in ids:
+                found.append(CurationOperation(type="REMOVE", id=each.id))
+            case _:
+                pass
+    return tuple(found[:MOST_OPERATIONS])
+
+
+CURATOR = Agent(
+    "curator",
+    Prompt("team/curator"),
+    part=Part(
+        label=Label("Curator", "整理役"),
+        description="says which changes of the playbook insights come to",
+        delegate=False,
+        role=ANSWER.role,
+    ),
+)

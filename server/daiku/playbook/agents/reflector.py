@@ -1,0 +1,111 @@
+"""The Reflector: looks at a run that has ended, and says what went wrong, why, and what is worth keeping (B3.3)."""
+
+from __future__ import annotations
+
+from pydantic import ConfigDict, Field
+
+from daiku.domain.base import Frozen
+from daiku.domain.held import BulletTag, Lesson, Reflection, Tag
+from daiku.domain.labels import Label
+from daiku.prompts import render
+from daiku.team.agent import Agent, Prompt
+from daiku.team.coding.handover_text import fenced
+from daiku.team.drafting.answer_form import AnswerForm
+from daiku.team.part import Part
+from daiku.texts.text import text
+
+MOST_INSIGHTS = 6
+LONGEST_INSIGHT = 2_000
+"""Characters of an insight that are kept; what is longer than a lesson waits for a person anyway."""
+LONGEST_WORDS = 4_000
+
+
+class TagForm(Frozen):
+    """What one lesson was worth."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    id: str = Field(description="its id, such as batc-00001")
+    tag: Tag = Field(description="helpful, harmful or neutral")
+
+
+class ReflectionForm(Frozen):
+    """What a look at the run came to."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    reasoning: str = Field(default="", description="how you come to it, in a few sentences")
+    error_identification: str = Field(default="", description="what went wrong; empty where nothing did")
+    root_cause_analysis: str = Field(default="", description="why it did")
+    correct_approach: str = Field(default="", description="what would have been right")
+    key_insight: str = Field(default="", description="the one thing to remember")
+    insights: tuple[str, ...] | None = Field(
+        default=None,
+        description="lessons for later runs, one sentence each, the most useful first; [] where there are none",
+    )
+    tags: tuple[TagForm, ...] = Field(default=(), description="each lesson that the run was told, once")
+
+
+class ReflectionVariables(Frozen):
+    """What is looked at; texts are fenced already. `before`: what an earlier look came to, as JSON."""
+
+    run: str
+    lessons: tuple[tuple[str, str], ...]
+    cited: tuple[str, ...]
+    before: str = ""
+
+
+ANSWER = AnswerForm(
+    ReflectionForm,
+    "report/reflection",
+    "End your work with what the run shows.",
+    lambda form: text("playbook.reflected", count=len(form.insights or ())),
+)
+
+
+def reflector_request(
+    run: str, lessons: tuple[Lesson, ...], cited: tuple[str, ...], before: Reflection | None
+) -> str:
+    """The request to the Reflector."""
+    earlier = before.model_dump_json(by_alias=False, exclude_defaults=True) if before is not None else ""
+    return render(
+        "team/reflector_request",
+        ReflectionVariables(
+            run=fenced(run, "~"),
+            lessons=tuple((each.id, " ".join(each.text.split())) for each in lessons),
+            cited=cited,
+            before=fenced(earlier, "~") if earlier else "",
+        ),
+    ).strip()
+
+
+def reflection_of(form: ReflectionForm, told: tuple[Lesson, ...]) -> Reflection:
+    """What was said, within bounds. Tags of lessons that the run was not told are left out; a reply that has no list
+    of insights has the key one."""
+    known = {each.id for each in told}
+    said = tuple(
+        dict.fromkeys(each.strip()[:LONGEST_INSIGHT] for each in form.insights or () if each.strip())
+    )
+    key = form.key_insight.strip()[:LONGEST_INSIGHT]
+    tags: dict[str, Tag] = {each.id: each.tag for each in form.tags if each.id in known}
+    return Reflection(
+        reasoning=form.reasoning[:LONGEST_WORDS],
+        error_identification=form.error_identification[:LONGEST_WORDS],
+        root_cause_analysis=form.root_cause_analysis[:LONGEST_WORDS],
+        correct_approach=form.correct_approach[:LONGEST_WORDS],
+        key_insight=key,
+        insights=((key,) if key and form.insights is None else said)[:MOST_INSIGHTS],
+        tags=tuple(BulletTag(id=name, tag=tag) for name, tag in tags.items()),
+    )
+
+
+REFLECTOR = Agent(
+    "reflector",
+    Prompt("team/reflector"),
+    part=Part(
+        label=Label("Reflector", "振り返り役"),
+        description="looks at a run that has ended, for lessons",
+        delegate=False,
+        role=ANSWER.role,
+    ),
+)

@@ -1,0 +1,200 @@
+"""Rank lessons for a question: BM25 over their words, and the vectors of an embedder where there is one."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from heapq import nlargest, nsmallest
+from typing import NamedTuple
+
+from daiku.domain.playbook import Bullet
+from daiku.memory.rules.fuse import asked_terms, terms_worth
+from daiku.memory.rules.nearest import Nearest, Ranked, Row, in_order
+from daiku.memory.rules.terms import terms
+from daiku.memory.rules.vectors import Vector
+from daiku.playbook.rules.relevance import lone_characters, stem
+
+K1, B = 1.2, 0.75
+"""BM25's own two numbers: how much a repeated word counts, and how much a long text loses."""
+WIDER = 4
+"""Of each list so many times more than what is asked for: what is good on both is not the best on either."""
+LEAST_WIDE = 40
+
+
+class Scored(NamedTuple):
+    """A lesson by its number, and how well it fits by vectors, by words and together, each from 0 to 1.
+
+    `likeness` is the cosine itself, None if the lesson is not among the nearest."""
+
+    number: int
+    vector: float
+    words: float
+    combined: float
+    likeness: float | None = None
+
+
+class Question(NamedTuple):
+    """A text to search for, its vector (None: by words alone), the number of results, and the hidden lessons.
+
+    `fill`: by words alone, lessons that share no word follow in the order of adding."""
+
+    text: str
+    vector: Vector | None
+    most: int
+    hidden: AbstractSet[int] = frozenset()
+    fill: bool = False
+
+
+def text_of(bullet: Bullet) -> str:
+    """B3.1: what a bullet is found by."""
+    return " ".join((bullet.content, *bullet.keywords))
+
+
+def search_terms(text: str) -> list[str]:
+    """Return the terms that lessons are compared by: the stems of words, and Chinese characters that stand alone."""
+    return [*(stem(term) for term in terms(text)), *lone_characters(text)]
+
+
+class Lessons:
+    """The active lessons of a playbook in memory, with the words and the vectors that they are found by.
+
+    A lesson's number is its place in the order of adding."""
+
+    def __init__(self, bullets: Iterable[Bullet] = ()) -> None:
+        self.active: dict[int, Bullet] = {}
+        self._numbers: dict[str, int] = {}
+        self._postings: dict[str, dict[int, int]] = {}
+        self._lengths: dict[int, int] = {}
+        self._terms = 0
+        self._rows: dict[int, Row] = {}
+        self._nearest: Nearest | None = None
+        for bullet in bullets:
+            self.put(bullet)
+
+    def put(self, bullet: Bullet) -> None:
+        """Add a lesson, or replace an earlier state of it; remove it if it is inactive."""
+        number = self._numbers.setdefault(bullet.id, len(self._numbers))
+        before = self.active.get(number)
+        if before is not None and not (bullet.active and text_of(before) == text_of(bullet)):
+            self._remove(number, text_of(before))
+            before = None
+        if bullet.active:
+            self.active[number] = bullet
+            if before is None:
+                self._add_words(number, text_of(bullet))
+
+    def _add_words(self, number: int, text: str) -> None:
+        found = search_terms(text)
+        for term, times in Counter(found).items():
+            self._postings.setdefault(term, {})[number] = times
+        self._lengths[number] = len(found)
+        self._terms += len(found)
+
+    def _remove(self, number: int, text: str) -> None:
+        for term in set(search_terms(text)):
+            del self._postings[term][number]
+        self._terms -= self._lengths.pop(number)
+        del self.active[number]
+        if self._rows.pop(number, None) is not None:
+            self._nearest = None
+
+    def without_vector(self, most: int | None) -> list[Bullet]:
+        """Return the first `most` lessons that have no vector (None: all)."""
+        lacking = (number for number in self.active if number not in self._rows)
+        return [
+            self.active[number] for number in (sorted(lacking) if most is None else nsmallest(most, lacking))
+        ]
+
+    def add_vector(self, bullet: str, packed: bytes, squared: int) -> None:
+        """Set the packed vector of a lesson and the square of its length."""
+        number = self._numbers[bullet]
+        self._rows[number] = Row(number, packed, squared)
+        self._nearest = None
+
+    def forget_vectors_of_other_size(self, dimension: int) -> bool:
+        """Remove the vectors that have another dimension; return whether there were any."""
+        other = [number for number, row in self._rows.items() if len(row.packed) != 2 * dimension]
+        for number in other:
+            del self._rows[number]
+            self._nearest = None
+        return bool(other)
+
+    def nearest(self, question: Vector, most: int, hidden: AbstractSet[int]) -> list[Ranked]:
+        """Return the lessons nearest to a vector of the same dimension as theirs; equals by number."""
+        if self._nearest is None or self._nearest.dimension != len(question):
+            same_size = (row for _, row in sorted(self._rows.items()) if len(row.packed) == 2 * len(question))
+            self._nearest = Nearest(len(question))
+            self._nearest.add(same_size)
+        return self._nearest.search(question, most, hidden)
+
+    def by_words(self, question: str, most: int, hidden: AbstractSet[int]) -> list[Ranked]:
+        """Return the lessons that share words with the question, by BM25 over the rarest of them."""
+        counts = {term: len(self._postings.get(term, ())) for term in asked_terms(search_terms(question))}
+        texts = len(self.active)
+        usual = self._terms / texts if texts else 1.0
+        scores: dict[int, float] = {}
+        for term in terms_worth(counts):
+            weight = math.log(1 + (texts - counts[term] + 0.5) / (counts[term] + 0.5)) * (K1 + 1)
+            for number, times in self._postings[term].items():
+                worth = weight * times / (times + K1 * (1 - B + B * self._lengths[number] / usual))
+                scores[number] = scores.get(number, 0.0) + worth
+        for number in hidden & scores.keys():
+            del scores[number]
+        least = min(nlargest(most, scores.values()), default=0.0)
+        return in_order([Ranked(number, score) for number, score in scores.items() if score >= least], most)
+
+
+def wide(most: int) -> int:
+    """Return how many of each list are looked at for the best `most` of both."""
+    return max(WIDER * most, LEAST_WIDE)
+
+
+def search(lessons: Lessons, question: Question, alpha: float) -> list[Scored]:
+    """Return the lessons that fit best, `alpha` the weight of the vectors, and more than are asked for.
+
+    Where nothing tells them apart the first come first."""
+    hidden = question.hidden
+    listed = min(wide(question.most), len(lessons.active) - len(hidden))
+    if listed <= 0:
+        return []
+    words = lessons.by_words(question.text, listed, hidden)
+    if question.vector is not None:
+        return combined(words, lessons.nearest(question.vector, listed, hidden), listed, alpha)
+    if question.fill:
+        others = lessons.active.keys() - hidden - {each.number for each in words}
+        words += [Ranked(number, 0.0) for number in nsmallest(listed - len(words), others)]
+    return combined(words, None, listed, 0.0)
+
+
+def combined(
+    words: Sequence[Ranked], vectors: Sequence[Ranked] | None, listed: int, alpha: float
+) -> list[Scored]:
+    """What is on both lists by one score (B3.2), the best first. A list has at most the best `listed` texts; each is stretched from
+    its last to its first, equal scores are all 0.5. What is on one list only counts as the last of the other; by words
+    that is 0 where fewer than `listed` texts have any of them. None: there are no vectors, and words decide alone."""
+    by_word = _Stretched(words, 0.0 if len(words) < listed else words[-1].score)
+    by_vector = _Stretched(vectors or (), vectors[-1].score if vectors else 0.0)
+    found: list[Scored] = []
+    for number in {**by_word.scores, **by_vector.scores}:
+        word = by_word.of(number)
+        vector = by_vector.of(number) if vectors is not None else 0.0
+        likeness = by_vector.scores.get(number)
+        found.append(Scored(number, vector, word, alpha * vector + (1 - alpha) * word, likeness))
+    found.sort(key=lambda each: (-each.combined, each.number))
+    return found
+
+
+class _Stretched:
+    """Scores between the least and the greatest of a list."""
+
+    def __init__(self, found: Sequence[Ranked], least: float) -> None:
+        self.scores: Mapping[int, float] = {each.number: each.score for each in found}
+        self._least = least
+        self._span = found[0].score - least if found else 0.0
+
+    def of(self, number: int) -> float:
+        if self._span <= 0.0:
+            return 0.5
+        return (self.scores.get(number, self._least) - self._least) / self._span

@@ -1,0 +1,68 @@
+"""The guard's policy for a run: the settings, the mode, what was granted, and how paths stand to the workspace."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import partial
+
+from daiku.domain.runs import ApprovalMode, Mode
+from daiku.guard.rules.policy import Policy, SandboxState
+from daiku.run.rules.outside import Grants, Workspace
+from daiku.settings.config import Config
+from daiku.workspace.disk import is_closed
+
+
+def run_policy(
+    config: Config,
+    workspace: Workspace,
+    grants: Grants,
+    key: str,
+    trusted: bool,
+    own: bool,
+    mode: Mode,
+    approvals: ApprovalMode,
+    attended: bool,
+) -> Policy:
+    """Build the guard's policy for a run. `key`: the name under which the workspace's grants are kept."""
+    return Policy(
+        approvals=config.approvals,
+        mode=mode,
+        approval_mode=approvals,
+        trusted=trusted,
+        own=own or not workspace.roots,  # without a folder there are no texts of a stranger in it
+        headless=not attended,
+        sandbox=_sandbox(config, workspace),
+        network=config.sandbox.network,
+        hosts=config.work.network,
+        granted=partial(grants.lookup, key),
+        resolve=_resolver(workspace),
+        closed=partial(is_closed, workspace),
+        roots=tuple(str(root) for root in workspace.roots),
+        home=os.path.expanduser("~"),  # noqa: PTH111  # a tenth of what a Path costs, for every run
+    )
+
+
+def as_unwatched(config: Config) -> Config:
+    """Return the settings for a run on a work item: commands get no variables, folders, or network of the person."""
+    held_in = {"environment": (), "write": (), "network": False}
+    return config.model_copy(update={"sandbox": config.sandbox.model_copy(update=held_in)})
+
+
+def _sandbox(config: Config, workspace: Workspace) -> SandboxState:
+    """Trying one out starts programs: not where there is no folder that a command could run in."""
+    if not workspace.roots:
+        return "missing"
+    from daiku.guard.sandbox import sandbox_state  # when used
+
+    return sandbox_state(config.sandbox)
+
+
+def _resolver(workspace: Workspace) -> Callable[[str], str | None]:
+    def resolve(path: str) -> str | None:
+        try:
+            return workspace.relative(workspace.locate(path))
+        except Exception:  # noqa: BLE001  # whatever is wrong with a path, it is not inside
+            return None
+
+    return resolve

@@ -1,0 +1,205 @@
+"""Replay a recorded session without a model, nested runs included: the core must come to the same events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from daiku.dataclass import dataclass, field
+from daiku.domain.base import Frozen
+from daiku.domain.chunks import Chunk
+from daiku.domain.events import EPHEMERAL, HandoffEnd, HandoffStart, RunStarted, ToolResponse
+from daiku.domain.runs import EnvironmentFact
+from daiku.playbook.rules.insights.run_text import is_of_a_look
+from daiku.run.ending import Between, handed_back
+from daiku.run.recorded.compare import (
+    Difference,
+    Mismatch,
+    Normalised,
+    compare,
+    find_mismatch,
+    list_uncompared,
+)
+from daiku.run.recorded.from_record import Broken, Over, Recorded
+from daiku.run.rules import loop
+from daiku.run.rules.state.environment import FOLDER
+from daiku.run.rules.state.fold import apply, fold
+from daiku.run.rules.state.recorder import Recorder
+from daiku.run.rules.state.state import State
+from daiku.team.agent import Agent, Prompt
+from daiku.team.coding.tasks import TASK_LOOP
+from daiku.team.table import ALL_AGENTS
+
+
+class Replayed(Frozen):
+    """Counts of compared events and runs, the first difference (None: none), and what was not compared."""
+
+    events: int
+    runs: int = 0
+    nested: int = 0
+    difference: Difference | None = None
+    normalised: tuple[Normalised, ...] = ()
+
+
+async def replay(chunks: Sequence[Chunk]) -> Replayed:
+    """Replay every run of a session, nested ones by themselves, and compare each durable event."""
+    durable = [c for c in chunks if c.event.type not in EPHEMERAL and not is_of_a_look(c)]
+    runs: dict[str, list[Chunk]] = {}
+    for chunk in durable:
+        runs.setdefault(chunk.run, []).append(chunk)
+    state, events, mismatches = State(), 0, [_find_misfit(durable)]
+    for run in runs.values():
+        nested = run[0].parent is not None
+        recorded = Recorded(run, _hand_back(run[0]) if nested else None)
+        ended = await _play(recorded, State() if nested else state)
+        state = state if nested else ended
+        events += len(recorded.made)
+        mismatches.append(find_mismatch(run, recorded.made))
+    first = min((m for m in mismatches if m is not None), key=lambda m: m.chunk.seq, default=None)
+    return Replayed(
+        events=events,
+        runs=len(runs),
+        nested=sum(run[0].parent is not None for run in runs.values()),
+        difference=None if first is None else first.locate(durable),
+        normalised=list_uncompared(c.event for c in durable),
+    )
+
+
+async def _play(recorded: Recorded, state: State) -> State:
+    record = Recorder(state, recorded.write)
+    first = recorded.events[0]
+    try:
+        if isinstance(first, RunStarted):
+            record(first)
+        while not await _play_reply(record, recorded):
+            pass
+    except* Over:  # parallel calls each raise it
+        pass
+    recorded.close(record.state)
+    return fold(recorded.events, state)
+
+
+async def _play_reply(record: Recorder, recorded: Recorded) -> bool:
+    """Play on until the run ends; False if a reply was cut off and the model was asked again later."""
+    try:
+        await loop.run(record, recorded)
+    except Broken:
+        return not recorded.asked_again
+    return True
+
+
+# ---- how nested runs fit the runs around them
+
+
+def _find_agent(start: Chunk) -> Agent | None:
+    """Return our agent of a nested run, by its first chunk; None for a program's own agent of that name."""
+    agent, event = ALL_AGENTS.get(start.agent), start.event
+    if agent is None or not isinstance(event, RunStarted):
+        return agent
+    return None if agent.reads_brief and not event.told else agent
+
+
+def _hand_back(start: Chunk) -> Callable[[State], object] | None:
+    """Return the function that makes a nested run's state into what it hands back; None if unknown."""
+    agent = _find_agent(start)
+    return None if agent is None or agent.stage is None else agent.stage.hand_back
+
+
+def _find_misfit(chunks: Sequence[Chunk]) -> Mismatch | None:
+    """Return the first place where a nested run and the run around it do not fit together."""
+    session = _Session()
+    for chunk in chunks:
+        if (misfit := session.find_misfit(chunk)) is not None:
+            return misfit
+        session.add(chunk)
+    return None
+
+
+@dataclass(eq=False, slots=True)
+class _Session:
+    """A session up to some chunk: the states of its runs, their first chunks, and how nested ones were begun."""
+
+    states: dict[str, State] = field(default_factory=dict[str, State])
+    begun: dict[str, HandoffStart] = field(default_factory=dict[str, HandoffStart])
+    first: dict[str, Chunk] = field(default_factory=dict[str, Chunk])
+
+    def add(self, chunk: Chunk) -> None:
+        self.first.setdefault(chunk.run, chunk)
+        key = self._key(chunk.run)
+        self.states[key] = apply(self.states.get(key, State()), chunk.event)
+        if isinstance(chunk.event, HandoffStart) and chunk.event.run:
+            self.begun[chunk.event.run] = chunk.event
+
+    def find_misfit(self, chunk: Chunk) -> Mismatch | None:
+        """Return how the next chunk does not fit; None if it does."""
+        event = chunk.event
+        if chunk.parent is not None and chunk.run not in self.first:
+            return self._compare_start(chunk, self._state(chunk.parent))
+        if isinstance(event, HandoffEnd) and event.run:
+            return self._compare_end(chunk, event)
+        if isinstance(event, ToolResponse) and event.outcome in ("done", "failed"):
+            return self._find_missing_end(chunk, event.id)
+        return None
+
+    def _key(self, run: str) -> str:
+        """Return the key of a run's state: the user's own runs follow one another and share one."""
+        return run if self.first[run].parent is not None else ""
+
+    def _state(self, run: str) -> State:
+        return self.states[self._key(run)] if run in self.first else State()
+
+    def _compare_start(self, chunk: Chunk, around: State) -> Mismatch | None:
+        """Compare the start of a nested run with what the run around it gave."""
+        start, event = self.begun.get(chunk.run), chunk.event
+        if start is None:
+            if any(not start.run for start in around.nested.open.values()):
+                return None  # an older journal has no run ids here
+            return Mismatch(chunk, f"{event.type} of a nested run", f"no {HandoffStart.type}")
+        if not isinstance(event, RunStarted):
+            return Mismatch(chunk, event.type, RunStarted.type)
+        if chunk.agent != start.to:
+            return Mismatch(chunk, f"agent {chunk.agent}", f"agent {start.to}")
+        limits, rounds = around.request.asked_limits, event.limits.max_rounds
+        if 0 < rounds <= (limits.max_rounds or rounds):  # an explorer has fewer rounds of its own
+            limits = limits.model_copy(update={"max_rounds": rounds})
+        given = {
+            "prompt": start.request,
+            "mode": around.request.mode,
+            "tainted": around.tainted,
+            "limits": limits,
+        }
+        return compare(chunk, event.model_copy(update=given))
+
+    def _compare_end(self, chunk: Chunk, event: HandoffEnd) -> Mismatch | None:
+        """Compare the result that the run around took with the one that follows from the nested run's state."""
+        first, start, state = self.first.get(event.run), self.begun.get(event.run), self._state(event.run)
+        if first is None or start is None or state.finished is None:
+            return Mismatch(chunk, f"{event.type} of {event.run}", "a nested run that has not ended")
+        agent, ours = _find_agent(first), ALL_AGENTS.get(first.agent)
+        followed = agent is not None and agent.name == TASK_LOOP.name
+        between = Between(chunk.agent, event.run, start.call_id, self._ran_in_copy(first, state), followed)
+        if agent is None:  # its own `on_handoff_return` is unknown, so the result is not compared
+            own = Agent(first.agent, Prompt("team/coordinator"))
+            mismatch = compare(chunk, handed_back(own, state, between), ("result",))
+            if mismatch is None or ours is None:
+                return mismatch
+            agent = ours  # given up before it was told anything
+        return compare(chunk, handed_back(agent, state, between))
+
+    def _ran_in_copy(self, first: Chunk, state: State) -> bool:
+        """Return True if the run used a copy of the project: another folder than the run around it."""
+        event = first.event
+        facts = event.environment if isinstance(event, RunStarted) else state.conversation.environment
+        around = self._state(first.parent or "").conversation.environment
+        return _folder(facts) not in ("", _folder(around))
+
+    def _find_missing_end(self, chunk: Chunk, call: str) -> Mismatch | None:
+        """Return a mismatch if the call was answered before a nested run that it started came back."""
+        calls = self._state(chunk.run).nested.open.items()
+        start = next((s for key, s in calls if key == call or key.startswith(f"{call}:")), None)
+        if start is None:
+            return None
+        return Mismatch(chunk, f"{chunk.event.type} of {call}", f"no {HandoffEnd.type} of {start.to} yet")
+
+
+def _folder(facts: Sequence[EnvironmentFact]) -> str:
+    return next((fact.text for fact in facts if fact.name == FOLDER), "")

@@ -1,0 +1,200 @@
+"""What a message, and the result of a tool call, make of a run's state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import MappingProxyType
+
+from daiku.domain.events import MessageEvent, Reminder, ToolResponse
+from daiku.domain.messages import AssistantMessage, Image, ToolMessage, UserMessage, is_own
+from daiku.domain.work.plans import Plan
+from daiku.edits.rules.matching.refusal import SHOWS_LINES
+from daiku.run.rules.calls.refs import fill_refs, is_referred_to, plain_text
+from daiku.run.rules.state.repetition import (
+    RepetitionHistory,
+    add_reply,
+    add_result,
+    close_turn,
+    repetition_note,
+)
+from daiku.run.rules.state.state import CHECKER, PERSON, WORKER, Calls, Conversation, Health, State
+from daiku.team.rules.plans.transitions import progress_note
+from daiku.team.rules.proof.evidence import exit_code_of
+from daiku.texts.text import NO_TEXT, Text
+from daiku.tools.rules.web.research import shown_sources
+
+OUTCOMES = frozenset({"exitCode", "report", SHOWS_LINES})
+"""What a result's data hold when the call was carried out, whatever came of it."""
+PROGRESS = "How the plans stand now:\n"
+
+
+def add_message(state: State, event: MessageEvent) -> State:
+    """The state after one more message."""
+    if event.role == "user":
+        return _add_user(state, event)
+    if event.partial:
+        return state._replace(conversation=state.conversation._replace(draft=event.text))
+    return _add_reply(state, event)
+
+
+def say(state: State, message: UserMessage) -> State:
+    """The state with one more word to the model, which waits where calls are pending."""
+    told = state.conversation
+    if state.calls.pending:
+        return state._replace(conversation=told._replace(queued=(*told.queued, message)))
+    return state._replace(conversation=told._replace(messages=(*told.messages, message)))
+
+
+def _add_user(state: State, event: MessageEvent) -> State:
+    kind = "checker" if event.agent in (CHECKER, WORKER) else "person"
+    conversation, health = state.conversation, state.health
+    if event.reminder == "cut_off":
+        conversation = conversation._replace(half=conversation.text)
+    if event.agent == PERSON:  # a word from outside: what comes now is not the same again
+        conversation = conversation._replace(steering=(*conversation.steering, event.text))
+        health = health._replace(trail=RepetitionHistory())
+    elif event.agent == CHECKER:
+        health = health._replace(reminders=(*health.reminders, event.reminder or "objection"))
+    note = repetition_note(health.trail, state.request.limits.max_repeats)
+    message = UserMessage(text=f"{event.text}\n\n{note}" if note else event.text, kind=kind)
+    return say(state._replace(conversation=conversation, health=health), message)
+
+
+def _add_reply(state: State, event: MessageEvent) -> State:
+    told, request, spending = state.conversation, state.request, state.spending
+    reply = AssistantMessage(text=event.text, thinking=event.thinking, calls=event.calls, opaque=event.opaque)
+    seen = len(told.messages) if event.seen is None else event.seen
+    later = tuple(m for m in told.messages[seen:] if isinstance(m, UserMessage))
+    before = (*told.messages[:seen], reply)
+    health = state.health._replace(trail=add_reply(state.health.trail, event.text, calls=bool(event.calls)))
+    calls = state.calls
+    if event.calls:
+        health = health._replace(reminders=_without("unfinished", state.health.reminders), reply_worked=False)
+        calls = calls._replace(pending=event.calls)
+        conversation = told._replace(
+            messages=before,
+            queued=(*told.queued, *later),
+            text=event.text if request.asks_model else told.text,  # what it is about to do is no answer
+            draft="",
+            half=NO_TEXT,
+            finish=event.finish,
+        )
+    else:
+        whole = _join(told.half, event.text) if told.half else event.text
+        conversation = told._replace(
+            messages=(*before, *later), text=whole, draft="", half=NO_TEXT, finish=event.finish
+        )
+    asked = request.asks_model and not is_own(reply)
+    return state._replace(
+        conversation=conversation,
+        calls=calls,
+        health=health,
+        spending=spending._replace(rounds=spending.rounds + asked),
+    )
+
+
+def _join(half: str, rest: str) -> Text:
+    from daiku.texts.rules.joining import join_continuation  # when used
+
+    return Text(join_continuation(half, rest))
+
+
+def _without(reminder: Reminder, reminders: tuple[Reminder, ...]) -> tuple[Reminder, ...]:
+    return tuple(each for each in reminders if each != reminder)
+
+
+def add_response(state: State, event: ToolResponse) -> State:
+    """The state after the result of one more call."""
+    pending = tuple(
+        fill_refs(call, event.id, event.result, event.data) if event.ok else call
+        for call in state.calls.pending
+        if call.id != event.id
+    )
+    health = _health_after(state, event, last=not pending)
+    return state._replace(
+        conversation=_conversation_after(state, event, health, last=not pending),
+        calls=_with_preset_result(state.calls, event)._replace(
+            pending=pending,
+            started=MappingProxyType({k: v for k, v in state.calls.started.items() if k != event.id}),
+        ),
+        health=health,
+        tainted=state.tainted or event.untrusted,
+        foreign=state.foreign | ({event.tool} if event.untrusted else frozenset()),
+        unattended=state.unattended or event.outcome == "unattended",
+    )
+
+
+def _conversation_after(state: State, event: ToolResponse, health: Health, *, last: bool) -> Conversation:
+    from daiku.edits.rules.changes.diagnostics import new_problems  # when used
+
+    told = state.conversation
+    note = repetition_note(health.trail, state.request.limits.max_repeats) if last else ""
+    progress = progress_note(state.plans.all) if last else told.progress
+    news = f"{PROGRESS}{progress}" if _is_news(state.plans.all, event, told.progress) else ""
+    message = ToolMessage(
+        call_id=event.id,
+        tool=event.tool,
+        ok=event.ok,
+        outcome=event.outcome,
+        new_problems=new_problems(event.data),
+        exit_code=exit_code_of(event.data),
+        whole=str((event.data or {}).get("whole", "")),
+        text="\n\n".join(part for part in (event.result, news, note) if part)
+        if news or note
+        else event.result,
+        sources=shown_sources(event),
+        images=tuple(Image(media_type=i.media_type, data=i.data) for i in event.images),
+        untrusted=event.untrusted,
+    )
+    messages = (*told.messages, message)
+    return told._replace(
+        progress=progress,
+        messages=(*messages, *told.queued) if last else messages,
+        queued=() if last else told.queued,
+    )
+
+
+def _is_news(plans: Sequence[Plan], event: ToolResponse, told: str) -> bool:
+    """Whether a plan stands otherwise than the model was `told`; a plan that the result itself shows is told by that."""
+    shown = (event.data or {}).get("planId")
+    known = told.splitlines()
+    return any(
+        line not in known
+        for plan in plans
+        if plan.plan_id != shown
+        for line in [progress_note([plan])]
+        if line
+    )
+
+
+def _with_preset_result(calls: Calls, event: ToolResponse) -> Calls:
+    """The calls with this result in the arguments of preset ones that use it."""
+    if not event.ok or not calls.preset:
+        return calls
+    results = calls.preset_results
+    if is_referred_to(event.id, calls.preset):
+        results = {**results, event.id: plain_text(event.result, event.data)}
+    preset = tuple(fill_refs(call, event.id, event.result, event.data) for call in calls.preset)
+    return calls._replace(preset=preset, preset_results=results)
+
+
+def _health_after(state: State, event: ToolResponse, *, last: bool) -> Health:
+    """Whether the run gets on; a reply is judged with its last result."""
+    carried_out, health = _is_carried_out(event), state.health
+    call = next((c for c in state.calls.pending if c.id == event.id), None)
+    trail = add_result(health.trail, call, event, carried_out=carried_out)
+    worked = health.reply_worked or carried_out
+    failed = health.failed_replies
+    return Health(
+        trail=close_turn(trail) if last else trail,
+        failed_replies=failed if not last else 0 if worked else failed + 1,
+        reply_worked=worked,
+        reminders=_without("errors", health.reminders) if worked else health.reminders,
+    )
+
+
+def _is_carried_out(event: ToolResponse) -> bool:
+    """Return True unless the call could not be carried out; a failed command or a rejection counts as carried out."""
+    if event.outcome in ("done", "rejected") or (event.outcome == "unattended" and event.tool == "user/ask"):
+        return True
+    return event.data is not None and not OUTCOMES.isdisjoint(event.data)

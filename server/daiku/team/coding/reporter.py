@@ -1,0 +1,214 @@
+"""The reporter agent: summarizes the work as claims, each linked to the records that prove it."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from pydantic import Field, JsonValue, field_validator
+
+from daiku.domain.base import Frozen
+from daiku.domain.labels import Label
+from daiku.domain.messages import AssistantMessage, Message
+from daiku.domain.tools import ToolSpec
+from daiku.domain.work.handovers import Brief, Claim, Findings, Proof, Report, ReportMade
+from daiku.models.rules.replies.parse import Unreadable, read_json
+from daiku.prompts import render
+from daiku.run.rules.calls.arguments import schema_of
+from daiku.run.rules.state.state import State
+from daiku.team.agent import Agent, Prompt
+from daiku.team.coding.handover_text import work_so_far
+from daiku.team.form_tool import by_tool
+from daiku.team.part import Part, Stage
+from daiku.team.role import Role
+from daiku.team.rules.plans.transitions import checklist
+from daiku.team.rules.summary import plain_report, proofs_of, sentence
+from daiku.texts.text import NO_TEXT, Text, joined, text
+from daiku.tools.rules.web.research import sources_text
+
+
+class ReportVariables(Frozen):
+    """What the reporter is told: everything that is on record."""
+
+    request: str
+    plan: str
+    findings: str
+    happened: str
+    proofs: tuple[tuple[str, str], ...]
+    """Reference and what it shows."""
+
+
+def report_request(brief: Brief) -> str:
+    """The request to the reporter."""
+    findings = brief.findings
+    return render(
+        "team/reporter_request",
+        ReportVariables(
+            request=brief.request,
+            plan=checklist(brief.plan) if brief.plan is not None else "",
+            findings=_looked_up(findings) if findings else "",
+            happened=work_so_far(brief),
+            proofs=tuple((ref, sentence(p)) for ref, p in _references(brief).items()),
+        ),
+    ).strip()
+
+
+def _looked_up(findings: Findings) -> Text:
+    """What the researcher said of it, then the sources by query."""
+    return joined("paragraphs", (findings.notes, sources_text(findings.queries, findings.results)))
+
+
+def report_made(state: State) -> ReportMade | Unreadable:
+    """Return the model's report with its references resolved, else one made from the records."""
+    brief = state.request.brief
+    said = next((m for m in reversed(state.conversation.messages) if isinstance(m, AssistantMessage)), None)
+    reply = _reply_in(said) if said is not None else None
+    if reply is not None:
+        proofs = _references(brief)
+        claims = tuple(
+            Claim(text=Text(c.text), proofs=tuple(proofs[ref] for ref in c.refs if ref in proofs))
+            for c in reply.claims
+        )
+        return ReportMade(report=Report(text=Text(reply.text), claims=claims))
+    if brief is None:
+        return Unreadable(text("roles.nothing_to_report"))
+    return ReportMade(report=plain_report(brief))
+
+
+class ClaimReply(Frozen):
+    """One sentence and the references of what proves it."""
+
+    text: str = Field(min_length=1, description="one sentence")
+    refs: tuple[str, ...] = Field(default=(), description="of what proves it: P1, P2, …")
+
+    @field_validator("refs", mode="before")
+    @classmethod
+    def _plain(cls, value: Any) -> Any:
+        """One reference may come alone, and each in its brackets."""
+        given: Any = [value] if isinstance(value, str) else value
+        if not isinstance(given, list | tuple):
+            return value
+        return tuple(str(ref).strip(" []`") for ref in given)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]  # JSON from a model
+
+
+class ReportReply(Frozen):
+    """The reporter's reply."""
+
+    text: str = Field(min_length=1, description="a few sentences of Markdown")
+    claims: tuple[ClaimReply, ...] = Field(default=(), description="what was done or works")
+
+
+SPEC = ToolSpec(
+    name="report/work",
+    description="End your work with this report.",
+    parameters=schema_of(ReportReply),
+    effect="none",
+)
+
+
+def read(
+    message: AssistantMessage, _messages: tuple[Message, ...], cut: bool
+) -> AssistantMessage | Unreadable:
+    """The report, as JSON or as Markdown whose list items are the claims."""
+    if message.calls:
+        return message
+    reply = read_json(message.text, ReportReply.model_validate, cut=cut)
+    if isinstance(reply, Unreadable):
+        if cut or "{" in message.text:
+            return reply
+        reply = _from_markdown(message.text)
+    return reply if isinstance(reply, Unreadable) else _reporting(message, reply)
+
+
+def prose(_message: AssistantMessage, _messages: tuple[Message, ...]) -> Unreadable:
+    """Ask once for the claims that words alone do not make."""
+    return Unreadable(text("roles.report_without_claims"))
+
+
+def accept_plain_text(message: AssistantMessage) -> AssistantMessage:
+    """Accept words as a report; the team shows them as the reporter's statement, not checked."""
+    return _reporting(message, ReportReply(text=message.text))
+
+
+def _reporting(message: AssistantMessage, reply: ReportReply) -> AssistantMessage:
+    told: dict[str, JsonValue] = {"report": reply.model_dump(mode="json")}
+    return AssistantMessage(text=_shown(reply), thinking=message.thinking, opaque={"daiku": told})
+
+
+_ITEM = re.compile(r"^\s*[-*+]\s+(?:\[[ xX]\]\s+)?(.+)$")
+_REFS = re.compile(r"\[(P\d+(?:\s*[,;]\s*P\d+)*)\]")
+
+
+def _from_markdown(reply: str) -> ReportReply | Unreadable:
+    prose: list[str] = []
+    claims: list[ClaimReply] = []
+    for line in reply.strip().splitlines():
+        item = _ITEM.match(line)
+        if item is None:
+            prose.append(_REFS.sub("", line).rstrip())
+            continue
+        refs = tuple(ref for group in _REFS.findall(line) for ref in re.split(r"\s*[,;]\s*", group))
+        words = _REFS.sub("", item[1]).strip()
+        if words:
+            claims.append(ClaimReply(text=words, refs=refs))
+    head = "\n".join(prose).strip()
+    if not head or not claims:
+        problem = text("roles.report_without_claims") if head else text("roles.report_without_text")
+        return Unreadable(problem, words_only=bool(head))
+    return ReportReply(text=head, claims=tuple(claims))
+
+
+def invented_references(message: AssistantMessage, brief: Brief | None) -> Text:
+    """Return an error if a claim names a reference that was not given; empty if none does."""
+    reply, known = _reply_in(message), _references(brief)
+    invented = sorted(
+        {ref for claim in reply.claims for ref in claim.refs if ref not in known} if reply else ()
+    )
+    known_names = ", ".join(known) or "none"
+    return text("roles.no_reference", names=", ".join(invented), known=known_names) if invented else NO_TEXT
+
+
+def _reply_in(message: AssistantMessage) -> ReportReply | None:
+    told = message.opaque.get("daiku")
+    return ReportReply.model_validate(told["report"]) if isinstance(told, dict) and "report" in told else None
+
+
+def _shown(reply: ReportReply) -> Text:
+    """Return the reply as Markdown, each claim with its references."""
+    claims = [
+        text("team.claim", claim=claim.text, proofs=", ".join(claim.refs) or text("team.not_checked"))
+        for claim in reply.claims
+    ]
+    return joined("paragraphs", (Text(reply.text), joined("lines", claims)))
+
+
+def _references(brief: Brief | None) -> dict[str, Proof]:
+    """What is proven, by the names under which the reporter is told of it."""
+    return {f"P{number}": proof for number, proof in enumerate(proofs_of(brief) if brief else (), 1)}
+
+
+def _nothing_more(_: tuple[Message, ...]) -> None:
+    return None
+
+
+REPORT = Role(
+    by_tool(SPEC, read),
+    _nothing_more,
+    accept_plain_text=accept_plain_text,
+    prose=prose,
+    tools=(SPEC,),
+    unfit=invented_references,
+)
+
+
+REPORTER = Agent(
+    "reporter",
+    Prompt("team/reporter"),
+    tools=("files/read", "search/text", "git/diff"),
+    part=Part(
+        label=Label("Reporter", "レポーター"),
+        description="reports what came of the work, each claim with its proof",
+        role=REPORT,
+        stage=Stage(report_made, report_request),
+    ),
+)

@@ -1,0 +1,253 @@
+"""The agents that split a step into tasks and that report on those tasks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Literal, cast
+
+from pydantic import Field, ValidationError
+
+from daiku.dataclass import replace
+from daiku.domain.base import Frozen, JsonObject
+from daiku.domain.labels import Label
+from daiku.domain.messages import AssistantMessage, Message
+from daiku.domain.tools import ToolSpec
+from daiku.domain.work.handovers import TaskReport, TasksMade, TasksReported
+from daiku.domain.work.plans import Task
+from daiku.models.rules.replies.parse import Unreadable
+from daiku.prompts import render
+from daiku.run.rules.calls.arguments import schema_of
+from daiku.run.rules.calls.toolnames import wire_name
+from daiku.run.rules.state.context import transcript
+from daiku.run.rules.state.state import State
+from daiku.team.agent import LOOKING, Agent, Prompt
+from daiku.team.form_tool import Read, by_tool
+from daiku.team.part import Part, Stage
+from daiku.team.role import Role
+from daiku.team.rules.plans.transitions import checklist
+from daiku.team.rules.task_report import read_report
+from daiku.team.rules.tasks import Check, PlanStep, read_tasks
+from daiku.texts.rules.truncate import truncate_middle
+from daiku.texts.text import Text, text
+
+
+def _tasks_of(state: State) -> TasksMade | Unreadable:
+    try:
+        return TasksMade.model_validate(_told(state))
+    except ValidationError:
+        return Unreadable(text("roles.no_tasks"))
+
+
+def _report_of(state: State) -> TasksReported | Unreadable:
+    try:
+        return TasksReported.model_validate(_told(state))
+    except ValidationError:
+        return Unreadable(text("roles.no_report"))
+
+
+def _told(state: State) -> object:
+    last = state.conversation.messages[-1] if state.conversation.messages else None
+    return last.opaque.get("daiku") if isinstance(last, AssistantMessage) else None
+
+
+TASKS = Agent(
+    "tasks",
+    Prompt("team/tasks"),
+    tools=LOOKING,
+    part=Part(
+        label=Label("Task planner", "タスクプランナー"),
+        description="makes the tasks of a step",
+        delegate=False,
+        stage=Stage(_tasks_of),
+    ),
+)
+TASK_LOOP = Agent(
+    "task_loop",
+    Prompt("team/task_loop"),
+    tools=("*",),
+    part=Part(
+        label=Label("Task runner", "タスクランナー"),
+        description="works the tasks of a step through",
+        delegate=False,
+    ),
+)
+TASK_REPORT = Agent(
+    "task_report",
+    Prompt("team/task_loop"),
+    part=Part(
+        label=Label("Reporter", "レポーター"),
+        description="reports on tasks",
+        delegate=False,
+        stage=Stage(_report_of),
+    ),
+)
+BRINGER = Agent(
+    "worktree",
+    Prompt("team/task_loop"),
+    tools=("files/patch",),
+    part=Part(
+        label=Label("Merger", "マージ担当"),
+        description="brings back what was made in a copy of the project",
+        delegate=False,
+    ),
+)
+
+
+class TaskForm(Frozen):
+    """One task as it is asked for; what is understood besides is `ActionReply`'s."""
+
+    id: str = Field(default="", description="t1, t2, …")
+    operation: str = Field(description="one of those in the request")
+    args: JsonObject = Field(description="its arguments")
+    reasoning: str = Field(default="", description="why")
+
+
+class TasksForm(Frozen):
+    """The tasks of a step as they are asked for."""
+
+    tasks: tuple[TaskForm, ...] = Field(description="in the order in which they are to be done")
+
+
+class ReportForm(Frozen):
+    """The report on tasks as it is asked for."""
+
+    status: Literal["completed", "failed"] = Field(description="completed: every task and check went well")
+    succeeded: int = Field(description="tasks that did")
+    failed: int = Field(description="tasks that did")
+    summary: str = Field(description="what exists now that did not before")
+    cause: str = Field(default="", description="why it failed")
+    next_action: str = Field(default="", description="what should be done next")
+
+
+TASKS_TOOL = ToolSpec(
+    name="report/tasks",
+    description="End your work with the list of tasks.",
+    parameters=schema_of(TasksForm),
+    effect="none",
+)
+REPORT_TOOL = ToolSpec(
+    name="report/result", description="Report on the tasks.", parameters=schema_of(ReportForm), effect="none"
+)
+SUMMARY_SHARE = 4000
+"""Characters of the conversation that are told to who makes the tasks."""
+PERSON_SHARE = 500
+LOG_SHARE = 20_000
+
+
+class TasksVariables(Frozen):
+    """What a list of tasks is made from (R4.39)."""
+
+    step_name: str
+    plan_goal: str
+    step_description: str
+    acceptance: tuple[str, ...]
+    plan: str
+    conversation_summary: str
+    operations: str
+
+
+class ReportVariables(Frozen):
+    """What a report on tasks is made from (R4.40)."""
+
+    step_name: str
+    plan_goal: str
+    person: str
+    execution_log: str
+
+
+def tasks_request(place: PlanStep, messages: tuple[Message, ...], operations: tuple[ToolSpec, ...]) -> str:
+    """The request for the tasks of a step."""
+    plan, step = place
+    return render(
+        "team/tasks_request",
+        TasksVariables(
+            step_name=step.name,
+            plan_goal=plan.goal,
+            step_description=step.description or step.name,
+            acceptance=step.acceptance,
+            plan=checklist(plan),
+            conversation_summary=truncate_middle(transcript(messages), SUMMARY_SHARE),
+            operations="\n".join(_operation(spec) for spec in operations),
+        ),
+    )
+
+
+def _operation(spec: ToolSpec) -> str:
+    first = " ".join(spec.description.split()).partition(". ")[0]
+    schema = json.dumps(spec.parameters, ensure_ascii=False, separators=(",", ":"))
+    return f"- {wire_name(spec.name)}: {first}\n  {schema}"
+
+
+def report_request(place: PlanStep, log: str, person: str) -> str:
+    """Build the request for the report on a step's tasks; `log` comes from `task_report.execution_log`."""
+    plan, step = place
+    return render(
+        "team/task_loop_request",
+        ReportVariables(
+            step_name=step.name,
+            plan_goal=plan.goal,
+            person=truncate_middle(person, PERSON_SHARE),
+            execution_log=truncate_middle(log, LOG_SHARE),
+        ),
+    )
+
+
+def task_maker(resolve: Callable[[str], str | None], check: Check) -> Agent:
+    """Return the agent that makes a step's tasks; a list with an unknown operation is rejected and retried."""
+
+    def read(
+        message: AssistantMessage, _messages: tuple[Message, ...], cut: bool
+    ) -> AssistantMessage | Unreadable:
+        if message.calls:  # it looks around first
+            return message
+        tasks = read_tasks(message.text, resolve, check, cut=cut)
+        if isinstance(tasks, Unreadable):
+            return tasks
+        return _telling(message, _listed(tasks), TasksMade(tasks=tasks))
+
+    return _answering(TASKS, _role(TASKS_TOOL, read))
+
+
+def _listed(tasks: tuple[Task, ...]) -> str:
+    return "\n".join(f"{number}. {_short(task)}" for number, task in enumerate(tasks, 1))
+
+
+def _short(task: Task) -> str:
+    what = next((str(task.args[key]) for key in ("path", "command", "url", "query") if key in task.args), "")
+    return f"{task.operation} {truncate_middle(what, PERSON_SHARE)}".strip()
+
+
+def task_reporter(facts: TaskReport) -> Agent:
+    """Return the agent that reports on tasks; a report that contradicts `facts` is rejected and retried."""
+
+    def read(
+        message: AssistantMessage, _messages: tuple[Message, ...], cut: bool
+    ) -> AssistantMessage | Unreadable:
+        report = read_report(message.text, facts, cut=cut)
+        if isinstance(report, Unreadable):
+            return report
+        words = (report.summary, report.cause, report.next_action)
+        return _telling(message, "\n\n".join(w for w in words if w), TasksReported(report=report))
+
+    return _answering(TASK_REPORT, _role(REPORT_TOOL, read))
+
+
+def _answering(agent: Agent, role: Role) -> Agent:
+    assert agent.part is not None, "an agent of ours"
+    return agent.with_(part=replace(agent.part, role=role))
+
+
+def _role(tool: ToolSpec, read: Read) -> Role:
+    """The role that answers by `tool`, or in the form that `read` reads; words are asked about once."""
+    problem = text("roles.call_missing", tool=wire_name(tool.name))
+    return Role(by_tool(tool, read), _never, prose=lambda _, __: Unreadable(problem), tools=(tool,))
+
+
+def _never(_messages: tuple[Message, ...]) -> AssistantMessage | None:
+    return None
+
+
+def _telling(message: AssistantMessage, said: str, told: TasksMade | TasksReported) -> AssistantMessage:
+    handed = cast("JsonObject", told.model_dump(mode="json"))
+    return AssistantMessage(text=Text(said), thinking=message.thinking, opaque={"daiku": handed})

@@ -1,0 +1,104 @@
+"""A report without a model: what was done, told from its records, each claim with what it rests on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from types import MappingProxyType
+
+from daiku.domain.work.handovers import Brief, Claim, Proof, Remark, Report
+from daiku.texts.rules.truncate import truncate_middle
+from daiku.texts.text import Text, joined, text
+
+SHOWN_COMMAND = 120
+SHOWN_PROOFS = 5
+REMARKS: Mapping[Remark, str] = MappingProxyType(
+    {
+        "passed_before": "team.passed_before",
+        "no_tests": "team.no_tests",
+        "check_changed": "team.check_changed",
+    }
+)
+
+
+def proofs_of(brief: Brief) -> tuple[Proof, ...]:
+    """Return the proofs that a report may cite: those in `brief`, a diff per file, an exit code per command."""
+    edits, commands = brief.edits, brief.commands
+    checkpoint = edits.checkpoints[-1] if edits is not None and edits.checkpoints else ""
+    diffs = (
+        Proof(kind="diff", subject=f.path, ref=checkpoint, ok=True, value=f"+{f.added} -{f.removed}")
+        for f in (edits.files if edits is not None and checkpoint else ())
+    )
+    runs = (
+        Proof(kind="exit_code", subject=c.command, ref=c.call_id, ok=c.exit_code == 0, value=str(c.exit_code))
+        for c in (commands.commands if commands is not None else ())
+        if c.call_id
+    )
+    found: dict[tuple[str, str, str], Proof] = {}
+    for proof in (*brief.proofs, *diffs, *runs):
+        found.setdefault((proof.kind, proof.subject, proof.ref), proof)
+    return tuple(found.values())
+
+
+def plain_report(brief: Brief) -> Report:
+    """The report that follows from the records alone; the same for the same brief."""
+    proofs = proofs_of(brief)
+    claims = tuple(Claim(text=sentence(proof), proofs=(proof,)) for proof in proofs)
+    asked = text("team.asked", request=brief.request) if brief.request else text("team.asked_nothing")
+    parts = [asked]
+    if brief.plan is not None:
+        done, total = brief.plan.progress()
+        parts.append(text("team.plan_progress", name=brief.plan.name, done=done, total=total))
+    if not claims:
+        parts.append(text("team.nothing_done"))
+    return Report(text=joined("paragraphs", parts), claims=claims, from_records=True)
+
+
+def sentence(proof: Proof) -> Text:
+    """What a proof shows, as a sentence."""
+    match proof.kind:
+        case "exit_code":
+            command = truncate_middle(proof.subject, SHOWN_COMMAND)
+            if proof.ok:
+                return text("team.proof_passed", command=command)
+            return text("team.proof_failed", command=command, code=proof.value)
+        case "diagnostics":
+            place = proof.subject or text("team.the_project")
+            if proof.ok:
+                return text("team.proof_no_errors", place=place)
+            return text("team.proof_errors", place=place, count=proof.value)
+        case "person":
+            return text("team.proof_by_word", check=proof.subject)
+        case "diff":
+            return text("team.proof_changed", path=proof.subject, how=proof.value)
+
+
+def claims_markdown(claims: Iterable[Claim]) -> Text:
+    """Claims as Markdown, each with what it rests on; one without proof says so."""
+    return joined("lines", [text("team.claim", claim=claim.text, proofs=_shown(claim)) for claim in claims])
+
+
+def _shown(claim: Claim) -> Text:
+    named = (_named(proof, claim.text) for proof in claim.proofs[:SHOWN_PROOFS])
+    rest = len(claim.proofs) - SHOWN_PROOFS
+    unfit = text("team.not_proven") if claim.unfit else ""
+    parts = [unfit, *named, text("team.more_proofs", count=rest) if rest > 0 else ""]
+    return joined("clauses", parts) or text("team.not_checked")
+
+
+def _named(proof: Proof, beside: str) -> Text:
+    """A proof in a few words; without its subject where that stands beside it already."""
+    subject = truncate_middle(proof.subject, SHOWN_COMMAND)
+    match proof.kind:
+        case "exit_code":
+            what, name = text("team.exit_code", code=proof.value), f"`{subject}`"
+        case "diagnostics":
+            what = text("team.no_errors") if proof.ok else text("team.errors", count=proof.value)
+            name = subject or text("team.everywhere")
+        case "diff":
+            what, name = Text(proof.value), subject
+        case "person":
+            what, name = text("team.your_word"), f"`{subject}`"
+    whole = what if subject and subject in beside else text("team.proof", name=name, what=what)
+    for remark in proof.remarks:
+        whole = text("team.proof_but", proof=whole, remark=text(REMARKS[remark]))
+    return whole

@@ -1,0 +1,92 @@
+"""Rules files of a project: at and above the roots for the system prompt, below them when work gets there."""
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from daiku.domain.base import Frozen
+from daiku.domain.held import RulesText
+from daiku.texts.rules.truncate import truncate_middle
+
+RULES_FILES = ("AGENTS.md", ".github/copilot-instructions.md", "CLAUDE.md")
+NESTED_FILES = ("AGENTS.md", "CLAUDE.md")
+RULES_LIMIT = 40_000
+"""Characters of one rules file; more is cut in the middle."""
+NESTED_LIMIT = 100_000
+"""Characters that all nested rules of a conversation may take together."""
+
+
+class RulesFile(Frozen):
+    path: str
+    text: str
+
+
+def read_rules(roots: tuple[Path, ...]) -> tuple[RulesFile, ...]:
+    """Return the rules files from the top of the repository down to the roots; equal texts of a root once."""
+    found: list[RulesFile] = []
+    for root in roots:
+        texts: set[str] = set()
+        for folder in (*reversed(_folders_above(root)), root):
+            for name in RULES_FILES:
+                path = os.path.relpath(folder / name, root).replace(os.sep, "/")
+                path = f"{root.name}/{path}" if len(roots) > 1 else path
+                text = _text(folder / name, folder, path)
+                if text is not None and text not in texts:
+                    texts.add(text)
+                    found.append(RulesFile(path=path, text=text))
+    return tuple(found)
+
+
+def _folders_above(root: Path) -> list[Path]:
+    """Return the folders above `root` that belong to its repository, the nearest first."""
+    from daiku.workspace.repository import GitPlaces, git_places, may_be_repository  # when used
+
+    if not may_be_repository(root):
+        return []
+    places = git_places(root, (root,), objects=False)
+    if not isinstance(places, GitPlaces):
+        return []
+    return [folder for folder in root.resolve().parents if folder.is_relative_to(places.top)]
+
+
+def nested_rules(
+    place: Path,
+    roots: tuple[Path, ...],
+    known: Mapping[str, RulesText],
+    named: Callable[[Path], str],
+    *,
+    trusted: bool,
+) -> tuple[RulesText, ...]:
+    """Return the rules between `place` and its root that are not `known` as they are now, nearest first."""
+    root = next((r for r in roots if place.is_relative_to(r)), None)
+    if root is None:
+        return ()
+    room = NESTED_LIMIT - sum(len(rules.text) for rules in known.values())
+    found: list[RulesText] = []
+    folder = place.parent
+    while folder != root and folder.is_relative_to(root):
+        said: set[str] = set()
+        for name in NESTED_FILES:
+            path = named(folder / name)
+            text = _text(folder / name, root, path)
+            if text is None or text in said:
+                continue
+            said.add(text)
+            left_out = f"(Left out: together the rules would be too long. files__read {path} shows them.)"
+            shown = text if len(text) <= room else left_out
+            room -= len(shown)
+            rules = RulesText(path=path, text=shown, trusted=trusted)
+            if known.get(path) != rules:
+                found.append(rules)
+        folder = folder.parent
+    return tuple(found)
+
+
+def _text(path: Path, root: Path, name: str) -> str | None:
+    try:
+        if not path.is_file() or not path.resolve().is_relative_to(root.resolve()):
+            return None
+        text = path.read_text("utf-8", errors="replace")
+    except OSError:
+        return None
+    return truncate_middle(text, RULES_LIMIT, f"files__read {name} shows it")

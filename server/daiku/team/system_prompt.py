@@ -1,0 +1,80 @@
+"""An agent's system prompt: who it is, how it works, which rules hold in the project; never what changes."""
+
+from pathlib import Path
+
+from daiku.domain.base import Frozen
+from daiku.domain.tools import EditForm
+from daiku.models.families import ANY_MODEL, Family, ModelTraits
+from daiku.prompts import render
+from daiku.run.rules.state.context import UNTRUSTED_RULES
+from daiku.team.agent import Agent, Prompt
+from daiku.team.rules_files import RulesFile, read_rules
+
+
+class SystemVariables(Frozen):
+    """What the system prompt is made from; nothing in it changes between two turns."""
+
+    rules: tuple[RulesFile, ...]
+    has_tools: bool
+    by_tools: bool = True
+    """The model calls tools in its provider's own way: roles answer by them. Else they answer in their text forms."""
+    offered: tuple[str, ...] = ()
+    """The tools that the model is sent; of others the text says nothing, or that they can be found."""
+    family: Family = "other"
+    edits: EditForm = "search_replace"
+    depth: int = 1
+    """How deep a draft goes (R1.60); other agents do not look at it."""
+    untrusted: str = ""
+    """What stands before the rules of a workspace that the person does not trust."""
+    facts: str = ""
+    """What the project's manifests say of it."""
+    mcp_prompt: str = ""
+    """The `system_prompt` of every allowed MCP server, merged (R2.69)."""
+
+
+def system_prompt(
+    agent: Agent,
+    roots: tuple[Path, ...],
+    has_tools: bool,
+    mcp_prompt: str = "",
+    *,
+    trusted: bool = True,
+    offered: tuple[str, ...] = (),
+    traits: ModelTraits = ANY_MODEL,
+    native: bool = True,
+    depth: int = 1,
+) -> str:
+    """Return the system prompt, the same in every turn and mode so that caches hit. `native`: native tool calls."""
+    by_tools = has_tools and native
+    variables = SystemVariables(
+        rules=read_rules(roots) if agent.uses_builtin_tools or isinstance(agent.instructions, Prompt) else (),
+        has_tools=has_tools,
+        by_tools=by_tools,
+        offered=offered,
+        family=traits.family,
+        edits=traits.edits,
+        depth=depth,
+        untrusted="" if trusted else UNTRUSTED_RULES,
+        facts=_facts(roots) if agent.knows_project else "",
+        mcp_prompt=mcp_prompt,
+    )
+    if isinstance(agent.instructions, Prompt):
+        return render(agent.instructions.id, variables)
+    form = agent.answers.describe_form(by_tools) if agent.answers is not None else ""
+    place = render("parts/place", variables) if variables.rules or mcp_prompt else ""
+    return "\n\n".join(part for part in (agent.instructions, form, place.strip()) if part)
+
+
+def _facts(roots: tuple[Path, ...]) -> str:
+    from daiku.team.project import project_facts  # when used
+
+    return project_facts(roots)
+
+
+class NoVariables(Frozen):
+    pass
+
+
+def summary_order() -> str:
+    """Return the prompt that asks a model to summarize a conversation."""
+    return render("parts/summary", NoVariables())

@@ -1,0 +1,107 @@
+"""Every agent that there is, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from daiku.domain.errors import Failure, UsageError
+from daiku.domain.labels import Label
+from daiku.playbook.agents.curator import CURATOR
+from daiku.playbook.agents.reflector import REFLECTOR
+from daiku.run.rules.verdict import unfinished
+from daiku.team.agent import Agent, Prompt
+from daiku.team.coding.coder import CODER
+from daiku.team.coding.explorer import EXPLORER
+from daiku.team.coding.planner import PLANNER
+from daiku.team.coding.reporter import REPORTER
+from daiku.team.coding.researcher import RESEARCHER
+from daiku.team.coding.runner import RUNNER
+from daiku.team.coding.tasks import BRINGER, TASK_LOOP, TASK_REPORT, TASKS
+from daiku.team.drafting.document import DOCUMENT
+from daiku.team.drafting.draft import DRAFT, SECTIONS
+from daiku.team.drafting.evaluator import EVAL
+from daiku.team.drafting.reflection import LESSONS, REFLECTION
+from daiku.team.drafting.style import STYLE
+from daiku.team.drafting.tool_stage import GUARD, REFERENCE
+from daiku.team.part import Machine, Part, Stage
+from daiku.team.rules.moves import brief_of, next_move, team_report
+from daiku.texts.text import text
+
+COORDINATOR = Agent(
+    "coordinator",
+    Prompt("team/coordinator"),
+    tools=("*",),
+    part=Part(
+        label=Label("Coordinator", "コーディネーター"),
+        description="talks with the person and decides what is done next",
+        delegate=False,
+        defers=True,
+        knows_project=True,
+    ),
+)
+COMMITTER = Agent(
+    "committer",
+    Prompt("team/committer"),
+    part=Part(
+        label=Label("Committer", "コミッター"), description="writes the message of a commit", delegate=False
+    ),
+)
+GENERATOR = Agent(
+    "generator",
+    Prompt("team/generator"),
+    part=Part(
+        label=Label("Generator", "ジェネレーター"),
+        description="answers a task with what the playbook knows of it",
+        delegate=False,
+    ),
+)
+
+TEAM = Agent(
+    "team",
+    Prompt("team/coordinator"),
+    tools=("agent/handoff", "agent/parallel", "plan/*", "shell/run", "editor/diagnostics", "user/ask"),
+    part=Part(
+        label=Label("Team", "チーム"),
+        description="works a plan through, step by step, by the other agents",
+        delegate=False,
+        may_cd=False,
+        stage=Stage(team_report),
+        machine=Machine(next_move, brief_of, unfinished),
+    ),
+)
+
+DRAFTING = (DOCUMENT, SECTIONS, DRAFT, STYLE, REFERENCE, GUARD, EVAL, REFLECTION, LESSONS)
+"""The agents that revise prose: who leads, the stages, and who learns from what they came to."""
+AGENTS: Mapping[str, Agent] = MappingProxyType(
+    {
+        agent.name: agent
+        for agent in (COORDINATOR, PLANNER, RESEARCHER, EXPLORER, CODER, RUNNER, REPORTER, COMMITTER, TEAM)
+    }
+    | {agent.name: agent for agent in (GENERATOR, *DRAFTING, REFLECTOR, CURATOR)}
+)
+INNER: Mapping[str, Agent] = MappingProxyType(
+    {agent.name: agent for agent in (TASKS, TASK_LOOP, TASK_REPORT, BRINGER)}
+)
+"""Parts of other tools: nobody can ask for them by name, but the journal names them."""
+ALL_AGENTS: Mapping[str, Agent] = MappingProxyType({**AGENTS, **INNER})
+
+
+def delegates(more: Mapping[str, Agent] = MappingProxyType({})) -> Mapping[str, str]:
+    """Return the agents that can be handed a request, each with its description; `more` are people's own."""
+    ours = {agent.name: agent.description for agent in AGENTS.values() if agent.delegate}
+    return ours | {agent.name: agent.description for agent in more.values()}
+
+
+def find_agent(name: str, own: Mapping[str, Agent] = MappingProxyType({})) -> Agent:
+    """Return the agent called `name`, one of `own` or of ours. Raises UsageError that lists the known names."""
+    found = own.get(name) or AGENTS.get(name)
+    if found is None:
+        raise UsageError(
+            Failure(
+                kind="not_found",
+                message=text("roles.no_agent", name=repr(name)),
+                hint=text("roles.known", names=", ".join([*own, *AGENTS])),
+            )
+        )
+    return found

@@ -1,0 +1,57 @@
+"""Every packaged template by its id, with the type of the variables that it is filled from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from pydantic import BaseModel
+
+from daiku.playbook.agents.curator import CurationVariables
+from daiku.playbook.agents.reflector import ReflectionVariables
+from daiku.team.agent import Prompt
+from daiku.team.coding.coder import CodeVariables
+from daiku.team.coding.item_request import ItemVariables
+from daiku.team.coding.planner import PlanVariables
+from daiku.team.coding.reporter import ReportVariables
+from daiku.team.coding.researcher import ResearchVariables
+from daiku.team.coding.runner import RepairVariables, RunVariables
+from daiku.team.coding.tasks import ReportVariables as TaskReportVariables
+from daiku.team.coding.tasks import TasksVariables
+from daiku.team.drafting.draft import SectionsVariables
+from daiku.team.drafting.evaluator import EvaluationVariables
+from daiku.team.drafting.part_request import PartVariables
+from daiku.team.drafting.reflection import LessonsVariables
+from daiku.team.system_prompt import NoVariables, SystemVariables
+from daiku.team.table import ALL_AGENTS
+
+_AGENTS = {
+    agent.instructions.id: SystemVariables
+    for agent in ALL_AGENTS.values()
+    if isinstance(agent.instructions, Prompt)
+}
+TEMPLATES: Mapping[str, type[BaseModel]] = MappingProxyType(
+    {
+        **_AGENTS,
+        "team/coder_request": CodeVariables,
+        "team/curator_request": CurationVariables,
+        "team/draft_request": PartVariables,
+        "team/eval_request": EvaluationVariables,
+        "team/lessons_request": LessonsVariables,
+        "team/planner_request": PlanVariables,
+        "team/reflector_request": ReflectionVariables,
+        "team/reporter_request": ReportVariables,
+        "team/researcher_request": ResearchVariables,
+        "team/runner_repair": RepairVariables,
+        "team/runner_request": RunVariables,
+        "team/sections_request": SectionsVariables,
+        "team/style_request": PartVariables,
+        "team/task_loop_request": TaskReportVariables,
+        "team/tasks_request": TasksVariables,
+        "parts/family": SystemVariables,
+        "parts/manners": SystemVariables,
+        "parts/place": SystemVariables,
+        "parts/summary": NoVariables,
+        "work/item": ItemVariables,
+    }
+)

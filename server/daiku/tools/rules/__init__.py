@@ -1,0 +1,1 @@
+"""Tools as pure functions: maps of code, research, and notebooks."""
