@@ -23,20 +23,20 @@ KNOWN_SECONDS = 5.0
 _PROJECT_FOLDERS = frozenset(
     {"node_modules", ".venv", "venv", ".direnv", ".devenv", ".devbox", ".tox", ".nox"}
 )
-"""Folder names that a project's own tools fill with programs, wherever the project lies."""
+"""Names of folders that a project's own tools fill with programs, wherever the project is."""
 REPOSITORY_FOLDERS = (".git", ".hg", ".svn", ".jj")
-"""Folders that a version control system keeps in a repository."""
+"""Names of folders in which a version control system keeps a repository's data."""
 
 
 @dataclass(slots=True)
 class _Fence:
-    """Folders that a repository can write (`inside`), and the folders above them (`above`), in lower case."""
+    """Folders that a repository can write (`inside`) and the folders above them (`above`), case-folded."""
 
     inside: set[str] = field(default_factory=set[str])
     above: set[str] = field(default_factory=set[str])
 
     def add(self, root: Path) -> None:
-        """Add a workspace root, and the repository around it."""
+        """Add a workspace root and the repository around it."""
         for place in {root, root.resolve()}:
             self.inside |= {_key(place), _key(_repository_top(place))}
             self.above.update(map(_key, place.parents))
@@ -47,7 +47,7 @@ class _Fence:
         return any(_key(place) in self.above or self.holds(place) for place in places)
 
     def holds(self, place: Path) -> bool:
-        """Return True if `place` lies in a folder that a repository can write."""
+        """Return True if `place` is in a folder that a repository can write."""
         return any(_key(folder) in self.inside for folder in (place, *place.parents))
 
 
@@ -78,7 +78,7 @@ def _search(name: str, folders: Iterable[str], roots: tuple[Path, ...]) -> str:
     roots = (*roots, *_current_folder())
     fences = (_workspaces, _fence(roots, moment()))
     # Not shutil.which: on Windows it looks into the current folder first.
-    for folder in _outside(tuple(folders), roots, len(_workspaces.inside), moment()):
+    for folder in _folders_outside(tuple(folders), roots, len(_workspaces.inside), moment()):
         for candidate in _spellings(folder, name):
             real = Path(os.path.realpath(candidate))
             usable = os.access(real, os.X_OK) and real.is_file()
@@ -88,7 +88,9 @@ def _search(name: str, folders: Iterable[str], roots: tuple[Path, ...]) -> str:
 
 
 @lru_cache(maxsize=32)
-def _outside(folders: tuple[str, ...], roots: tuple[Path, ...], _known: int, now: int) -> tuple[Path, ...]:
+def _folders_outside(
+    folders: tuple[str, ...], roots: tuple[Path, ...], _known: int, now: int
+) -> tuple[Path, ...]:
     fences = (_workspaces, _fence(roots, now))
     places = (Path(folder) for folder in dict.fromkeys(folders))
     return tuple(p for p in places if p.is_absolute() and not any(fence.bars(p) for fence in fences))
@@ -128,18 +130,18 @@ def _spellings(folder: Path, name: str) -> Iterator[Path]:
 
 
 def _key(place: Path) -> str:
-    # Some file systems ignore case; to refuse a folder too many is harmless.
+    # Some file systems ignore case; refusing one folder too many is harmless.
     return str(place).casefold()
 
 
 def safe_path(path: str, roots: tuple[Path, ...]) -> str:
-    """Return `path` (as of PATH) without relative folders and folders of the workspace, links resolved."""
+    """Return `path` (a PATH value) without relative folders and folders of the workspace, links resolved."""
     return _safe_path(path, roots, moment())
 
 
 @lru_cache(maxsize=32)
 def _safe_path(path: str, roots: tuple[Path, ...], _now: int) -> str:
-    kept: list[str] = []
+    entries: list[str] = []
     inside = tuple(root.resolve() for root in roots)
     for entry in path.split(os.pathsep):
         folder = Path(entry)
@@ -147,8 +149,8 @@ def _safe_path(path: str, roots: tuple[Path, ...], _now: int) -> str:
             continue
         real = folder.resolve()
         if not any(within(real, root) or within(folder, root) for root in (*inside, *roots)):
-            kept.append(entry)
-    return os.pathsep.join(dict.fromkeys(kept))
+            entries.append(entry)
+    return os.pathsep.join(dict.fromkeys(entries))
 
 
 def moment() -> int:
