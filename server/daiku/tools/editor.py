@@ -20,7 +20,7 @@ from daiku.run.rules.outside import Editor, Location
 from daiku.team.rules.proof.evidence import EVERYWHERE, is_within
 from daiku.tools.face import Face
 from daiku.tools.files.make_edit import SETTLE_SECONDS
-from daiku.tools.files.sight import read_text, see
+from daiku.tools.files.sight import read_text, resolve_visible
 from daiku.tools.tool import Args, Tool, ToolContext, failed
 
 NO_EDITOR = "No editor is connected that could tell. Use search__symbols or search__text instead."
@@ -85,7 +85,7 @@ async def _places(
 ) -> ToolResult:
     if context.editor is None:
         return failed(NO_EDITOR)
-    lines = (await read_text(see(context, args.path), args.path, context)).text.splitlines()
+    lines = (await read_text(resolve_visible(context, args.path), args.path, context)).text.splitlines()
     if args.line > len(lines):
         return failed(f"{args.path} has {len(lines)} lines; there is no line {args.line}.")
     line = lines[args.line - 1]
@@ -118,7 +118,7 @@ async def _located(found: Sequence[Location], context: ToolContext) -> list[str]
 async def _lines(path: str, context: ToolContext) -> list[str] | None:
     """The lines of a file that an editor led to; None where nobody may see it without asking for it."""
     try:
-        sight = see(context, path)
+        sight = resolve_visible(context, path)
         if holds_secrets(context.workspace.relative(sight.real)):
             return None
         return (await read_text(sight, path, context)).text.splitlines()

@@ -22,7 +22,7 @@ from daiku.team.rules.drafting.headings import lines_of
 from daiku.texts.text import text
 from daiku.tools.documents.desk import DocumentDesk
 from daiku.tools.face import Face
-from daiku.tools.files.changing import FileToolsState, changing_tool, named
+from daiku.tools.files.changing import FileToolsState, build_changing_tool, resolve_name
 from daiku.tools.files.syntax import OfferedEdits, RefusedCalls
 from daiku.tools.tool import Args, Tool, ToolContext, failed
 from daiku.workspace.globs import matcher
@@ -114,7 +114,7 @@ def apply_tool(desk: DocumentDesk) -> Tool:
         document = context.document
         if document is None or document.path != args.path:
             return Refusal("This run works on no such document.")
-        name = named(args.path, context)
+        name = resolve_name(args.path, context)
         if not await context.workspace.exists(args.path):
             if document.text:
                 return Refusal(f"{name} is gone.")
@@ -132,7 +132,7 @@ def apply_tool(desk: DocumentDesk) -> Tool:
             return Refusal(f"{name}: {AS_WANTED}", as_wanted=True)
         return Patch(files=(FileChange(path=name, kind="edit", old=old, new=new),))
 
-    return changing_tool(
+    return build_changing_tool(
         "document/apply",
         ApplyArgs,
         text("edits.document"),
