@@ -16,7 +16,7 @@ from daiku.domain.messages import ModelEvent, ModelRequest, UserMessage
 from daiku.domain.runs import ApprovalMode, Mode
 from daiku.domain.tools import ToolSpec
 from daiku.guard.rules.policy import Policy
-from daiku.models.families import ModelTraits, traits_of
+from daiku.models.families import ModelTraits, find_traits
 from daiku.models.tokens import estimate
 from daiku.run.request import RunRequest
 from daiku.run.rules.budget import Quote
@@ -64,7 +64,7 @@ class Listening:
 
     @property
     def traits(self) -> ModelTraits:
-        return traits_of(self.name)
+        return find_traits(self.name)
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         self.asked.append(request)

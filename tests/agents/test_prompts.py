@@ -12,7 +12,7 @@ from jinja2.exceptions import SecurityError, UndefinedError
 from daiku.domain.base import Frozen
 from daiku.domain.errors import UsageError
 from daiku.domain.runs import Mode
-from daiku.models.families import traits_of
+from daiku.models.families import find_traits
 from daiku.models.tokens import estimate
 from daiku.prompts import library, render
 from daiku.run.rules.calls.toolnames import wire_name
@@ -115,7 +115,7 @@ async def test_a_mode_changes_what_the_person_s_message_begins_with_and_no_word_
 
 @pytest.mark.parametrize("family", MODELS)
 def test_the_coordinator_s_system_text_is_short(tmp_path: Path, family: str) -> None:
-    text = system_prompt(find_agent("coordinator"), (tmp_path,), True, traits=traits_of(MODELS[family]))
+    text = system_prompt(find_agent("coordinator"), (tmp_path,), True, traits=find_traits(MODELS[family]))
     assert estimate(text) <= MOST_SYSTEM
     assert ("files__patch" in text) == (family == "gpt")
     assert ("files__edit" in text) == (family != "gpt")

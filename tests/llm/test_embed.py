@@ -11,7 +11,7 @@ from daiku.domain.config import ProviderSettings
 from daiku.domain.errors import DaikuError, LLMAuthError, StreamCutError, UsageError
 from daiku.memory.rules.vectors import whole_vector
 from daiku.models.adapter import Clock
-from daiku.models.embed import BATCH, Embedder, HashedWords, open_embedder
+from daiku.models.embed import BATCH_SIZE, Embedder, HashedWords, open_embedder
 from daiku.models.table import LLMSettings
 from tests.llm.server import ModelServer, document
 
@@ -63,7 +63,7 @@ async def test_each_protocol_gives_the_vectors_in_the_order_of_the_texts(
 
 
 async def test_many_texts_are_asked_for_in_batches(model_server: ModelServer) -> None:
-    sizes = [BATCH, BATCH, 3]
+    sizes = [BATCH_SIZE, BATCH_SIZE, 3]
     model_server.answer("/v1/embeddings", *(document(answer_of("openai", *[[1.0]] * size)) for size in sizes))
     made = embedder(model_server, "openai")
     assert len(await made.embed(["x"] * sum(sizes))) == sum(sizes)

@@ -13,7 +13,7 @@ from daiku.domain.messages import ModelRequest
 from daiku.models.adapter import LLMAdapter
 from daiku.models.anthropic.provider import INTERLEAVED, AnthropicProvider
 from daiku.models.catalogue import KNOWN
-from daiku.models.families import traits_of
+from daiku.models.families import find_traits
 from daiku.models.openai.provider import OpenAIProvider
 from daiku.models.provider import ModelChoice
 from daiku.models.table import PROVIDERS
@@ -46,20 +46,20 @@ FAMILY = [
 
 @for_each(("model", "family", "edits"), FAMILY)
 def test_a_name_tells_the_family_and_how_it_edits(model: str, family: str, edits: str) -> None:
-    traits = traits_of(model)
+    traits = find_traits(model)
     assert (traits.family, traits.edits) == (family, edits)
 
 
 def test_every_known_model_is_of_its_maker_s_family() -> None:
     makers = {"anthropic": "claude", "openai": "gpt", "gemini": "gemini"}
-    assert [k.name for k in KNOWN if traits_of(k.name).family != makers[k.provider]] == []
+    assert [k.name for k in KNOWN if find_traits(k.name).family != makers[k.provider]] == []
 
 
 def test_only_what_is_known_to_think_is_asked_to() -> None:
-    asked = {known.name: traits_of(known.name).effort for known in KNOWN}
+    asked = {known.name: find_traits(known.name).effort for known in KNOWN}
     assert asked["claude-sonnet-4-5"] == asked["gpt-5.2"] == "medium"
     assert asked["claude-sonnet-5-5"] == asked["gpt-4o"] == asked["claude-3-5-haiku"] == ""
-    assert traits_of("gpt-7-new").effort == traits_of("claude-newer-9").effort == ""
+    assert find_traits("gpt-7-new").effort == find_traits("claude-newer-9").effort == ""
 
 
 def settings(address: str = "", **more: Any) -> ProviderSettings:

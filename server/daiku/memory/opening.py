@@ -10,7 +10,7 @@ from pathlib import Path
 from daiku.memory.memory import Memory
 from daiku.memory.references import ReferenceIndex
 from daiku.memory.stores import open_store
-from daiku.models.embed import embedder_of, open_embedder
+from daiku.models.embed import open_embedder, open_embedder_or_placeholder
 from daiku.settings.config import Config
 
 
@@ -19,7 +19,7 @@ def open_memory(config: Config, workspace: str, home: Path, redact: Callable[[st
     settings = config.memory
     return Memory(
         config.storage.memory(home),
-        embedder=embedder_of(settings.embedder, config.llm),
+        embedder=open_embedder_or_placeholder(settings.embedder, config.llm),
         user=settings.user or login_name(),
         workspace=workspace,
         top_k=settings.top_k,

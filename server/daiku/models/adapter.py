@@ -1,4 +1,4 @@
-"""One model behind one interface: retries, the fallback, text protocols, prices and token counts."""
+"""Adapter that adds retries, fallback, text tool protocols, prices, and token counts to a model provider."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from daiku.domain.messages import (
     UserMessage,
 )
 from daiku.domain.tools import ToolSpec
-from daiku.models.catalogue import cost, find_model, normalize_model_name, price_step
+from daiku.models.catalogue import compute_cost, find_model, find_price_step, normalize_model_name
 from daiku.models.cures import Cures
-from daiku.models.families import ModelTraits, traits_of
+from daiku.models.families import ModelTraits, find_traits
 from daiku.models.provider import ModelChoice, Provider, ProviderEntry
 from daiku.models.reply_filter import filter_reply
 from daiku.models.retries.policy import RetryPolicy, is_transient, retry_delay
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Clock:
-    """The functions for sleeping and random numbers, which tests replace."""
+    """Sleep and random functions that tests can replace."""
 
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     chance: Callable[[], float] = random.random
@@ -59,46 +59,46 @@ class LLMAdapter:
     fallback: Callable[[], LLMAdapter | None] = lambda: None
     policy: RetryPolicy = RetryPolicy()
     clock: Clock = field(default_factory=Clock)
-    learned: Callable[[], ModelInfo | None] = lambda: None
-    """What the service itself said of the model, once it was asked."""
-    used: Callable[[str, Usage], None] = lambda _project, _usage: None
-    """Hears what an inference for a project used."""
+    listed_info: Callable[[], ModelInfo | None] = lambda: None
+    """Returns what the service listed about the model; None before it was asked."""
+    record_usage: Callable[[str, Usage], None] = lambda _project, _usage: None
+    """Called with the project name and the usage of each `inference` call."""
     cures: Cures = field(default_factory=Cures)
 
     @property
     def name(self) -> str:
-        """`provider/model`, as people see it."""
+        """`provider/model`, as shown to the user."""
         return str(self.choice)
 
     @property
     def context(self) -> int:
-        """The window in tokens; 0 where unknown."""
-        told = self.learned()
-        if self.settings.context_length or (told is not None and told.context):
-            return self.settings.context_length or (told.context if told is not None else 0)
+        """Context window in tokens; 0 if unknown."""
+        listed = self.listed_info()
+        if self.settings.context_length or (listed is not None and listed.context):
+            return self.settings.context_length or (listed.context if listed is not None else 0)
         entry = find_model(self.choice.model)
         return self.entry.default_context or (entry.context if entry is not None else 0)
 
     @property
     def traits(self) -> ModelTraits:
-        """What follows from the family that the model belongs to."""
-        return traits_of(self.choice.model)
+        """Traits of the model's family."""
+        return find_traits(self.choice.model)
 
     @property
     def price_step(self) -> int:
-        """Prompt tokens above which the model costs more; 0 where it does not, or the settings say its price."""
-        return price_step(self.choice.model, self.settings.price)
+        """Prompt tokens above which the price rises; 0 if it does not, or if the settings set the price."""
+        return find_price_step(self.choice.model, self.settings.price)
 
     @property
     def tool_protocol(self) -> ToolProtocol:
-        """How the model is told of tools."""
+        """How tools are offered to the model: natively or in text."""
         return self.cures.protocol(self.settings.tool_protocol)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         """Stream the pieces of a reply, then the Reply with its price. `Restarted` voids the earlier pieces.
 
-        Raises LLMError when the tries of this model and of the fallback are used up, at once for what
-        would fail again; UsageError for a bad script.
+        Raises LLMError when the retries of this model and of the fallback are used up, at once for a permanent error;
+        UsageError for a bad script.
         """
         adapter: LLMAdapter = self
         while True:
@@ -108,37 +108,37 @@ class LLMAdapter:
                     yield event
                 return
             except LLMError as error:
-                following = adapter.fallback_after(self, error)
-                if following is None:
+                fallback = adapter.fallback_after(self, error)
+                if fallback is None:
                     raise
-                reason = text("llm.going_on", message=error.failure.message, model=following.name)
+                reason = text("llm.going_on", message=error.failure.message, model=fallback.name)
                 yield Restarted(reason, adapter.policy.retries + 1, 0.0)
             finally:
                 await pieces.aclose()
-            adapter = following
+            adapter = fallback
 
     def quote(self, request: ModelRequest) -> Quote:
-        """Return the worst case of a call: of this model, and of the fallback, which may answer it too."""
+        """Return the worst-case cost of a call, including the fallback, which may answer it too."""
         quotes = [quote_call(replace(request, model=self.choice.model), self.settings.price, self.context)]
         try:
-            other = self.fallback()
+            fallback = self.fallback()
         except DaikuError:
-            other = None
-        return worst_quote(quotes if other is None else [*quotes, other.quote(request)])
+            fallback = None
+        return worst_quote(quotes if fallback is None else [*quotes, fallback.quote(request)])
 
     def fallback_after(self, first: LLMAdapter, error: LLMError) -> LLMAdapter | None:
         """Return the fallback to use after a temporary `error`; None if there is none or it was used already."""
         if self is not first or not is_transient(error):
             return None
         try:
-            other = self.fallback()
+            fallback = self.fallback()
         except DaikuError:
             return None  # the failure that led here says more
-        return None if other is None or other.choice == self.choice else other
+        return None if fallback is None or fallback.choice == self.choice else fallback
 
     async def stream_with_retries(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         """Stream the reply of this model, with the retries of the policy."""
-        request = replace(request, model=self.choice.model, effort=self._effort(request))
+        request = replace(request, model=self.choice.model, effort=self._choose_effort(request))
         if any(not isinstance(message, AssistantMessage) and message.images for message in request.messages):
             from daiku.models.history.pictures import within_limits  # when used
 
@@ -183,11 +183,11 @@ class LLMAdapter:
 
     @property
     def _reads_text_calls(self) -> bool:
-        """True if the service may write tool calls into the text of a reply to a request with native tools."""
+        """True if the service may write tool calls into the reply text although tools are native."""
         return self.entry.writes_calls(self.settings.base_url)
 
     async def _lacks_tools(self, reply: Reply, request: ModelRequest) -> bool:
-        """Return True if the server left the tools out of the prompt, as its chat template has none."""
+        """Return True if the server left the tools out of the prompt because its chat template has none."""
         if not (
             self.entry.versioned and self._reads_text_calls and self.cures.may_lack_tools(reply, request)
         ):
@@ -197,19 +197,22 @@ class LLMAdapter:
         address, headers = self.entry.address(self.settings.base_url), self.settings.bearer_headers()
         return await asyncio.to_thread(has_no_tools, address, headers)
 
-    def _effort(self, request: ModelRequest) -> Effort:
-        """Return the effort to request. The default is that of the model family, for requests with tools at the maker's
-        own service: other services may refuse an unknown field."""
-        asked = request.effort or self.settings.effort
-        if asked or not request.tools or not self.entry.is_own_service(self.settings.base_url):
-            return asked
+    def _choose_effort(self, request: ModelRequest) -> Effort:
+        """Return the effort to request.
+
+        The default is that of the model family. It applies to requests with tools at the maker's own service: other
+        services may refuse an unknown field.
+        """
+        effort = request.effort or self.settings.effort
+        if effort or not request.tools or not self.entry.is_own_service(self.settings.base_url):
+            return effort
         return self.traits.effort
 
     def _stream_once(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         protocol = self.tool_protocol
         if protocol == "native":
-            told = add_dropped_notes(request.messages)
-            request = request if told is request.messages else replace(request, messages=told)
+            messages = add_dropped_notes(request.messages)
+            request = request if messages is request.messages else replace(request, messages=messages)
         if not request.tools or (protocol == "native" and not self._reads_text_calls):
             return filter_reply(self.provider.stream(request))
         from daiku.models.textcalls import TextCallStream  # when used
@@ -219,17 +222,17 @@ class LLMAdapter:
 
     def _with_price(self, reply: Reply, request: ModelRequest) -> Reply:
         usage = reply.usage
-        if not usage.prompt_tokens and not usage.completion_tokens:  # the service told nothing
-            prompt = estimate_request(request)
+        if not usage.prompt_tokens and not usage.completion_tokens:  # the service reported no usage
+            prompt_tokens = estimate_request(request)
             usage = usage.model_copy(
                 update={
-                    "prompt_tokens": prompt,
+                    "prompt_tokens": prompt_tokens,
                     "completion_tokens": estimate_message(reply.message, request.model),
                 }
             )
         price = usage.cost
         if price is None:
-            price = cost(usage, self.choice.model, self.settings.price)
+            price = compute_cost(usage, self.choice.model, self.settings.price)
         name = self.name if self.choice.model else f"{self.choice.provider}/{usage.model}".rstrip("/")
         return replace(reply, usage=usage.model_copy(update={"model": name, "cost": price}))
 
@@ -263,21 +266,24 @@ class LLMAdapter:
         **options: JsonValue,
     ) -> AsyncIterator[ModelEvent] | Awaitable[Reply]:
         """Return the reply to `messages`: its pieces if `stream`, else the complete reply, which is a mapping too:
-        `reply["text"]` (R1.40, R1.41). `options` are sent to the service: temperature, top_p, stop, seed. Raises
-        TypeError for an option that the service does not have."""
-        told = self._options(options)
-        request = ModelRequest(self.choice.model, system, tuple(messages), tools, options=told)
-        return self.stream(request) if stream else self._whole(request)
+        `reply["text"]` (R1.40, R1.41).
 
-    def _options(self, asked: Mapping[str, JsonValue]) -> tuple[tuple[str, JsonValue], ...]:
-        known = self.entry.options
-        wrong = next((name for name in asked if name not in known), None)
-        if wrong is not None:
-            names = ", ".join(known) or "none"
-            raise TypeError(f"chat: {self.entry.label} does not take `{wrong}`; what it takes: {names}.")
-        return tuple((known[name], value) for name, value in asked.items())
+        `options` are sent to the service: temperature, top_p, stop, seed. Raises TypeError for an option that the
+        service does not have.
+        """
+        sent_options = self._translate_options(options)
+        request = ModelRequest(self.choice.model, system, tuple(messages), tools, options=sent_options)
+        return self.stream(request) if stream else self._collect_reply(request)
 
-    async def _whole(self, request: ModelRequest) -> Reply:
+    def _translate_options(self, options: Mapping[str, JsonValue]) -> tuple[tuple[str, JsonValue], ...]:
+        supported = self.entry.options
+        unknown = next((name for name in options if name not in supported), None)
+        if unknown is not None:
+            names = ", ".join(supported) or "none"
+            raise TypeError(f"chat: {self.entry.label} does not take `{unknown}`; what it takes: {names}.")
+        return tuple((supported[name], value) for name, value in options.items())
+
+    async def _collect_reply(self, request: ModelRequest) -> Reply:
         reply: Reply | None = None
         async for event in self.stream(request):
             reply = event if isinstance(event, Reply) else reply
@@ -285,8 +291,10 @@ class LLMAdapter:
         return reply
 
     async def inference(self, prompt: str, project_name: str = "") -> str:
-        """Return the text of the reply to a single prompt (R0.4). Usage is summed by `project_name`, which also groups
-        the calls of a project (C0.18)."""
+        """Return the reply text for a single prompt (R0.4).
+
+        Usage is summed by `project_name`, which also groups the calls of a project (C0.18).
+        """
         message = UserMessage(text=prompt)
         request = ModelRequest(
             model=self.choice.model,
@@ -294,13 +302,15 @@ class LLMAdapter:
             messages=(message,),
             session=project_name and f"project:{project_name}",
         )
-        reply = await self._whole(request)
-        self.used(project_name, reply.usage)
+        reply = await self._collect_reply(request)
+        self.record_usage(project_name, reply.usage)
         return reply.message.text
 
     async def count_tokens(self, what: str | Sequence[Message] | ModelRequest) -> int:
-        """Return the tokens of a text, of messages, or of a request: counted by the service if it has an endpoint for
-        that, else estimated (R1.42)."""
+        """Return the tokens of a text, of messages, or of a request (R1.42).
+
+        The service counts them if it has an endpoint for that; otherwise they are estimated.
+        """
         if isinstance(what, str):
             return estimate(what, self.choice.model)
         if isinstance(what, ModelRequest):
@@ -317,31 +327,37 @@ class LLMAdapter:
 
     @staticmethod
     def normalize_model_name(name: str) -> str:
-        """Return the maker's spelling of a model's name (R1.43)."""
+        """Return the maker's spelling of a model name (R1.43)."""
         return normalize_model_name(name)
 
 
-USUAL_OUTPUT = 16_384
-"""Tokens of output that are reckoned with where neither the model's limit nor its window is known."""
-MARGIN = 1.1
-"""The estimate of a prompt may be this much too small."""
+DEFAULT_OUTPUT_TOKENS = 16_384
+"""Output tokens to assume if neither the model's limit nor its context window is known."""
+ESTIMATE_MARGIN = 1.1
+"""Safety factor for estimated prompt tokens."""
 
 
 def quote_call(request: ModelRequest, prices: dict[str, Price], context: int) -> Quote:
-    """Return the worst case of `request` at its model. `prices` are those of the settings, `context` is the window."""
-    prompt = int(estimate_request(request) * MARGIN) + 1
+    """Return the worst-case quote of `request` for its model.
+
+    `prices` come from the settings; `context` is the context window in tokens.
+    """
+    prompt = int(estimate_request(request) * ESTIMATE_MARGIN) + 1
     entry = find_model(request.model)
-    longest = entry.max_output if entry is not None else 0
+    max_output = entry.max_output if entry is not None else 0
     room = max(context - prompt, 0) if context else 0
-    output = request.max_output or min((n for n in (longest, room) if n), default=USUAL_OUTPUT)
-    return Quote(prompt, output, *_costs(request.model, prompt, prices))
+    output = request.max_output or min((n for n in (max_output, room) if n), default=DEFAULT_OUTPUT_TOKENS)
+    return Quote(prompt, output, *_price_call(request.model, prompt, prices))
 
 
-def _costs(model: str, prompt: int, prices: dict[str, Price]) -> tuple[float | None, float | None]:
+def _price_call(model: str, prompt: int, prices: dict[str, Price]) -> tuple[float | None, float | None]:
+    """Return the USD of the prompt and the USD of one output token; None for both if unknown."""
     entry = find_model(model)
-    written = prompt if entry is not None and entry.provider == "anthropic" else 0
-    asked = cost(Usage(prompt_tokens=prompt), model, prices, written=written)
-    answered = cost(Usage(prompt_tokens=prompt, completion_tokens=1_000_000), model, prices, written=written)
-    if asked is None or answered is None:
+    cache_writes = prompt if entry is not None and entry.provider == "anthropic" else 0
+    prompt_cost = compute_cost(Usage(prompt_tokens=prompt), model, prices, written=cache_writes)
+    total_cost = compute_cost(
+        Usage(prompt_tokens=prompt, completion_tokens=1_000_000), model, prices, written=cache_writes
+    )
+    if prompt_cost is None or total_cost is None:
         return None, None
-    return asked, (answered - asked) / 1_000_000
+    return prompt_cost, (total_cost - prompt_cost) / 1_000_000

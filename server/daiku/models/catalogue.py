@@ -1,4 +1,4 @@
-"""Models that are known without asking: windows, limits, prices, how they think, how their names are spelt."""
+"""Catalog of known models: context windows, limits, prices, thinking modes, and spellings of names."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from daiku.texts.rules.patterns import lazy
 from daiku.texts.text import NO_TEXT, Text, text
 
 Thinking = Literal["", "budget", "adaptive", "always", "between_tools", "level", "effort"]
-"""How thinking is asked for: a token budget (older Claude, Gemini 2.5); adaptive and can be disabled;
-always on; off only as `between_tools`; a level (Gemini 3); a reasoning effort (OpenAI)."""
+"""How thinking is requested: a token budget (older Claude, Gemini 2.5); adaptive, can be disabled; always on; can be
+disabled only `between_tools`; a level (Gemini 3); a reasoning effort (OpenAI)."""
 
 LongPrice = tuple[int, float, float]
-"""Above so many prompt tokens, input (cached too) and output cost so many times as much."""
+"""Price step: prompt tokens above which it applies, factor for input (also cached), factor for output."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownModel:
-    """One model as its maker describes it. Prices in USD per million tokens, None where not known."""
+    """A model as its maker describes it. Prices in USD per million tokens, None if unknown."""
 
     provider: str
     name: str
@@ -66,7 +66,7 @@ def _model(
 
 _claude, _openai, _gemini = (partial(_model, maker) for maker in ("anthropic", "openai", "gemini"))
 
-# Newest first within a provider: the order in which they are offered.
+# Newest first within a provider: lists of models keep this order.
 KNOWN: tuple[KnownModel, ...] = (
     _claude("claude-opus-5-5", M, 128 * K, _price(4, 20, 0.2), "always"),
     _claude("claude-sonnet-5-5", M, 128 * K, _price(2, 10, 0.2), "between_tools"),
@@ -147,7 +147,7 @@ _DATED = lazy(
 
 @lru_cache(maxsize=256)
 def find_model(name: str) -> KnownModel | None:
-    """The entry for `name`, also dated, previewed or named as a cloud names it; None where not known.
+    """Return the catalog entry for `name`, also with a date, as a preview, or in a cloud's spelling; None if unknown.
 
     Another member of a family is not the same model: `gpt-5-pro` does not get the price of `gpt-5`.
     """
@@ -169,7 +169,7 @@ _VENDOR_NAME = lazy(r"^(claude|gpt|chatgpt|gemini|o\d)[_-]", re.IGNORECASE)
 
 
 def normalize_model_name(name: str) -> str:
-    """The maker's spelling: `gpt_4o` is `gpt-4o`, `claude_3_opus` is `claude-3-opus` (R1.43).
+    """Return the maker's spelling: `gpt-4o` for `gpt_4o`, `claude-3-opus` for `claude_3_opus` (R1.43).
 
     A leading `provider/` stays. Names of other makers pass unchanged (C1.15).
     """
@@ -182,8 +182,8 @@ def normalize_model_name(name: str) -> str:
     return provider + slash + model.replace("_", "-")
 
 
-def model_info(provider: str, name: str, *, context: int = 0, max_output: int = 0) -> ModelInfo:
-    """Return the ModelInfo for `name`: values of the service first, then those of the catalogue."""
+def build_model_info(provider: str, name: str, *, context: int = 0, max_output: int = 0) -> ModelInfo:
+    """Return the ModelInfo for `name`. Values from the service take precedence over the catalog."""
     entry = find_model(name)
     if entry is None:
         return ModelInfo(provider=provider, name=name, context=context, max_output=max_output)
@@ -199,37 +199,49 @@ def model_info(provider: str, name: str, *, context: int = 0, max_output: int = 
     )
 
 
-def models_of(provider: str) -> tuple[ModelInfo, ...]:
-    """The known models of a provider, newest first."""
-    return tuple(model_info(provider, known.name) for known in KNOWN if known.provider == provider)
+def list_known_models(provider: str) -> tuple[ModelInfo, ...]:
+    """Return the known models of a provider, newest first."""
+    return tuple(build_model_info(provider, known.name) for known in KNOWN if known.provider == provider)
 
 
-def price_step(model: str, prices: dict[str, Price]) -> int:
-    """Prompt tokens above which a call of `model` costs more; 0 where it does not, or `prices` hold one price."""
+def find_price_step(model: str, prices: dict[str, Price]) -> int:
+    """Return the prompt tokens above which `model` costs more; 0 if it does not, or if `prices` set one price."""
     entry = find_model(model)
     if entry is None or entry.long is None or prices.get(model) or prices.get("*"):
         return 0
     return entry.long[0]
 
 
-CACHE_WRITE = 1.25
-"""Anthropic asks a quarter more for tokens that it puts into its cache."""
+CACHE_WRITE_FACTOR = 1.25
+"""Factor of the input price that Anthropic charges for tokens written to its cache."""
 
 
-def cost(usage: Usage, model: str, prices: dict[str, Price], *, written: int = 0) -> float | None:
-    """USD for `usage`, or None where no price is known. `prices` (of the settings) go before the table.
+def compute_cost(
+    usage: Usage, model: str, prices: dict[str, Price], *, cache_writes: int = 0
+) -> float | None:
+    """Return the USD for `usage`, or None if no price is known.
 
-    `written` are the prompt tokens that were put into a cache at a surcharge.
+    `prices` from the settings override the catalog. `cache_writes` is the number of prompt tokens written to a cache at a
+    surcharge.
     """
     entry = find_model(model)
-    own = prices.get(model) or prices.get("*")
-    price = own or (entry.price if entry is not None else None)
+    custom_price = prices.get(model) or prices.get("*")
+    price = custom_price or (entry.price if entry is not None else None)
     if price is None:
         return None
-    times_in, times_out = 1.0, 1.0
-    if own is None and entry is not None and entry.long is not None and usage.prompt_tokens > entry.long[0]:
-        _, times_in, times_out = entry.long
+    input_factor, output_factor = 1.0, 1.0
+    if (
+        custom_price is None
+        and entry is not None
+        and entry.long is not None
+        and usage.prompt_tokens > entry.long[0]
+    ):
+        _, input_factor, output_factor = entry.long
     cached_price = price.input if price.cached is None else price.cached
-    fresh = max(0, usage.prompt_tokens - usage.cached_tokens - written)
-    prompt = fresh * price.input + usage.cached_tokens * cached_price + written * price.input * CACHE_WRITE
-    return (prompt * times_in + usage.completion_tokens * price.output * times_out) / M
+    uncached = max(0, usage.prompt_tokens - usage.cached_tokens - cache_writes)
+    prompt = (
+        uncached * price.input
+        + usage.cached_tokens * cached_price
+        + cache_writes * price.input * CACHE_WRITE_FACTOR
+    )
+    return (prompt * input_factor + usage.completion_tokens * price.output * output_factor) / M

@@ -1,4 +1,4 @@
-"""Which provider and model a name means, and what to do where none can be used."""
+"""Resolution of a model name to a provider and a model, with errors for providers that cannot be used."""
 
 from __future__ import annotations
 
@@ -16,76 +16,77 @@ from daiku.texts.text import Text, joined, text
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What can be found out of a machine: `first_model(provider)` asks a server, None where it does not answer."""
+    """Checks of the environment. `first_model(provider)` asks a server for a model; None if it does not answer."""
 
     first_model: Callable[[str], str | None]
     has_editor: bool = False
 
 
 def resolve_model(llm: LLMSettings, name: str, probe: Probe) -> ModelChoice:
-    """What `name` means: `provider/model`, a model, a provider, or "" for what the settings say.
+    """Return the choice that `name` means: `provider/model`, a model, a provider, or "" for the settings.
 
     Raises UsageError for an unknown provider, LLMError (no_provider, auth) with how to get one.
     """
     from daiku.models.catalogue import normalize_model_name  # when used
 
     llm.check()
-    wanted = name.strip() or llm.model.strip()
-    provider, model = _split(wanted, llm)
+    requested = name.strip() or llm.model.strip()
+    provider, model = _split_name(requested, llm)
     if OVERRIDES.forbidden and not (provider and llm.entries[provider].needs == "script"):
-        message = text("llm.forbidden", name=wanted or "llm.model")
+        message = text("llm.forbidden", name=requested or "llm.model")
         raise LLMRequestError(Failure(kind="usage", message=message, hint=text("llm.override")))
     if not provider:
-        provider = _owner(model, llm) or next((p for p in llm.entries if usable(llm, p, probe)), "")
+        provider = _find_maker(model, llm) or next((p for p in llm.entries if is_usable(llm, p, probe)), "")
         if not provider:
-            raise _no_provider(wanted, llm)
+            raise _no_provider_error(requested, llm)
     if (problem := missing_requirement(llm, provider, probe)) is not None:
-        raise _name_model(problem, model and wanted)
+        raise _add_model_name(problem, model and requested)
     if (
         llm.entries[provider].needs == "key"
-    ):  # a file, a local tag or another vendor's name stays as it is written
+    ):  # paths, local tags and names of other vendors are not normalized
         model = normalize_model_name(model)
-    return ModelChoice(provider, model or _default(llm, provider, probe))
+    return ModelChoice(provider, model or _choose_default(llm, provider, probe))
 
 
-def _split(wanted: str, llm: LLMSettings) -> tuple[str, str]:
-    if wanted in llm.entries:
-        return wanted, ""
-    head, slash, rest = wanted.partition("/")
+def _split_name(requested: str, llm: LLMSettings) -> tuple[str, str]:
+    if requested in llm.entries:
+        return requested, ""
+    head, slash, rest = requested.partition("/")
     if slash and head in llm.entries and rest.strip():
         return head, rest
     if slash and (head in llm.entries or not llm.provider):
-        message = _describe_mistake(wanted, head, llm)
-        raise UsageError(Failure(kind="usage", message=message, hint=_describe_form(llm)))
-    return llm.provider, wanted
+        message = _describe_mistake(requested, head, llm)
+        raise UsageError(Failure(kind="usage", message=message, hint=_list_providers(llm)))
+    return llm.provider, requested
 
 
-def _describe_mistake(wanted: str, provider: str, llm: LLMSettings) -> Text:
+def _describe_mistake(requested: str, provider: str, llm: LLMSettings) -> Text:
+    """Return what is wrong with the provider in a model name."""
     import difflib  # when used
 
     if provider in llm.entries:
-        return text("llm.no_model_part", name=wanted, provider=provider)
+        return text("llm.no_model_part", name=requested, provider=provider)
     near = difflib.get_close_matches(provider, llm.entries, 1, cutoff=0.7)
     if near:
-        return text("llm.no_provider_near", name=provider, model=wanted, near=near[0])
-    return text("llm.no_provider", name=provider, model=wanted)
+        return text("llm.no_provider_near", name=provider, model=requested, near=near[0])
+    return text("llm.no_provider", name=provider, model=requested)
 
 
-def _describe_form(llm: LLMSettings) -> Text:
-    """Return the form of a model's name, and the providers."""
+def _list_providers(llm: LLMSettings) -> Text:
+    """Return the sentence that lists the providers."""
     return text("llm.providers", names=joined("list", llm.entries))
 
 
-def _name_model(problem: DaikuError, wanted: str) -> DaikuError:
-    """Return the error with the name of the model that cannot be used, if there is a name."""
-    if not wanted:
+def _add_model_name(problem: DaikuError, requested: str) -> DaikuError:
+    """Return the error with the requested model's name added to its message, if there is one."""
+    if not requested:
         return problem
-    message = text("llm.cannot_use", name=wanted, why=problem.failure.message)
+    message = text("llm.cannot_use", name=requested, why=problem.failure.message)
     return type(problem)(problem.failure.model_copy(update={"message": message}))
 
 
-def _owner(model: str, llm: LLMSettings) -> str:
-    """The maker of a known model, where there is a key for it."""
+def _find_maker(model: str, llm: LLMSettings) -> str:
+    """Return the maker of a known model if there is a key for it, else ""."""
     from daiku.models.catalogue import find_model, normalize_model_name  # when used
 
     entry = find_model(normalize_model_name(model)) if model else None
@@ -93,12 +94,14 @@ def _owner(model: str, llm: LLMSettings) -> str:
 
 
 def _has_key(settings: ProviderSettings) -> bool:
-    named = {name.lower() for name in settings.headers}
-    return bool(settings.api_key.get_secret_value()) or not named.isdisjoint({"authorization", "x-api-key"})
+    header_names = {name.lower() for name in settings.headers}
+    return bool(settings.api_key.get_secret_value()) or not header_names.isdisjoint(
+        {"authorization", "x-api-key"}
+    )
 
 
-def usable(llm: LLMSettings, provider: str, probe: Probe) -> bool:
-    """Return whether the provider can be selected by default: it has a key, a running server or an editor."""
+def is_usable(llm: LLMSettings, provider: str, probe: Probe) -> bool:
+    """Return True if the provider can be the default: it has a key, a running server, or an editor."""
     needs = llm.entries[provider].needs
     match needs:
         case "key":
@@ -116,44 +119,46 @@ def usable(llm: LLMSettings, provider: str, probe: Probe) -> bool:
 
 
 def missing_requirement(llm: LLMSettings, provider: str, probe: Probe) -> DaikuError | None:
-    """Return the error for what a provider lacks, as far as it is known without a request; None if nothing."""
+    """Return the error for what a provider lacks, without sending a request; None if it lacks nothing."""
     entry, settings = llm.entries[provider], llm.of(provider)
     match entry.needs:
         case "key" if not _has_key(settings) and not settings.base_url:
-            named = settings.api_key_env
+            key_variable = settings.api_key_env
             message = text("llm.needs_key", service=entry.service(settings).label)
-            hint = text("llm.set_key_in", name=named) if named else text("llm.set_key")
+            hint = text("llm.set_key_in", name=key_variable) if key_variable else text("llm.set_key")
             return LLMAuthError(Failure(kind="auth", message=message, hint=hint))
         case "address" if not settings.base_url.strip():
             message = text("llm.needs_address", name=provider)
-            return UsageError(Failure(kind="usage", message=message, hint=entry.how))
+            return UsageError(Failure(kind="usage", message=message, hint=entry.setup_hint))
         case "editor" if not probe.has_editor:
-            return LLMRequestError(Failure(kind="no_provider", message=text("llm.no_editor"), hint=entry.how))
+            return LLMRequestError(
+                Failure(kind="no_provider", message=text("llm.no_editor"), hint=entry.setup_hint)
+            )
         case "key" | "server" | "address" | "editor" | "script":
             return None
         case _:
             assert_never(entry.needs)
 
 
-def _default(llm: LLMSettings, provider: str, probe: Probe) -> str:
-    """The model where none is named. Raises LLMRequestError where a server has none."""
+def _choose_default(llm: LLMSettings, provider: str, probe: Probe) -> str:
+    """Return the model to use if none is named. Raises LLMRequestError if a server has none."""
     entry, settings = llm.entries[provider], llm.of(provider)
-    at_its_maker = entry.needs == "key" and not settings.base_url
-    if entry.first_model is None or at_its_maker:
+    is_makers_service = entry.needs == "key" and not settings.base_url
+    if entry.first_model is None or is_makers_service:
         return entry.default_model
     first = probe.first_model(provider) or entry.default_model
     if first:
         return first
     message = text("llm.no_answer_or_model", service=entry.service(settings).label)
-    raise LLMRequestError(Failure(kind="no_provider", message=message, hint=entry.how))
+    raise LLMRequestError(Failure(kind="no_provider", message=message, hint=entry.setup_hint))
 
 
-def _no_provider(wanted: str, llm: LLMSettings) -> DaikuError:
-    """Return the error for a machine without a usable provider, with how to get one."""
+def _no_provider_error(requested: str, llm: LLMSettings) -> DaikuError:
+    """Build the error for a machine without a usable provider, with a hint on how to get one."""
     keys = (entry.key_env[0] for entry in PROVIDERS.values() if entry.needs == "key")
     servers = (entry.label for entry in PROVIDERS.values() if entry.needs == "server")
     hint = text("llm.key_or_server", keys=joined("list", keys), servers=joined("list", servers))
-    if wanted:
-        hint = joined("sentences", [_describe_form(llm), hint])
+    if requested:
+        hint = joined("sentences", [_list_providers(llm), hint])
     problem = LLMRequestError(Failure(kind="no_provider", message=text("llm.no_model"), hint=hint))
-    return _name_model(problem, wanted)
+    return _add_model_name(problem, requested)

@@ -1,4 +1,4 @@
-"""The `editor` provider: models that the editor lends (vscode.lm), without a key of one's own."""
+"""The `editor` provider: models that the editor offers through vscode.lm, without an API key."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from daiku.domain.messages import (
     UserMessage,
 )
 from daiku.domain.tools import ToolCall, ToolSpec
-from daiku.models.catalogue import model_info
+from daiku.models.catalogue import build_model_info
 from daiku.models.tokens import estimate, estimate_request
 from daiku.models.transport.client_errors import from_exception
 from daiku.models.transport.failures import silence_error
@@ -40,8 +40,10 @@ from daiku.texts.text import Text, text
 
 
 class EditorProvider:
-    """Asks through the bridge; the editor does keys, limits and billing. Where it tells no token counts,
-    they are estimated."""
+    """Provider that sends requests through the editor, which handles keys, limits, and billing.
+
+    Token counts are estimated if the editor does not report them.
+    """
 
     name = "editor"
 
@@ -49,19 +51,19 @@ class EditorProvider:
         self._settings = settings
         self._bridge = bridge
         self._service = service
-        self._histories = Histories[JsonObject](_history)
+        self._histories = Histories[JsonObject](_new_history)
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         return self._stream(request)
 
     async def _stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
-        messages = _joined(self._histories.of(request).encode(request.messages))
+        messages = _merge_messages(self._histories.of(request).encode(request.messages))
         if request.system.strip():
             messages.insert(0, {"role": "system", "parts": [_text(request.system)]})
         parts: asyncio.Queue[JsonObject | None] = asyncio.Queue()
-        model = request.model or await self._first()
+        model = request.model or await self._find_first_model()
         task = asyncio.create_task(
-            self._bridge.request(model, messages, list(map(_tool, request.tools)), parts.put_nowait)
+            self._bridge.request(model, messages, list(map(_encode_tool, request.tools)), parts.put_nowait)
         )
         task.add_done_callback(lambda _: parts.put_nowait(None))
         menders = {"text": TextMender(), "thinking": TextMender()}
@@ -73,9 +75,9 @@ class EditorProvider:
                 if part is None:
                     break
                 limit = self._settings.idle_seconds
-                if (event := _event(part, menders)) is not None:
+                if (event := _decode_event(part, menders)) is not None:
                     yield event
-            yield _reply(request, model, await task)
+            yield _decode_reply(request, model, await task)
         except LLMError:
             raise
         except TimeoutError as error:
@@ -94,10 +96,10 @@ class EditorProvider:
             raise
         except Exception as error:  # the bridge's own errors; all become LLMError here
             raise from_exception(self._service, error) from error
-        return tuple(_info(model) for model in listed if isinstance(model.get("id"), str))
+        return tuple(_decode_info(model) for model in listed if isinstance(model.get("id"), str))
 
-    async def _first(self) -> str:
-        """The model where none is named: the first that the editor lends."""
+    async def _find_first_model(self) -> str:
+        """Return the editor's first model with tools, else its first model. Raises LLMRequestError."""
         models = await self.models()
         if not models:
             raise LLMRequestError(
@@ -116,65 +118,71 @@ class EditorProvider:
         """Do nothing: this provider holds no connection."""
 
 
-def _history(_request: ModelRequest) -> History[JsonObject]:
+def _new_history(_request: ModelRequest) -> History[JsonObject]:
     def encode(message: Message, _before: list[JsonObject]) -> JsonObject:
         match message:
             case UserMessage():
-                return _message("user", [*map(_image, message.images), *_texts(message.text)])
+                return _build_message("user", [*map(_image_part, message.images), *_text_parts(message.text)])
             case ToolMessage():
                 text = message.text if message.ok else f"Failed: {message.text}"
                 result: JsonObject = {"type": "result", "callId": message.call_id, "text": mend(text)}
-                return _message("user", [result, *map(_image, message.images)])
+                return _build_message("user", [result, *map(_image_part, message.images)])
             case AssistantMessage():
-                return _message("assistant", [*_texts(message.text), *map(_call, message.calls)])
+                return _build_message(
+                    "assistant", [*_text_parts(message.text), *map(_call_part, message.calls)]
+                )
             case _:
                 assert_never(message)
 
     return History(encode)
 
 
-def _message(role: str, parts: list[JsonObject]) -> JsonObject:
+def _build_message(role: str, parts: list[JsonObject]) -> JsonObject:
     values: list[JsonValue] = [*parts]
     return {"role": role, "parts": values}
 
 
-def _joined(messages: list[JsonObject]) -> list[JsonObject]:
-    """Results of one reply's calls belong into one message; empty messages are left out."""
-    joined: list[JsonObject] = []
+def _merge_messages(messages: list[JsonObject]) -> list[JsonObject]:
+    """Merge consecutive messages of one role, as results of one reply's calls need it. Drop empty messages."""
+    merged: list[JsonObject] = []
     for message in messages:
         parts = message["parts"]
-        last = joined[-1] if joined else None
+        last = merged[-1] if merged else None
         if not isinstance(parts, list) or not parts:
             continue
-        if last is not None and last["role"] == message["role"] and isinstance(before := last["parts"], list):
-            joined[-1] = {"role": last["role"], "parts": [*before, *parts]}
+        if (
+            last is not None
+            and last["role"] == message["role"]
+            and isinstance(earlier := last["parts"], list)
+        ):
+            merged[-1] = {"role": last["role"], "parts": [*earlier, *parts]}
         else:
-            joined.append(message)
-    return joined
+            merged.append(message)
+    return merged
 
 
 def _text(text: str) -> JsonObject:
     return {"type": "text", "text": mend(text)}
 
 
-def _texts(text: str) -> list[JsonObject]:
+def _text_parts(text: str) -> list[JsonObject]:
     return [_text(text)] if text else []
 
 
-def _image(image: Image) -> JsonObject:
+def _image_part(image: Image) -> JsonObject:
     return {"type": "image", "mediaType": image.media_type, "data": image.data}
 
 
-def _call(call: ToolCall) -> JsonObject:
+def _call_part(call: ToolCall) -> JsonObject:
     args: JsonObject = call.args if call.malformed is None else {"malformed_arguments": call.malformed}
     return {"type": "call", "callId": call.id, "name": wire_name(call.tool), "input": args}
 
 
-def _tool(tool: ToolSpec) -> JsonObject:
+def _encode_tool(tool: ToolSpec) -> JsonObject:
     return {"name": wire_name(tool.name), "description": tool.description, "inputSchema": tool.parameters}
 
 
-def _event(part: JsonObject, menders: dict[str, TextMender]) -> ModelEvent | None:
+def _decode_event(part: JsonObject, menders: dict[str, TextMender]) -> ModelEvent | None:
     kind, text = part.get("type"), part.get("text")
     if not isinstance(kind, str) or kind not in menders or not isinstance(text, str):
         return None
@@ -184,7 +192,7 @@ def _event(part: JsonObject, menders: dict[str, TextMender]) -> ModelEvent | Non
     return TextDelta(text) if kind == "text" else ThinkingDelta(text)
 
 
-def _reply(request: ModelRequest, model: str, result: JsonObject) -> Reply:
+def _decode_reply(request: ModelRequest, model: str, result: JsonObject) -> Reply:
     texts: dict[str, list[str]] = {"text": [], "thinking": []}
     calls: list[ToolCall] = []
     names = NameMap(request.tools)
@@ -204,19 +212,19 @@ def _reply(request: ModelRequest, model: str, result: JsonObject) -> Reply:
                 )
             case _:
                 pass
-    said, thinking = Text(mend("".join(texts["text"]))), mend("".join(texts["thinking"]))
-    written = said + thinking + "".join(f"{call.tool} {call.args}" for call in calls)
+    reply_text, thinking = Text(mend("".join(texts["text"]))), mend("".join(texts["thinking"]))
+    counted_text = reply_text + thinking + "".join(f"{call.tool} {call.args}" for call in calls)
     usage = Usage(
         model=model,
         prompt_tokens=number(result.get("promptTokens")) or estimate_request(request),
-        completion_tokens=number(result.get("completionTokens")) or estimate(written, model),
+        completion_tokens=number(result.get("completionTokens")) or estimate(counted_text, model),
     )
-    message = AssistantMessage(text=said, thinking=thinking, calls=tuple(calls))
+    message = AssistantMessage(text=reply_text, thinking=thinking, calls=tuple(calls))
     return Reply(message, usage, "tool_calls" if calls else "stop")
 
 
-def _info(model: JsonObject) -> ModelInfo:
-    known = model_info("editor", str(model["id"]), context=number(model.get("context")))
+def _decode_info(model: JsonObject) -> ModelInfo:
+    known = build_model_info("editor", str(model["id"]), context=number(model.get("context")))
     return known.model_copy(
         update={
             "tools": model.get("tools") is not False,

@@ -1,4 +1,4 @@
-"""Embeddings: texts as vectors, from a model of a provider, or from their words alone without one."""
+"""Embeddings of texts from a provider's embedding model."""
 
 from __future__ import annotations
 
@@ -25,34 +25,34 @@ from daiku.models.transport.stream import encode_json
 from daiku.models.transport.wire import HttpService
 from daiku.texts.text import Text, joined, text
 
-BATCH = 64
-"""Texts of one request."""
-LEAST_ALIKE = 0.3
-"""Texts that a model finds less alike than this have nothing to do with one another."""
+BATCH_SIZE = 64
+"""Maximum number of texts per request."""
+UNRELATED_COSINE = 0.3
+"""Cosine below which texts are considered unrelated, for embedding models."""
 
 
 @dataclass(frozen=True, slots=True)
-class Unusable:
-    """An embedder that cannot be asked as things are: its key is missing. What it would be asked fails with that."""
+class UnusableEmbedder:
+    """Embedder without a key or an address; every call raises that error."""
 
     name: str
-    wrong: LLMError
-    unrelated: float = LEAST_ALIKE
+    error: LLMError
+    unrelated: float = UNRELATED_COSINE
 
     @property
     def describe(self) -> Text:
-        return self.wrong.failure.message
+        return self.error.failure.message
 
     async def embed(self, texts: Sequence[str]) -> list[Vector]:
-        raise self.wrong
+        raise self.error
 
     async def aclose(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no connection is open."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Protocol:
-    """How a kind of service is asked: its path and body, its answer, and how it is shown a key."""
+class _EmbeddingApi:
+    """Embedding API of a kind of service: path, body, response, and authentication headers."""
 
     path: Callable[[str], str]
     body: Callable[[str, Sequence[str]], JsonObject]
@@ -63,15 +63,15 @@ class _Protocol:
 
 @dataclass(slots=True)
 class ServiceEmbedder:
-    """An embedding model of a provider, asked in batches and again where a failure is temporary."""
+    """Embedding model of a provider. Requests are batched; temporary failures are retried."""
 
     model: str
     service: Service
     settings: ProviderSettings
-    protocol: _Protocol
+    api: _EmbeddingApi
     policy: RetryPolicy = RetryPolicy()
     clock: Clock = field(default_factory=Clock)
-    unrelated: float = LEAST_ALIKE
+    unrelated: float = UNRELATED_COSINE
     _http: HttpService | None = None
     _loop: asyncio.AbstractEventLoop | None = None
 
@@ -84,20 +84,20 @@ class ServiceEmbedder:
         return text("memory.matches_meanings", model=self.name)
 
     async def embed(self, texts: Sequence[str]) -> list[Vector]:
-        found: list[Vector] = []
-        for start in range(0, len(texts), BATCH):
-            found += await self._batch(texts[start : start + BATCH])
-        return found
+        vectors: list[Vector] = []
+        for start in range(0, len(texts), BATCH_SIZE):
+            vectors += await self._embed_batch(texts[start : start + BATCH_SIZE])
+        return vectors
 
     async def aclose(self) -> None:
         if self._http is not None and self._loop is asyncio.get_running_loop():
             await self._http.aclose()
 
-    async def _batch(self, texts: Sequence[str]) -> list[Vector]:
+    async def _embed_batch(self, texts: Sequence[str]) -> list[Vector]:
         attempt = 1
         while True:
             try:
-                return self._vectors(await self._ask(texts), len(texts))
+                return self._decode_vectors(await self._send_request(texts), len(texts))
             except LLMError as error:
                 wait = retry_delay(attempt, error, self.policy, self.clock.chance())
                 if wait is None:
@@ -105,86 +105,87 @@ class ServiceEmbedder:
             await self.clock.sleep(wait)
             attempt += 1
 
-    async def _ask(self, texts: Sequence[str]) -> JsonObject:
-        here = asyncio.get_running_loop()
+    async def _send_request(self, texts: Sequence[str]) -> JsonObject:
+        loop = asyncio.get_running_loop()
         if (
-            self._http is None or self._loop is not here
-        ):  # connections belong to the loop that they were opened on
-            self._loop = here
-            headers = self.protocol.key_headers(self.settings.api_key.get_secret_value())
-            address = self.protocol.address(self.service.address)
+            self._http is None or self._loop is not loop
+        ):  # connections belong to the event loop that opened them
+            self._loop = loop
+            headers = self.api.key_headers(self.settings.api_key.get_secret_value())
+            address = self.api.address(self.service.address)
             self._http = HttpService(self.service, self.settings, address, headers)
-        # A service refuses an empty text; one space has no meaning either.
-        body = encode_json(self.protocol.body(self.model, [each if each.strip() else "-" for each in texts]))
-        return await self._http.read("POST", self.protocol.path(self.model), body)
+        # Services refuse empty and blank texts.
+        body = encode_json(self.api.body(self.model, [item if item.strip() else "-" for item in texts]))
+        return await self._http.read("POST", self.api.path(self.model), body)
 
-    def _vectors(self, answer: JsonObject, count: int) -> list[Vector]:
-        found = self.protocol.read(answer)
+    def _decode_vectors(self, answer: JsonObject, count: int) -> list[Vector]:
+        entries = self.api.read(answer)
         try:
-            vectors = [whole_vector(_numbers(values)) for values in found]
-        except (TypeError, ValueError) as wrong:
-            raise unreadable_error(self.service, str(wrong)) from wrong
+            vectors = [whole_vector(_to_floats(values)) for values in entries]
+        except (TypeError, ValueError) as error:
+            raise unreadable_error(self.service, str(error)) from error
         if len(vectors) != count or len({len(vector) for vector in vectors}) > 1:
             raise unreadable_error(self.service, f"{len(vectors)} vectors for {count} texts")
         return vectors
 
 
-def _numbers(values: JsonValue) -> list[float]:
-    """The components of a vector. Raises TypeError for anything else."""
+def _to_floats(values: JsonValue) -> list[float]:
+    """Return the components of a vector. Raises TypeError for anything else."""
     if not isinstance(values, list):
         raise TypeError("a vector is a list of numbers")
-    found = [float(value) for value in values if isinstance(value, int | float)]
-    if len(found) != len(values):
+    numbers = [float(value) for value in values if isinstance(value, int | float)]
+    if len(numbers) != len(values):
         raise TypeError("a vector has numbers only")
-    return found
+    return numbers
 
 
-def _entries(answer: JsonObject, key: str, inner: str) -> list[JsonValue]:
+def _read_entries(answer: JsonObject, key: str, inner: str) -> list[JsonValue]:
     listed = answer.get(key)
     return (
         [entry.get(inner) for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
     )
 
 
-def _openai_entries(answer: JsonObject) -> list[JsonValue]:
-    """The vectors in the order of the texts: `index` says which is whose."""
+def _read_openai_vectors(answer: JsonObject) -> list[JsonValue]:
+    """Return the vectors in the order of the texts, sorted by `index`."""
     listed = answer.get("data")
     entries = [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
-    places = [entry.get("index") for entry in entries]
-    if sorted(place for place in places if isinstance(place, int)) == list(range(len(entries))):
+    indexes = [entry.get("index") for entry in entries]
+    if sorted(index for index in indexes if isinstance(index, int)) == list(range(len(entries))):
         entries.sort(key=lambda entry: int(str(entry.get("index"))))
     return [entry.get("embedding") for entry in entries]
 
 
-def _ollama_entries(answer: JsonObject) -> list[JsonValue]:
+def _read_ollama_vectors(answer: JsonObject) -> list[JsonValue]:
     listed = answer.get("embeddings")
     return listed if isinstance(listed, list) else []
 
 
-def _gemini_model(model: str) -> str:
+def _encode_gemini_model(model: str) -> str:
     return quote(model if "/" in model else f"models/{model}", safe="/:.@")
 
 
-_OPENAI = _Protocol(
+_OPENAI = _EmbeddingApi(
     lambda _: "/embeddings",
     lambda model, texts: {"model": model, "input": [*texts], "encoding_format": "float"},
-    _openai_entries,
+    _read_openai_vectors,
 )
-_PROTOCOLS: Mapping[str, _Protocol] = {
+_EMBEDDING_APIS: Mapping[str, _EmbeddingApi] = {
     "openai": _OPENAI,
     "compatible": _OPENAI,
     "lmstudio": _OPENAI,
-    "ollama": _Protocol(
-        lambda _: "/api/embed", lambda model, texts: {"model": model, "input": [*texts]}, _ollama_entries
+    "ollama": _EmbeddingApi(
+        lambda _: "/api/embed", lambda model, texts: {"model": model, "input": [*texts]}, _read_ollama_vectors
     ),
-    "gemini": _Protocol(
-        lambda model: f"/{_gemini_model(model)}:batchEmbedContents",
+    "gemini": _EmbeddingApi(
+        lambda model: f"/{_encode_gemini_model(model)}:batchEmbedContents",
         lambda model, texts: {
             "requests": [
-                {"model": _gemini_model(model), "content": {"parts": [{"text": each}]}} for each in texts
+                {"model": _encode_gemini_model(model), "content": {"parts": [{"text": each}]}}
+                for each in texts
             ]
         },
-        lambda answer: _entries(answer, "embeddings", "values"),
+        lambda answer: _read_entries(answer, "embeddings", "values"),
         lambda key: {"x-goog-api-key": key},
         lambda address: address if "/v1" in address else join_url(address, "/v1beta"),
     ),
@@ -192,13 +193,15 @@ _PROTOCOLS: Mapping[str, _Protocol] = {
 
 
 def open_embedder(name: str, llm: LLMSettings, clock: Clock | None = None) -> Embedder:
-    """The embedder that a setting names: `provider/model`, or empty for words alone; it connects when first asked.
-    Raises UsageError: no such provider, or one without embeddings; LLMError: its key or address is missing."""
+    """Return the embedder that a setting names: `provider/model`, or "" for word hashes. It connects on first use.
+
+    Raises UsageError for an unknown provider or one without embeddings; LLMError for a missing key or address.
+    """
     if not name.strip():
         return HashedWords()
     provider, _, model = name.strip().partition("/")
-    if provider not in _PROTOCOLS or not model:
-        names = joined("list", [f"{each}/MODEL" for each in _PROTOCOLS])
+    if provider not in _EMBEDDING_APIS or not model:
+        names = joined("list", [f"{provider_name}/MODEL" for provider_name in _EMBEDDING_APIS])
         raise UsageError(
             Failure(
                 kind="usage",
@@ -212,13 +215,15 @@ def open_embedder(name: str, llm: LLMSettings, clock: Clock | None = None) -> Em
         raise problem
     settings = llm.of(provider)
     service = PROVIDERS[provider].service(settings)
-    return ServiceEmbedder(model, service, settings, _PROTOCOLS[provider], clock=clock or Clock())
+    return ServiceEmbedder(model, service, settings, _EMBEDDING_APIS[provider], clock=clock or Clock())
 
 
-def embedder_of(name: str, llm: LLMSettings) -> Embedder:
-    """The embedder of the settings. A missing key is no reason not to start: until it is there words are searched.
-    Raises UsageError for a name that means no embedder."""
+def open_embedder_or_placeholder(name: str, llm: LLMSettings) -> Embedder:
+    """Return the embedder of the settings. Without its key, return one that raises on use, so that Daiku can start.
+
+    Raises UsageError for a name that is no embedder.
+    """
     try:
         return open_embedder(name, llm)
-    except LLMError as wrong:
-        return Unusable(name, wrong)
+    except LLMError as error:
+        return UnusableEmbedder(name, error)

@@ -1,4 +1,4 @@
-"""What an embedder is, and the one that needs no model: texts as vectors from their words alone."""
+"""Embedder interface, and an embedder that hashes words and needs no model."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from daiku.texts.text import Text, text
 
 
 class Embedder(Protocol):
-    """Makes vectors from texts. Vectors of two embedders, or of two dimensions, are never compared."""
+    """Converts texts to vectors. Vectors of different embedders or dimensions are never compared."""
 
     @property
     def name(self) -> str:
-        """Its name, which is kept with each vector."""
+        """Name that is stored with each vector."""
         ...
 
     @property
     def unrelated(self) -> float:
-        """The cosine below which two texts have nothing in common."""
+        """Cosine below which two texts are considered unrelated."""
         ...
 
     @property
     def describe(self) -> Text:
-        """What it matches, in a sentence for a person."""
+        """What it matches, as a sentence for the user."""
         ...
 
     async def embed(self, texts: Sequence[str]) -> list[Vector]:
-        """A vector for each text, all of one dimension. Raises LLMError."""
+        """Return a vector for each text, all of one dimension. Raises LLMError."""
         ...
 
     async def aclose(self) -> None: ...
@@ -38,7 +38,7 @@ class Embedder(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class HashedWords:
-    """The embedder that needs no model and no download: it matches words and their pieces, not meanings."""
+    """Embedder that hashes words and word pieces. It needs no model and matches words, not meanings."""
 
     name: str = f"{NAME}/{DIMENSION}"
     unrelated: float = UNRELATED
@@ -48,7 +48,7 @@ class HashedWords:
         return text("memory.matches_words")
 
     async def embed(self, texts: Sequence[str]) -> list[Vector]:
-        return [hashed_vector(each) for each in texts]
+        return [hashed_vector(item) for item in texts]
 
     async def aclose(self) -> None:
-        """Nothing is open."""
+        """Do nothing: no connection is open."""

@@ -1,4 +1,4 @@
-"""What a run asks any model by; and the families of models: how each is told to edit, how hard it thinks."""
+"""Model families and their traits, the interface of a model to a run, and overrides for tests."""
 
 from __future__ import annotations
 
@@ -20,9 +20,11 @@ Verbosity = Literal["", "low", "medium", "high"]
 
 @dataclass(frozen=True, slots=True)
 class ModelTraits:
-    """What follows from a model's family. `effort` and `verbosity` are what is asked of it where the settings
-    say nothing, "" asks for nothing; only the maker's own service is asked. `interleaved`: its thinking
-    between tool calls has to be asked for."""
+    """Traits of a model family.
+
+    `effort` and `verbosity` are the values to request if the settings name none, "" requests nothing; they are sent
+    only to the maker's own service. `interleaved` means that thinking between tool calls must be requested.
+    """
 
     family: Family = "other"
     edits: EditForm = "search_replace"
@@ -33,10 +35,10 @@ class ModelTraits:
 
 ANY_MODEL = ModelTraits()
 
-_PATCHING = lazy(r"gpt-(?:4\.1|oss|[5-9])|^o3(?!-mini)|^o4|codex")
-"""The models of OpenAI that were trained to write its patches; the older ones replace text more surely."""
-_SPEAKING = lazy(r"^gpt-[5-9]")
-"""Those that take a verbosity."""
+_WRITES_PATCHES = lazy(r"gpt-(?:4\.1|oss|[5-9])|^o3(?!-mini)|^o4|codex")
+"""OpenAI models trained to write its patch format; older ones are better at search and replace."""
+_HAS_VERBOSITY = lazy(r"^gpt-[5-9]")
+"""Models that accept a verbosity."""
 _FAMILIES: tuple[tuple[re.Pattern[str], Family], ...] = (
     (lazy(r"gpt|^o[1-9](?:-|$)|codex|davinci"), "gpt"),
     (lazy(r"claude"), "claude"),
@@ -51,29 +53,29 @@ _FAMILIES: tuple[tuple[re.Pattern[str], Family], ...] = (
 
 
 @lru_cache(maxsize=256)
-def traits_of(model: str) -> ModelTraits:
-    """The traits of a model by its name, however a service spells it; those of any model where it is unknown."""
+def find_traits(model: str) -> ModelTraits:
+    """Return the traits of a model by its name in any service's spelling; the defaults for an unknown model."""
     from daiku.models.catalogue import find_model  # when used
 
     name = model.strip().lower().rpartition("/")[2]
-    family = _family(name)
-    known = find_model(model)
-    thinking = known.thinking if known is not None else ""
+    family = _find_family(name)
+    entry = find_model(model)
+    thinking = entry.thinking if entry is not None else ""
     match family:
         case "gpt":
             return ModelTraits(
                 family,
-                "apply_patch" if _PATCHING.search(name) else "search_replace",
+                "apply_patch" if _WRITES_PATCHES.search(name) else "search_replace",
                 effort="medium" if thinking else "",
-                verbosity="low" if known is not None and _SPEAKING.search(name) else "",
+                verbosity="low" if entry is not None and _HAS_VERBOSITY.search(name) else "",
             )
-        case "claude" if thinking == "budget":  # later ones think as they see fit
+        case "claude" if thinking == "budget":  # later ones choose their effort
             return ModelTraits(family, effort="medium", interleaved="claude-3" not in name)
         case _:
             return ModelTraits(family)
 
 
-def _family(name: str) -> Family:
+def _find_family(name: str) -> Family:
     for pattern, family in _FAMILIES:
         if pattern.search(name):
             return family
@@ -81,43 +83,43 @@ def _family(name: str) -> Family:
 
 
 class Model(Protocol):
-    """A resolved model (R1.2): retries, fallback and prices are behind it. `LLMAdapter` is one, `FakeLLM` another."""
+    """A resolved model with retries, fallback, and prices (R1.2). Implementations: `LLMAdapter`, `FakeLLM`."""
 
     @property
     def name(self) -> str:
-        """`provider/model`, as people see it."""
+        """`provider/model`, as shown to the user."""
         ...
 
     @property
     def context(self) -> int:
-        """Its window in tokens; 0 where unknown."""
+        """Context window in tokens; 0 if unknown."""
         ...
 
     @property
     def traits(self) -> ModelTraits:
-        """What follows from its family: how it edits best, how it is spoken to."""
+        """Traits of its family."""
         ...
 
     @property
     def price_step(self) -> int:
-        """Prompt tokens above which it costs more; 0 where it does not."""
+        """Prompt tokens above which the price rises; 0 if it does not."""
         ...
 
     @property
     def tool_protocol(self) -> ToolProtocol:
-        """How it is told of tools: by its service, or in a text form of ours."""
+        """How tools are offered: natively or in a text protocol."""
         ...
 
     def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]: ...
 
     def quote(self, request: ModelRequest) -> Quote:
-        """What the call can come to at worst, a fallback's price included."""
+        """Return the worst-case cost of the call, including the fallback."""
         ...
 
 
 @dataclass(slots=True)
 class Overrides:
-    """Overrides that tests set for the process: a model that answers for all others, and a ban on model services."""
+    """Process-wide overrides for tests: a model that replaces all others, and a ban on model services."""
 
     model: Model | None = None
     forbidden: bool = False

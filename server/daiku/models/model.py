@@ -1,4 +1,4 @@
-"""Models by name: resolves a name to an adapter, lists what every provider offers, keeps providers open."""
+"""Models by name: resolution to adapters, listing of all providers, and shared open providers."""
 
 from __future__ import annotations
 
@@ -23,16 +23,17 @@ if TYPE_CHECKING:
     from daiku.models.retries.policy import RetryPolicy
 
 LISTING_SECONDS = 10.0
+"""Timeout in seconds for listing the models of one provider."""
 
 
 def open_provider(entry: ProviderEntry, settings: ProviderSettings, deps: ProviderDeps) -> Provider:
-    """The provider of `entry`; it connects when it is first asked."""
+    """Return the provider of `entry`. It connects on first use."""
     return entry.make(entry.service(settings), settings, deps)
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderModels:
-    """What a provider offers, or why it offers nothing."""
+    """The models of a provider, or the failure to list them."""
 
     provider: str
     models: tuple[ModelInfo, ...]
@@ -40,7 +41,7 @@ class ProviderModels:
 
 
 class Models:
-    """The models of the settings. One provider of each kind is kept open for all runs."""
+    """The models of the settings. One provider of each kind stays open for all runs."""
 
     def __init__(
         self,
@@ -56,18 +57,18 @@ class Models:
         self._llm = llm
         self._deps = ProviderDeps(bridge, tuple(script_folders), demo, locale)
         self.policy, self._clock = policy, clock
-        self._probe = Probe(self._first_model, has_editor=bridge is not None)
+        self._probe = Probe(self._find_first_model, has_editor=bridge is not None)
         self._open: dict[str, Provider] = {}
-        self._learned: dict[tuple[str, str], ModelInfo] = {}
-        self._used: dict[str, Usage] = {}
+        self._listed_infos: dict[tuple[str, str], ModelInfo] = {}
+        self._usage_by_project: dict[str, Usage] = {}
         self._cures: dict[tuple[str, str], Cures] = {}
 
     def choose(self, name: str = "") -> ModelChoice:
-        """What `name` means ("" = settings). Raises UsageError, LLMError with what to do."""
+        """Return the provider and model that `name` means; "" means the settings. Raises UsageError, LLMError."""
         return resolve_model(self._llm, name, self._probe)
 
     def resolve(self, name: str = "") -> LLMAdapter:
-        """The model that `name` means, ready to be asked. Raises as `choose`."""
+        """Return the adapter for the model that `name` means. Raises as `choose`."""
         return self._adapter(self.choose(name), self._fallback)
 
     def _adapter(self, choice: ModelChoice, fallback: Callable[[], LLMAdapter | None]) -> LLMAdapter:
@@ -83,37 +84,37 @@ class Models:
             fallback=fallback,
             policy=self.policy or RetryPolicy(),
             clock=self._clock or Clock(),
-            learned=lambda: self._learned.get((choice.provider, choice.model)),
-            used=self._use,
+            listed_info=lambda: self._listed_infos.get((choice.provider, choice.model)),
+            record_usage=self._add_usage,
             cures=self._cures.setdefault((choice.provider, choice.model), Cures()),
         )
 
-    def _use(self, project: str, usage: Usage) -> None:
-        self._used[project] = self.used_by(project).plus(usage)
+    def _add_usage(self, project: str, usage: Usage) -> None:
+        self._usage_by_project[project] = self.used_by(project).plus(usage)
 
     def used_by(self, project: str) -> Usage:
-        """What every `inference` for this project used so far (C0.18)."""
-        return self._used.get(project, Usage())
+        """Return the usage of all `inference` calls for this project so far (C0.18)."""
+        return self._usage_by_project.get(project, Usage())
 
     def _fallback(self) -> LLMAdapter | None:
         name = self._llm.fallback_model.strip()
         return self._adapter(self.choose(name), lambda: None) if name else None
 
     def provider(self, name: str) -> Provider:
-        """The open provider `name`. Raises UsageError, LLMError."""
+        """Return the open provider `name`. Raises UsageError, LLMError."""
         if name not in self._open:
             self._open[name] = open_provider(self._llm.entries[name], self._llm.of(name), self._deps)
         return self._open[name]
 
     async def list(self) -> tuple[ProviderModels, ...]:
-        """What every provider offers, asked side by side; one that cannot be reached comes with why."""
-        found = await asyncio.gather(*(self._listed(name) for name in self._llm.entries))
-        for entry in found:
-            self._learned.update({(entry.provider, model.name): model for model in entry.models})
-        return tuple(found)
+        """List the models of all providers concurrently. An unreachable provider has an `error`."""
+        listings = await asyncio.gather(*(self._list_models(name) for name in self._llm.entries))
+        for listing in listings:
+            self._listed_infos.update({(listing.provider, model.name): model for model in listing.models})
+        return tuple(listings)
 
-    async def _listed(self, name: str) -> ProviderModels:
-        from daiku.models.catalogue import models_of  # when used
+    async def _list_models(self, name: str) -> ProviderModels:
+        from daiku.models.catalogue import list_known_models  # when used
 
         try:
             self._llm.check()
@@ -126,8 +127,8 @@ class Models:
             message = text("llm.not_listed", service=label, seconds=f"{LISTING_SECONDS:g}")
             return ProviderModels(name, (), Failure(kind="timeout", message=message, retryable=True))
         except DaikuError as error:
-            if getattr(error, "status", 0) in (404, 405, 501):  # it answers, but keeps no list
-                return ProviderModels(name, models_of(name))
+            if getattr(error, "status", 0) in (404, 405, 501):  # the service has no list endpoint
+                return ProviderModels(name, list_known_models(name))
             return ProviderModels(name, (), error.failure)
 
     async def aclose(self) -> None:
@@ -135,7 +136,7 @@ class Models:
         providers, self._open = list(self._open.values()), {}
         await asyncio.gather(*(provider.aclose() for provider in providers))
 
-    def _first_model(self, provider: str) -> str | None:
+    def _find_first_model(self, provider: str) -> str | None:
         entry, settings = self._llm.entries[provider], self._llm.of(provider)
         if entry.first_model is None:
             return None

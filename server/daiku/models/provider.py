@@ -1,4 +1,4 @@
-"""What a provider is: a stream of model events, a list of models, a token count; and its entry in the table."""
+"""Provider interface, and the entry that describes a provider in the table."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class Provider(Protocol):
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]: ...
 
     async def models(self) -> tuple[ModelInfo, ...]:
-        """What is on offer, with context windows where the service tells."""
+        """List the models on offer, with context windows if the service reports them."""
         ...
 
     async def count_tokens(self, request: ModelRequest) -> int | None:
-        """From the service's counting endpoint; None where it has none."""
+        """Count tokens with the service's endpoint; None if it has none."""
         ...
 
     async def aclose(self) -> None: ...
@@ -43,7 +43,7 @@ class Provider(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ProviderDeps:
-    """What providers are made with besides their settings."""
+    """Dependencies of providers besides their settings."""
 
     bridge: LanguageModelBridge | None = None
     script_folders: tuple[Path, ...] = ()
@@ -52,57 +52,57 @@ class ProviderDeps:
 
 
 Needs = Literal["key", "server", "address", "editor", "script"]
-"""What has to be there before a provider can be used: its key, its server at the usual address, a server whose
-address is in the settings, an editor that lends models, a script that is named."""
+"""What a provider requires: an API key, a server at the usual address, a server whose address is in the settings, an
+editor that offers models, or a script."""
 
 
 @dataclass(frozen=True, slots=True)
 class ProviderEntry:
-    """Everything that is particular to one provider. Its settings, its variables of the environment, the choice of
-    a model, `daiku models`, `daiku doctor` and the editor's settings are derived from it."""
+    """Description of a provider. Its settings, environment variables, model choice, `daiku models`, `daiku doctor`,
+    and the editor's settings are derived from it."""
 
     name: str
     label: str
-    """As lists and settings call it."""
+    """Name in lists and settings."""
     needs: Needs
     make: Callable[[Service, ProviderSettings, ProviderDeps], Provider]
     address: Callable[[str], str] = str
-    """The whole address that `base_url` stands for, the usual one where it is empty."""
+    """Completes a `base_url`; returns the default address for ""."""
     subject: Callable[[str], str] | None = None
-    """How a sentence about it begins where that is not its label, by the host where it runs."""
-    how: Text = NO_TEXT
-    """What a person does to get it going; empty where a key is all it takes."""
+    """Returns the subject of sentences about it by its host name, if that is not the label."""
+    setup_hint: Text = NO_TEXT
+    """Setup instructions; empty if an API key is enough."""
     key_env: tuple[str, ...] = ()
-    """The variables of its key; the first is the default of `api_key_env`."""
+    """Environment variables for its key; the first is the default of `api_key_env`."""
     address_env: str = ""
-    """The variable of its address."""
+    """Environment variable for its address."""
     read_address: Callable[[str], str] = str
-    """That variable's value as an address."""
+    """Converts that variable's value to an address."""
     first_model: Callable[[str, Mapping[str, str]], str | None] | None = None
-    """The model that the server at an address answers with, asked with these headers; None where it has none."""
+    """Asks the server at an address, with headers, for its default model; None if it has none."""
     options: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
-    """What else may be asked of a reply (temperature, …), each with the service's name for it (R1.40)."""
+    """Further request options (temperature, …), each with the service's name for it (R1.40)."""
     default_model: str = ""
     default_context: int = 0
-    """Tokens of the window that it sets up where the settings name none."""
+    """Context window in tokens that it allocates if the settings name none."""
     versioned: bool = False
-    """Its paths begin with `/v1`, which a `base_url` may lack or have once too often."""
+    """True if its paths begin with `/v1`, which a `base_url` may lack or duplicate."""
     writes_calls: Callable[[str], bool] = lambda _: False
-    """Whether the models at a `base_url` may write calls into their text although tools are offered: servers of
-    open models do, services of the makers give calls apart."""
+    """Returns True if models at a `base_url` may write calls into their text although tools are offered, as servers
+    of open models do."""
 
     @property
     def settings(self) -> ProviderSettings:
-        """The default settings."""
+        """Default settings."""
         return ProviderSettings(api_key_env=next(iter(self.key_env), ""))
 
     def is_own_service(self, base_url: str) -> bool:
-        """Whether `base_url` is the service of the models' maker, who knows every field that we may send."""
-        own, there = urlsplit(self.address("")), urlsplit(self.address(base_url))
-        return self.needs == "key" and own.hostname == there.hostname
+        """Return True if `base_url` is the service of the models' maker, which knows every field that we send."""
+        own, given = urlsplit(self.address("")), urlsplit(self.address(base_url))
+        return self.needs == "key" and own.hostname == given.hostname
 
     def service(self, settings: ProviderSettings) -> Service:
-        """Return the Service description for these settings, as used in error messages."""
+        """Return the Service for these settings, as used in error messages."""
         from daiku.models.transport.service import Service  # when used
 
         address = self.address(settings.base_url)
@@ -111,14 +111,14 @@ class ProviderEntry:
             label=self.subject(str(urlsplit(address).hostname)) if self.subject else self.label,
             address=address,
             key_env=settings.api_key_env or self.settings.api_key_env,
-            start_hint=self.how,
+            start_hint=self.setup_hint,
             secrets=(settings.api_key.get_secret_value(),),
         )
 
 
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
-    """A provider and a model; `model` "" where the provider itself chooses (the editor)."""
+    """A provider and a model; `model` is "" if the provider chooses (the editor)."""
 
     provider: str
     model: str

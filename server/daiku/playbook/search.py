@@ -240,9 +240,11 @@ def search_of(config: Config) -> PlaybookSearch:
     """Search as `playbook` and `memory.embedder` of the settings say. Raises UsageError."""
     if not config.memory.embedder.strip():
         return PlaybookSearch(alpha=config.playbook.alpha)
-    from daiku.models.embed import embedder_of  # when used
+    from daiku.models.embed import open_embedder_or_placeholder  # when used
 
-    return PlaybookSearch(embedder_of(config.memory.embedder, config.llm), alpha=config.playbook.alpha)
+    return PlaybookSearch(
+        open_embedder_or_placeholder(config.memory.embedder, config.llm), alpha=config.playbook.alpha
+    )
 
 
 def _hidden(active: Mapping[int, Bullet], query: SearchQuery, *, resting: bool) -> set[int]:

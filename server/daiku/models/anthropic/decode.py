@@ -18,7 +18,7 @@ from daiku.domain.messages import (
 )
 from daiku.domain.tools import ToolCall
 from daiku.models.anthropic.encode import PROTOCOL
-from daiku.models.catalogue import cost
+from daiku.models.catalogue import compute_cost
 from daiku.models.transport.calls import parse_arguments
 from daiku.models.transport.failures import from_body, stream_cut_error
 from daiku.models.transport.service import Service
@@ -240,7 +240,7 @@ class AnthropicDecoder:
             completion_tokens=self._usage.get("output_tokens", 0),
             cached_tokens=cached,
         )
-        price = cost(usage, self._model or usage.model, self._prices, written=written)
+        price = compute_cost(usage, self._model or usage.model, self._prices, cache_writes=written)
         return usage.model_copy(update={"cost": price})
 
 

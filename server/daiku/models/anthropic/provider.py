@@ -16,8 +16,8 @@ from daiku.domain.config import ProviderSettings
 from daiku.domain.messages import ModelEvent, ModelInfo, ModelRequest
 from daiku.models.anthropic.decode import AnthropicDecoder
 from daiku.models.anthropic.encode import Turn, body, encode_tools, history
-from daiku.models.catalogue import model_info
-from daiku.models.families import traits_of
+from daiku.models.catalogue import build_model_info
+from daiku.models.families import find_traits
 from daiku.models.transport.addresses import join_url
 from daiku.models.transport.client_errors import from_exception
 from daiku.models.transport.history import Histories, LastResult
@@ -72,7 +72,7 @@ class AnthropicProvider:
     def _beta(self, request: ModelRequest) -> str:
         """The betas to name: thinking between tool calls where the model asks for one, and the person's own."""
         thinks = request.effort not in ("", "none") and bool(request.tools)
-        if not (self._official and thinks and traits_of(request.model).interleaved):
+        if not (self._official and thinks and find_traits(request.model).interleaved):
             return ""
         own = (value for name, value in self._settings.headers.items() if name.lower() == "anthropic-beta")
         return ",".join([*own, INTERLEAVED])
@@ -143,7 +143,7 @@ class AnthropicProvider:
 
 def _info(model: JsonObject) -> ModelInfo:
     name, capabilities = model.get("id"), model.get("capabilities")
-    known = model_info(
+    known = build_model_info(
         "anthropic",
         name if isinstance(name, str) and model.get("lifecycle") != "retired" else "",
         context=_number(model.get("max_input_tokens")),

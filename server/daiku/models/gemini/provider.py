@@ -24,7 +24,7 @@ from daiku.domain.messages import (
     Usage,
 )
 from daiku.domain.tools import ToolCall
-from daiku.models.catalogue import model_info
+from daiku.models.catalogue import build_model_info
 from daiku.models.gemini.encode import PROTOCOL, Content, body, encode_tools, history
 from daiku.models.transport.addresses import join_url
 from daiku.models.transport.failures import from_body, stream_cut_error
@@ -316,7 +316,7 @@ def _chats(entry: JsonObject) -> bool:
 
 
 def _info(entry: JsonObject) -> ModelInfo:
-    known = model_info(
+    known = build_model_info(
         "gemini",
         str(entry.get("name", "")).removeprefix("models/"),
         context=number(entry.get("inputTokenLimit")),

@@ -18,7 +18,7 @@ from daiku.domain.errors import Failure, LLMAuthError, LLMError
 from daiku.domain.messages import ModelEvent, ModelInfo, ModelRequest
 from daiku.domain.tools import ToolSpec
 from daiku.models import catalogue
-from daiku.models.families import traits_of
+from daiku.models.families import find_traits
 from daiku.models.openai import chat_request, responses
 from daiku.models.openai.chat import ChatDecoder
 from daiku.models.transport.addresses import join_url, strip_version
@@ -177,7 +177,7 @@ class OpenAIProvider:
     def _verbosity(self, request: ModelRequest) -> str:
         """How much the model is asked to say; "" where the service may not know the field."""
         known = self._official and "verbosity" not in request.refused
-        return traits_of(request.model).verbosity if known else ""
+        return find_traits(request.model).verbosity if known else ""
 
     def _responses_fields(self, request: ModelRequest) -> JsonObject:
         fields: JsonObject = {"stream": True, "store": False}
@@ -246,7 +246,7 @@ def model_info(provider: str, entry: JsonObject, context: int = 0) -> ModelInfo:
     window = context or next(
         (size for source in sources for key in _WINDOWS if (size := number(source.get(key)))), 0
     )
-    found = catalogue.model_info(
+    found = catalogue.build_model_info(
         provider,
         name if isinstance(name, str) else "",
         context=window,
@@ -295,7 +295,7 @@ class LMStudioProvider(OpenAIProvider):
         """What LM Studio says goes before what is known of the model elsewhere."""
         window = number(entry.get("loaded_context_length")) or number(entry.get("max_context_length"))
         abilities = entry.get("capabilities")
-        known = catalogue.model_info(
+        known = catalogue.build_model_info(
             self.name, str(entry["id"]), context=self._settings.context_length or window
         )
         told = {"images": entry.get("type") == "vlm"}
