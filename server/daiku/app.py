@@ -34,8 +34,8 @@ from daiku.settings import secrets_of
 from daiku.settings.config import Config
 from daiku.team.agent import Agent
 from daiku.team.known import Agents
-from daiku.team.prompts import prompts_of
-from daiku.team.routing.configured import configured_router
+from daiku.team.prompts import build_prompts
+from daiku.team.routing.configured import build_router
 from daiku.texts.text import NO_TEXT, Text, text
 from daiku.tools.files.seen import SeenTexts
 from daiku.tools.mcp import McpContext, McpServers
@@ -185,9 +185,9 @@ def build(
         trusted=trusted,
         seen=seen,
         agents=agents,
-        prompts=prompts_of(config, workspace, own=own),
+        prompts=build_prompts(config, workspace, own=own),
         guardrails=_guardrails(config, workspace, given),
-        router=given.router if given.router is not None else configured_router(config.router),
+        router=given.router if given.router is not None else build_router(config.router),
         memory=given.memory if given.memory is not None else memory,
         playbooks=playbooks,
     )

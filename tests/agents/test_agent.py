@@ -111,7 +111,7 @@ def test_an_own_agent_comes_before_ours_of_the_same_name() -> None:
     assert Agents({"coder": own}).find("planner") is AGENTS["planner"]
     with pytest.raises(UsageError, match="no agent 'cook'"):
         Agents().find("cook")
-    assert Agents().on_record("cook").name == "cook"
+    assert Agents().find_recorded("cook").name == "cook"
 
 
 def test_tools_of_an_agent_stand_on_top_of_the_shared_ones() -> None:

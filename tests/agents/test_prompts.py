@@ -138,7 +138,7 @@ def test_templates_may_neither_miss_a_variable_nor_reach_out() -> None:
 
     with pytest.raises(UndefinedError):
         render("agents/coordinator", Nothing())
-    environment = library._environment(library._Texts())
+    environment = library._build_environment(library._Texts())
     with pytest.raises(SecurityError):
         environment.from_string("{{ ''.__class__.__mro__ }}").render()
 

@@ -28,7 +28,7 @@ from daiku.settings import from_mapping, secrets_of
 from daiku.settings.config import Config, StorageSettings
 from daiku.store.opening import SERVER
 from daiku.team.agent import Agent
-from daiku.team.given import checked_guardrails, checked_memory, checked_model
+from daiku.team.given import check_guardrails, check_memory, check_model
 from daiku.texts.rules.patterns import lazy
 from daiku.trace.stores import Stores, open_stores
 from daiku.workspace.disk import DiskWorkspace
@@ -147,11 +147,11 @@ def opening(
 ) -> Opening:
     """Return the checked parts of a Runner. Raises TypeError or ValueError that names the argument."""
     return Opening(
-        checked_model(model),
+        check_model(model),
         _folder(workspace),
         _store(store),
-        checked_guardrails(guardrails),
-        checked_memory(memory),
+        check_guardrails(guardrails),
+        check_memory(memory),
         _limits(limits),
         _mapping("settings", settings),
         _trace(trace),

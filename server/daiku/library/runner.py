@@ -32,7 +32,14 @@ from daiku.run.recorded.stored_run import ignore_chunk
 from daiku.run.request import RunRequest
 from daiku.run.rules.outside import Guard, Remembers, Router
 from daiku.team.agent import Agent
-from daiku.team.running import DECISIONS, Approves, Result, check_decisions, checked_approvals, checked_text
+from daiku.team.running import (
+    DECISIONS,
+    Approves,
+    Result,
+    check_approvals,
+    check_decisions,
+    check_request_text,
+)
 from daiku.team.stream import Listener, RunStream
 from daiku.texts.text import Text, text
 
@@ -73,7 +80,7 @@ class Runner:
         settings: Mapping[str, Any] | None = None,
         trace: TraceLogger | str | PathLike[str] | None = None,
     ) -> None:
-        self._approvals = checked_approvals(approvals)
+        self._approvals = check_approvals(approvals)
         self._apps = Apps(
             opening(model, workspace, store, guardrails, memory, limits, settings, trace, router)
         )
@@ -148,7 +155,7 @@ class Runner:
         """Return the run as a stream. `seen`: the program reads its chunks, and so its questions."""
         self._apps.check_open()
         asked = RunRequest(
-            text=checked_text(text),
+            text=check_request_text(text),
             session=session,
             agent=_checked_agent(agent),
             approvals=self._mode,

@@ -135,14 +135,14 @@ class Runs:
         ended = next((c.event for c in own if isinstance(c.event, RunFinished)), None)
         undone = ended is not None and not has_answer(ended.status) and last_start(chunks).run == run
         if undone and (again := continue_request(own, fold(events_of(chunks)))) is not None:
-            agent, model = services.agents.of_run(own[0].agent, agent, run), model or again.model
+            agent, model = services.agents.find_for_run(own[0].agent, agent, run), model or again.model
             more = replace(again, agent=agent, model=model, approvals=approvals, attended=attended)
             return await self.run(more, listen)
         state = fold(events_of(chunks, until_run=run))
         if ended is not None:
             log = from_record(services, chunks, run, state)
             return log.result().model_copy(update={"last_seq": chunks[-1].seq})
-        agent = remembering(services, services.agents.of_run(own[0].agent, agent, run))
+        agent = remembering(services, services.agents.find_for_run(own[0].agent, agent, run))
         log = open_log(services, agent, run, session, state, listen)
         services = log.services
         lock = services.journal.lock(session)

@@ -1,1 +1,1 @@
-"""The agents: each one a name, a prompt, a set of tools and a result type; all of them in one table."""
+"""Agents: their prompts, tools, output types and state machines, and the table that lists them all."""

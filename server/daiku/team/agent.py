@@ -1,4 +1,4 @@
-"""The Agent: a name, instructions, tools, the type of its answers, and whom it may hand work to."""
+"""The Agent: name, instructions, tools, output type, and handoffs."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from daiku.run.rules.calls.toolsets import CALL, FIND, ToolSet, choose_tools
 from daiku.run.rules.outside import Guard, Remembers
 from daiku.team.given import (
     ToolLike,
-    checked_extras,
-    checked_guardrails,
-    checked_hook,
-    checked_memory,
-    checked_model,
-    checked_name,
+    check_extra_cfg,
+    check_guardrails,
+    check_handoff_hook,
+    check_memory,
+    check_model,
+    check_name,
 )
 from daiku.team.part import Machine, Part, Stage
 from daiku.team.running import Result, RunnerOptions, own_runner
@@ -42,7 +42,7 @@ CARRIED_OUT: Mapping[Mode, frozenset[Effect]] = MappingProxyType(
         "act": frozenset({"none", "read", "edit", "command", "network", "mcp", "plan", "ask", "memory"}),
     }
 )
-"""Which effects a mode lets be carried out. What a model is offered is the same in every mode."""
+"""Effects that each mode allows. The model is offered the same tools in every mode."""
 _WHAT_IT_DOES: Mapping[Effect, str] = MappingProxyType(
     {
         "edit": "changes files",
@@ -55,13 +55,13 @@ _WHAT_IT_DOES: Mapping[Effect, str] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """Instructions that stand in a packaged template, by its id such as `team/coder`."""
+    """Instructions in a packaged template, by its id such as `team/coder`."""
 
     id: str
 
 
 class AgentOptions(TypedDict, total=False):
-    """What `Agent.with_` can change."""
+    """Keyword arguments of `Agent.with_`."""
 
     tools: Iterable[ToolLike]
     model: str | Model
@@ -75,22 +75,27 @@ class AgentOptions(TypedDict, total=False):
 
 
 LONGEST_DESCRIPTION = 200
-"""Characters of the instructions that other agents are told where nothing else says what an agent does."""
+"""Maximum characters of the instructions shown to other agents as the agent's description."""
 HANDOFF = "agent/handoff"
 
 
 @dataclass(frozen=True, slots=True, init=False, eq=False, weakref_slot=True)
 class Agent:
-    """Who works: a name, instructions, tools (R1.10, R1.18–R1.21). Planner, coder and the others are values of it.
+    """An agent: a name, instructions, tools (R1.10, R1.18–R1.21). Planner, coder, and the others are instances of it.
 
-    `name` and `instructions` never change; `with_` makes a copy in which the rest may differ, as the model and the
-    memory of one run (R1.22). `tools` are functions, `Tool`s and names or patterns of built-in tools (`"files/*"`);
-    without any it has none. `model` is a name, "" for its Runner's, or what answers in its place. Of `output`, a
-    pydantic model or any type that pydantic can check, its answers are; others are sent back. `handoffs` are the
-    agents that it may give requests to; what it answers to a request that it was handed itself goes through
-    `on_handoff_return` (R1.33).
-    `guardrails` look at what it is told, calls and answers, `memory` brings what fits a request: both stand before
-    and behind the model (R1.24, R1.28). Its tools get `extra_cfg` as it is (R1.20). `part` is for Daiku's own agents.
+    `name` and `instructions` are fixed; `with_` makes a copy with other options, such as the model and the memory of one
+    run (R1.22).
+
+    Args:
+        tools: functions, `Tool`s, and names or patterns of built-in tools (`"files/*"`); none by default.
+        model: a name, "" for the Runner's model, or a model object.
+        output: a pydantic model or any type that pydantic can validate; invalid answers are sent back for a retry.
+        handoffs: the agents that it may hand requests to.
+        guardrails: checks of its input, tool calls, and answers (R1.24).
+        memory: recalls what fits a request, and is updated after the answer (R1.28).
+        extra_cfg: passed to its tools unchanged (R1.20).
+        on_handoff_return: applied to its answer to a request that was handed to it (R1.33).
+        part: only for Daiku's own agents.
 
     Raises TypeError or ValueError that names the argument.
     """
@@ -107,9 +112,9 @@ class Agent:
     on_handoff_return: Callable[[str], str]
     part: Part | None
     answers: TypedOutput | None = field(init=False)
-    """How its typed answers are asked for and read; None where it answers in words."""
+    """How typed answers are requested and parsed; None if answers are text."""
     role: Role | None = field(init=False)
-    """The form it answers in."""
+    """The fixed format of its replies; None for free text."""
 
     def __init__(
         self,
@@ -128,16 +133,16 @@ class Agent:
     ) -> None:
         answers = typed_output(output)
         values: dict[str, object] = {
-            "name": checked_name(name),
-            "instructions": _checked_instructions(instructions),
+            "name": check_name(name),
+            "instructions": _check_instructions(instructions),
             "tools": as_tools(tools),
-            "model": checked_model(model),
+            "model": check_model(model),
             "output": output,
-            "handoffs": _checked_handoffs(handoffs),
-            "guardrails": checked_guardrails(guardrails),
-            "memory": checked_memory(memory),
-            "extra_cfg": checked_extras(extra_cfg),
-            "on_handoff_return": checked_hook(on_handoff_return),
+            "handoffs": _check_handoffs(handoffs),
+            "guardrails": check_guardrails(guardrails),
+            "memory": check_memory(memory),
+            "extra_cfg": check_extra_cfg(extra_cfg),
+            "on_handoff_return": check_handoff_hook(on_handoff_return),
             "part": part,
             "answers": answers,
             "role": part.role if part is not None else answers.role() if answers is not None else None,
@@ -146,15 +151,17 @@ class Agent:
             object.__setattr__(self, part_of, value)
 
     def with_(self, **changes: Unpack[AgentOptions]) -> Agent:
-        """A changed copy, as `agent.with_(model="openai/gpt-5.2")` (R1.22). Raises as `Agent`."""
+        """Return a changed copy, as `agent.with_(model="openai/gpt-5.2")` (R1.22). Raises as `Agent`."""
         fixed = next((name for name in ("name", "instructions") if name in changes), None)
         if fixed is not None:
             raise TypeError(f"Agent.with_: `{fixed}` of an agent never changes; make another Agent.")
-        kept: dict[str, Any] = {each.name: getattr(self, each.name) for each in fields(self)[2:] if each.init}
-        return Agent(self.name, self.instructions, **(kept | cast("dict[str, Any]", changes)))
+        current: dict[str, Any] = {
+            option.name: getattr(self, option.name) for option in fields(self)[2:] if option.init
+        }
+        return Agent(self.name, self.instructions, **(current | cast("dict[str, Any]", changes)))
 
     async def run(self, text: str, **options: Unpack[RunnerOptions]) -> Result:
-        """Work on `text` to its end, by a Runner of its own that is made with `options`."""
+        """Run the agent on `text` with a Runner made from `options`, and return the result."""
         runner = own_runner(options)
         try:
             return await runner.run(self, text)
@@ -162,7 +169,7 @@ class Agent:
             await runner.aclose()
 
     def run_sync(self, text: str, **options: Unpack[RunnerOptions]) -> Result:
-        """`run` for code that is not asynchronous; also inside a running event loop, which waits for it."""
+        """Run like `run`, for synchronous code; also works inside a running event loop, which it blocks."""
         runner = own_runner(options)
         try:
             return runner.run_sync(self, text)
@@ -170,33 +177,33 @@ class Agent:
             runner.close()
 
     def stream(self, text: str, **options: Unpack[RunnerOptions]) -> RunStream:
-        """`run` whose chunks are read as they come: `async for chunk in agent.stream("…")` (R1.3)."""
+        """Start `run` and stream its chunks: `async for chunk in agent.stream("…")` (R1.3)."""
         return own_runner(options).stream(self, text, closes=True)
 
     @property
     def patterns(self) -> tuple[str, ...]:
-        """The names and patterns of all its tools."""
-        own = tuple(each if isinstance(each, str) else each.name for each in self.tools)
+        """Names and patterns of all its tools."""
+        own = tuple(tool if isinstance(tool, str) else tool.name for tool in self.tools)
         return (*own, HANDOFF) if self.handoffs else own
 
     @property
     def own_tools(self) -> tuple[Tool, ...]:
-        """The tools that it brings itself."""
-        return tuple(each for each in self.tools if isinstance(each, Tool))
+        """The Tool objects that it brings along."""
+        return tuple(tool for tool in self.tools if isinstance(tool, Tool))
 
     @property
     def uses_builtin_tools(self) -> bool:
-        """Whether it names tools of Daiku: then it is told of the folder that they work in."""
-        return any(isinstance(each, str) for each in self.tools)
+        """True if it names built-in tools; its prompt then names the workspace's rules."""
+        return any(isinstance(tool, str) for tool in self.tools)
 
     @property
     def label(self) -> Label:
-        """What people are shown."""
+        """Display name."""
         return self.part.label if self.part is not None else Label(en=self.name, ja=self.name)
 
     @property
     def description(self) -> str:
-        """What other agents are told that it does."""
+        """Description for other agents."""
         if self.part is not None or isinstance(self.instructions, Prompt):
             return self.part.description if self.part is not None else ""
         line = self.instructions.strip().split("\n", 1)[0]
@@ -204,7 +211,7 @@ class Agent:
 
     @property
     def delegate(self) -> bool:
-        """Whether any agent may hand requests to it."""
+        """True if any agent may hand requests to it."""
         return self.part is not None and self.part.delegate
 
     @property
@@ -229,28 +236,28 @@ class Agent:
 
     @property
     def reads_brief(self) -> bool:
-        """Return whether the agent's prompt is built from a Brief instead of the bare request."""
+        """True if its prompt is built from a Brief instead of the bare request."""
         return self.stage is not None and self.stage.request is not None
 
     def usable(self, specs: tuple[ToolSpec, ...]) -> tuple[ToolSpec, ...]:
-        """The tools of this agent whatever the mode, in the registry's order (stable for caches)."""
-        return _usable(self.patterns, _Same(specs))
+        """Return the agent's tools in any mode, in the registry's order (stable for prompt caches)."""
+        return _select_usable(self.patterns, _SpecsById(specs))
 
     def allowed(self, specs: tuple[ToolSpec, ...], mode: Mode) -> tuple[ToolSpec, ...]:
-        """Those of its tools that may be carried out in this mode."""
+        """Return the agent's tools that may run in `mode`."""
         return tuple(spec for spec in self.usable(specs) if spec.effect in CARRIED_OUT[mode])
 
     def sent(
         self, specs: tuple[ToolSpec, ...], window: int, edits: EditForm, large: Callable[[], bool]
     ) -> ToolSet:
-        """Divide its tools into those sent to the model and those to be found. `large`: of the project."""
-        patterns, known = self.patterns, _Same(specs)
+        """Split its tools into those sent to the model and those found by search. `large`: is the project large?"""
+        patterns, same_specs = self.patterns, _SpecsById(specs)
         if not self.defers:
-            return _all_sent(patterns, known)
-        return _chosen(patterns, known, window, edits, large())
+            return _send_all(patterns, same_specs)
+        return _choose(patterns, same_specs, window, edits, large())
 
     def why_refused(self, spec: ToolSpec, mode: Mode) -> str:
-        """Why a call of a tool that there is was not carried out, and what to do instead."""
+        """Return the message for a call that was denied: why, and what to do instead."""
         name = wire_name(spec.name)
         if not self.usable((spec,)):
             return f"{name} was not run: it is none of your tools. Do the part that is yours with those."
@@ -267,45 +274,51 @@ class Agent:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Same:
-    """The tools of a registry, known again as the same tuple: hundreds of runs may begin with them at once."""
+class _SpecsById:
+    """A registry's tools, compared by identity, as a cache key: hundreds of runs may start at once."""
 
     specs: tuple[ToolSpec, ...]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.specs is self.specs
+        return isinstance(other, _SpecsById) and other.specs is self.specs
 
     def __hash__(self) -> int:
         return id(self.specs)
 
 
 @lru_cache(maxsize=64)
-def _usable(patterns: tuple[str, ...], known: _Same) -> tuple[ToolSpec, ...]:
-    return tuple(spec for spec in known.specs if any(_names(pattern, spec) for pattern in patterns))
+def _select_usable(patterns: tuple[str, ...], same_specs: _SpecsById) -> tuple[ToolSpec, ...]:
+    return tuple(
+        spec for spec in same_specs.specs if any(_matches_tool(pattern, spec) for pattern in patterns)
+    )
 
 
 @lru_cache(maxsize=64)
-def _all_sent(patterns: tuple[str, ...], known: _Same) -> ToolSet:
-    return ToolSet(tuple(spec for spec in _usable(patterns, known) if spec.name not in (FIND, CALL)))
+def _send_all(patterns: tuple[str, ...], same_specs: _SpecsById) -> ToolSet:
+    return ToolSet(
+        tuple(spec for spec in _select_usable(patterns, same_specs) if spec.name not in (FIND, CALL))
+    )
 
 
 @lru_cache(maxsize=64)
-def _chosen(patterns: tuple[str, ...], known: _Same, window: int, edits: EditForm, large: bool) -> ToolSet:
-    return choose_tools(_usable(patterns, known), window=window, edits=edits, large=large)
+def _choose(
+    patterns: tuple[str, ...], same_specs: _SpecsById, window: int, edits: EditForm, large: bool
+) -> ToolSet:
+    return choose_tools(_select_usable(patterns, same_specs), window=window, edits=edits, large=large)
 
 
-def _names(pattern: str, spec: ToolSpec) -> bool:
-    """Whether a pattern of tools means this one; those of single agents are not meant by `*`."""
+def _matches_tool(pattern: str, spec: ToolSpec) -> bool:
+    """Return True if a tool pattern matches `spec`; `*` does not match tools of single agents."""
     return fnmatchcase(spec.name, pattern) and not (spec.inner and pattern == "*")
 
 
 LOOKING = ("files/read", "files/list", "search/*", "editor/*")
-"""The tools that look at the project's files and change nothing."""
+"""Tools that read the project's files and change nothing."""
 HISTORY = ("git/status", "git/diff", "git/log")
-"""The tools that look at the repository; whoever has a shell asks it."""
+"""Tools that read the repository's state; agents with a shell use git there."""
 
 
-def _checked_instructions(instructions: object) -> str | Prompt:
+def _check_instructions(instructions: object) -> str | Prompt:
     if isinstance(instructions, Prompt):
         return instructions
     if not isinstance(instructions, str):
@@ -316,14 +329,14 @@ def _checked_instructions(instructions: object) -> str | Prompt:
     return instructions
 
 
-def _checked_handoffs(handoffs: object) -> tuple[Agent, ...]:
+def _check_handoffs(handoffs: object) -> tuple[Agent, ...]:
     if isinstance(handoffs, str) or not isinstance(handoffs, Sequence):
         raise TypeError(f"Agent: `handoffs` is a list of Agents, not a {type(handoffs).__name__}.")
-    found: list[Agent] = []
-    for each in cast("Sequence[object]", handoffs):
-        if not isinstance(each, Agent):
-            raise TypeError(f"Agent: `handoffs` takes Agents, not a {type(each).__name__} ({each!r:.80}).")
-        if any(each.name == other.name for other in found):
-            raise ValueError(f"Agent: `handoffs` holds two agents called {each.name!r}.")
-        found.append(each)
-    return tuple(found)
+    agents: list[Agent] = []
+    for agent in cast("Sequence[object]", handoffs):
+        if not isinstance(agent, Agent):
+            raise TypeError(f"Agent: `handoffs` takes Agents, not a {type(agent).__name__} ({agent!r:.80}).")
+        if any(agent.name == other.name for other in agents):
+            raise ValueError(f"Agent: `handoffs` holds two agents called {agent.name!r}.")
+        agents.append(agent)
+    return tuple(agents)

@@ -1,4 +1,4 @@
-"""A role's form as the call of a tool: a model with tools of its own answers by it, any other one writes the form."""
+"""A role's form as a tool call: models with native tools call it, others write the form as text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Read: TypeAlias = Callable[[AssistantMessage, tuple[Message, ...], bool], Assist
 
 
 def by_tool(spec: ToolSpec, read: Read) -> Read:
-    """Return `read` for replies that may also call `spec` with the form; other calls of a reply are done first."""
+    """Return `read` for replies that may also call `spec` with the form; other calls of the reply run first."""
 
     def either(
         message: AssistantMessage, messages: tuple[Message, ...], cut: bool

@@ -1,4 +1,4 @@
-"""Checks what an agent is made from; what does not fit is a TypeError or ValueError that names the argument."""
+"""Validate the arguments of an Agent; invalid ones raise TypeError or ValueError that names the argument."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from daiku.texts.rules.patterns import lazy
 from daiku.tools.tool import Tool
 
 ToolLike: TypeAlias = Tool | str | Callable[..., Any]
-"""A tool of one's own (a function or a `Tool`), or the name or pattern of built-in tools."""
+"""A function, a `Tool`, or the name or pattern of built-in tools."""
 
 LONGEST_NAME = 64
 _NAME = lazy(r"[^\s\"\\\x00-\x1f\x7f](?:[^\"\\\x00-\x1f\x7f]*[^\s\"\\\x00-\x1f\x7f])?")
 
 
-def checked_name(name: object) -> str:
-    """The name, one line of at most 64 characters: it stands in every event of the agent (R1.18)."""
+def check_name(name: object) -> str:
+    """Return the name: one line of at most 64 characters, as every event of the agent carries it (R1.18)."""
     if not isinstance(name, str):
         raise TypeError(f"Agent: `name` is a text, not {_kind(name)}.")
     if not name.strip():
@@ -33,8 +33,8 @@ def checked_name(name: object) -> str:
     return name
 
 
-def checked_model(model: object) -> str | Model:
-    """The model: a name, or something that can be asked."""
+def check_model(model: object) -> str | Model:
+    """Return the model: a name, or an object with the methods of a model."""
     if isinstance(model, str):
         return model
     missing = [name for name in ("name", "stream", "quote", "traits") if not hasattr(model, name)]
@@ -44,32 +44,32 @@ def checked_model(model: object) -> str | Model:
     return cast("Model", model)
 
 
-def checked_guardrails(guardrails: object) -> tuple[Guard, ...]:
-    """The guardrails; each has validate_input and validate_output."""
+def check_guardrails(guardrails: object) -> tuple[Guard, ...]:
+    """Return the guardrails; each has validate_input and validate_output."""
     if isinstance(guardrails, str) or not isinstance(guardrails, Sequence):
         raise TypeError(f"`guardrails` is a list of Guardrails, not {_kind(guardrails)}.")
-    for each in cast("Sequence[object]", guardrails):
-        if not (hasattr(each, "validate_input") and hasattr(each, "validate_output")):
-            raise TypeError(f"`guardrails` takes Guardrails, not {_kind(each)}.")
+    for guardrail in cast("Sequence[object]", guardrails):
+        if not (hasattr(guardrail, "validate_input") and hasattr(guardrail, "validate_output")):
+            raise TypeError(f"`guardrails` takes Guardrails, not {_kind(guardrail)}.")
     return tuple(cast("Sequence[Guard]", guardrails))
 
 
-def checked_memory(memory: object) -> Remembers | None:
-    """The memory; it has recall and remember."""
+def check_memory(memory: object) -> Remembers | None:
+    """Return the memory; it has recall and remember."""
     if memory is not None and not (hasattr(memory, "recall") and hasattr(memory, "remember")):
         raise TypeError(f"`memory` is a Memory, not {_kind(memory)}.")
     return cast("Remembers | None", memory)
 
 
-def checked_extras(extra_cfg: object) -> Mapping[str, Any]:
-    """What the agent's tools are handed, kept as it is."""
+def check_extra_cfg(extra_cfg: object) -> Mapping[str, Any]:
+    """Return the configuration for the agent's tools; empty for None."""
     if extra_cfg is not None and not isinstance(extra_cfg, Mapping):
         raise TypeError(f"Agent: `extra_cfg` is a mapping, not {_kind(extra_cfg)}.")
     return MappingProxyType({}) if extra_cfg is None else cast("Mapping[str, Any]", extra_cfg)
 
 
-def checked_hook(hook: object) -> Callable[[str], str]:
-    """What is called with the answer of a hand-off."""
+def check_handoff_hook(hook: object) -> Callable[[str], str]:
+    """Return the function applied to the answer of a handoff; the identity for None."""
     if hook is None:
         return str
     if not callable(hook) or inspect.iscoroutinefunction(hook):

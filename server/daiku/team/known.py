@@ -1,4 +1,4 @@
-"""Which agents a wiring knows by name: people's own, and ours, which are imported when one of them is asked for."""
+"""Registry of agents by name: the user's own, and the built-in ones, which are imported on first use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from daiku.texts.text import text
 
 @dataclass(frozen=True, slots=True)
 class Agents:
-    """The agents of one wiring: ours, and people's `own`, which come first where the names are the same."""
+    """Agents by name: the built-in ones, and the user's `own`, which take precedence."""
 
     own: Mapping[str, Agent] = field(default_factory=lambda: MappingProxyType({}))
 
@@ -25,14 +25,17 @@ class Agents:
 
         return find_agent(name, self.own)
 
-    def of_run(self, name: str, given: Agent | None, run: str) -> Agent:
-        """Return the agent that continues `run`: the `given` one, else the one called `name`. Raises UsageError."""
-        if given is not None and given.name == name:
-            return given
+    def find_for_run(self, name: str, candidate: Agent | None, run: str) -> Agent:
+        """Return the agent that continues `run`: `candidate` if it has the name, else the one called `name`.
+
+        Raises UsageError if there is none.
+        """
+        if candidate is not None and candidate.name == name:
+            return candidate
         from daiku.team.table import AGENTS  # when used
 
-        found = self.own.get(name) or AGENTS.get(name)
-        if given is not None or found is None:
+        agent = self.own.get(name) or AGENTS.get(name)
+        if candidate is not None or agent is None:
             raise UsageError(
                 Failure(
                     kind="not_found",
@@ -40,10 +43,10 @@ class Agents:
                     hint=text("roles.give_agent", name=repr(name)),
                 )
             )
-        return found
+        return agent
 
-    def on_record(self, name: str) -> Agent:
-        """Return the agent of a recorded run; a stand-in if unknown, so that its session can be read."""
+    def find_recorded(self, name: str) -> Agent:
+        """Return the agent of a recorded run; a placeholder if unknown, so that its session can be read."""
         from daiku.team.table import ALL_AGENTS  # when used
 
         return self.own.get(name) or ALL_AGENTS.get(name) or Agent(name, Prompt("team/coordinator"))

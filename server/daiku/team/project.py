@@ -14,12 +14,12 @@ from daiku.tools.rules.code.project import MANIFEST_LIMIT, Folder, Package, pack
 from daiku.tools.rules.code.projectkinds import READ, packages_of
 
 DEPTH = 3
-"""Folders below a root that are looked into: packages/name, apps/web/api."""
+"""Maximum depth of folders below a root: packages/name, apps/web/api."""
 MOST_FOLDERS = 300
 MOST_TEXT = 400_000
-"""Bytes of all manifests together: what stands in the first ones is what matters."""
+"""Maximum bytes of all manifests of a root together; the first ones matter most."""
 MOST_ENTRIES = 2000
-"""Entries of one folder; a folder with more is none that a package begins in."""
+"""Maximum entries of one folder; a larger folder is no package."""
 SKIPPED = frozenset(
     {
         "node_modules", "bower_components", "vendor", "target", "dist", "build", "out", "venv", "env",
@@ -30,63 +30,65 @@ ENVIRONMENTS = (".venv", "venv", "env")
 INTERPRETERS = ("bin/python", "Scripts/python.exe")
 
 SETTLED_NS = 2_000_000_000
-KEPT = 8
-"""Workspaces whose facts are kept; all but the first look costs a stat for each folder and manifest."""
+CACHE_SIZE = 8
+"""Maximum number of workspaces in the cache; a cache hit costs one stat per folder and manifest."""
 
 Stamp: TypeAlias = tuple[int, int]
-"""When a path was changed last, in ns, and its size."""
+"""Modification time in ns and size in bytes of a path."""
 
 
 @dataclass(slots=True)
-class _Room:
-    """How much may still be read, and the stamps from before what was looked at."""
+class _Scan:
+    """A running scan: bytes that may still be read, and the stamps of the paths before they were read."""
 
     left: int = MOST_TEXT
     stamps: dict[Path, Stamp] = field(default_factory=dict["Path", "Stamp"])
 
     def watch(self, path: Path) -> Path:
-        if (stamp := _stamp(path)) is not None:  # what is not there yet changes its folder when it comes
+        if (stamp := _read_stamp(path)) is not None:  # a new file changes its folder's stamp
             self.stamps[path] = stamp
         return path
 
     @property
     def settled(self) -> bool:
-        """Whether a later change is sure to differ: some file systems count in seconds."""
+        """True if any later change changes a stamp: some file systems count in whole seconds."""
         newest = max((changed for changed, _ in self.stamps.values()), default=0)
         return bool(self.stamps) and time.time_ns() - newest > SETTLED_NS
 
 
-_kept: dict[tuple[Path, ...], tuple[dict[Path, Stamp], str]] = {}
+_cache: dict[tuple[Path, ...], tuple[dict[Path, Stamp], str]] = {}
 
 
 def project_facts(roots: tuple[Path, ...]) -> str:
-    """Return the facts that manifests and lock files tell of the project in `roots`; empty without any."""
-    stamps, told = _kept.get(roots, ({}, ""))
-    if stamps and all(_stamp(path) == stamp for path, stamp in stamps.items()):
-        return told
-    room = _Room()
-    named = ((root, "" if place == 0 else str(root)) for place, root in enumerate(roots))
-    told = package_facts(tuple(chain.from_iterable(_packages(root, name, room) for root, name in named)))
-    _kept.pop(roots, None)
-    if room.settled:
-        _kept[roots] = room.stamps, told
-    if len(_kept) > KEPT:
-        del _kept[next(iter(_kept))]
-    return told
+    """Return the facts on the project in `roots` from its manifests and lock files; empty if there are none."""
+    stamps, facts = _cache.get(roots, ({}, ""))
+    if stamps and all(_read_stamp(path) == stamp for path, stamp in stamps.items()):
+        return facts
+    scan = _Scan()
+    named_roots = ((root, "" if index == 0 else str(root)) for index, root in enumerate(roots))
+    facts = package_facts(
+        tuple(chain.from_iterable(_find_packages(root, name, scan) for root, name in named_roots))
+    )
+    _cache.pop(roots, None)
+    if scan.settled:
+        _cache[roots] = scan.stamps, facts
+    if len(_cache) > CACHE_SIZE:
+        del _cache[next(iter(_cache))]
+    return facts
 
 
-def _stamp(path: Path) -> Stamp | None:
-    """Differs when an entry of a folder came or went, or the text of a file changed."""
+def _read_stamp(path: Path) -> Stamp | None:
+    """Return a path's stamp, which changes with a folder's entries or a file's text; None if it cannot be read."""
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size
+    return status.st_mtime_ns, status.st_size
 
 
-def _packages(root: Path, name: str, room: _Room) -> Iterator[Package]:
-    """The packages of a root, nearest folders first."""
-    left, room.left = MOST_FOLDERS, MOST_TEXT
+def _find_packages(root: Path, name: str, scan: _Scan) -> Iterator[Package]:
+    """Yield the packages of a root, nearest folders first."""
+    left, scan.left = MOST_FOLDERS, MOST_TEXT
     level: list[tuple[Path, str, tuple[Folder, ...]]] = [(root, name, ())]
     for _ in range(DEPTH + 1):
         below: list[tuple[Path, str, tuple[Folder, ...]]] = []
@@ -94,29 +96,29 @@ def _packages(root: Path, name: str, room: _Room) -> Iterator[Package]:
             if left == 0:
                 return
             left -= 1
-            folder = _folder(place, path, room)
+            folder = _read_folder(place, path, scan)
             if folder is None:
                 continue
             yield from packages_of(folder, above)
-            here = (folder, *above)
+            ancestors = (folder, *above)
             below += [
-                (place / child, f"{path}/{child}" if path else child, here)
+                (place / child, f"{path}/{child}" if path else child, ancestors)
                 for child in sorted(folder.folders)
-                if child not in SKIPPED and not child.startswith(".") and _plain(child)
+                if child not in SKIPPED and not child.startswith(".") and _is_plain_name(child)
             ]
         level = below
 
 
-def _plain(name: str) -> bool:
-    """Whether a name can stand in a command and in a prompt as it is."""
+def _is_plain_name(name: str) -> bool:
+    """Return True if a folder name can be used in a command and a prompt without quoting."""
     return all(char.isalnum() or char in "._-+@" for char in name) and len(name) <= 60 and name[0] != "-"
 
 
-def _folder(place: Path, path: str, room: _Room) -> Folder | None:
+def _read_folder(place: Path, path: str, scan: _Scan) -> Folder | None:
     files: set[str] = set()
     folders: set[str] = set()
     try:
-        with os.scandir(room.watch(place)) as entries:
+        with os.scandir(scan.watch(place)) as entries:
             for number, entry in enumerate(entries):
                 if number == MOST_ENTRIES:
                     return None
@@ -126,23 +128,23 @@ def _folder(place: Path, path: str, room: _Room) -> Folder | None:
                     files.add(entry.name)
     except OSError:
         return None
-    texts = {name: _text(place / name, room) for name in sorted(files & READ)}
-    return Folder(path, frozenset(files), frozenset(folders), texts, _interpreter(place, room))
+    texts = {name: _read_text(place / name, scan) for name in sorted(files & READ)}
+    return Folder(path, frozenset(files), frozenset(folders), texts, _find_interpreter(place, scan))
 
 
-def _text(path: Path, room: _Room) -> str:
-    """A manifest's text; one that is too long to be one is as good as empty."""
+def _read_text(path: Path, scan: _Scan) -> str:
+    """Read a manifest's text; empty if it is too long or cannot be read."""
     try:
-        with room.watch(path).open("rb") as file:
-            data = file.read(min(MANIFEST_LIMIT, room.left) + 1)
+        with scan.watch(path).open("rb") as file:
+            data = file.read(min(MANIFEST_LIMIT, scan.left) + 1)
     except OSError:
         return ""
-    room.left = max(0, room.left - len(data))
-    return "" if len(data) > MANIFEST_LIMIT or not room.left else data.decode("utf-8-sig", "replace")
+    scan.left = max(0, scan.left - len(data))
+    return "" if len(data) > MANIFEST_LIMIT or not scan.left else data.decode("utf-8-sig", "replace")
 
 
-def _interpreter(place: Path, room: _Room) -> str:
+def _find_interpreter(place: Path, scan: _Scan) -> str:
     for name in ENVIRONMENTS:
-        if (room.watch(place / name) / "pyvenv.cfg").is_file():
+        if (scan.watch(place / name) / "pyvenv.cfg").is_file():
             return next((f"{name}/{p}" for p in INTERPRETERS if (place / name / p).exists()), "")
     return ""

@@ -1,4 +1,4 @@
-"""The prompts of a workspace; what its templates are filled from is imported when one of them is looked at."""
+"""The prompts of a workspace; the types of template variables are imported on first use."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from daiku.settings.config import Config
 from daiku.team.system_prompt import SystemVariables
 
 
-def prompts_of(config: Config, workspace: Workspace, *, own: bool) -> Prompts:
-    """The prompts of a workspace: its own templates count where its texts are known to be the person's."""
+def build_prompts(config: Config, workspace: Workspace, *, own: bool) -> Prompts:
+    """Build the prompts of a workspace. `own`: its templates replace the packaged ones (trusted workspace)."""
     root = workspace.roots[0] if workspace.roots else None
     return Prompts(
         language=config.prompts.language,
         workspace=root if own else None,
         untrusted=None if own else root,
-        variables=_variables,
+        variables=_load_variables,
         usual=SystemVariables,
     )
 
 
-def _variables() -> Variables:
+def _load_variables() -> Variables:
     from daiku.team.templates import TEMPLATES  # when used
 
     return TEMPLATES

@@ -56,8 +56,8 @@ class Role:
     after_calls: Callable[[tuple[Message, ...]], AssistantMessage | Failed | None] = lambda _: None
     remind: Callable[[tuple[Message, ...], bool], str] = lambda _, __: ""
     accept_plain_text: Callable[[AssistantMessage], AssistantMessage] | None = None
-    prose: Callable[[AssistantMessage, tuple[Message, ...]], AssistantMessage | Unreadable] = lambda said, _: (
-        said
+    prose: Callable[[AssistantMessage, tuple[Message, ...]], AssistantMessage | Unreadable] = (
+        lambda reply, _: reply
     )
     tools: tuple[ToolSpec, ...] = ()
     schema: JsonObject | None = None
@@ -68,21 +68,21 @@ class Role:
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """The role ends without success: its last words, and why."""
+    """A role that ended without success: its last words, and the failure."""
 
     text: Text
     failure: Failure
 
 
 def messages_since_request(messages: Sequence[Message]) -> tuple[AssistantMessage | ToolMessage, ...]:
-    """Return the messages after the person's last one, without folder rules."""
-    found: list[AssistantMessage | ToolMessage] = []
+    """Return the messages after the user's last one, without folder rules."""
+    recent: list[AssistantMessage | ToolMessage] = []
     for message in reversed(messages):
         if not isinstance(message, UserMessage):
-            found.append(message)
+            recent.append(message)
         elif not is_rules(message):
             break
-    return tuple(reversed(found))
+    return tuple(reversed(recent))
 
 
 def merge_role_calls(message: AssistantMessage, form: AssistantMessage | Unreadable) -> AssistantMessage:
@@ -129,13 +129,14 @@ async def stream_role_reply(
     brief: Brief | None = None,
     nested: bool = False,
 ) -> AsyncGenerator[ModelEvent]:
-    """Stream the reply of a role, retrying with the error a few times if it is unreadable (R0.96–R0.101).
+    """Stream the reply of a role; retry an unreadable reply a few times with its error (R0.96–R0.101).
 
-    A model with its own tools answers by them; its words count, and are asked about once. Words of a `nested` role are its
-    answer. Raises DaikuError if the role failed, LLMRequestError of kind "format" after the last retry."""
+    A model with its own tools answers by them; plain words count after one question about them. A `nested` role may
+    answer in words. Raises DaikuError if the role failed, LLMRequestError of kind "format" after the last retry.
+    """
     own = role.after_calls(request.messages)
     if own is not None:
-        yield _build_own_reply(own)  # it stays on record, also before an error
+        yield _build_own_reply(own)  # recorded even before an error
         if isinstance(own, Failed):
             raise DaikuError(own.failure)
         return
@@ -165,15 +166,15 @@ async def stream_role_reply(
         problems.append(read.problem)
         in_vain = read.words_only and len(problems) > 1 and not may_conclude
         if in_vain or should_give_up(problems):
-            if read.words_only:  # words without the form still go on record
+            if read.words_only:  # replies without the form are recorded too
                 yield Reply(AssistantMessage(text=reply.message.text), usage, reply.finish)
             raise _build_format_error(problems[-1])
         current = _build_retry(role, first, reply, read.problem, by_tools=_uses_tools(request, protocol))
 
 
-def _build_own_reply(said: AssistantMessage | Failed) -> Reply:
+def _build_own_reply(answer: AssistantMessage | Failed) -> Reply:
     """Build the reply that the role gives without the model."""
-    message = AssistantMessage(text=said.text) if isinstance(said, Failed) else said
+    message = AssistantMessage(text=answer.text) if isinstance(answer, Failed) else answer
     return Reply(mark_own(message), Usage(), "tool_calls" if message.calls else "stop")
 
 
@@ -236,17 +237,17 @@ def _build_format_error(problem: str) -> LLMRequestError:
 
 def _build_events(read: AssistantMessage, reply: Reply, usage: Usage) -> tuple[ModelEvent, ...]:
     """Return the events of a readable reply."""
-    whole = Reply(_keep_position(read, reply), usage, "tool_calls" if read.calls else reply.finish)
-    # Our own sentences are not streamed: a front shows them in the person's language once they are recorded.
-    return (TextDelta(read.text), whole) if read.text and not read.text.id else (whole,)
+    complete = Reply(_keep_position(read, reply), usage, "tool_calls" if read.calls else reply.finish)
+    # Localized sentences are not streamed: a front shows them in the user's language once they are recorded.
+    return (TextDelta(read.text), complete) if read.text and not read.text.id else (complete,)
 
 
 def _build_retry(
     role: Role, first: ModelRequest, reply: Reply, problem: str, *, by_tools: bool
 ) -> ModelRequest:
     """Build the retry of the `first` request: with the reply and its problem, as the results of its calls if any."""
-    how = "" if by_tools else ", in the form that was asked for"
-    note = f"Your reply could not be used: {problem}. Answer again{how}."
+    form_note = "" if by_tools else ", in the form that was asked for"
+    note = f"Your reply could not be used: {problem}. Answer again{form_note}."
     results: tuple[Message, ...] = tuple(
         ToolMessage(call_id=call.id, tool=call.tool, ok=False, text=note) for call in reply.message.calls
     )

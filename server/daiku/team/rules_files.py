@@ -1,4 +1,4 @@
-"""Rules files of a project: at and above the roots for the system prompt, below them when work gets there."""
+"""Rules files of a project: those of roots for the system prompt, nested ones when work reaches their folder."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -11,9 +11,9 @@ from daiku.texts.rules.truncate import truncate_middle
 RULES_FILES = ("AGENTS.md", ".github/copilot-instructions.md", "CLAUDE.md")
 NESTED_FILES = ("AGENTS.md", "CLAUDE.md")
 RULES_LIMIT = 40_000
-"""Characters of one rules file; more is cut in the middle."""
+"""Maximum characters of one rules file; longer ones are cut in the middle."""
 NESTED_LIMIT = 100_000
-"""Characters that all nested rules of a conversation may take together."""
+"""Maximum characters of all nested rules of a conversation together."""
 
 
 class RulesFile(Frozen):
@@ -22,19 +22,19 @@ class RulesFile(Frozen):
 
 
 def read_rules(roots: tuple[Path, ...]) -> tuple[RulesFile, ...]:
-    """Return the rules files from the top of the repository down to the roots; equal texts of a root once."""
-    found: list[RulesFile] = []
+    """Return the rules files from the repository's top down to the roots; equal texts of a root once."""
+    files: list[RulesFile] = []
     for root in roots:
         texts: set[str] = set()
         for folder in (*reversed(_folders_above(root)), root):
             for name in RULES_FILES:
                 path = os.path.relpath(folder / name, root).replace(os.sep, "/")
                 path = f"{root.name}/{path}" if len(roots) > 1 else path
-                text = _text(folder / name, folder, path)
+                text = _read_text(folder / name, folder, path)
                 if text is not None and text not in texts:
                     texts.add(text)
-                    found.append(RulesFile(path=path, text=text))
-    return tuple(found)
+                    files.append(RulesFile(path=path, text=text))
+    return tuple(files)
 
 
 def _folders_above(root: Path) -> list[Path]:
@@ -52,37 +52,40 @@ def _folders_above(root: Path) -> list[Path]:
 def nested_rules(
     place: Path,
     roots: tuple[Path, ...],
-    known: Mapping[str, RulesText],
-    named: Callable[[Path], str],
+    sent: Mapping[str, RulesText],
+    display_path: Callable[[Path], str],
     *,
     trusted: bool,
 ) -> tuple[RulesText, ...]:
-    """Return the rules between `place` and its root that are not `known` as they are now, nearest first."""
+    """Return the rules between `place` and its root that were not `sent` in their current form, nearest first.
+
+    `display_path` names a path for the model.
+    """
     root = next((r for r in roots if place.is_relative_to(r)), None)
     if root is None:
         return ()
-    room = NESTED_LIMIT - sum(len(rules.text) for rules in known.values())
-    found: list[RulesText] = []
+    space_left = NESTED_LIMIT - sum(len(rules.text) for rules in sent.values())
+    new_rules: list[RulesText] = []
     folder = place.parent
     while folder != root and folder.is_relative_to(root):
-        said: set[str] = set()
+        seen_texts: set[str] = set()
         for name in NESTED_FILES:
-            path = named(folder / name)
-            text = _text(folder / name, root, path)
-            if text is None or text in said:
+            path = display_path(folder / name)
+            text = _read_text(folder / name, root, path)
+            if text is None or text in seen_texts:
                 continue
-            said.add(text)
+            seen_texts.add(text)
             left_out = f"(Left out: together the rules would be too long. files__read {path} shows them.)"
-            shown = text if len(text) <= room else left_out
-            room -= len(shown)
-            rules = RulesText(path=path, text=shown, trusted=trusted)
-            if known.get(path) != rules:
-                found.append(rules)
+            content = text if len(text) <= space_left else left_out
+            space_left -= len(content)
+            rules = RulesText(path=path, text=content, trusted=trusted)
+            if sent.get(path) != rules:
+                new_rules.append(rules)
         folder = folder.parent
-    return tuple(found)
+    return tuple(new_rules)
 
 
-def _text(path: Path, root: Path, name: str) -> str | None:
+def _read_text(path: Path, root: Path, name: str) -> str | None:
     try:
         if not path.is_file() or not path.resolve().is_relative_to(root.resolve()):
             return None

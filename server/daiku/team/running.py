@@ -1,4 +1,4 @@
-"""What comes of running an agent, and the options of its Runner; the Runner itself stands above this room."""
+"""Result of an agent's run, and the options of its Runner; the Runner itself is in `daiku.library`."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from daiku.texts.text import Text
 MODES = get_args(ClientApprovals)
 DECISIONS: tuple[str, ...] = get_args(ApprovalDecision)
 Approves: TypeAlias = Callable[[ApprovalAsked], Awaitable[ApprovalDecision]]
-"""Decides on what a run asks for; an async function."""
+"""Async function that decides on a run's approval requests."""
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """How a run ended (PROTOCOL 6). A failed run is a Result too: `status` says so, `error` says why.
+    """Result of a run (PROTOCOL 6), also of a failed one: `status` says so, `error` says why.
 
-    `output` is the value of the agent's `output` type, None where it has none or the run did not complete; `usage`
-    counts tokens, its `cost` is in USD. `unattended`: a call needed a decision, and nobody was there, so that it was
-    refused. `plan` is the plan that the run worked, `last_seq` the number of its last chunk. `reasons`
-    says why a run is `completed_unverified`. `unchecked`: no check passed after the last change. `run_id` continues a
-    paused run, `session_id` the conversation.
+    `output` is the value of the agent's `output` type; None without one, or if the run did not complete. `usage` counts
+    tokens, its `cost` is in USD. `unattended`: a call was denied because nobody was there to approve it. `plan` is the
+    plan that the run worked on, `last_seq` the number of its last chunk. `reasons` says why a run is
+    `completed_unverified`. `unchecked`: no check passed after the last change. `run_id` continues a paused run,
+    `session_id` the conversation.
     """
 
     text: Text
@@ -49,7 +49,7 @@ class Result:
 
 
 class RunnerOptions(TypedDict, total=False):
-    """What a Runner is made with; every part may be left out."""
+    """Keyword arguments of a Runner; all are optional."""
 
     model: str | Model
     workspace: str | PathLike[str] | None
@@ -61,24 +61,24 @@ class RunnerOptions(TypedDict, total=False):
     limits: RunLimits | Mapping[str, Any] | None
     settings: Mapping[str, Any] | None
     trace: Any
-    """A TraceLogger, or the path where one writes; a type of its own costs every import."""
+    """A TraceLogger, or the path to write to; its type would make every import slower."""
 
 
 def own_runner(options: RunnerOptions) -> Any:
     """Return a `Runner` for one run of an agent."""
-    # It stands above this room and everything that it wires up takes a while to import: found when it is needed.
+    # Imported when used: the Runner is in a higher layer, and its imports are slow.
     return import_module("daiku").Runner(**options)
 
 
 def check_decisions(wrong: Sequence[object]) -> None:
-    """Raise ValueError if the approvals function returned something that is no decision."""
+    """Raise ValueError if the approvals function returned anything but a decision."""
     if wrong:
         raise ValueError(
             f"Runner: `approvals` returns one of {', '.join(DECISIONS)}, not {wrong[0]!r:.80}; the call was rejected."
         )
 
 
-def checked_approvals(approvals: object) -> ClientApprovals | Approves:
+def check_approvals(approvals: object) -> ClientApprovals | Approves:
     """Return the approvals of a Runner. Raises ValueError."""
     if callable(approvals) and not isinstance(approvals, type):
         return cast("Approves", approvals)
@@ -89,7 +89,7 @@ def checked_approvals(approvals: object) -> ClientApprovals | Approves:
     return cast("ClientApprovals", approvals)
 
 
-def checked_text(value: object) -> str:
+def check_request_text(value: object) -> str:
     """Return the text of a request. Raises TypeError or ValueError."""
     if not isinstance(value, str):
         raise TypeError(f"Runner.run: `text` is a text, not {type(value).__name__}.")

@@ -1,4 +1,4 @@
-"""A run whose chunks are read as they come, also by code that waits for each."""
+"""A run whose chunks are streamed to asynchronous or synchronous code."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Listener = Callable[[Chunk], None]
 
 
 class RunStream:
-    """The chunks of one run, in order; `result` when it has ended (R1.3, R1.26).
+    """The chunks of one run, in order, and then its `result` (R1.3, R1.26).
 
-    The run begins when the first chunk is asked for. Leaving the loop before its end cancels the run; so do
-    the end of `async with` around the stream, and `aclose`. A run that waits for an answer is paused instead: `approve`
-    or `answer` it later, also in another process, then `resume` it. `for` in place of `async for` waits for each chunk.
+    The run starts when the first chunk is requested. Leaving the loop early cancels the run, as do the end of
+    `async with` around the stream and `aclose`. A run that waits for an answer is paused instead: `approve` or `answer`
+    it later, also in another process, then `resume` it. `for` instead of `async for` blocks until each chunk arrives.
     """
 
     def __init__(
@@ -38,19 +38,19 @@ class RunStream:
         self._pause = pause
         self._closes = closes
         self._questions: dict[str, str] = {}
-        """Run of each open question, by the id of the question."""
+        """Run id of each open question, by question id."""
         self._chunks: asyncio.Queue[Chunk | None] = asyncio.Queue()
         self._task: asyncio.Task[Result] | None = None
 
     @property
     def result(self) -> Result:
-        """How the run ended. Raises RuntimeError while it is under way."""
+        """The result of the run. Raises RuntimeError while it is running."""
         if self._task is None or not self._task.done() or self._task.cancelled():
             raise RuntimeError("The stream has no result yet: read it to its end first.")
         return self._task.result()
 
     def __iter__(self) -> Iterator[Chunk]:
-        """The chunks for code that is not asynchronous; also inside a running event loop, which waits for each."""
+        """Yield the chunks to synchronous code; also inside a running event loop, which it blocks."""
         self._check_unread()
         thread = self._thread()
         try:
@@ -69,17 +69,17 @@ class RunStream:
 
     def __aiter__(self) -> AsyncIterator[Chunk]:
         self._check_unread()
-        return _Reading(self)
+        return _ChunkIterator(self)
 
     def _check_unread(self) -> None:
-        """Raises RuntimeError if the stream was read to its end or left: it shows one run, once."""
+        """Raise RuntimeError if the stream was read to its end or left: it can be read once."""
         if self._task is not None and self._task.done() and self._chunks.empty():
             raise RuntimeError("This stream was read already. Call stream() again for another run.")
 
     async def __anext__(self) -> Chunk:
-        """The next chunk. Raises what `Runner.run` raises."""
+        """Return the next chunk. Raises as `Runner.run`."""
         if self._task is None:
-            self._task = asyncio.create_task(self._to_end())
+            self._task = asyncio.create_task(self._run_to_end())
             self._keep(self._task)
         elif self._task.done() and self._chunks.empty():
             raise StopAsyncIteration
@@ -96,13 +96,13 @@ class RunStream:
         await self.aclose()
 
     async def aclose(self) -> None:
-        """Leave: a run that has not ended is cancelled or paused, and has stopped when this returns."""
+        """Cancel or pause a run that has not ended, and wait until it has stopped."""
         if self._task is not None and not self._task.done():
             self._stop(self._task)
             await asyncio.wait({self._task})
 
     def leave(self) -> None:
-        """Leave without waiting; from any thread."""
+        """Cancel or pause the run without waiting. Thread-safe."""
         if self._task is not None and not self._task.done():
             loop = self._task.get_loop()
             if not loop.is_closed():
@@ -111,12 +111,12 @@ class RunStream:
     def _stop(self, task: asyncio.Task[Result]) -> None:
         """Pause the run if it waits for an answer, else cancel it."""
         if self._questions and not task.done():
-            with suppress(ValueError):  # it has ended
+            with suppress(ValueError):  # the run has ended
                 self._pause(next(iter(self._questions.values())))
         else:
             task.cancel()
 
-    def _hear(self, chunk: Chunk) -> None:
+    def _receive(self, chunk: Chunk) -> None:
         match chunk.event:
             case ApprovalAsked(approval_id=key) | InputAsked(input_id=key):
                 self._questions[key] = chunk.run
@@ -126,15 +126,15 @@ class RunStream:
                 pass
         self._chunks.put_nowait(chunk)
 
-    async def _to_end(self) -> Result:
+    async def _run_to_end(self) -> Result:
         try:
-            return await self._work(self._hear)
+            return await self._work(self._receive)
         finally:
             self._chunks.put_nowait(None)
 
 
-class _Reading:
-    """One loop over a stream: held by nobody else, it is gone when the loop is left, and the run with it."""
+class _ChunkIterator:
+    """Iterator of one loop over a stream; collected when the loop is left, which stops the run."""
 
     def __init__(self, stream: RunStream) -> None:
         self._stream = stream

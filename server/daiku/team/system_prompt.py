@@ -1,4 +1,4 @@
-"""An agent's system prompt: who it is, how it works, which rules hold in the project; never what changes."""
+"""An agent's system prompt: its instructions and the project's rules; nothing that changes during a session."""
 
 from pathlib import Path
 
@@ -12,24 +12,24 @@ from daiku.team.rules_files import RulesFile, read_rules
 
 
 class SystemVariables(Frozen):
-    """What the system prompt is made from; nothing in it changes between two turns."""
+    """Template variables of the system prompt; constant between two turns."""
 
     rules: tuple[RulesFile, ...]
     has_tools: bool
     by_tools: bool = True
-    """The model calls tools in its provider's own way: roles answer by them. Else they answer in their text forms."""
+    """The model calls tools natively, and roles answer by tools; otherwise in their text forms."""
     offered: tuple[str, ...] = ()
-    """The tools that the model is sent; of others the text says nothing, or that they can be found."""
+    """Names of the tools sent to the model; the prompt mentions others only as searchable."""
     family: Family = "other"
     edits: EditForm = "search_replace"
     depth: int = 1
-    """How deep a draft goes (R1.60); other agents do not look at it."""
+    """Depth of a draft (R1.60); other agents ignore it."""
     untrusted: str = ""
-    """What stands before the rules of a workspace that the person does not trust."""
+    """Text before the rules of an untrusted workspace."""
     facts: str = ""
-    """What the project's manifests say of it."""
+    """Facts from the project's manifests."""
     mcp_prompt: str = ""
-    """The `system_prompt` of every allowed MCP server, merged (R2.69)."""
+    """Merged `system_prompt`s of all allowed MCP servers (R2.69)."""
 
 
 def system_prompt(
@@ -44,7 +44,7 @@ def system_prompt(
     native: bool = True,
     depth: int = 1,
 ) -> str:
-    """Return the system prompt, the same in every turn and mode so that caches hit. `native`: native tool calls."""
+    """Return the system prompt, the same in every turn and mode for prompt caching. `native`: native tool calls."""
     by_tools = has_tools and native
     variables = SystemVariables(
         rules=read_rules(roots) if agent.uses_builtin_tools or isinstance(agent.instructions, Prompt) else (),
@@ -55,7 +55,7 @@ def system_prompt(
         edits=traits.edits,
         depth=depth,
         untrusted="" if trusted else UNTRUSTED_RULES,
-        facts=_facts(roots) if agent.knows_project else "",
+        facts=_load_facts(roots) if agent.knows_project else "",
         mcp_prompt=mcp_prompt,
     )
     if isinstance(agent.instructions, Prompt):
@@ -65,7 +65,7 @@ def system_prompt(
     return "\n\n".join(part for part in (agent.instructions, form, place.strip()) if part)
 
 
-def _facts(roots: tuple[Path, ...]) -> str:
+def _load_facts(roots: tuple[Path, ...]) -> str:
     from daiku.team.project import project_facts  # when used
 
     return project_facts(roots)

@@ -1,4 +1,4 @@
-"""Every agent that there is, by name."""
+"""Table of all agents by name."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ TEAM = Agent(
 )
 
 DRAFTING = (DOCUMENT, SECTIONS, DRAFT, STYLE, REFERENCE, GUARD, EVAL, REFLECTION, LESSONS)
-"""The agents that revise prose: who leads, the stages, and who learns from what they came to."""
+"""Agents that revise prose: the leading agent, its stages, and those that learn from their results."""
 AGENTS: Mapping[str, Agent] = MappingProxyType(
     {
         agent.name: agent
@@ -83,20 +83,23 @@ AGENTS: Mapping[str, Agent] = MappingProxyType(
 INNER: Mapping[str, Agent] = MappingProxyType(
     {agent.name: agent for agent in (TASKS, TASK_LOOP, TASK_REPORT, BRINGER)}
 )
-"""Parts of other tools: nobody can ask for them by name, but the journal names them."""
+"""Agents inside other tools: they cannot be requested by name, but traces name them."""
 ALL_AGENTS: Mapping[str, Agent] = MappingProxyType({**AGENTS, **INNER})
 
 
 def delegates(more: Mapping[str, Agent] = MappingProxyType({})) -> Mapping[str, str]:
-    """Return the agents that can be handed a request, each with its description; `more` are people's own."""
-    ours = {agent.name: agent.description for agent in AGENTS.values() if agent.delegate}
-    return ours | {agent.name: agent.description for agent in more.values()}
+    """Return names and descriptions of the agents that accept requests; `more`: the user's own agents."""
+    builtin = {agent.name: agent.description for agent in AGENTS.values() if agent.delegate}
+    return builtin | {agent.name: agent.description for agent in more.values()}
 
 
 def find_agent(name: str, own: Mapping[str, Agent] = MappingProxyType({})) -> Agent:
-    """Return the agent called `name`, one of `own` or of ours. Raises UsageError that lists the known names."""
-    found = own.get(name) or AGENTS.get(name)
-    if found is None:
+    """Return the agent called `name`, from `own` or the built-in ones.
+
+    Raises UsageError that lists the known names.
+    """
+    agent = own.get(name) or AGENTS.get(name)
+    if agent is None:
         raise UsageError(
             Failure(
                 kind="not_found",
@@ -104,4 +107,4 @@ def find_agent(name: str, own: Mapping[str, Agent] = MappingProxyType({})) -> Ag
                 hint=text("roles.known", names=", ".join([*own, *AGENTS])),
             )
         )
-    return found
+    return agent

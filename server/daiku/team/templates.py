@@ -1,4 +1,4 @@
-"""Every packaged template by its id, with the type of the variables that it is filled from."""
+"""Packaged templates by id, with the type of each template's variables."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Typed answers: the type's JSON Schema as a tool that a model answers by, or as a form in its reply."""
+"""Typed answers: the type's JSON Schema as a tool that the model calls, or as a form in its reply."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ GIVE = "result/give"
 
 @dataclass(frozen=True, slots=True)
 class TypedOutput:
-    """Type of an agent's answers. `model` describes it; if `wrapped`, the value is its field `result`."""
+    """Type of an agent's answers. `model` validates it; if `wrapped`, the value is its field `result`."""
 
     model: type[BaseModel]
     wrapped: bool
 
     def value(self, text: str) -> Any:
         """Return the value in the last text of a run. Raises ValueError if it holds none."""
-        found = self._parse(json.loads(text))
-        return getattr(found, "result") if self.wrapped else found  # noqa: B009  # a field of the model made here
+        answer = self._parse(json.loads(text))
+        return getattr(answer, "result") if self.wrapped else answer  # noqa: B009  # a field of the created model
 
     def _parse(self, value: JsonValue) -> BaseModel:
         if self.wrapped and not (isinstance(value, dict) and value.keys() == {"result"}):
@@ -76,10 +76,10 @@ class TypedOutput:
     ) -> AssistantMessage | Unreadable:
         if message.calls:
             return message
-        found = read_json(message.text, self._validate, cut=cut)
-        if isinstance(found, Unreadable):
-            return Unreadable(found.problem)
-        text = Text(json.dumps(found, ensure_ascii=False))
+        value = read_json(message.text, self._validate, cut=cut)
+        if isinstance(value, Unreadable):
+            return Unreadable(value.problem)
+        text = Text(json.dumps(value, ensure_ascii=False))
         return AssistantMessage(text=text, thinking=message.thinking)
 
     def _validate(self, value: JsonValue) -> JsonValue:

@@ -25,7 +25,7 @@ def from_record(
     first = next(c for c in chunks if c.run == run)
     if services.trace is not None and first.parent is None:
         services.trace.resume(run, chunks)
-    agent = services.agents.on_record(first.agent)
+    agent = services.agents.find_recorded(first.agent)
     return open_log(services, agent, run, first.session, state, listen, first.parent)
 
 

@@ -1,1 +1,1 @@
-"""Routers: which agents a request is for, by rules or by a light model."""
+"""Routers choose the agents for a request, by rules or with a light model."""

@@ -1,4 +1,4 @@
-"""The router that the settings ask for."""
+"""Build the router from the settings."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from daiku.run.rules.outside import Router
 from daiku.settings.config import RouterSettings
 
 
-def configured_router(settings: RouterSettings) -> Router | None:
+def build_router(settings: RouterSettings) -> Router | None:
     """Return the router of the `[router]` settings: rules, after a light model if one is named; None if unset."""
     if settings.model:
         from daiku.team.routing.model import LLMRouter  # when used

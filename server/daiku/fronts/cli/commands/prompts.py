@@ -14,7 +14,7 @@ from daiku.fronts.cli.main import usage, write_json
 from daiku.fronts.cli.options import place_options
 from daiku.prompts import Prompts
 from daiku.settings.trust import is_trusted
-from daiku.team.prompts import prompts_of
+from daiku.team.prompts import build_prompts
 from daiku.texts.terminal import say
 from daiku.workspace.disk import DiskWorkspace
 
@@ -57,7 +57,7 @@ def _library(folder: Path) -> Prompts:
     """The prompts of a folder, with what is wrong with its own told on stderr. Raises UsageError."""
     loaded, state = settings_for(folder)
     tell_notices(loaded)
-    library = prompts_of(loaded.config, DiskWorkspace((folder,)), own=is_trusted(state, folder))
+    library = build_prompts(loaded.config, DiskWorkspace((folder,)), own=is_trusted(state, folder))
     people = human_stream()
     for problem in library.problems():
         people.write(
