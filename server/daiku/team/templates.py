@@ -16,8 +16,7 @@ from daiku.team.coding.planner import PlanVariables
 from daiku.team.coding.reporter import ReportVariables
 from daiku.team.coding.researcher import ResearchVariables
 from daiku.team.coding.runner import RepairVariables, RunVariables
-from daiku.team.coding.tasks import ReportVariables as TaskReportVariables
-from daiku.team.coding.tasks import TasksVariables
+from daiku.team.coding.tasks import TaskReportVariables, TasksVariables
 from daiku.team.drafting.draft import SectionsVariables
 from daiku.team.drafting.evaluator import EvaluationVariables
 from daiku.team.drafting.part_request import PartVariables

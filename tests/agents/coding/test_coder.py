@@ -21,7 +21,7 @@ from daiku.models.rules.replies.parse import Unreadable
 from daiku.prompts import prompts_folder
 from daiku.run.recorded.replay import replay
 from daiku.run.rules.state.state import Conversation, State
-from daiku.team.coding.coder import CODE, code_request, edits_made
+from daiku.team.coding.coder import CODE, build_code_request, collect_edits
 from daiku.team.part import Stage
 from daiku.team.table import find_agent
 from daiku.texts.text import Text
@@ -219,7 +219,7 @@ async def test_one_reply_writes_its_files(tmp_path: Path, protocol: str) -> None
     assert result.status == "completed"
     assert (project / "requirements.txt").read_text() == "curses-menu>=1\n"
     assert "def board()" in (project / "src" / "snake.py").read_text()
-    made = edits_made(state)
+    made = collect_edits(state)
     assert isinstance(made, EditsMade)
     assert [(f.path, f.kind, f.added) for f in made.files] == [
         ("src/snake.py", "create", 2),
@@ -303,7 +303,7 @@ def test_the_sections_come_in_order_and_results_reach_the_prompt() -> None:
         step_id=plan.steps[0].step_id,
         findings=Findings(queries=("curses", "colours"), results=FOUND),
     )
-    text = code_request(brief)
+    text = build_code_request(brief)
     places = [
         text.index(part)
         for part in (
@@ -324,18 +324,18 @@ def test_the_sections_come_in_order_and_results_reach_the_prompt() -> None:
 
 def test_without_plan_and_results_nothing_is_said_of_them() -> None:
     for brief in (Brief(request="x"), Brief(request="x", findings=Findings())):
-        assert code_request(brief) == "Context From User:\n```\nx\n```"
+        assert build_code_request(brief) == "Context From User:\n```\nx\n```"
 
 
 def test_what_the_researcher_says_of_the_project_reaches_the_prompt() -> None:
-    text = code_request(Brief(request="x", findings=Findings(notes="price() is in shop.py:3")))
+    text = build_code_request(Brief(request="x", findings=Findings(notes="price() is in shop.py:3")))
     assert "Context From Knowledge Base:" in text
     assert text.endswith("```\nprice() is in shop.py:3\n```")
 
 
 def test_what_failed_before_is_told() -> None:
     failed = CommandOutcome(command="make", exit_code=2, output="stderr: no rule")
-    text = code_request(Brief(request="x", commands=CommandsRun(commands=(failed,))))
+    text = build_code_request(Brief(request="x", commands=CommandsRun(commands=(failed,))))
     assert "`make` ended with exit code 2:\n```\nstderr: no rule\n```" in text
 
 
@@ -349,6 +349,8 @@ def test_the_prompt_demands_what_it_must(demand: str) -> None:
 
 
 def test_nothing_changed_is_handed_over_as_that() -> None:
-    assert edits_made(State(conversation=Conversation(text=Text("No change: it is there.")))) == EditsMade()
-    assert find_agent("coder").stage == Stage(edits_made, code_request, shows="named")
+    assert (
+        collect_edits(State(conversation=Conversation(text=Text("No change: it is there.")))) == EditsMade()
+    )
+    assert find_agent("coder").stage == Stage(collect_edits, build_code_request, shows="named")
     assert json.loads(EditsMade().model_dump_json())["files"] == []

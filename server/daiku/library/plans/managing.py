@@ -8,7 +8,7 @@ from daiku.domain.events import PlanDeleted
 from daiku.domain.work.handovers import Brief
 from daiku.domain.work.plans import Plan
 from daiku.run.request import RunRequest
-from daiku.team.coding.planner import planner_request
+from daiku.team.coding.planner import find_planner_request
 from daiku.team.rules.plans.proposed import mark_own_checks, problems_of
 from daiku.team.rules.plans.transitions import approve_plan, find_step, update_status
 from daiku.texts.text import Text, joined, text
@@ -66,7 +66,7 @@ async def work_request(app: App, plan: Plan, step: str = "") -> RunRequest:
         raise UsageError(Failure(kind="usage", message=message))
     plan = await approve_draft(app, plan)
     session, _ = app.journal.session_of_plan(plan.plan_id)
-    asked = planner_request(plan, app.journal.chunks(session))
+    asked = find_planner_request(plan, app.journal.chunks(session))
     chosen = find_step(plan, step) if step else None
     brief = Brief(request=asked, plan=plan, step_id=chosen.step_id if chosen is not None else "")
     return RunRequest(asked, session=session, agent="team", brief=brief)

@@ -13,7 +13,7 @@ from daiku.playbook.rules.sections import SECTIONS
 from daiku.prompts import render
 from daiku.run.rules.outside import FoundLesson
 from daiku.team.agent import Agent, Prompt
-from daiku.team.coding.handover_text import fenced
+from daiku.team.coding.handover_text import fence
 from daiku.team.drafting.answer_form import AnswerForm
 from daiku.team.part import Part
 from daiku.texts.text import text
@@ -69,7 +69,7 @@ def curator_request(insights: Sequence[str], known: Sequence[FoundLesson]) -> st
     return render(
         "team/curator_request",
         CurationVariables(
-            insights=fenced(lines, "~"),
+            insights=fence(lines, "~"),
             lessons=tuple(
                 (each.lesson.id, each.section, " ".join(each.lesson.text.split())) for each in known
             ),

@@ -9,7 +9,7 @@ from daiku.domain.held import BulletTag, Lesson, Reflection, Tag
 from daiku.domain.labels import Label
 from daiku.prompts import render
 from daiku.team.agent import Agent, Prompt
-from daiku.team.coding.handover_text import fenced
+from daiku.team.coding.handover_text import fence
 from daiku.team.drafting.answer_form import AnswerForm
 from daiku.team.part import Part
 from daiku.texts.text import text
@@ -71,10 +71,10 @@ def reflector_request(
     return render(
         "team/reflector_request",
         ReflectionVariables(
-            run=fenced(run, "~"),
+            run=fence(run, "~"),
             lessons=tuple((each.id, " ".join(each.text.split())) for each in lessons),
             cited=cited,
-            before=fenced(earlier, "~") if earlier else "",
+            before=fence(earlier, "~") if earlier else "",
         ),
     ).strip()
 

@@ -25,7 +25,13 @@ from daiku.run.nested.worktrees import Piece, side_by_side
 from daiku.run.rules.calls.refs import find_refs
 from daiku.run.rules.calls.toolnames import wire_name
 from daiku.run.rules.state.state import State
-from daiku.team.coding.tasks import TASK_LOOP, report_request, task_maker, task_reporter, tasks_request
+from daiku.team.coding.tasks import (
+    TASK_LOOP,
+    build_report_request,
+    build_task_maker,
+    build_task_reporter,
+    build_tasks_request,
+)
 from daiku.team.rules import task_report, tasks
 from daiku.team.rules.plans.transitions import checklist
 from daiku.team.rules.proof.gate import MissingProofs, missing_proofs
@@ -73,8 +79,8 @@ class TaskWork:
             return failed(_no_step(step_id))
         if place.step.status == "completed":
             return failed(text("tasks.completed", name=place.step.name))
-        agent = task_maker(parent.log.services.registry.resolve, self._check)
-        request = tasks_request(place, parent.record.state.conversation.messages, self._operations())
+        agent = build_task_maker(parent.log.services.registry.resolve, self._check)
+        request = build_tasks_request(place, parent.record.state.conversation.messages, self._operations())
         back = await nest(parent, self.call, Nested(agent, request, _brief(place, request)))
         if not isinstance(back.handover, TasksMade):
             return failed(f"No tasks could be made for step “{place.step.name}”: {back.problem}")
@@ -259,8 +265,8 @@ class TaskWork:
             ),
             "",
         )
-        request = report_request(place, log, person)
-        work = Nested(task_reporter(facts), request, _brief(place, request))
+        request = build_report_request(place, log, person)
+        work = Nested(build_task_reporter(facts), request, _brief(place, request))
         told = await nest(self.parent, self.call + REPORT, work)
         return told.handover.report if isinstance(told.handover, TasksReported) else facts
 

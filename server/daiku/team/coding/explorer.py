@@ -1,4 +1,4 @@
-"""The explorer: answers one question about the project from its code, read-only, in a window of its own."""
+"""The explorer agent: answers one question about the project's code, read-only, in a separate context window."""
 
 from __future__ import annotations
 
@@ -16,33 +16,39 @@ from daiku.team.part import Part, Stage
 from daiku.texts.rules.truncate import truncate_middle
 from daiku.texts.text import text
 
-MOST_PLACES = 40
-"""Calls that are named where an explorer did not come to an answer; the latest."""
-MOST_SHOWN = 160
-"""Characters of one of them."""
+MAX_LISTED_CALLS = 40
+"""Maximum number of calls listed for an explorer that gave no answer; the latest are kept."""
+MAX_CALL_LENGTH = 160
+"""Maximum characters of one listed call."""
 
 
-def last_words(state: State) -> SaidInWords | Unreadable:
-    """Return the final answer, else what was said on the way and where the run looked. Unreadable if neither."""
-    here = state.conversation.messages[state.conversation.start :]
-    last = here[-1] if here else None
+def find_answer(state: State) -> SaidInWords | Unreadable:
+    """Return the final answer, else the last text and the calls that were made. Unreadable if there are none."""
+    messages = state.conversation.messages[state.conversation.start :]
+    last = messages[-1] if messages else None
     if isinstance(last, AssistantMessage) and last.text.strip() and not last.calls:
         return SaidInWords(text=last.text)
-    said = next((m.text for m in reversed(here) if isinstance(m, AssistantMessage) and m.text.strip()), "")
-    ok = {m.call_id for m in here if isinstance(m, ToolMessage) and m.ok}
-    looked = dict.fromkeys(
-        _place(call) for m in here if isinstance(m, AssistantMessage) for call in m.calls if call.id in ok
+    last_text = next(
+        (m.text for m in reversed(messages) if isinstance(m, AssistantMessage) and m.text.strip()), ""
     )
-    places = [f"- {place}" for place in list(looked)[-MOST_PLACES:]]
-    parts = [said.strip(), *(["\n".join(["It looked at:", *places])] if places else [])]
-    found = "\n\n".join(part for part in parts if part)
-    return SaidInWords(text=found) if found else Unreadable(text("roles.no_answer"))
+    ok = {m.call_id for m in messages if isinstance(m, ToolMessage) and m.ok}
+    lookups = dict.fromkeys(
+        _format_call(call)
+        for m in messages
+        if isinstance(m, AssistantMessage)
+        for call in m.calls
+        if call.id in ok
+    )
+    lines = [f"- {place}" for place in list(lookups)[-MAX_LISTED_CALLS:]]
+    parts = [last_text.strip(), *(["\n".join(["It looked at:", *lines])] if lines else [])]
+    summary = "\n\n".join(part for part in parts if part)
+    return SaidInWords(text=summary) if summary else Unreadable(text("roles.no_answer"))
 
 
-def _place(call: ToolCall) -> str:
-    """A call in one line, as it could be made again."""
+def _format_call(call: ToolCall) -> str:
+    """Format a call as one line that could be used to repeat it."""
     args = ", ".join(f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in call.args.items())
-    return truncate_middle(f"{wire_name(call.tool)} {args}".strip(), MOST_SHOWN)
+    return truncate_middle(f"{wire_name(call.tool)} {args}".strip(), MAX_CALL_LENGTH)
 
 
 EXPLORER = Agent(
@@ -53,6 +59,6 @@ EXPLORER = Agent(
         label=Label("Explorer", "コード調査担当"),
         description="answers a question about the code, with files and lines",
         delegate=False,
-        stage=Stage(last_words),
+        stage=Stage(find_answer),
     ),
 )

@@ -1,4 +1,4 @@
-"""What a run is asked that works an item of a forge; texts are fenced already."""
+"""Template variables of the request for a work item of a forge; texts are fenced already."""
 
 from __future__ import annotations
 
@@ -6,8 +6,11 @@ from daiku.domain.base import Frozen
 
 
 class ItemVariables(Frozen):
-    """`instructions` and `comments` are of people who may decide, `data` and `others` of anybody; `feedback` is what
-    reviews and checks found."""
+    """Variables of the template `work/item`.
+
+    `instructions` and `comments` come from authorized people, `data` and `others` from anybody; `feedback` comes from
+    reviews and checks.
+    """
 
     item: str
     is_request: bool

@@ -19,7 +19,7 @@ from daiku.models.rules.replies.parse import ATTEMPTS, Unreadable
 from daiku.prompts import render
 from daiku.run.rules.state.state import State
 from daiku.team.agent import LOOKING, Agent, Prompt
-from daiku.team.coding.handover_text import work_so_far
+from daiku.team.coding.handover_text import format_work_so_far
 from daiku.team.part import Part, Stage
 from daiku.team.role import Failed, Role, merge_role_calls, messages_since_request
 from daiku.team.rules.plans.proposed import as_proposed, objections
@@ -30,30 +30,35 @@ from daiku.texts.text import Text, joined, text
 
 
 class PlanVariables(Frozen):
-    """What the planner is asked (R0.19); on re-planning also the plan so far and what came of it."""
+    """Template variables of the planner's request (R0.19); for re-planning also the plan and its results so far."""
 
     prompt: str
     plan: str
     happened: str
 
 
-def plan_request(brief: Brief) -> str:
-    """The request to the planner."""
+def build_plan_request(brief: Brief) -> str:
+    """Build the planner's request."""
     return render(
         "team/planner_request",
         PlanVariables(
             prompt=brief.request,
             plan=checklist(brief.plan) if brief.plan is not None else "",
-            happened=work_so_far(brief),
+            happened=format_work_so_far(brief),
         ),
     ).strip()
 
 
-def plan_made(state: State) -> PlanMade | SaidInWords | Unreadable:
-    """Return the plan proposed last. If it is missing or equals the given one: the reply instead, else Unreadable."""
-    given = state.request.brief.plan if state.request.brief is not None else None
+def find_plan(state: State) -> PlanMade | SaidInWords | Unreadable:
+    """Return the latest proposed plan.
+
+    If it is missing or equals the plan of the brief: the reply's text if that counts as the answer, else Unreadable.
+    """
+    briefed = state.request.brief.plan if state.request.brief is not None else None
     newest = state.plans.all[-1] if state.plans.all else None
-    old = given if newest is not None and given is not None and newest.plan_id == given.plan_id else None
+    old = (
+        briefed if newest is not None and briefed is not None and newest.plan_id == briefed.plan_id else None
+    )
     if newest is not None and newest.steps and (old is None or newest.steps != old.steps):
         return PlanMade(plan=newest)
     messages = state.conversation.messages
@@ -62,7 +67,7 @@ def plan_made(state: State) -> PlanMade | SaidInWords | Unreadable:
         isinstance(last, AssistantMessage)
         and last.text.strip()
         and not last.calls
-        and not _proposed(messages)
+        and not _has_proposed(messages)
     ):
         return SaidInWords(text=last.text)
     return Unreadable(text("roles.no_plan") if old is None else text("roles.no_new_plan"))
@@ -71,17 +76,20 @@ def plan_made(state: State) -> PlanMade | SaidInWords | Unreadable:
 def read(
     message: AssistantMessage, messages: tuple[Message, ...], cut: bool
 ) -> AssistantMessage | Unreadable:
-    """Return the reply with a plan/propose call built from it if it makes none. Plain text counts after a proposal."""
+    """Return the reply with a plan/propose call built from its text if it has none.
+
+    Plain text is accepted after a proposal.
+    """
     if any(call.tool == "plan/propose" for call in message.calls):
         return message
     if message.calls:
-        return merge_role_calls(message, _form(message, messages, cut))
-    if _proposed(messages) and message.text.strip():
+        return merge_role_calls(message, _parse_form(message, messages, cut))
+    if _has_proposed(messages) and message.text.strip():
         return Unreadable(text("roles.like_a_machine")) if sounds_like_machine(message.text) else message
-    return _form(message, messages, cut)
+    return _parse_form(message, messages, cut)
 
 
-def _form(
+def _parse_form(
     message: AssistantMessage, messages: tuple[Message, ...], cut: bool
 ) -> AssistantMessage | Unreadable:
     if cut:
@@ -89,21 +97,21 @@ def _form(
     reply = read_plan(message.text)
     if isinstance(reply, Unreadable):
         return reply
-    if wrong := objections(as_proposed(map(planned_step, reply.plans))):
-        return Unreadable(joined("sentences", wrong))
-    told: dict[str, JsonValue] = {"summary": reply.summary}
-    args = proposal(reply)
-    if why := _refused_before(args, messages):
-        return Unreadable(Text(why))
+    if problems := objections(as_proposed(map(planned_step, reply.plans))):
+        return Unreadable(joined("sentences", problems))
+    data: dict[str, JsonValue] = {"summary": reply.summary}
+    args = build_proposal(reply)
+    if rejection := _find_earlier_rejection(args, messages):
+        return Unreadable(Text(rejection))
     return AssistantMessage(
         text=Text(reply.reply),
         thinking=message.thinking,
         calls=(ToolCall(tool="plan/propose", args=args),),
-        opaque={"daiku": told},
+        opaque={"daiku": data},
     )
 
 
-def proposal(reply: PlanReply) -> JsonObject:
+def build_proposal(reply: PlanReply) -> JsonObject:
     """Build the arguments of plan/propose, without the goal: the tool knows the request."""
     steps: list[JsonValue] = [
         {
@@ -119,67 +127,67 @@ def proposal(reply: PlanReply) -> JsonObject:
 
 
 def prose(message: AssistantMessage, messages: tuple[Message, ...]) -> AssistantMessage | Unreadable:
-    """Ask once for the plan that words alone do not propose; its words are accepted then."""
-    return message if _proposed(messages) else Unreadable(text("roles.call_propose"))
+    """Ask once for a proposal if the reply is plain text; accept the text after that."""
+    return message if _has_proposed(messages) else Unreadable(text("roles.call_propose"))
 
 
 def after_calls(messages: tuple[Message, ...]) -> AssistantMessage | Failed | None:
     """Return the plan's summary once the plan is accepted, Failed after too many rejected ones, else None."""
-    here = messages_since_request(messages)
-    refused = [
+    recent = messages_since_request(messages)
+    rejected = [
         m
-        for m in _since_person(messages)
+        for m in _messages_since_user(messages)
         if isinstance(m, ToolMessage) and m.tool == "plan/propose" and m.outcome == "failed"
     ]
-    if len(refused) >= ATTEMPTS:
-        why = text("team.no_plan", why=refused[-1].text.strip())
+    if len(rejected) >= ATTEMPTS:
+        why = text("team.no_plan", why=rejected[-1].text.strip())
         return Failed(why, Failure(kind="format", message=why, hint=text("llm.ask_another_model")))
-    answer = here[-1] if here else None
-    spoke = next((m for m in reversed(here) if isinstance(m, AssistantMessage)), None)
-    if not isinstance(answer, ToolMessage) or not answer.ok or spoke is None:
+    result = recent[-1] if recent else None
+    reply = next((m for m in reversed(recent) if isinstance(m, AssistantMessage)), None)
+    if not isinstance(result, ToolMessage) or not result.ok or reply is None:
         return None
-    told = spoke.opaque.get("daiku")
-    if isinstance(told, dict) and "summary" in told:
-        return AssistantMessage(text=Text(str(told["summary"])))
-    return _summed_up(here, spoke)
+    data = reply.opaque.get("daiku")
+    if isinstance(data, dict) and "summary" in data:
+        return AssistantMessage(text=Text(str(data["summary"])))
+    return _find_summary(recent, reply)
 
 
-def _summed_up(
-    here: tuple[AssistantMessage | ToolMessage, ...], spoke: AssistantMessage
+def _find_summary(
+    recent: tuple[AssistantMessage | ToolMessage, ...], reply: AssistantMessage
 ) -> AssistantMessage | None:
     """Return the summary of the plan that the model's own call proposed; None if it has none or made other calls."""
-    match spoke.calls:
-        case (ToolCall(id=own, tool="plan/propose", args=args),):
+    match reply.calls:
+        case (ToolCall(id=call_id, tool="plan/propose", args=args),):
             summary = str(args.get("summary") or "").strip()
-            done = any(isinstance(m, ToolMessage) and m.call_id == own and m.ok for m in here)
-            return AssistantMessage(text=Text(summary)) if summary and done else None
+            accepted = any(isinstance(m, ToolMessage) and m.call_id == call_id and m.ok for m in recent)
+            return AssistantMessage(text=Text(summary)) if summary and accepted else None
         case _:
             return None
 
 
-def _since_person(messages: tuple[Message, ...]) -> tuple[Message, ...]:
-    """What came since a person spoke; a reminder of ours is no word of theirs."""
-    theirs = [n for n, m in enumerate(messages) if isinstance(m, UserMessage) and m.kind == "person"]
-    return messages[theirs[-1] + 1 :] if theirs else messages
+def _messages_since_user(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """Return the messages after the user's last one; reminders do not count as the user's."""
+    positions = [n for n, m in enumerate(messages) if isinstance(m, UserMessage) and m.kind == "person"]
+    return messages[positions[-1] + 1 :] if positions else messages
 
 
-def _refused_before(args: JsonObject, messages: tuple[Message, ...]) -> str:
-    """Why the very same plan was refused before; empty where it was not."""
-    here = _since_person(messages)
-    calls = (c for m in here if isinstance(m, AssistantMessage) for c in m.calls)
-    same = {c.id for c in calls if c.tool == "plan/propose" and c.args == args}
-    answers = (m for m in here if isinstance(m, ToolMessage) and m.call_id in same)
-    return next((m.text.strip() for m in answers if m.outcome == "failed"), "")
+def _find_earlier_rejection(args: JsonObject, messages: tuple[Message, ...]) -> str:
+    """Return why an identical plan was rejected before; empty if it was not."""
+    recent = _messages_since_user(messages)
+    calls = (c for m in recent if isinstance(m, AssistantMessage) for c in m.calls)
+    call_ids = {c.id for c in calls if c.tool == "plan/propose" and c.args == args}
+    results = (m for m in recent if isinstance(m, ToolMessage) and m.call_id in call_ids)
+    return next((m.text.strip() for m in results if m.outcome == "failed"), "")
 
 
-def _proposed(messages: tuple[Message, ...]) -> bool:
+def _has_proposed(messages: tuple[Message, ...]) -> bool:
     return any(
         isinstance(m, ToolMessage) and m.tool == "plan/propose" and m.ok
         for m in messages_since_request(messages)
     )
 
 
-PLAN = Role(read, after_calls, prose=prose, has_result=_proposed)
+PLAN = Role(read, after_calls, prose=prose, has_result=_has_proposed)
 
 
 PLANNER = Agent(
@@ -191,20 +199,22 @@ PLANNER = Agent(
         description="makes a plan of steps with their checks and shows it to the person",
         role=PLAN,
         knows_project=True,
-        stage=Stage(plan_made, plan_request),
+        stage=Stage(find_plan, build_plan_request),
     ),
 )
 
 
-def planner_request(plan: Plan, chunks: Iterable[Chunk]) -> str:
-    """Return the request from which the planner made the plan, since a goal may be no more than its headline; else the
-    goal."""
+def find_planner_request(plan: Plan, chunks: Iterable[Chunk]) -> str:
+    """Return the request that the planner made the plan from; a goal may be only its first line.
+
+    Falls back to the plan's goal.
+    """
     prompts: dict[str, str] = {}
     for chunk in chunks:
         match chunk.event:
             case RunStarted(prompt=prompt) if chunk.agent == PLANNER.name:
                 prompts[chunk.run] = prompt
-            case PlanEvent(plan=made) if made.plan_id == plan.plan_id:
+            case PlanEvent(plan=proposed) if proposed.plan_id == plan.plan_id:
                 return prompts.get(chunk.run) or plan.goal
             case _:
                 pass

@@ -17,7 +17,7 @@ from daiku.prompts import render
 from daiku.run.rules.calls.arguments import schema_of
 from daiku.run.rules.state.state import State
 from daiku.team.agent import Agent, Prompt
-from daiku.team.coding.handover_text import work_so_far
+from daiku.team.coding.handover_text import format_work_so_far
 from daiku.team.form_tool import by_tool
 from daiku.team.part import Part, Stage
 from daiku.team.role import Role
@@ -28,43 +28,45 @@ from daiku.tools.rules.web.research import sources_text
 
 
 class ReportVariables(Frozen):
-    """What the reporter is told: everything that is on record."""
+    """Template variables of the reporter's request: everything that was recorded."""
 
     request: str
     plan: str
     findings: str
     happened: str
     proofs: tuple[tuple[str, str], ...]
-    """Reference and what it shows."""
+    """Reference and description of each proof."""
 
 
-def report_request(brief: Brief) -> str:
-    """The request to the reporter."""
+def build_report_request(brief: Brief) -> str:
+    """Build the reporter's request."""
     findings = brief.findings
     return render(
         "team/reporter_request",
         ReportVariables(
             request=brief.request,
             plan=checklist(brief.plan) if brief.plan is not None else "",
-            findings=_looked_up(findings) if findings else "",
-            happened=work_so_far(brief),
-            proofs=tuple((ref, sentence(p)) for ref, p in _references(brief).items()),
+            findings=_format_findings(findings) if findings else "",
+            happened=format_work_so_far(brief),
+            proofs=tuple((ref, sentence(p)) for ref, p in _number_proofs(brief).items()),
         ),
     ).strip()
 
 
-def _looked_up(findings: Findings) -> Text:
-    """What the researcher said of it, then the sources by query."""
+def _format_findings(findings: Findings) -> Text:
+    """Return the researcher's notes, then the sources by query."""
     return joined("paragraphs", (findings.notes, sources_text(findings.queries, findings.results)))
 
 
-def report_made(state: State) -> ReportMade | Unreadable:
-    """Return the model's report with its references resolved, else one made from the records."""
+def build_report(state: State) -> ReportMade | Unreadable:
+    """Return the model's report with its references resolved, else one built from the records."""
     brief = state.request.brief
-    said = next((m for m in reversed(state.conversation.messages) if isinstance(m, AssistantMessage)), None)
-    reply = _reply_in(said) if said is not None else None
+    last_reply = next(
+        (m for m in reversed(state.conversation.messages) if isinstance(m, AssistantMessage)), None
+    )
+    reply = _find_reply(last_reply) if last_reply is not None else None
     if reply is not None:
-        proofs = _references(brief)
+        proofs = _number_proofs(brief)
         claims = tuple(
             Claim(text=Text(c.text), proofs=tuple(proofs[ref] for ref in c.refs if ref in proofs))
             for c in reply.claims
@@ -109,37 +111,37 @@ SPEC = ToolSpec(
 def read(
     message: AssistantMessage, _messages: tuple[Message, ...], cut: bool
 ) -> AssistantMessage | Unreadable:
-    """The report, as JSON or as Markdown whose list items are the claims."""
+    """Read the report, as JSON or as Markdown whose list items are the claims."""
     if message.calls:
         return message
     reply = read_json(message.text, ReportReply.model_validate, cut=cut)
     if isinstance(reply, Unreadable):
         if cut or "{" in message.text:
             return reply
-        reply = _from_markdown(message.text)
-    return reply if isinstance(reply, Unreadable) else _reporting(message, reply)
+        reply = _parse_markdown(message.text)
+    return reply if isinstance(reply, Unreadable) else _build_message(message, reply)
 
 
 def prose(_message: AssistantMessage, _messages: tuple[Message, ...]) -> Unreadable:
-    """Ask once for the claims that words alone do not make."""
+    """Ask once for the claims that plain text does not make."""
     return Unreadable(text("roles.report_without_claims"))
 
 
 def accept_plain_text(message: AssistantMessage) -> AssistantMessage:
     """Accept words as a report; the team shows them as the reporter's statement, not checked."""
-    return _reporting(message, ReportReply(text=message.text))
+    return _build_message(message, ReportReply(text=message.text))
 
 
-def _reporting(message: AssistantMessage, reply: ReportReply) -> AssistantMessage:
-    told: dict[str, JsonValue] = {"report": reply.model_dump(mode="json")}
-    return AssistantMessage(text=_shown(reply), thinking=message.thinking, opaque={"daiku": told})
+def _build_message(message: AssistantMessage, reply: ReportReply) -> AssistantMessage:
+    data: dict[str, JsonValue] = {"report": reply.model_dump(mode="json")}
+    return AssistantMessage(text=_render_reply(reply), thinking=message.thinking, opaque={"daiku": data})
 
 
 _ITEM = re.compile(r"^\s*[-*+]\s+(?:\[[ xX]\]\s+)?(.+)$")
 _REFS = re.compile(r"\[(P\d+(?:\s*[,;]\s*P\d+)*)\]")
 
 
-def _from_markdown(reply: str) -> ReportReply | Unreadable:
+def _parse_markdown(reply: str) -> ReportReply | Unreadable:
     prose: list[str] = []
     claims: list[ClaimReply] = []
     for line in reply.strip().splitlines():
@@ -158,23 +160,23 @@ def _from_markdown(reply: str) -> ReportReply | Unreadable:
     return ReportReply(text=head, claims=tuple(claims))
 
 
-def invented_references(message: AssistantMessage, brief: Brief | None) -> Text:
-    """Return an error if a claim names a reference that was not given; empty if none does."""
-    reply, known = _reply_in(message), _references(brief)
+def find_unknown_references(message: AssistantMessage, brief: Brief | None) -> Text:
+    """Return an error if a claim names an unknown reference; empty if none does."""
+    reply, available = _find_reply(message), _number_proofs(brief)
     invented = sorted(
-        {ref for claim in reply.claims for ref in claim.refs if ref not in known} if reply else ()
+        {ref for claim in reply.claims for ref in claim.refs if ref not in available} if reply else ()
     )
-    known_names = ", ".join(known) or "none"
-    return text("roles.no_reference", names=", ".join(invented), known=known_names) if invented else NO_TEXT
+    names = ", ".join(available) or "none"
+    return text("roles.no_reference", names=", ".join(invented), known=names) if invented else NO_TEXT
 
 
-def _reply_in(message: AssistantMessage) -> ReportReply | None:
-    told = message.opaque.get("daiku")
-    return ReportReply.model_validate(told["report"]) if isinstance(told, dict) and "report" in told else None
+def _find_reply(message: AssistantMessage) -> ReportReply | None:
+    data = message.opaque.get("daiku")
+    return ReportReply.model_validate(data["report"]) if isinstance(data, dict) and "report" in data else None
 
 
-def _shown(reply: ReportReply) -> Text:
-    """Return the reply as Markdown, each claim with its references."""
+def _render_reply(reply: ReportReply) -> Text:
+    """Render the reply as Markdown, each claim with its references."""
     claims = [
         text("team.claim", claim=claim.text, proofs=", ".join(claim.refs) or text("team.not_checked"))
         for claim in reply.claims
@@ -182,22 +184,22 @@ def _shown(reply: ReportReply) -> Text:
     return joined("paragraphs", (Text(reply.text), joined("lines", claims)))
 
 
-def _references(brief: Brief | None) -> dict[str, Proof]:
-    """What is proven, by the names under which the reporter is told of it."""
+def _number_proofs(brief: Brief | None) -> dict[str, Proof]:
+    """Return the proofs by reference (P1, P2, …), as shown to the reporter."""
     return {f"P{number}": proof for number, proof in enumerate(proofs_of(brief) if brief else (), 1)}
 
 
-def _nothing_more(_: tuple[Message, ...]) -> None:
+def _skip_after_calls(_: tuple[Message, ...]) -> None:
     return None
 
 
 REPORT = Role(
     by_tool(SPEC, read),
-    _nothing_more,
+    _skip_after_calls,
     accept_plain_text=accept_plain_text,
     prose=prose,
     tools=(SPEC,),
-    unfit=invented_references,
+    unfit=find_unknown_references,
 )
 
 
@@ -209,6 +211,6 @@ REPORTER = Agent(
         label=Label("Reporter", "レポーター"),
         description="reports what came of the work, each claim with its proof",
         role=REPORT,
-        stage=Stage(report_made, report_request),
+        stage=Stage(build_report, build_report_request),
     ),
 )

@@ -1,4 +1,4 @@
-"""The researcher: at most three queries for what a model does not know, carried out, cited by address."""
+"""The researcher agent: runs at most three web queries and cites its sources by address."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ REPORT = "report/findings"
 FROM_THE_WEB = ("web/search", "web/research", "web/fetch")
 
 
-def _as_text(value: Any) -> Any:
-    """Several findings that came as a list, as one text."""
+def _join_parts(value: Any) -> Any:
+    """Join a list of findings into one text."""
     parts = cast("list[Any]", value) if isinstance(value, list) else []
     return (
         "\n\n".join(parts) if parts and all(isinstance(part, str) for part in parts) else cast("Any", value)
     )
 
 
-FindingsText: TypeAlias = Annotated[str, BeforeValidator(_as_text)]
+FindingsText: TypeAlias = Annotated[str, BeforeValidator(_join_parts)]
 
 
 class FindingsReport(Frozen):
@@ -63,17 +63,17 @@ SPEC = ToolSpec(
 )
 
 
-def report_in(message: AssistantMessage) -> ToolCall | None:
+def find_report_call(message: AssistantMessage) -> ToolCall | None:
     """Return the call that reports; None if there is none."""
-    return next((call for call in message.calls if _reports(call)), None)
+    return next((call for call in message.calls if _is_report(call)), None)
 
 
-def _reports(call: ToolCall) -> bool:
+def _is_report(call: ToolCall) -> bool:
     return match_spelling(call.tool, (REPORT,)) is not None
 
 
 def read_report(call: ToolCall) -> FindingsReport | Unreadable:
-    """Read the report of a call; for wrong arguments return the problem, for the model."""
+    """Parse the report of a call; return the problem, for the model, if the arguments are wrong."""
     if call.malformed is not None:
         return Unreadable(text("roles.report_no_json", tool=wire_name(REPORT)))
     try:
@@ -82,19 +82,19 @@ def read_report(call: ToolCall) -> FindingsReport | Unreadable:
         return Unreadable(Text(explain_problems(wire_name(REPORT), FindingsReport, error)))
 
 
-def without_report(message: AssistantMessage) -> AssistantMessage:
+def drop_report_calls(message: AssistantMessage) -> AssistantMessage:
     """Return the reply without its reporting calls."""
-    return message.model_copy(update={"calls": tuple(c for c in message.calls if not _reports(c))})
+    return message.model_copy(update={"calls": tuple(c for c in message.calls if not _is_report(c))})
 
 
-def report_words(report: FindingsReport, here: Sequence[AssistantMessage | ToolMessage]) -> Text:
+def format_report(report: FindingsReport, recent: Sequence[AssistantMessage | ToolMessage]) -> Text:
     """Render the findings and their sources; addresses that no web tool of this run returned are marked."""
-    seen = [m.text for m in here if isinstance(m, ToolMessage) and m.ok and m.tool in FROM_THE_WEB]
+    pages = [m.text for m in recent if isinstance(m, ToolMessage) and m.ok and m.tool in FROM_THE_WEB]
     lines = [
         f"- {source}"
-        if not source.startswith(("http://", "https://")) or any(source in page for page in seen)
+        if not source.startswith(("http://", "https://")) or any(source in page for page in pages)
         else text("roles.source_not_opened", source=source)
-        for source in (each.strip() for each in report.sources)
+        for source in (entry.strip() for entry in report.sources)
         if source
     ]
     sources = joined("lines", [text("roles.sources"), *lines]) if lines else NO_TEXT
@@ -103,22 +103,22 @@ def report_words(report: FindingsReport, here: Sequence[AssistantMessage | ToolM
 
 SEARCHES = ("web/search", "web/research")
 MAX_NOTES = 4000
-"""Characters of what the researcher says that are handed on."""
-FOUND = "found"
-"""Under this key a reply of the researcher holds its report."""
-NOTHING = FindingsReport()
+"""Maximum characters of the researcher's notes that are passed on."""
+REPORT_KEY = "found"
+"""Key of the report in a reply's data."""
+EMPTY_REPORT = FindingsReport()
 
 
 class ResearchVariables(Frozen):
-    """What the researcher is told of the work (R0.36)."""
+    """Template variables of the researcher's request (R0.36)."""
 
     step_by_step_plan: str
     contextual_keywords: str
     question: str
 
 
-def research_request(plan: Plan | None, question: str = "") -> str:
-    """Build the request to the researcher; keywords come from the plan's focus (C0.19), else from the question."""
+def build_research_request(plan: Plan | None, question: str = "") -> str:
+    """Build the researcher's request; keywords come from the plan's focus (C0.19), else from the question."""
     focus = f"{plan.focus or plan.goal} {plan.name}" if plan is not None else question
     return render(
         "team/researcher_request",
@@ -130,100 +130,110 @@ def research_request(plan: Plan | None, question: str = "") -> str:
     )
 
 
-def find_request(brief: Brief) -> str:
+def build_request_from_brief(brief: Brief) -> str:
     """Build the researcher's request from a brief."""
-    return research_request(brief.plan, brief.request)
+    return build_research_request(brief.plan, brief.request)
 
 
-def findings(state: State) -> Findings | Unreadable:
-    """Return what the run found on the web and what it says of it; an empty result is valid."""
-    return Findings(**dict(state.research), notes=truncate_middle(_notes(state), MAX_NOTES))
+def collect_findings(state: State) -> Findings | Unreadable:
+    """Return the run's web results and notes on them; an empty result is valid."""
+    return Findings(**dict(state.research), notes=truncate_middle(_find_notes(state), MAX_NOTES))
 
 
-def _notes(state: State) -> str:
-    """What the model reported, else its last words."""
-    here = messages_since_request(state.conversation.messages)
-    said = [m for m in here if isinstance(m, AssistantMessage) and not is_own(m)]
-    reported = next((str(words) for m in reversed(said) if (words := report_words(_report_of(m), here))), "")
-    last = said[-1] if said else None
+def _find_notes(state: State) -> str:
+    """Return what the model reported, else its last text."""
+    recent = messages_since_request(state.conversation.messages)
+    replies = [m for m in recent if isinstance(m, AssistantMessage) and not is_own(m)]
+    reported = next(
+        (str(words) for m in reversed(replies) if (words := format_report(_find_report(m), recent))), ""
+    )
+    last = replies[-1] if replies else None
     return reported or (last.text if last is not None and not last.calls and not last.opaque else "")
 
 
 def read(
     message: AssistantMessage, messages: tuple[Message, ...], cut: bool
 ) -> AssistantMessage | Unreadable:
-    """Return the reply with the call for its queries; the model's own searches count towards the limit of three. Plain
-    text counts after a search."""
-    here = messages_since_request(messages)
-    asked = distinct_queries(
-        query for m in here if isinstance(m, AssistantMessage) for query in queries_of(m)
+    """Return the reply with the call for its queries.
+
+    The model's own searches count towards the limit of three. Plain text is accepted after a search.
+    """
+    recent = messages_since_request(messages)
+    searched = distinct_queries(
+        query for m in recent if isinstance(m, AssistantMessage) for query in queries_of(m)
     )
-    if (call := report_in(message)) is not None:
+    if (call := find_report_call(message)) is not None:
         report = read_report(call)
         if isinstance(report, Unreadable):
             return report
-        rest = _within_three(without_report(message), asked)
-        wanted = QueriesReply(report.queries[:MAX_QUERIES], report.ask_user)
-        done = distinct_queries((*asked, *queries_of(rest)))
-        form = _looked_up(wanted, message.thinking, done, report_words(report, here))
-        form = _with_report(form, report)
+        rest = _limit_searches(drop_report_calls(message), searched)
+        requested = QueriesReply(report.queries[:MAX_QUERIES], report.ask_user)
+        all_queries = distinct_queries((*searched, *queries_of(rest)))
+        form = _build_research(requested, message.thinking, all_queries, format_report(report, recent))
+        form = _add_report(form, report)
         return merge_role_calls(rest, form) if rest.calls else form
     if message.calls:
-        own = _within_three(message, asked)
-        return merge_role_calls(own, _form(own, distinct_queries((*asked, *queries_of(own))), NO_TEXT, cut))
-    known = joined(
+        own = _limit_searches(message, searched)
+        return merge_role_calls(
+            own, _parse_form(own, distinct_queries((*searched, *queries_of(own))), NO_TEXT, cut)
+        )
+    sources = joined(
         "paragraphs",
-        [m.sources or m.text for m in here if isinstance(m, ToolMessage) and m.tool in SEARCHES and m.ok],
+        [m.sources or m.text for m in recent if isinstance(m, ToolMessage) and m.tool in SEARCHES and m.ok],
     )
-    found = _form(message, asked, known, cut)
-    looked = any(isinstance(m, ToolMessage) and m.ok for m in here)
-    words = isinstance(found, Unreadable) and found.words_only and not cut
-    return message if looked and words else found
+    parsed = _parse_form(message, searched, sources, cut)
+    has_results = any(isinstance(m, ToolMessage) and m.ok for m in recent)
+    is_plain_text = isinstance(parsed, Unreadable) and parsed.words_only and not cut
+    return message if has_results and is_plain_text else parsed
 
 
-def _form(
-    message: AssistantMessage, asked: tuple[str, ...], sources: Text, cut: bool
+def _parse_form(
+    message: AssistantMessage, searched: tuple[str, ...], sources: Text, cut: bool
 ) -> AssistantMessage | Unreadable:
-    """What the form in a reply comes to, where `asked` was looked up already and gave `sources`."""
+    """Parse the form in a reply. `searched`: queries that ran already, with their `sources`."""
     reply = read_queries(message.text, cut=cut)
     if isinstance(reply, Unreadable):
         return reply
-    return _looked_up(reply, message.thinking, asked, sources)
+    return _build_research(reply, message.thinking, searched, sources)
 
 
-def _with_report(form: AssistantMessage, report: FindingsReport) -> AssistantMessage:
-    """The reply with the report in it as a value, for what comes after its queries and for the hand-over."""
-    told = form.opaque["daiku"]
-    assert isinstance(told, dict), "made by _looked_up"
-    return form.model_copy(update={"opaque": {"daiku": {**told, FOUND: report.model_dump(mode="json")}}})
+def _add_report(form: AssistantMessage, report: FindingsReport) -> AssistantMessage:
+    """Return the reply with the report in its data, for later steps and the handover."""
+    data = form.opaque["daiku"]
+    assert isinstance(data, dict), "made by _build_research"
+    return form.model_copy(update={"opaque": {"daiku": {**data, REPORT_KEY: report.model_dump(mode="json")}}})
 
 
-def _report_of(message: AssistantMessage | None) -> FindingsReport:
-    """The report that a reply of the run holds; an empty one where it holds none."""
-    told = message.opaque.get("daiku") if message is not None else None
-    return FindingsReport.model_validate(told[FOUND]) if isinstance(told, dict) and FOUND in told else NOTHING
+def _find_report(message: AssistantMessage | None) -> FindingsReport:
+    """Return the report in a reply's data; an empty one if there is none."""
+    data = message.opaque.get("daiku") if message is not None else None
+    return (
+        FindingsReport.model_validate(data[REPORT_KEY])
+        if isinstance(data, dict) and REPORT_KEY in data
+        else EMPTY_REPORT
+    )
 
 
-def _looked_up(
-    reply: QueriesReply, thinking: str, asked: tuple[str, ...], known_now: Text
+def _build_research(
+    reply: QueriesReply, thinking: str, searched: tuple[str, ...], sources: Text
 ) -> AssistantMessage:
-    """The call that looks up the queries that are new; the last words, with what is known, where there are none."""
-    known = {query.casefold() for query in asked}
-    fresh = [q for q in distinct_queries(reply.queries) if q.casefold() not in known][
-        : MAX_QUERIES - len(asked)
+    """Build the call for the new queries; without any, build the final reply from the sources."""
+    searched_keys = {query.casefold() for query in searched}
+    new_queries = [q for q in distinct_queries(reply.queries) if q.casefold() not in searched_keys][
+        : MAX_QUERIES - len(searched)
     ]
-    told: dict[str, JsonValue] = {"queries": [*asked, *fresh], "askUser": reply.ask_user}
+    data: dict[str, JsonValue] = {"queries": [*searched, *new_queries], "askUser": reply.ask_user}
     if not reply.whole:
-        told["remark"] = as_json(text("roles.no_ask_user"))
-    if not fresh:
-        said = joined("paragraphs", (known_now, reply.ask_user)) or text("roles.nothing_to_look_up")
-        return AssistantMessage(text=said, thinking=thinking, opaque={"daiku": told})
-    queries: list[JsonValue] = list(fresh)
+        data["remark"] = as_json(text("roles.no_ask_user"))
+    if not new_queries:
+        answer = joined("paragraphs", (sources, reply.ask_user)) or text("roles.nothing_to_look_up")
+        return AssistantMessage(text=answer, thinking=thinking, opaque={"daiku": data})
+    queries: list[JsonValue] = list(new_queries)
     return AssistantMessage(
-        text=Text("\n".join(f"- {query}" for query in fresh)),
+        text=Text("\n".join(f"- {query}" for query in new_queries)),
         thinking=thinking,
         calls=(ToolCall(tool="web/research", args={"queries": queries}),),
-        opaque={"daiku": told},
+        opaque={"daiku": data},
     )
 
 
@@ -234,51 +244,53 @@ def accept_plain_text(message: AssistantMessage) -> AssistantMessage:
 
 def after_calls(messages: tuple[Message, ...]) -> AssistantMessage | None:
     """Return the sources by query, and any question to the user, once the queries were looked up; else None."""
-    here = messages_since_request(messages)
-    answer = here[-1] if here else None
-    spoke = next((m for m in reversed(here) if isinstance(m, AssistantMessage)), None)
-    said = spoke.opaque.get("daiku") if spoke is not None else None
-    if not isinstance(said, dict) or "queries" not in said:
+    recent = messages_since_request(messages)
+    result = recent[-1] if recent else None
+    reply = next((m for m in reversed(recent) if isinstance(m, AssistantMessage)), None)
+    data = reply.opaque.get("daiku") if reply is not None else None
+    if not isinstance(data, dict) or "queries" not in data:
         return None
-    if not isinstance(answer, ToolMessage) or answer.tool != "web/research":
+    if not isinstance(result, ToolMessage) or result.tool != "web/research":
         return None
-    found, asked = report_words(_report_of(spoke), here), str(said.get("askUser") or "")
-    looked = (answer.sources or answer.text) if answer.ok else text("roles.not_looked_up", why=answer.text)
-    return AssistantMessage(text=joined("paragraphs", (found, looked, asked)))
+    report, question = format_report(_find_report(reply), recent), str(data.get("askUser") or "")
+    sources = (result.sources or result.text) if result.ok else text("roles.not_looked_up", why=result.text)
+    return AssistantMessage(text=joined("paragraphs", (report, sources, question)))
 
 
-def _within_three(message: AssistantMessage, asked: tuple[str, ...]) -> AssistantMessage:
-    """The reply without the searches that would be more than three."""
-    left = MAX_QUERIES - len(asked)
-    kept: list[ToolCall] = []
-    over = 0
+def _limit_searches(message: AssistantMessage, searched: tuple[str, ...]) -> AssistantMessage:
+    """Return the reply without searches beyond the limit of three queries."""
+    left = MAX_QUERIES - len(searched)
+    calls: list[ToolCall] = []
+    dropped = 0
     for call in message.calls:
         if call.tool not in SEARCHES:
-            kept.append(call)
+            calls.append(call)
             continue
-        wanted = queries_of(AssistantMessage(calls=(call,)))
-        if len(wanted) > left:
-            over += len(wanted) - left
-            wanted = wanted[:left]
-            if call.tool == "web/research" and wanted:
-                queries: list[JsonValue] = list(wanted)
+        requested = queries_of(AssistantMessage(calls=(call,)))
+        if len(requested) > left:
+            dropped += len(requested) - left
+            requested = requested[:left]
+            if call.tool == "web/research" and requested:
+                queries: list[JsonValue] = list(requested)
                 call = call.model_copy(update={"args": {**call.args, "queries": queries}})
-        if wanted:
-            kept.append(call)
-            left -= len(wanted)
-    if not over:
+        if requested:
+            calls.append(call)
+            left -= len(requested)
+    if not dropped:
         return message
-    note = text("roles.searches_left_out", count=over, most=MAX_QUERIES)
+    note = text("roles.searches_left_out", count=dropped, most=MAX_QUERIES)
     return AssistantMessage(
-        text=joined("paragraphs", (message.text, note)), thinking=message.thinking, calls=tuple(kept)
+        text=joined("paragraphs", (message.text, note)), thinking=message.thinking, calls=tuple(calls)
     )
 
 
-def _has_looked(messages: tuple[Message, ...]) -> bool:
+def _has_results(messages: tuple[Message, ...]) -> bool:
     return any(isinstance(m, ToolMessage) for m in messages_since_request(messages))
 
 
-RESEARCH = Role(read, after_calls, accept_plain_text=accept_plain_text, tools=(SPEC,), has_result=_has_looked)
+RESEARCH = Role(
+    read, after_calls, accept_plain_text=accept_plain_text, tools=(SPEC,), has_result=_has_results
+)
 
 
 RESEARCHER = Agent(
@@ -289,6 +301,6 @@ RESEARCHER = Agent(
         label=Label("Researcher", "リサーチャー"),
         description="looks up on the web what is not known, and names its sources",
         role=RESEARCH,
-        stage=Stage(findings, find_request),
+        stage=Stage(collect_findings, build_request_from_brief),
     ),
 )

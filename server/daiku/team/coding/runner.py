@@ -1,4 +1,4 @@
-"""The runner: commands for this project, one after the other, and a bounded repair where one fails."""
+"""The runner agent: runs the project's commands in order, with a limited number of repairs for failures."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from daiku.models.rules.replies.roleforms import read_commands, read_repair
 from daiku.prompts import render
 from daiku.run.rules.state.state import State
 from daiku.team.agent import LOOKING, Agent, Prompt
-from daiku.team.coding.coder import CHANGING, Changes, changes_in
-from daiku.team.coding.handover_text import fenced, step_line
+from daiku.team.coding.coder import CHANGING, ParsedChanges, parse_changes
+from daiku.team.coding.handover_text import fence, format_step
 from daiku.team.part import Part, Stage
 from daiku.team.role import Failed, Role, merge_role_calls, messages_since_request
 from daiku.team.rules.proof.failures import CommandRun, hides_exit_code, is_lookup, open_failures
@@ -28,87 +28,95 @@ from daiku.texts.rules.truncate import truncate_middle
 from daiku.texts.text import NO_TEXT, Text, joined, text
 
 
-def _queue_metadata(commands: Sequence[str], note: JsonObject | None = None) -> JsonObject:
-    """Build the message data that lists `commands` still to be run, and a `note` on what is being repaired."""
-    waiting: list[JsonValue] = list(commands)
-    return {"daiku": {"then": waiting, **(note or {})}}
+def _build_queue_data(commands: Sequence[str], note: JsonObject | None = None) -> JsonObject:
+    """Build the message data with the queued `commands` and a `note` on the repair."""
+    queue: list[JsonValue] = list(commands)
+    return {"daiku": {"then": queue, **(note or {})}}
 
 
-def _commands_of(here: Sequence[Message]) -> tuple[CommandRun, ...]:
-    """Every command of shell/run with its result, in order."""
-    asked: dict[str, tuple[str, bool, str]] = {}
-    for m in here:
+def _find_commands(recent: Sequence[Message]) -> tuple[CommandRun, ...]:
+    """Return every command of shell/run with its result, in order."""
+    requested: dict[str, tuple[str, bool, str]] = {}
+    for m in recent:
         if isinstance(m, AssistantMessage):
-            told = m.opaque.get("daiku")
-            stead = str(told.get("stead", "")) if isinstance(told, dict) else ""
+            data = m.opaque.get("daiku")
+            replaces = str(data.get("stead", "")) if isinstance(data, dict) else ""
             for call in m.calls:
                 if call.tool == "shell/run":
                     command = str(call.args.get("command", ""))
-                    asked[call.id] = (command, _queued_commands(m) is not None, stead)
-    found: list[CommandRun] = []
-    for m in here:
-        if isinstance(m, ToolMessage) and m.call_id in asked:
-            command, listed, stead = asked[m.call_id]
-            found.append(CommandRun(command, m.ok, m.text, m.call_id, listed, stead, m.exit_code))
-    return tuple(found)
+                    requested[call.id] = (command, _find_queue(m) is not None, replaces)
+    commands: list[CommandRun] = []
+    for m in recent:
+        if isinstance(m, ToolMessage) and m.call_id in requested:
+            command, is_queued, replaces = requested[m.call_id]
+            commands.append(CommandRun(command, m.ok, m.text, m.call_id, is_queued, replaces, m.exit_code))
+    return tuple(commands)
 
 
-def _open_failure(here: Sequence[Message]) -> CommandRun | None:
+def _find_open_failure(recent: Sequence[Message]) -> CommandRun | None:
     """Return the latest failed command that is not fixed yet."""
-    return next(reversed(open_failures(_commands_of(here))), None)
+    return next(reversed(open_failures(_find_commands(recent))), None)
 
 
-def _counts_as_attempt(each: CommandRun) -> bool:
-    """Return whether a command was on the reply's list, or did more than only read."""
-    return each.listed or not is_lookup(each.command)
+def _counts_as_attempt(command_run: CommandRun) -> bool:
+    """Return True if a command was queued by the reply, or does more than read."""
+    return command_run.listed or not is_lookup(command_run.command)
 
 
-def _repairs_used(here: Sequence[Message]) -> int:
+def _count_repairs(recent: Sequence[Message]) -> int:
     """Count the repairs: failures after the first, or replies marked as a repair, whichever is more."""
-    failures = sum(not each.ok and _counts_as_attempt(each) for each in _commands_of(here))
-    made = sum(
-        isinstance(told := m.opaque.get("daiku"), dict) and told.get("repair") is True
-        for m in here
+    failures = sum(
+        not command_run.ok and _counts_as_attempt(command_run) for command_run in _find_commands(recent)
+    )
+    marked = sum(
+        isinstance(data := m.opaque.get("daiku"), dict) and data.get("repair") is True
+        for m in recent
         if isinstance(m, AssistantMessage)
     )
-    return max(failures - 1, made)
+    return max(failures - 1, marked)
 
 
-def _queued_commands(message: AssistantMessage) -> tuple[str, ...] | None:
-    """Return the commands that a runner's reply listed to be run; None if it listed none."""
-    told = message.opaque.get("daiku")
-    then = told.get("then") if isinstance(told, dict) else None
-    return tuple(str(command) for command in then) if isinstance(then, list) else None
+def _find_queue(message: AssistantMessage) -> tuple[str, ...] | None:
+    """Return the commands that a runner's reply queued; None if it has no queue."""
+    data = message.opaque.get("daiku")
+    queue = data.get("then") if isinstance(data, dict) else None
+    return tuple(str(command) for command in queue) if isinstance(queue, list) else None
 
 
-def _waiting_commands(here: Sequence[Message]) -> tuple[str, ...] | None:
-    """The commands of the reply's list that are still to be run; None where there is no list."""
-    said = (_queued_commands(m) for m in reversed(here) if isinstance(m, AssistantMessage))
-    return next((then for then in said if then is not None), None)
+def _find_waiting_commands(recent: Sequence[Message]) -> tuple[str, ...] | None:
+    """Return the queued commands that are still to be run; None if there is no queue."""
+    queues = (_find_queue(m) for m in reversed(recent) if isinstance(m, AssistantMessage))
+    return next((queue for queue in queues if queue is not None), None)
 
 
-def _outcome_lines(ran: Sequence[CommandRun]) -> Text:
-    """Each command with what came of it, one line each."""
-    return joined("lines", [text("roles.ran", command=each.command, outcome=_outcome(each)) for each in ran])
+def _format_outcomes(commands: Sequence[CommandRun]) -> Text:
+    """Format each command with its outcome, one line each."""
+    return joined(
+        "lines",
+        [
+            text("roles.ran", command=command_run.command, outcome=_format_outcome(command_run))
+            for command_run in commands
+        ],
+    )
 
 
-def _outcome(ran: CommandRun) -> Text:
-    if ran.exit_code is not None:
-        return text("team.exit_code", code=ran.exit_code)
-    return text("roles.started") if ran.ok else text("roles.not_run")
+def _format_outcome(command_run: CommandRun) -> Text:
+    if command_run.exit_code is not None:
+        return text("team.exit_code", code=command_run.exit_code)
+    return text("roles.started") if command_run.ok else text("roles.not_run")
 
 
 DOING = ("shell/run", *CHANGING)
 MAX_REPAIRS = 2
-"""Repairs of one run, whatever commands they are for (B0.6)."""
+"""Maximum number of repairs per run, for all commands together (B0.6)."""
 SHOWN_END = 3000
 SHOWN_COMMAND = 200
 _CHOICE = re.compile(r'^(?:`{3}\w*\n)?\{\s*"action"\s*:\s*"patch"\s*\}\s*?$(?:\n`{3}[ \t]*$)?', re.MULTILINE)
-"""The choice of a patch that follows: nobody needs to read it."""
+"""The line that announces a patch; it is removed from the displayed reply."""
 
 
 class RunVariables(Frozen):
-    """What the runner is asked (R0.73)."""
+    """Template variables of the runner's request (R0.73)."""
 
     last_message: str
     transcript: str
@@ -117,50 +125,50 @@ class RunVariables(Frozen):
     system_os: str
 
 
-def run_request(brief: Brief) -> str:
-    """Build the runner's request: the conversation, the code, the last message, the operating system."""
-    code = _code(brief)
+def build_run_request(brief: Brief) -> str:
+    """Build the runner's request: the conversation, the code, the last message, and the operating system."""
+    code = _format_code(brief)
     return render(
         "team/runner_request",
         RunVariables(
-            last_message=_line(brief.request),
-            transcript=fenced("\n".join(_conversation(brief))),
-            code_markdown=fenced(code, "~") if code else "",
-            step=step_line(brief.plan, brief.step_id),
+            last_message=_collapse_whitespace(brief.request),
+            transcript=fence("\n".join(_format_conversation(brief))),
+            code_markdown=fence(code, "~") if code else "",
+            step=format_step(brief.plan, brief.step_id),
             system_os=f"{platform.system()} {platform.machine()}",
         ),
     ).strip()
 
 
-def commands_run(state: State) -> CommandsRun | Unreadable:
+def collect_commands(state: State) -> CommandsRun | Unreadable:
     """Return every command that the run executed; if there are none, the notes say why."""
     return CommandsRun(commands=state.done.commands, notes=state.conversation.text)
 
 
-def _conversation(brief: Brief) -> list[str]:
-    """One line a message (R0.74); the person's last message is the last."""
+def _format_conversation(brief: Brief) -> list[str]:
+    """Format the conversation, one line per message (R0.74), the user's request last."""
     lines: list[str] = []
     if brief.plan is not None and brief.plan.summary:
-        lines.append(f"Planner: {_line(brief.plan.summary)}")
+        lines.append(f"Planner: {_collapse_whitespace(brief.plan.summary)}")
     if brief.edits is not None and brief.edits.notes:
-        lines.append(f"Coder: {_line(brief.edits.notes)}")
-    return [*lines, f"User: {_line(brief.request)}"]
+        lines.append(f"Coder: {_collapse_whitespace(brief.edits.notes)}")
+    return [*lines, f"User: {_collapse_whitespace(brief.request)}"]
 
 
-def _code(brief: Brief) -> str:
-    """The code that was written, else the names of its files; empty where none was."""
+def _format_code(brief: Brief) -> str:
+    """Return the written code, else the names of its files; empty if there is none."""
     if brief.code:
         return brief.code
     files = brief.edits.files if brief.edits is not None else ()
     return "\n".join(f"File: `{f.path}` ({f.kind}, +{f.added} -{f.removed})" for f in files)
 
 
-def _line(text: str) -> str:
+def _collapse_whitespace(text: str) -> str:
     return " ".join(text.split())
 
 
 class RepairVariables(Frozen):
-    """What the model is reminded of after a failure."""
+    """Template variables of the reminder after a failure."""
 
     command: str
     exit_code: int | None
@@ -174,128 +182,146 @@ def read(
     message: AssistantMessage, messages: tuple[Message, ...], cut: bool
 ) -> AssistantMessage | Unreadable:
     """Return the reply with a call for its first command or repair. Plain text ends the run after a call."""
-    here = messages_since_request(messages)
+    recent = messages_since_request(messages)
     if message.calls:
-        return _beside(message, messages, cut)
-    failed, waiting = _open_failure(here), _waiting_commands(here)
-    reply = _form(message, messages, cut)
-    if isinstance(reply, Unreadable) and _has_looked(messages) and (failed is None or waiting is None):
+        return _merge_form(message, messages, cut)
+    failed, queue = _find_open_failure(recent), _find_waiting_commands(recent)
+    reply = _parse_form(message, messages, cut)
+    if isinstance(reply, Unreadable) and _has_results(messages) and (failed is None or queue is None):
         reply = message if reply.words_only else reply
     if isinstance(reply, AssistantMessage) and not reply.calls and failed is None:
-        return _hidden([each.command for each in _commands_of(here)][-1:], messages) or reply
+        return (
+            _check_exit_code([command_run.command for command_run in _find_commands(recent)][-1:], messages)
+            or reply
+        )
     return reply
 
 
-def _beside(message: AssistantMessage, messages: tuple[Message, ...], cut: bool) -> AssistantMessage:
-    """A reply with calls of its own: those of its form's commands that it calls itself run once."""
-    form = _form(message, messages, cut)
+def _merge_form(message: AssistantMessage, messages: tuple[Message, ...], cut: bool) -> AssistantMessage:
+    """Merge a reply's own calls with its form; commands in both run once."""
+    form = _parse_form(message, messages, cut)
     own = [call.args.get("command") for call in message.calls if call.tool == "shell/run"]
     if isinstance(form, AssistantMessage) and form.calls and own:
-        listed = [form.calls[0].args.get("command"), *(_queued_commands(form) or ())]
-        left = [str(command) for command in listed if command not in own]
-        form = _run(left, form.text) if left else AssistantMessage(text=form.text)
+        queued = [form.calls[0].args.get("command"), *(_find_queue(form) or ())]
+        remaining = [str(command) for command in queued if command not in own]
+        form = _build_run(remaining, form.text) if remaining else AssistantMessage(text=form.text)
     return merge_role_calls(message, form)
 
 
-def _form(
+def _parse_form(
     message: AssistantMessage, messages: tuple[Message, ...], cut: bool
 ) -> AssistantMessage | Unreadable:
-    """What the form in a reply comes to: its commands, or the repair of the command that failed."""
-    here = messages_since_request(messages)
-    failed, waiting = _open_failure(here), _waiting_commands(here) or ()
+    """Parse the form in a reply: its commands, or the repair of the failed command."""
+    recent = messages_since_request(messages)
+    failed, queue = _find_open_failure(recent), _find_waiting_commands(recent) or ()
     commands = read_commands(message.text, cut=cut)
     if failed is not None:
-        repair = _repair(message, failed, waiting, cut=cut)
+        repair = _parse_repair(message, failed, queue, cut=cut)
         if isinstance(commands, Unreadable) or isinstance(repair, AssistantMessage):
-            return _checked(repair, messages)
+            return _check_repair(repair, messages)
     if isinstance(commands, Unreadable):
         return commands
-    wanted = list(commands.commands)
-    if not wanted:
+    requested = list(commands.commands)
+    if not requested:
         return AssistantMessage(text=text("roles.nothing_to_run"), thinking=message.thinking)
-    shown = "\n".join(f"- `{command}`" for command in wanted)
-    return _hidden(wanted, messages) or _run(wanted, Text(shown), message.thinking)
+    listing = "\n".join(f"- `{command}`" for command in requested)
+    return _check_exit_code(requested, messages) or _build_run(requested, Text(listing), message.thinking)
 
 
-def _checked(
+def _check_repair(
     repair: AssistantMessage | Unreadable, messages: tuple[Message, ...]
 ) -> AssistantMessage | Unreadable:
+    """Return `repair` unless one of its commands hides its exit code."""
     if isinstance(repair, Unreadable):
         return repair
     commands = [str(c.args.get("command", "")) for c in repair.calls if c.tool == "shell/run"]
-    return _hidden(commands, messages) or repair
+    return _check_exit_code(commands, messages) or repair
 
 
-def _hidden(commands: Sequence[str], messages: tuple[Message, ...]) -> Unreadable | None:
-    """What is wrong with a command that hides its exit code, unless the person wrote it so."""
-    asked = next((m.text for m in reversed(messages) if isinstance(m, UserMessage)), "")
+def _check_exit_code(commands: Sequence[str], messages: tuple[Message, ...]) -> Unreadable | None:
+    """Return an error if a command hides its exit code and the user did not write it that way."""
+    request = next((m.text for m in reversed(messages) if isinstance(m, UserMessage)), "")
     for command in commands:
-        if command not in asked and hides_exit_code(command):
-            shown = truncate_middle(command, SHOWN_COMMAND)
-            return Unreadable(text("roles.hides_exit_code", command=shown))
+        if command not in request and hides_exit_code(command):
+            excerpt = truncate_middle(command, SHOWN_COMMAND)
+            return Unreadable(text("roles.hides_exit_code", command=excerpt))
     return None
 
 
 def prose(message: AssistantMessage, messages: tuple[Message, ...]) -> AssistantMessage | Unreadable:
-    """Accept words as the end; ask once if a failed command may be repaired, or the last exit code says nothing."""
-    here = messages_since_request(messages)
-    failed = _open_failure(here)
-    if failed is not None and _repairs_used(here) < MAX_REPAIRS:
+    """Accept plain text as the end.
+
+    Ask once if a failed command may be repaired, or if the last exit code is hidden.
+    """
+    recent = messages_since_request(messages)
+    failed = _find_open_failure(recent)
+    if failed is not None and _count_repairs(recent) < MAX_REPAIRS:
         return Unreadable(
             text("roles.repair_or_stop", command=truncate_middle(failed.command, SHOWN_COMMAND))
         )
-    return _hidden([each.command for each in _commands_of(here)][-1:], messages) or message
+    return (
+        _check_exit_code([command_run.command for command_run in _find_commands(recent)][-1:], messages)
+        or message
+    )
 
 
 def after_calls(messages: tuple[Message, ...]) -> AssistantMessage | Failed | None:
-    """The next command while all goes well; the end, when there is none or the repairs are used up."""
-    here = messages_since_request(messages)
-    if not here or not isinstance(here[-1], ToolMessage):
+    """Return the next command while all succeed; the end if there is none or the repairs are used up."""
+    recent = messages_since_request(messages)
+    if not recent or not isinstance(recent[-1], ToolMessage):
         return None
-    spoke = next(m for m in reversed(here) if isinstance(m, AssistantMessage))
-    ran, failed, waiting = _commands_of(here), _open_failure(here), _waiting_commands(here)
-    again = failed is not None and bool(waiting) and waiting[0] == failed.command
-    if failed is not None and _repairs_used(here) >= MAX_REPAIRS:
-        last = next(each for each in reversed(ran) if each.ok or _counts_as_attempt(each))
-        if not last.ok or (_queued_commands(spoke) is not None and not again and not _changes(spoke)):
-            return _given_up(ran, failed, waiting or ())
-    answers = (m for m in here[here.index(spoke) + 1 :] if isinstance(m, ToolMessage) and m.tool in DOING)
-    if waiting is None or not all(m.ok for m in answers):
+    reply = next(m for m in reversed(recent) if isinstance(m, AssistantMessage))
+    commands, failed, queue = (
+        _find_commands(recent),
+        _find_open_failure(recent),
+        _find_waiting_commands(recent),
+    )
+    is_retry = failed is not None and bool(queue) and queue[0] == failed.command
+    if failed is not None and _count_repairs(recent) >= MAX_REPAIRS:
+        last = next(
+            command_run
+            for command_run in reversed(commands)
+            if command_run.ok or _counts_as_attempt(command_run)
+        )
+        if not last.ok or (_find_queue(reply) is not None and not is_retry and not _is_change(reply)):
+            return _build_failure(commands, failed, queue or ())
+    results = (m for m in recent[recent.index(reply) + 1 :] if isinstance(m, ToolMessage) and m.tool in DOING)
+    if queue is None or not all(m.ok for m in results):
         return None
-    if failed is not None and _changes(spoke):
-        return _run([failed.command, *(command for command in waiting if command != failed.command)])
-    if not any(call.tool == "shell/run" for call in spoke.calls) or (failed is not None and not again):
+    if failed is not None and _is_change(reply):
+        return _build_run([failed.command, *(command for command in queue if command != failed.command)])
+    if not any(call.tool == "shell/run" for call in reply.calls) or (failed is not None and not is_retry):
         return None
-    if waiting:
-        return _run(waiting)
-    return AssistantMessage(text=_outcome_lines(ran))
+    if queue:
+        return _build_run(queue)
+    return AssistantMessage(text=_format_outcomes(commands))
 
 
-def _changes(message: AssistantMessage) -> bool:
+def _is_change(message: AssistantMessage) -> bool:
     return bool(message.calls) and {call.tool for call in message.calls} <= set(CHANGING)
 
 
-def failure_of(messages: tuple[Message, ...], message: AssistantMessage) -> Failed | None:
+def find_failure(messages: tuple[Message, ...], message: AssistantMessage) -> Failed | None:
     """Return the failure of a run that ends with `message`, judged by exit codes only; None if it succeeded."""
-    failures = open_failures(_commands_of(messages_since_request(messages)))
+    failures = open_failures(_find_commands(messages_since_request(messages)))
     if not failures:
         return None
     last = failures[-1]
-    shown = truncate_middle(last.command, SHOWN_COMMAND)
+    excerpt = truncate_middle(last.command, SHOWN_COMMAND)
     failure = Failure(
         kind="tool",
-        message=text("roles.failed_with_code", command=shown, code=last.exit_code)
+        message=text("roles.failed_with_code", command=excerpt, code=last.exit_code)
         if last.exit_code is not None
-        else text("roles.failed", command=shown),
+        else text("roles.failed", command=excerpt),
         hint=text("roles.see_output"),
     )
     return Failed(message.text, failure)
 
 
 def remind(messages: tuple[Message, ...], by_tools: bool = False) -> str:
-    """Build the reminder about the command that failed and the possible repairs; empty if none failed."""
-    here = messages_since_request(messages)
-    failed = _open_failure(here)
+    """Build the reminder about the failed command and the possible repairs; empty if none failed."""
+    recent = messages_since_request(messages)
+    failed = _find_open_failure(recent)
     if failed is None:
         return ""
     return render(
@@ -303,70 +329,79 @@ def remind(messages: tuple[Message, ...], by_tools: bool = False) -> str:
         RepairVariables(
             command=failed.command,
             exit_code=failed.exit_code,
-            left=max(0, MAX_REPAIRS - _repairs_used(here)),
+            left=max(0, MAX_REPAIRS - _count_repairs(recent)),
             most=MAX_REPAIRS,
-            waiting=", ".join(f"`{command}`" for command in _waiting_commands(here) or ()),
+            waiting=", ".join(f"`{command}`" for command in _find_waiting_commands(recent) or ()),
             by_tools=by_tools,
         ),
     ).strip()
 
 
-def _run(
-    commands: Sequence[str], said: Text = NO_TEXT, thinking: str = "", repairs: str | None = None
+def _build_run(
+    commands: Sequence[str], words: Text = NO_TEXT, thinking: str = "", repairs: str | None = None
 ) -> AssistantMessage:
-    """Run the first of `commands`; the others wait. `repairs`: the failed command replaced, empty if run again."""
-    told: dict[str, JsonValue] = {} if repairs is None else {"repair": True, "stead": repairs}
+    """Build the reply that runs the first of `commands` and queues the others.
+
+    `repairs`: the failed command that is replaced, empty if it is run again; None: no repair.
+    """
+    note: dict[str, JsonValue] = {} if repairs is None else {"repair": True, "stead": repairs}
     return AssistantMessage(
-        text=said,
+        text=words,
         thinking=thinking,
         calls=(ToolCall(tool="shell/run", args={"command": commands[0]}),),
-        opaque=_queue_metadata(commands[1:], told),
+        opaque=_build_queue_data(commands[1:], note),
     )
 
 
-def _repair(
-    message: AssistantMessage, failed: CommandRun, waiting: Sequence[str], *, cut: bool
+def _parse_repair(
+    message: AssistantMessage, failed: CommandRun, queue: Sequence[str], *, cut: bool
 ) -> AssistantMessage | Unreadable:
-    """The repair, and what is to be run after it. After a patch the command that failed is run again."""
-    chosen = read_repair(message.text, cut=cut)
-    if isinstance(chosen, Unreadable) or chosen.action == "patch":
-        patch = message.text if isinstance(chosen, Unreadable) else chosen.patch or message.text
-        changes = changes_in(_CHOICE.sub("", patch), cut=cut)
-        if isinstance(changes, Changes) and not changes.unfinished:
+    """Build the repair, and the commands after it. After a patch the failed command is run again."""
+    choice = read_repair(message.text, cut=cut)
+    if isinstance(choice, Unreadable) or choice.action == "patch":
+        patch = message.text if isinstance(choice, Unreadable) else choice.patch or message.text
+        changes = parse_changes(_CHOICE.sub("", patch), cut=cut)
+        if isinstance(changes, ParsedChanges) and not changes.unfinished:
             return AssistantMessage(
-                text=changes.said,
+                text=changes.reply,
                 thinking=message.thinking,
                 calls=changes.calls,
-                opaque=_queue_metadata(waiting),
+                opaque=_build_queue_data(queue),
             )
-        return chosen if isinstance(chosen, Unreadable) else Unreadable(text("roles.patch_without_change"))
-    if chosen.action == "stop":
-        said = Text(chosen.reason) if chosen.reason else text("roles.cannot_mend")
-        return AssistantMessage(text=said, thinking=message.thinking)
-    if not chosen.command.strip():
+        return choice if isinstance(choice, Unreadable) else Unreadable(text("roles.patch_without_change"))
+    if choice.action == "stop":
+        words = Text(choice.reason) if choice.reason else text("roles.cannot_mend")
+        return AssistantMessage(text=words, thinking=message.thinking)
+    if not choice.command.strip():
         return Unreadable(text("roles.no_command"))
-    again = [failed.command] if chosen.retry and chosen.command != failed.command else []
-    after = again + [command for command in waiting if command not in again]
-    stead = "" if again else failed.command
-    return _run([chosen.command, *after], thinking=message.thinking, repairs=stead)
+    retry = [failed.command] if choice.retry and choice.command != failed.command else []
+    after = retry + [command for command in queue if command not in retry]
+    replaces = "" if retry else failed.command
+    return _build_run([choice.command, *after], thinking=message.thinking, repairs=replaces)
 
 
-def _given_up(ran: Sequence[CommandRun], failed: CommandRun, waiting: Sequence[str]) -> Failed:
-    names = ", ".join(f"`{command}`" for command in waiting)
-    rest = text("roles.left_unrun", names=names) if waiting else ""
+def _build_failure(commands: Sequence[CommandRun], failed: CommandRun, queue: Sequence[str]) -> Failed:
+    """Build the failure of a run whose repairs are used up."""
+    names = ", ".join(f"`{command}`" for command in queue)
+    not_run_note = text("roles.left_unrun", names=names) if queue else ""
     command = truncate_middle(failed.command, SHOWN_COMMAND)
     message = text("roles.still_fails", command=command, count=MAX_REPAIRS)
-    parts = (message, _outcome_lines(ran), rest, fenced(truncate_middle(failed.text, SHOWN_END)))
+    parts = (
+        message,
+        _format_outcomes(commands),
+        not_run_note,
+        fence(truncate_middle(failed.text, SHOWN_END)),
+    )
     return Failed(
         joined("paragraphs", parts), Failure(kind="tool", message=message, hint=text("roles.see_output"))
     )
 
 
-def _has_looked(messages: tuple[Message, ...]) -> bool:
+def _has_results(messages: tuple[Message, ...]) -> bool:
     return any(isinstance(m, ToolMessage) for m in messages_since_request(messages))
 
 
-RUN = Role(read, after_calls, remind, prose=prose, failed=failure_of, has_result=_has_looked)
+RUN = Role(read, after_calls, remind, prose=prose, failed=find_failure, has_result=_has_results)
 
 
 RUNNER = Agent(
@@ -379,6 +414,6 @@ RUNNER = Agent(
         role=RUN,
         knows_project=True,
         may_cd=False,
-        stage=Stage(commands_run, run_request, shows="changed"),
+        stage=Stage(collect_commands, build_run_request, shows="changed"),
     ),
 )

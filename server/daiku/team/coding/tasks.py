@@ -1,4 +1,4 @@
-"""The agents that split a step into tasks and that report on those tasks."""
+"""The agents that split a plan step into tasks and report on the tasks."""
 
 from __future__ import annotations
 
@@ -32,21 +32,21 @@ from daiku.texts.rules.truncate import truncate_middle
 from daiku.texts.text import Text, text
 
 
-def _tasks_of(state: State) -> TasksMade | Unreadable:
+def _collect_tasks(state: State) -> TasksMade | Unreadable:
     try:
-        return TasksMade.model_validate(_told(state))
+        return TasksMade.model_validate(_find_data(state))
     except ValidationError:
         return Unreadable(text("roles.no_tasks"))
 
 
-def _report_of(state: State) -> TasksReported | Unreadable:
+def _collect_report(state: State) -> TasksReported | Unreadable:
     try:
-        return TasksReported.model_validate(_told(state))
+        return TasksReported.model_validate(_find_data(state))
     except ValidationError:
         return Unreadable(text("roles.no_report"))
 
 
-def _told(state: State) -> object:
+def _find_data(state: State) -> object:
     last = state.conversation.messages[-1] if state.conversation.messages else None
     return last.opaque.get("daiku") if isinstance(last, AssistantMessage) else None
 
@@ -59,7 +59,7 @@ TASKS = Agent(
         label=Label("Task planner", "タスクプランナー"),
         description="makes the tasks of a step",
         delegate=False,
-        stage=Stage(_tasks_of),
+        stage=Stage(_collect_tasks),
     ),
 )
 TASK_LOOP = Agent(
@@ -79,7 +79,7 @@ TASK_REPORT = Agent(
         label=Label("Reporter", "レポーター"),
         description="reports on tasks",
         delegate=False,
-        stage=Stage(_report_of),
+        stage=Stage(_collect_report),
     ),
 )
 BRINGER = Agent(
@@ -130,13 +130,13 @@ REPORT_TOOL = ToolSpec(
     name="report/result", description="Report on the tasks.", parameters=schema_of(ReportForm), effect="none"
 )
 SUMMARY_SHARE = 4000
-"""Characters of the conversation that are told to who makes the tasks."""
+"""Maximum characters of the conversation in the request for tasks."""
 PERSON_SHARE = 500
 LOG_SHARE = 20_000
 
 
 class TasksVariables(Frozen):
-    """What a list of tasks is made from (R4.39)."""
+    """Template variables of the request for tasks (R4.39)."""
 
     step_name: str
     plan_goal: str
@@ -147,8 +147,8 @@ class TasksVariables(Frozen):
     operations: str
 
 
-class ReportVariables(Frozen):
-    """What a report on tasks is made from (R4.40)."""
+class TaskReportVariables(Frozen):
+    """Template variables of the request for a report on tasks (R4.40)."""
 
     step_name: str
     plan_goal: str
@@ -156,9 +156,11 @@ class ReportVariables(Frozen):
     execution_log: str
 
 
-def tasks_request(place: PlanStep, messages: tuple[Message, ...], operations: tuple[ToolSpec, ...]) -> str:
-    """The request for the tasks of a step."""
-    plan, step = place
+def build_tasks_request(
+    plan_step: PlanStep, messages: tuple[Message, ...], operations: tuple[ToolSpec, ...]
+) -> str:
+    """Build the request for the tasks of a step."""
+    plan, step = plan_step
     return render(
         "team/tasks_request",
         TasksVariables(
@@ -168,23 +170,23 @@ def tasks_request(place: PlanStep, messages: tuple[Message, ...], operations: tu
             acceptance=step.acceptance,
             plan=checklist(plan),
             conversation_summary=truncate_middle(transcript(messages), SUMMARY_SHARE),
-            operations="\n".join(_operation(spec) for spec in operations),
+            operations="\n".join(_format_operation(spec) for spec in operations),
         ),
     )
 
 
-def _operation(spec: ToolSpec) -> str:
+def _format_operation(spec: ToolSpec) -> str:
     first = " ".join(spec.description.split()).partition(". ")[0]
     schema = json.dumps(spec.parameters, ensure_ascii=False, separators=(",", ":"))
     return f"- {wire_name(spec.name)}: {first}\n  {schema}"
 
 
-def report_request(place: PlanStep, log: str, person: str) -> str:
+def build_report_request(plan_step: PlanStep, log: str, person: str) -> str:
     """Build the request for the report on a step's tasks; `log` comes from `task_report.execution_log`."""
-    plan, step = place
+    plan, step = plan_step
     return render(
         "team/task_loop_request",
-        ReportVariables(
+        TaskReportVariables(
             step_name=step.name,
             plan_goal=plan.goal,
             person=truncate_middle(person, PERSON_SHARE),
@@ -193,32 +195,34 @@ def report_request(place: PlanStep, log: str, person: str) -> str:
     )
 
 
-def task_maker(resolve: Callable[[str], str | None], check: Check) -> Agent:
+def build_task_maker(resolve: Callable[[str], str | None], check: Check) -> Agent:
     """Return the agent that makes a step's tasks; a list with an unknown operation is rejected and retried."""
 
     def read(
         message: AssistantMessage, _messages: tuple[Message, ...], cut: bool
     ) -> AssistantMessage | Unreadable:
-        if message.calls:  # it looks around first
+        if message.calls:  # it explores first
             return message
         tasks = read_tasks(message.text, resolve, check, cut=cut)
         if isinstance(tasks, Unreadable):
             return tasks
-        return _telling(message, _listed(tasks), TasksMade(tasks=tasks))
+        return _build_reply(message, _format_list(tasks), TasksMade(tasks=tasks))
 
-    return _answering(TASKS, _role(TASKS_TOOL, read))
-
-
-def _listed(tasks: tuple[Task, ...]) -> str:
-    return "\n".join(f"{number}. {_short(task)}" for number, task in enumerate(tasks, 1))
+    return _with_role(TASKS, _build_role(TASKS_TOOL, read))
 
 
-def _short(task: Task) -> str:
-    what = next((str(task.args[key]) for key in ("path", "command", "url", "query") if key in task.args), "")
-    return f"{task.operation} {truncate_middle(what, PERSON_SHARE)}".strip()
+def _format_list(tasks: tuple[Task, ...]) -> str:
+    return "\n".join(f"{number}. {_format_task(task)}" for number, task in enumerate(tasks, 1))
 
 
-def task_reporter(facts: TaskReport) -> Agent:
+def _format_task(task: Task) -> str:
+    subject = next(
+        (str(task.args[key]) for key in ("path", "command", "url", "query") if key in task.args), ""
+    )
+    return f"{task.operation} {truncate_middle(subject, PERSON_SHARE)}".strip()
+
+
+def build_task_reporter(facts: TaskReport) -> Agent:
     """Return the agent that reports on tasks; a report that contradicts `facts` is rejected and retried."""
 
     def read(
@@ -228,26 +232,30 @@ def task_reporter(facts: TaskReport) -> Agent:
         if isinstance(report, Unreadable):
             return report
         words = (report.summary, report.cause, report.next_action)
-        return _telling(message, "\n\n".join(w for w in words if w), TasksReported(report=report))
+        return _build_reply(message, "\n\n".join(w for w in words if w), TasksReported(report=report))
 
-    return _answering(TASK_REPORT, _role(REPORT_TOOL, read))
+    return _with_role(TASK_REPORT, _build_role(REPORT_TOOL, read))
 
 
-def _answering(agent: Agent, role: Role) -> Agent:
-    assert agent.part is not None, "an agent of ours"
+def _with_role(agent: Agent, role: Role) -> Agent:
+    assert agent.part is not None, "a built-in agent"
     return agent.with_(part=replace(agent.part, role=role))
 
 
-def _role(tool: ToolSpec, read: Read) -> Role:
-    """The role that answers by `tool`, or in the form that `read` reads; words are asked about once."""
+def _build_role(tool: ToolSpec, read: Read) -> Role:
+    """Build the role that answers by `tool` or in the form that `read` parses; plain text is asked about once."""
     problem = text("roles.call_missing", tool=wire_name(tool.name))
-    return Role(by_tool(tool, read), _never, prose=lambda _, __: Unreadable(problem), tools=(tool,))
+    return Role(
+        by_tool(tool, read), _skip_after_calls, prose=lambda _, __: Unreadable(problem), tools=(tool,)
+    )
 
 
-def _never(_messages: tuple[Message, ...]) -> AssistantMessage | None:
+def _skip_after_calls(_messages: tuple[Message, ...]) -> AssistantMessage | None:
     return None
 
 
-def _telling(message: AssistantMessage, said: str, told: TasksMade | TasksReported) -> AssistantMessage:
-    handed = cast("JsonObject", told.model_dump(mode="json"))
-    return AssistantMessage(text=Text(said), thinking=message.thinking, opaque={"daiku": handed})
+def _build_reply(
+    message: AssistantMessage, words: str, result: TasksMade | TasksReported
+) -> AssistantMessage:
+    data = cast("JsonObject", result.model_dump(mode="json"))
+    return AssistantMessage(text=Text(words), thinking=message.thinking, opaque={"daiku": data})

@@ -17,7 +17,7 @@ from daiku.models.rules.replies.parse import Unreadable
 from daiku.prompts import render
 from daiku.run.rules.state.state import State
 from daiku.team.agent import Agent, Prompt
-from daiku.team.coding.handover_text import fenced
+from daiku.team.coding.handover_text import fence
 from daiku.team.drafting.answer_form import AnswerForm, last_reply
 from daiku.team.drafting.part_request import part_request
 from daiku.team.part import Part, Stage
@@ -191,7 +191,7 @@ def sections_request(brief: Brief) -> str:
             request=brief.request,
             path=document.path,
             parts=document.parts,
-            outline=fenced(document.outline, "~"),
+            outline=fence(document.outline, "~"),
         ),
     ).strip()
 

@@ -12,7 +12,7 @@ from daiku.models.rules.replies.parse import Unreadable
 from daiku.prompts import render
 from daiku.run.rules.state.state import State
 from daiku.team.agent import Agent, Prompt
-from daiku.team.coding.handover_text import fenced
+from daiku.team.coding.handover_text import fence
 from daiku.team.drafting.answer_form import AnswerForm
 from daiku.team.part import Part, Stage
 from daiku.team.rules.drafting.moves import document_of
@@ -59,8 +59,8 @@ def evaluation_request(brief: Brief) -> str:
             path=document.path,
             rubric=rubric.name,
             criteria=rubric.criteria,
-            passages=fenced("\n\n[…]\n\n".join(document.passages), "~"),
-            references=tuple((each.source, fenced(each.text, "~")) for each in document.references),
+            passages=fence("\n\n[…]\n\n".join(document.passages), "~"),
+            references=tuple((each.source, fence(each.text, "~")) for each in document.references),
         ),
     ).strip()
 

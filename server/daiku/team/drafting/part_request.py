@@ -7,7 +7,7 @@ import re
 from daiku.domain.base import Frozen
 from daiku.domain.work.handovers import Brief
 from daiku.prompts import render
-from daiku.team.coding.handover_text import fenced
+from daiku.team.coding.handover_text import fence
 from daiku.team.rules.drafting.headings import headings
 from daiku.texts.rules.patterns import lazy
 
@@ -66,11 +66,11 @@ def part_request(template: str, brief: Brief) -> str:
             depth=document.depth,
             part=document.part,
             parts=document.parts,
-            outline=fenced(document.outline, "~") if document.outline else "",
+            outline=fence(document.outline, "~") if document.outline else "",
             headings=tuple(heading.shown() for heading in headings(plain, document.form)),
             japanese=is_japanese(plain),
             manner=manner_of(plain),
             lessons=document.lessons,
-            text=fenced(plain, "~"),
+            text=fence(plain, "~"),
         ),
     ).strip()

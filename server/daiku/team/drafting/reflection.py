@@ -13,7 +13,7 @@ from daiku.models.rules.replies.parse import Unreadable
 from daiku.prompts import render
 from daiku.run.rules.state.state import State
 from daiku.team.agent import Agent, Prompt
-from daiku.team.coding.handover_text import fenced
+from daiku.team.coding.handover_text import fence
 from daiku.team.drafting.answer_form import AnswerForm
 from daiku.team.part import Machine, Part, Stage
 from daiku.team.rules.drafting.moves import document_of, unfinished
@@ -50,10 +50,10 @@ def lessons_request(brief: Brief) -> str:
     if brief.document is None:
         return brief.request
     so_far = "\n".join(f"- {lesson}" for lesson in lessons_in(brief.document.text))
-    evidence = fenced("\n\n".join(brief.document.passages), "~")
+    evidence = fence("\n\n".join(brief.document.passages), "~")
     return render(
         "team/lessons_request",
-        LessonsVariables(lessons=fenced(so_far, "~") if so_far else "", evidence=evidence),
+        LessonsVariables(lessons=fence(so_far, "~") if so_far else "", evidence=evidence),
     ).strip()
 
 
