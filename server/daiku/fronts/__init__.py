@@ -1,1 +1,1 @@
-"""The fronts: the terminal, the language server, the Agent Client Protocol, and HTTP. Each parses, calls, and shows."""
+"""User and client interfaces: the terminal, the language server, the Agent Client Protocol, and HTTP."""

@@ -41,7 +41,7 @@ files of the check itself."""
 
 
 class Proof(Wire):
-    """Evidence for a claim: an exit code, diagnostics of a path, the diff of a checkpoint, or the user's confirmation.
+    """Evidence for a claim: an exit code, diagnostics, a checkpoint's diff, or the user's confirmation.
 
     `ref` finds it in the journal: the id of the call or of the checkpoint.
     """

@@ -58,9 +58,10 @@ class ChangeOp(StrEnum):
 
 
 class Change(Wire):
-    """One change of a change map (R1.95): half-open code point range of the OLD text, sorted, without overlap (C1.8).
+    """One change of a change map (R1.95).
 
-    An insert has `end == start` and a `text`, a delete no text, a replace both.
+    `start` and `end` are code points of the OLD text, half-open, sorted, without overlap (C1.8). An insert
+    has `end == start` and a `text`, a delete no text, a replace both.
     """
 
     op: ChangeOp

@@ -1,1 +1,1 @@
-"""The Agent Client Protocol: the same runs for editors that speak it over stdio; the only door to its library."""
+"""Front for the Agent Client Protocol (ACP) over stdio; the only package that imports its library."""

@@ -1,4 +1,4 @@
-"""The agent that a client of ACP talks to: its requests, and the sessions that it has open."""
+"""The ACP agent: handlers of a client's requests, and its open sessions."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ from acp.schema import (
 from daiku.domain.errors import Failure
 from daiku.domain.messages import Usage as Used
 from daiku.domain.runs import Mode
-from daiku.fronts.acp.conversation import Conversation
+from daiku.fronts.acp.conversation import ClientConversation
 from daiku.fronts.acp.lines import Lines
 from daiku.fronts.acp.opening import McpServer, open_folder, roots_of, server_settings
 from daiku.fronts.acp.prompt import Block, read_prompt
-from daiku.fronts.acp.refusals import answered, refusal
+from daiku.fronts.acp.refusals import convert_errors, refusal
 from daiku.fronts.acp.workspace import ClientFiles, ClientTerminals
 from daiku.texts.terminal import locale_of, localize
 from daiku.texts.text import text
@@ -58,46 +58,50 @@ MODES: dict[Mode, tuple[str, str]] = {
     "plan": ("acp.mode_plan", "acp.does_plan"),
     "act": ("acp.mode_act", "acp.does_act"),
 }
-"""Each with its name and what it does, for people."""
+"""Text ids of the name and the description of each mode."""
 MOST_LISTED = 200
+"""Maximum number of sessions in a list."""
 CLOSING_SECONDS = 3.0
+"""Timeout in seconds for closing all sessions."""
 
 
 async def serve_client(lines: Lines, model: str = "") -> None:
-    """Serve one client until it leaves. Runs under way are let go of, and stay resumable. `model` overrides the
-    settings' (empty: it does not)."""
-    made: list[AcpAgent] = []
+    """Serve one client until it disconnects; active runs stay resumable.
 
-    def make(client: Client) -> Agent:
-        made.append(AcpAgent(client, model))
-        # What it does not implement is left to the library, which answers that there is no such method.
-        return cast("Agent", made[0])
+    `model` overrides the model of the settings unless it is empty.
+    """
+    agents: list[AcpAgent] = []
 
-    connection = AgentSideConnection(make, lines, listening=False, use_unstable_protocol=True)
+    def create_agent(client: Client) -> Agent:
+        agents.append(AcpAgent(client, model))
+        # For methods that AcpAgent lacks the library answers "method not found".
+        return cast("Agent", agents[0])
+
+    connection = AgentSideConnection(create_agent, lines, listening=False, use_unstable_protocol=True)
     try:
         await connection.listen()
     finally:
-        await made[0].aclose()  # before the requests are cancelled: a cancelled run would be over
+        await agents[0].aclose()  # before requests are cancelled: cancelling a run would end it
         await connection.close()
 
 
 class AcpAgent:
-    """Implements the library's `Agent`."""
+    """Implementation of the library's `Agent`."""
 
     def __init__(self, client: Client, model: str) -> None:
         self._client = client
         self._model = model
         self._offer = ClientCapabilities()
         self._language = locale_of(os.environ)
-        self._open: dict[str, Conversation] = {}
+        self._open: dict[str, ClientConversation] = {}
 
-    @answered
+    @convert_errors
     async def initialize(
         self,
         protocol_version: int,
         client_capabilities: ClientCapabilities | None = None,
         client_info: Implementation | None = None,
-        **kwargs: Any,  # what else a client of another version sends
+        **kwargs: Any,  # fields of other protocol versions
     ) -> InitializeResponse:
         self._offer = client_capabilities or ClientCapabilities()
         log.info("client: %s", client_info.name if client_info else "unnamed")
@@ -118,7 +122,7 @@ class AcpAgent:
             ),
         )
 
-    @answered
+    @convert_errors
     async def new_session(
         self,
         cwd: str,
@@ -126,11 +130,11 @@ class AcpAgent:
         mcp_servers: list[McpServer] | None = None,
         **kwargs: Any,
     ) -> NewSessionResponse:
-        opened = await self._opened(cwd, additional_directories, mcp_servers)
-        opened.made_here = True
-        return NewSessionResponse(session_id=opened.session, modes=self._modes(opened.mode))
+        conversation = await self._open_session(cwd, additional_directories, mcp_servers)
+        conversation.made_here = True
+        return NewSessionResponse(session_id=conversation.session, modes=self._modes(conversation.mode))
 
-    @answered
+    @convert_errors
     async def load_session(
         self,
         cwd: str,
@@ -139,13 +143,13 @@ class AcpAgent:
         additional_directories: list[str] | None = None,
         **kwargs: Any,
     ) -> LoadSessionResponse:
-        opened = await self._opened(cwd, additional_directories, mcp_servers, session_id)
-        opened.restore(shown=True)
-        opened.offer_commands()
-        await opened.outbox.drained()
-        return LoadSessionResponse(modes=self._modes(opened.mode))
+        conversation = await self._open_session(cwd, additional_directories, mcp_servers, session_id)
+        conversation.restore(send_history=True)
+        conversation.offer_commands()
+        await conversation.outbox.drained()
+        return LoadSessionResponse(modes=self._modes(conversation.mode))
 
-    @answered
+    @convert_errors
     async def resume_session(
         self,
         session_id: str,
@@ -154,11 +158,11 @@ class AcpAgent:
         mcp_servers: list[McpServer] | None = None,
         **kwargs: Any,
     ) -> ResumeSessionResponse:
-        opened = await self._opened(cwd, additional_directories, mcp_servers, session_id)
-        opened.restore(shown=False)
-        return ResumeSessionResponse(modes=self._modes(opened.mode))
+        conversation = await self._open_session(cwd, additional_directories, mcp_servers, session_id)
+        conversation.restore(send_history=False)
+        return ResumeSessionResponse(modes=self._modes(conversation.mode))
 
-    @answered
+    @convert_errors
     async def list_sessions(
         self, cwd: str | None = None, cursor: str | None = None, **kwargs: Any
     ) -> ListSessionsResponse:
@@ -167,72 +171,82 @@ class AcpAgent:
         app = open_folder(disk).app
         try:
             key = str(disk.roots[0]) if cwd else None
-            found = app.journal.list_sessions(limit=MOST_LISTED, workspace=key)
-            shown = [
+            sessions = app.journal.list_sessions(limit=MOST_LISTED, workspace=key)
+            infos = [
                 SessionInfo(
-                    session_id=s.session_id, cwd=place, title=s.title or None, updated_at=s.updated_at
+                    session_id=s.session_id,
+                    cwd=session_folder,
+                    title=s.title or None,
+                    updated_at=s.updated_at,
                 )
-                for s in found
-                if s.last_seq and (place := app.journal.folder_of(s.session_id))
+                for s in sessions
+                if s.last_seq and (session_folder := app.journal.folder_of(s.session_id))
             ]
         finally:
             await app.aclose()
-        return ListSessionsResponse(sessions=shown)
+        return ListSessionsResponse(sessions=infos)
 
-    @answered
+    @convert_errors
     async def close_session(self, session_id: str, **kwargs: Any) -> CloseSessionResponse:
         await self._close(self._find(session_id))
         return CloseSessionResponse()
 
-    @answered
+    @convert_errors
     async def set_session_mode(self, session_id: str, mode_id: str, **kwargs: Any) -> SetSessionModeResponse:
-        """The mode of the turns that begin from now on."""
-        opened = self._find(session_id)
-        found: dict[str, Mode] = {mode: mode for mode in MODES}
-        mode = found.get(mode_id)
+        """Set the mode of future turns."""
+        conversation = self._find(session_id)
+        modes: dict[str, Mode] = {mode: mode for mode in MODES}
+        mode = modes.get(mode_id)
         if mode is None:
             raise RequestError.invalid_params({"modeId": localize(text("acp.no_mode", name=repr(mode_id)))})
-        opened.mode = mode
-        opened.outbox.put(CurrentModeUpdate(session_update="current_mode_update", current_mode_id=mode_id))
+        conversation.mode = mode
+        conversation.outbox.add(
+            CurrentModeUpdate(session_update="current_mode_update", current_mode_id=mode_id)
+        )
         return SetSessionModeResponse()
 
-    @answered
+    @convert_errors
     async def prompt(self, session_id: str, prompt: list[Block], **kwargs: Any) -> PromptResponse:
-        ended = await self._find(session_id).prompt(read_prompt(prompt))
-        return PromptResponse(stop_reason=ended.reason, usage=_usage(ended.result.usage))
+        turn_end = await self._find(session_id).prompt(read_prompt(prompt))
+        return PromptResponse(stop_reason=turn_end.reason, usage=_usage(turn_end.result.usage))
 
-    @answered
+    @convert_errors
     async def cancel(self, session_id: str, **kwargs: Any) -> None:
-        opened = self._open.get(session_id)
-        if opened is not None:
-            await opened.cancel()
+        conversation = self._open.get(session_id)
+        if conversation is not None:
+            await conversation.cancel()
 
     async def aclose(self) -> None:
-        """Let go of every session: runs under way stay resumable."""
-        closing = [asyncio.ensure_future(self._close(each)) for each in tuple(self._open.values())]
+        """Close every session; active runs stay resumable."""
+        closing = [
+            asyncio.ensure_future(self._close(conversation)) for conversation in tuple(self._open.values())
+        ]
         if closing:
             await asyncio.wait(closing, timeout=CLOSING_SECONDS)
 
     # ---- sessions
 
-    async def _opened(
+    async def _open_session(
         self,
         cwd: str,
-        more: Sequence[str] | None,
+        additional: Sequence[str] | None,
         servers: Sequence[McpServer] | None,
         session: str | None = None,
-    ) -> Conversation:
-        """A session of the client, new where none is named. Raises UsageError: no such folder or session, or it
-        is another folder's."""
+    ) -> ClientConversation:
+        """Open a session of the client, or create one if `session` is None.
+
+        Raises UsageError if a folder or the session does not exist, or the session belongs to another
+        folder.
+        """
         if session is not None and session in self._open:
             self._open[session].refuse_if_busy()
             await self._close(self._open[session])
-        named = roots_of(cwd, more or ())
-        disk = DiskWorkspace(named)
-        files = ClientFiles(disk, self._client, self._offer, named)
+        roots = roots_of(cwd, additional or ())
+        disk = DiskWorkspace(roots)
+        files = ClientFiles(disk, self._client, self._offer, roots)
         terminals = ClientTerminals(self._client) if self._offer.terminal else None
-        given = tuple(map(server_settings, servers or ()))
-        opened = open_folder(files, given, terminals=terminals, model=self._model)
+        settings = tuple(map(server_settings, servers or ()))
+        opened = open_folder(files, settings, terminals=terminals, model=self._model)
         journal, key = opened.app.journal, str(disk.roots[0])
         try:
             if session is None:
@@ -243,21 +257,21 @@ class AcpAgent:
             await opened.app.aclose()
             raise
         files.session = session
-        conversation = Conversation(
-            self._client, session, opened, self._language, place=files.place, written=files.written
+        conversation = ClientConversation(
+            self._client, session, opened, self._language, place=files.place, last_changes=files.last_changes
         )
         if terminals is not None:
-            terminals.session, terminals.shown = session, conversation.show_terminal
+            terminals.session, terminals.on_create = session, conversation.show_terminal
         self._open[session] = conversation
         return conversation
 
-    def _find(self, session: str) -> Conversation:
-        found = self._open.get(session)
-        if found is None:
+    def _find(self, session: str) -> ClientConversation:
+        conversation = self._open.get(session)
+        if conversation is None:
             raise refusal(Failure(kind="not_found", message=text("acp.not_open", session=repr(session))))
-        return found
+        return conversation
 
-    async def _close(self, conversation: Conversation) -> None:
+    async def _close(self, conversation: ClientConversation) -> None:
         self._open.pop(conversation.session, None)
         await conversation.close()
 
@@ -265,14 +279,14 @@ class AcpAgent:
         return SessionModeState(
             current_mode_id=current,
             available_modes=[
-                SessionMode(id=mode, name=localize(text(name)), description=localize(text(does)))
-                for mode, (name, does) in MODES.items()
+                SessionMode(id=mode, name=localize(text(name)), description=localize(text(description)))
+                for mode, (name, description) in MODES.items()
             ],
         )
 
 
-def _check_folder(session: str, folder: str, wanted: str) -> None:
-    if folder != wanted:
+def _check_folder(session: str, folder: str, expected: str) -> None:
+    if folder != expected:
         message = text("acp.other_folder", session=session, folder=repr(folder))
         raise refusal(Failure(kind="not_found", message=message))
 

@@ -1,4 +1,4 @@
-"""Questions of a run, put to the person by the client: may this be done, and which of these."""
+"""Approval requests and questions of a run, forwarded to the ACP client."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from daiku.texts.text import render, text
 log = logging.getLogger(__name__)
 
 WORDS = "words"
-"""The option of a question that asks for the person's own words."""
+"""Id of the option with which the user answers in free text."""
 _OPTIONS: tuple[tuple[ApprovalDecision, str], ...] = (
     ("allow_once", "acp.allow_once"),
     ("allow_always", "acp.allow_always"),
@@ -32,18 +32,21 @@ _ONCE = (_OPTIONS[0], _OPTIONS[2])
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """The option that the person picked."""
+    """The option that the user selected."""
 
     option: str
 
 
 Unanswered: TypeAlias = Literal["cancelled", "unable", "gone"]
-"""The client took the question back; it cannot ask; it is not there any more."""
+"""Outcomes without an answer: the client cancelled the request, cannot ask, or disconnected."""
 
 
-class Questions(OpenQuestions):
-    """Puts the questions of one turn to the client. A client that goes away leaves its questions open: whoever
-    resumes the run is asked again. `cancel` ends the turn, `wait_for_words` until the user's next message."""
+class ClientQuestions(OpenQuestions):
+    """Sends the questions of one turn to the client.
+
+    If the client disconnects, its questions stay open and are asked again when the run resumes. `cancel`
+    ends the turn; `wait_for_words` waits for the user's next message.
+    """
 
     def __init__(
         self,
@@ -67,7 +70,7 @@ class Questions(OpenQuestions):
 
     async def approve(self, run: str, asked: ApprovalAsked) -> None:
         kinds = _OPTIONS if asked.remember else _ONCE
-        options = [PermissionOption(option_id=k, name=self._said(key), kind=k) for k, key in kinds]
+        options = [PermissionOption(option_id=kind, name=self._label(key), kind=kind) for kind, key in kinds]
         call = ToolCallUpdate(
             tool_call_id=asked.call_id or asked.approval_id,
             title=title_of(asked.tool, asked.args, self._view.language),
@@ -76,10 +79,10 @@ class Questions(OpenQuestions):
             content=list(self._view.preview(asked)),
             raw_input=asked.args,
         )
-        chosen = await self._put(call, options)
+        selection = await self._request_permission(call, options)
         feedback = None
         decision: ApprovalDecision = "reject_once"
-        match chosen:
+        match selection:
             case "gone":
                 return
             case "cancelled":
@@ -90,23 +93,27 @@ class Questions(OpenQuestions):
             case Chosen(option=option):
                 allowed: dict[str, ApprovalDecision] = {kind: kind for kind, _ in kinds}
                 decision = allowed.get(option, "reject_once")
-        nobody = chosen == "unable"
-        await self.deliver(self._runs.approve(run, asked.approval_id, decision, feedback, unattended=nobody))
+        unattended = selection == "unable"
+        await self.deliver(
+            self._runs.approve(run, asked.approval_id, decision, feedback, unattended=unattended)
+        )
 
     async def answer(self, run: str, asked: InputAsked) -> None:
         if not asked.choices:
             await self._wait_for_words(asked)
             return
         options = [
-            PermissionOption(option_id=str(at), name=choice, kind="allow_once")
-            for at, choice in enumerate(asked.choices)
+            PermissionOption(option_id=str(index), name=choice, kind="allow_once")
+            for index, choice in enumerate(asked.choices)
         ]
-        options.append(PermissionOption(option_id=WORDS, name=self._said("acp.in_words"), kind="reject_once"))
+        options.append(
+            PermissionOption(option_id=WORDS, name=self._label("acp.in_words"), kind="reject_once")
+        )
         call = ToolCallUpdate(
             tool_call_id=asked.call_id or asked.input_id, title=asked.question, kind="other", status="pending"
         )
-        chosen = await self._put(call, options)
-        match chosen:
+        selection = await self._request_permission(call, options)
+        match selection:
             case "gone":
                 return
             case "cancelled":
@@ -117,17 +124,19 @@ class Questions(OpenQuestions):
             case _:
                 await self._wait_for_words(asked)
 
-    async def _put(self, call: ToolCallUpdate, options: list[PermissionOption]) -> Chosen | Unanswered:
-        await self._outbox.drained()  # the call that it is about comes first
+    async def _request_permission(
+        self, call: ToolCallUpdate, options: list[PermissionOption]
+    ) -> Chosen | Unanswered:
+        await self._outbox.drained()  # the client must know the tool call first
         try:
             answer = await self._client.request_permission(self._session, call, options)
         except ConnectionError:
             return "gone"
-        except (RequestError, ValueError) as error:  # it cannot, or answers with something else
+        except (RequestError, ValueError) as error:  # unsupported, or an invalid answer
             log.warning("the client cannot ask: %s", error)
             return "unable"
         outcome = answer.outcome
         return Chosen(outcome.option_id) if isinstance(outcome, AllowedOutcome) else "cancelled"
 
-    def _said(self, key: str) -> str:
+    def _label(self, key: str) -> str:
         return render(text(key), self._view.language)

@@ -1,4 +1,4 @@
-"""Start of `daiku acp`: keep stdin and stdout for the protocol, say what is missing, serve until the client leaves."""
+"""Entry point of `daiku acp`: reserve stdin and stdout for the protocol, then serve until the client leaves."""
 
 from __future__ import annotations
 
@@ -14,11 +14,12 @@ from daiku.texts.terminal import localize
 from daiku.texts.text import text
 
 PARENT_SECONDS = 3.0
+"""Poll interval in seconds of the check that the parent process is alive."""
 USAGE = 2
 
 
 def main(argv: list[str]) -> int:
-    """`daiku acp` with the arguments after it; the exit code."""
+    """Run `daiku acp` with these arguments and return the exit code."""
     model = ""
     match argv:
         case []:
@@ -35,7 +36,7 @@ def main(argv: list[str]) -> int:
 
 
 async def _serve(inlet: int, outlet: int, model: str) -> None:
-    # The library takes 400 ms to load, which no other command has to pay: it is loaded only here.
+    # Importing the library takes 400 ms, so only this command does it.
     from daiku.fronts.acp.agent import serve_client
     from daiku.fronts.acp.lines import Lines
 
@@ -51,25 +52,28 @@ async def _serve(inlet: int, outlet: int, model: str) -> None:
         watching.cancel()
 
 
-async def _watch(leave: Callable[[], None]) -> None:
-    """Leave when the process that started us is gone: its pipe may be held open by another."""
+async def _watch(on_parent_exit: Callable[[], None]) -> None:
+    """Call `leave` when the parent process has ended; another process may hold its pipe open."""
     parent = os.getppid()
     while True:
         await asyncio.sleep(PARENT_SECONDS)
         if sys.platform != "win32" and os.getppid() != parent:
-            leave()
+            on_parent_exit()
             return
 
 
 def _take_stdio() -> tuple[int, int]:
-    """Keep stdin and stdout for the protocol: everybody else reads nothing and writes to stderr."""
+    """Reserve stdin and stdout for the protocol; other code reads nothing and writes to stderr.
+
+    Returns the file descriptors for reading and writing.
+    """
     inlet, outlet = os.dup(0), os.dup(1)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     os.close(nothing)
     os.dup2(2, 1)
     if sys.platform != "win32":
-        for fd in (inlet, outlet):  # each has a thread that waits for it
+        for fd in (inlet, outlet):  # each is used by a blocking thread
             os.set_blocking(fd, True)
     return inlet, outlet
 

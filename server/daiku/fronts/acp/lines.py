@@ -1,4 +1,4 @@
-"""JSON-RPC messages, one a line, over two file descriptors; reading and writing have threads of their own."""
+"""Line-delimited JSON-RPC over two file descriptors, with one reader and one writer thread."""
 
 from __future__ import annotations
 
@@ -11,16 +11,21 @@ from queue import SimpleQueue
 from typing import Any, cast
 
 READ_SIZE = 256 * 1024
+"""Bytes per read."""
 LONGEST = 64 * 1024 * 1024
-"""Bytes of one message; a longer one is answered with an error and not kept."""
+"""Bytes of the longest message; longer ones are answered with an error and dropped."""
 FLUSH_SECONDS = 1.0
+"""Timeout in seconds for writing the remaining messages on close."""
 PARSE_ERROR, INVALID_REQUEST = -32700, -32600
-Message = dict[str, Any]  # JSON-RPC: what is in it is checked by whoever handles it
+Message = dict[str, Any]  # JSON-RPC; the handlers validate the content
 
 
 class Lines:
-    """The transport of one client (the library's `Transport`). What is no message is answered with an error and
-    does not end the connection; when the client is gone, `receive` gives None and `send` raises ConnectionError."""
+    """The transport of one client (the library's `Transport`).
+
+    Invalid messages are answered with an error and do not end the connection. After a disconnect `receive`
+    returns None and `send` raises ConnectionError.
+    """
 
     def __init__(self, inlet: int, outlet: int) -> None:
         self._inlet, self._outlet = inlet, outlet
@@ -28,17 +33,17 @@ class Lines:
         self._arrived: asyncio.Queue[Message | None] = asyncio.Queue()
         self._leaving: SimpleQueue[tuple[bytes, asyncio.Future[None] | None] | None] = SimpleQueue()
         self._gone = False
-        # Daemons: one may wait for a client that neither speaks nor leaves.
+        # Daemon threads: the client may neither send nor disconnect.
         threading.Thread(target=self._read, daemon=True, name="acp-read").start()
         self._writer = threading.Thread(target=self._write, daemon=True, name="acp-write")
         self._writer.start()
 
     async def receive(self) -> Message | None:
-        """The next message; None at the end."""
+        """Return the next message, or None at the end."""
         return await self._arrived.get()
 
     async def send(self, message: Message) -> None:
-        """Write one message, and wait until it is written. Raises ConnectionError."""
+        """Write one message and wait until it is written. Raises ConnectionError."""
         if self._gone:
             raise ConnectionError("the client is gone")
         written: asyncio.Future[None] = self._loop.create_future()
@@ -46,36 +51,36 @@ class Lines:
         await written
 
     async def close(self) -> None:
-        """Write what is left, for a moment, and nothing more."""
+        """Stop accepting messages and wait briefly until the queued ones are written."""
         self._gone = True
         self._leaving.put(None)
         await asyncio.to_thread(self._writer.join, FLUSH_SECONDS)
 
     def end(self) -> None:
-        """Let `receive` give None, as if the client had left."""
+        """End the input, as if the client had disconnected."""
         self._arrived.put_nowait(None)
 
-    # ---- in their threads
+    # ---- reader and writer threads
 
     def _read(self) -> None:
-        held = bytearray()
+        pending = bytearray()
         too_long = False
-        with suppress(OSError, RuntimeError):  # RuntimeError: the loop is closed, nobody listens any more
+        with suppress(OSError, RuntimeError):  # RuntimeError: the event loop is closed
             while data := os.read(self._inlet, READ_SIZE):
                 *lines, rest = data.split(b"\n")
                 for line in lines:
                     if not too_long:
-                        self._arrive(bytes(held + line))
-                    held.clear()
+                        self._arrive(bytes(pending + line))
+                    pending.clear()
                     too_long = False
                 if not too_long:
-                    held += rest
-                if len(held) > LONGEST:
-                    held.clear()
+                    pending += rest
+                if len(pending) > LONGEST:
+                    pending.clear()
                     too_long = True
                     self._refuse(INVALID_REQUEST, "The message is too long")
-            if held.strip():
-                self._arrive(bytes(held))
+            if pending.strip():
+                self._arrive(bytes(pending))
         with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._arrived.put_nowait, None)
 
@@ -123,5 +128,5 @@ def _settle(written: asyncio.Future[None], error: ConnectionError | None) -> Non
 
 
 def _line(message: Message) -> bytes:
-    # `default`: the library puts exceptions of pydantic into its errors as they are.
+    # `default`: the library's errors may contain pydantic exceptions.
     return json.dumps(message, separators=(",", ":"), default=str).encode("ascii") + b"\n"

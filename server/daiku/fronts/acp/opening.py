@@ -1,4 +1,4 @@
-"""From a folder to the App that works in it for one session of a client."""
+"""Build the App for a session's folders, and convert the client's MCP servers to settings."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ McpServer: TypeAlias = HttpMcpServer | SseMcpServer | AcpMcpServer | McpServerSt
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """An App, and what a person should know of the settings that it was built from."""
+    """An App, with notices about the settings that it was built from."""
 
     app: App
     notices: tuple[Text, ...] = ()
 
 
 def roots_of(cwd: str, more: Sequence[str]) -> tuple[Path, ...]:
-    """The folders that a client names. Raises UsageError: one is not absolute, or not there."""
+    """Return the folders of a session. Raises UsageError if one is not absolute or does not exist."""
     roots: list[Path] = []
     for name in (cwd, *more):
         path = Path(name)
@@ -52,38 +52,43 @@ def open_folder(
     terminals: Terminals | None = None,
     model: str = "",
 ) -> Opened:
-    """Build the App of a workspace. The guard trusts the folder, as the user opened it; its settings file needs
-    `daiku config trust`. `servers` of the client need the user's consent. Raises UsageError, OSError."""
+    """Build the App of a workspace.
+
+    The guard trusts the folder because the user opened it; its settings file needs `daiku config trust`.
+    `servers` of the client need the user's consent. Raises UsageError, OSError.
+    """
     environ, folder = os.environ, workspace.roots[0]
     state = home(environ)
-    own = is_trusted(state, folder)
+    trusted = is_trusted(state, folder)
     overrides: JsonObject | None = {"llm": {"model": model}} if model else None
-    loaded = load(workspace=folder, trusted=own, environ=environ, overrides=overrides)
+    loaded = load(workspace=folder, trusted=trusted, environ=environ, overrides=overrides)
     config = loaded.config
     if servers:
         config = config.model_copy(update={"mcp_servers": (*config.mcp_servers, *servers)})
     start_logging(state, Redactor(secrets_of(config, environ)))
     language = locale_of(environ)
-    app = build(config, workspace=workspace, home=state, terminals=terminals, own=own, locale=language)
+    app = build(config, workspace=workspace, home=state, terminals=terminals, own=trusted, locale=language)
     recovered = app.journal.recovered
     return Opened(app, (*loaded.notices, recovered) if recovered else loaded.notices)
 
 
 def server_settings(server: McpServer) -> MCPServerSettings:
-    """Return the settings of an MCP server that a client passes. It needs the user's consent like all others.
-    Raises UsageError for a kind that was not announced."""
+    """Return the settings of an MCP server that a client passes; it needs the user's consent like all others.
+
+    Raises UsageError for a transport that was not announced.
+    """
     match server:
         case McpServerStdio(name=name, command=command, args=args, env=env):
-            variables = {each.name: each.value for each in env}
+            variables = {item.name: item.value for item in env}
             return MCPServerSettings(mcp_server_name=_name(name), command=(command, *args), env=variables)
         case HttpMcpServer(name=name, url=url, headers=headers):
-            found = {each.name: each.value for each in headers}
-            return MCPServerSettings(mcp_server_name=_name(name), url=url, headers=found)
+            header_values = {item.name: item.value for item in headers}
+            return MCPServerSettings(mcp_server_name=_name(name), url=url, headers=header_values)
         case _:
             message = text("acp.server_kind", name=repr(server.name), kind=server.type)
             raise UsageError(Failure(kind="usage", message=message))
 
 
 def _name(name: str) -> str:
-    """`name` as the namespace of its tools."""
+    """Return `name` in the form of a tool namespace."""
     return re.sub(r"[^A-Za-z0-9_.-]+", "-", name).strip("-_.")[:64]

@@ -1,4 +1,4 @@
-"""What is sent to the client, in order; text that waits is put together."""
+"""Ordered queue of updates to the client; waiting text chunks are merged."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ log = logging.getLogger(__name__)
 
 
 class Outbox:
-    """The updates of one session. `put` never waits: a client that reads slowly gets fewer and longer pieces."""
+    """Queue of one session's updates. `add` never waits: for a slow client, adjacent text chunks are merged."""
 
     def __init__(self, client: Client, session: str) -> None:
         self._client = client
@@ -27,21 +27,21 @@ class Outbox:
         self._empty.set()
         self._task = asyncio.ensure_future(self._send())
 
-    def put(self, update: Update) -> None:
-        """Send `update` after everything before it."""
+    def add(self, update: Update) -> None:
+        """Send `update` after all earlier updates."""
         if self._task.done():
             return
-        if not (self._waiting and _joined(self._waiting[-1], update)):
+        if not (self._waiting and _merge_into(self._waiting[-1], update)):
             self._waiting.append(update)
         self._empty.clear()
         self._more.set()
 
     async def drained(self) -> None:
-        """Wait until everything was sent, or the client is gone."""
+        """Wait until the queue is empty or the client has disconnected."""
         await self._empty.wait()
 
     async def close(self) -> None:
-        """Send nothing more."""
+        """Stop sending."""
         self._task.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._task
@@ -61,18 +61,18 @@ class Outbox:
             self._empty.set()
 
 
-def _joined(last: Update, update: Update) -> bool:
-    """True where `update` went into `last`, which nobody has seen yet."""
+def _merge_into(last: Update, update: Update) -> bool:
+    """Merge `update` into the unsent update `last` and return True, or return False."""
     match last, update:
         case (
-            AgentMessageChunk(content=TextContentBlock() as held) | AgentThoughtChunk(content=TextContentBlock() as held),
+            AgentMessageChunk(content=TextContentBlock() as content) | AgentThoughtChunk(content=TextContentBlock() as content),
             AgentMessageChunk(content=TextContentBlock() as more) | AgentThoughtChunk(content=TextContentBlock() as more),
         ) if type(last) is type(update) and last.message_id == update.message_id:  # fmt: skip
-            held.text += more.text
+            content.text += more.text
             return True
         case ToolCallProgress(), ToolCallProgress() if last.tool_call_id == update.tool_call_id:
-            given = update.model_dump(exclude_none=True, exclude={"session_update", "tool_call_id"})
-            for name in given:
+            fields = update.model_dump(exclude_none=True, exclude={"session_update", "tool_call_id"})
+            for name in fields:
                 setattr(last, name, getattr(update, name))
             return True
         case _:

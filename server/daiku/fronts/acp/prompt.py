@@ -1,4 +1,4 @@
-"""What a client sends as a prompt: words, files, selections and pictures, as a run takes them."""
+"""Convert ACP prompt blocks (text, files, selections, images) to the form of a run's request."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ _LINES = re.compile(r"#L(\d{1,9})(?:[:-]L?(\d{1,9}))?$")
 
 
 @dataclass(frozen=True, slots=True)
-class Prompt:
-    """One prompt of a person."""
+class ClientPrompt:
+    """A user prompt."""
 
     text: str
     context: tuple[ContextItem, ...] = ()
     images: tuple[Image, ...] = ()
 
 
-def read_prompt(blocks: Sequence[Block]) -> Prompt:
-    """The prompt that `blocks` are. A file that is mentioned amid the words keeps its name there."""
+def read_prompt(blocks: Sequence[Block]) -> ClientPrompt:
+    """Convert `blocks` to a prompt; a file mentioned in the text keeps its name there."""
     words: list[str] = []
     context: list[ContextItem] = []
     images: list[Image] = []
@@ -56,8 +56,8 @@ def read_prompt(blocks: Sequence[Block]) -> Prompt:
                 words.append(f"@{_name(uri)}")
                 context.append(_item(uri, text))
             case _:
-                pass  # sound, and bytes that are no text: not announced, so nobody sends them
-    return Prompt("".join(words).strip(), tuple(context), tuple(images))
+                pass  # audio and binary resources: not announced, so clients do not send them
+    return ClientPrompt("".join(words).strip(), tuple(context), tuple(images))
 
 
 def _item(uri: str, text: str | None) -> ContextItem:

@@ -1,4 +1,4 @@
-"""What goes wrong, as errors of JSON-RPC: what we expect with its sentence, the rest by its class alone."""
+"""Convert errors to JSON-RPC errors: expected ones with their message, others with the class name only."""
 
 from __future__ import annotations
 
@@ -21,20 +21,23 @@ T = TypeVar("T")
 
 
 def refusal(failure: Failure) -> RequestError:
-    """A failure as the error of a request, in the person's language; `data` is for programs."""
+    """Convert a failure to a request error in the user's language; `data` is for programs."""
     message, hint = localize(failure.message), localize(failure.hint)
     code = {"not_found": NOT_FOUND, "busy": BUSY}.get(failure.kind, EXPECTED)
     data = {"kind": failure.kind, "message": message, "hint": hint}
     return RequestError(code, f"{message} {hint}".strip(), data)
 
 
-def answered(work: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
-    """`work` so that it ends with a result or a RequestError: one of the three places that catch all (the wire)."""
+def convert_errors(handler: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
+    """Decorate a request handler so that it only raises RequestError.
 
-    @functools.wraps(work)
-    async def answer(*args: P.args, **kwargs: P.kwargs) -> T:
+    One of the three places that catch all exceptions.
+    """
+
+    @functools.wraps(handler)
+    async def handle(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
-            return await work(*args, **kwargs)
+            return await handler(*args, **kwargs)
         except RequestError:
             raise
         except DaikuError as error:
@@ -45,4 +48,4 @@ def answered(work: Callable[P, Awaitable[T]]) -> Callable[P, Awaitable[T]]:
             log.exception("a request failed")
             raise RequestError(INTERNAL, "Internal error", {"class": type(error).__name__}) from None
 
-    return answer
+    return handle

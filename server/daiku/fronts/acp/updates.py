@@ -1,4 +1,4 @@
-"""What a run's chunks are in ACP: session updates, live and when a session is loaded again."""
+"""Convert chunks of a run to ACP session updates, live and for a reloaded session."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ from daiku.tools.face import subject_of
 from daiku.tools.table import faces
 
 Place = Callable[[str], str | None]
-"""The absolute path of a file that a tool names; None where it is outside the workspace."""
+"""Return the absolute path of a file that a tool names, or None if it is outside the workspace."""
 
 _KINDS: Mapping[str, ToolKind] = {
     "files/read": "read", "files/list": "search", "search/": "search", "editor/": "search",
@@ -65,45 +65,45 @@ _KINDS: Mapping[str, ToolKind] = {
     "web/": "fetch", "plan/": "think", "task/": "think", "task_loop/": "think", "todo/": "think",
     "playbook/": "search", "agent/": "think", "agents/": "think", "tools/": "search",
 }  # fmt: skip
-"""By a tool's name, or the room of it (with `/`)."""
+"""ACP kind by tool name, or by namespace (with `/`)."""
 MOST_TITLE = 200
-"""Characters of a title: a command may be a whole script."""
+"""Maximum characters of a title; a command may be a complete script."""
 
 
 def kind_of(tool: str) -> ToolKind:
-    """The ACP kind of a tool; `other` for those of other packages and servers."""
+    """Return the ACP kind of a tool; `other` for tools of other packages and servers."""
     return _KINDS.get(tool) or _KINDS.get(f"{tool.partition('/')[0]}/", "other")
 
 
 def title_of(tool: str, args: JsonObject, language: str) -> str:
-    """Return what the call does in one line, with hidden characters as escapes."""
+    """Return a one-line description of the call, with hidden characters escaped."""
     face = faces().get(tool)
     if face is None:
         return tool
     subject = " ".join(show_hidden(subject_of(face, args)).split())
-    whole = f"{face.label.text(language)} {subject}".strip()
-    return whole if len(whole) <= MOST_TITLE else f"{whole[: MOST_TITLE - 1]}…"
+    title = f"{face.label.text(language)} {subject}".strip()
+    return title if len(title) <= MOST_TITLE else f"{title[: MOST_TITLE - 1]}…"
 
 
 def locations_of(args: JsonObject, place: Place) -> list[ToolCallLocation]:
-    """The files that a call names, with the line where it begins to read."""
+    """Return the files that a call names, with the line at which it begins to read."""
     line = args.get("start_line", args.get("line"))
     first = max(0, line) if isinstance(line, int) and not isinstance(line, bool) else None
-    named = [(args.get("path"), first), (args.get("to"), None)]
+    files = [(args.get("path"), first), (args.get("to"), None)]
     return [
-        ToolCallLocation(path=path, line=at)
-        for name, at in named
+        ToolCallLocation(path=path, line=start_line)
+        for name, start_line in files
         if isinstance(name, str) and (path := place(name)) is not None
     ]
 
 
 def places_of(paths: Iterable[str], place: Place) -> list[ToolCallLocation]:
-    """The files that were changed."""
+    """Return the locations of changed files."""
     return [ToolCallLocation(path=path) for name in paths if (path := place(name)) is not None]
 
 
-def whole_differences(changes: Sequence[FileChange], place: Place) -> list[FileEditToolCallContent]:
-    """Changes with the whole texts before and after."""
+def file_differences(changes: Sequence[FileChange], place: Place) -> list[FileEditToolCallContent]:
+    """Return changes as diffs of the complete texts."""
     return [
         FileEditToolCallContent(type="diff", path=path, old_text=change.old, new_text=change.new or "")
         for change in changes
@@ -112,26 +112,26 @@ def whole_differences(changes: Sequence[FileChange], place: Place) -> list[FileE
 
 
 def differences(diff: str, place: Place) -> list[FileEditToolCallContent]:
-    """The parts of a unified diff: each hunk with its text before and after; of a new file without a text before."""
+    """Convert a unified diff to ACP diffs, one per hunk; a new file has no old text."""
     if not diff:
         return []
     files = parse_udiff(diff)
     if isinstance(files, Refusal):
         return []
-    return [content for file in files for content in _of_file(file, place)]
+    return [content for file in files for content in _file_diffs(file, place)]
 
 
-def _of_file(file: FileDiff, place: Place) -> Iterator[FileEditToolCallContent]:
+def _file_diffs(file: FileDiff, place: Place) -> Iterator[FileEditToolCallContent]:
     path = place(file.new or file.old or "")
     if path is None:
         return
     for hunk in file.hunks:
-        old, new = _side(hunk.lines, "+"), _side(hunk.lines, "-")
+        old, new = _side_text(hunk.lines, "+"), _side_text(hunk.lines, "-")
         before = None if file.old is None else old
         yield FileEditToolCallContent(type="diff", path=path, old_text=before, new_text=new)
 
 
-def _side(lines: Sequence[HunkLine], without: str) -> str:
+def _side_text(lines: Sequence[HunkLine], without: str) -> str:
     return "".join(f"{line.text}\n" for line in lines if line.tag != without)
 
 
@@ -147,24 +147,24 @@ Update: TypeAlias = (
     | CurrentModeUpdate
 )
 SHOWN = 8000
-"""Characters of a result that are shown; the whole of it is for the model."""
+"""Maximum characters of a result that are shown."""
 _STEPS: Mapping[WorkStatus, PlanEntryStatus] = {
     "pending": "pending",
     "in_progress": "in_progress",
     "completed": "completed",
     "failed": "pending",
 }
-Written = Callable[[Sequence[str]], Sequence[FileChange]]
-"""The changes of these files that were made last, with their whole texts; none where that is not known."""
+LastChanges = Callable[[Sequence[str]], Sequence[FileChange]]
+"""Return the last changes of these files with their complete texts; empty if unknown."""
 
 
-def _nothing_known(_: Sequence[str]) -> Sequence[FileChange]:
+def _no_changes(_: Sequence[str]) -> Sequence[FileChange]:
     return ()
 
 
 @dataclass(slots=True)
-class _Call:
-    """What the client was told of one tool call."""
+class _CallState:
+    """What the client has received about one tool call."""
 
     output: str = ""
     content: list[ToolCallContentVariant] = field(default_factory=list["ToolCallContentVariant"])
@@ -172,49 +172,52 @@ class _Call:
 
 @dataclass(slots=True)
 class View:
-    """Makes updates from chunks, in order. `replays`: the chunks are from the journal, so that the person's own
-    words are shown too, and each message is whole. `window`: tokens of the model's window, 0 where unknown."""
+    """Converts chunks to updates, in order.
+
+    `replays`: the chunks come from the journal, so user messages are included and messages are complete.
+    `window` is the model's context window in tokens, 0 if unknown.
+    """
 
     language: str
     place: Place
-    written: Written = _nothing_known
+    last_changes: LastChanges = _no_changes
     replays: bool = False
     window: int = 0
-    _calls: dict[str, _Call] = field(default_factory=dict[str, _Call])
-    _said: dict[str, str] = field(default_factory=dict[str, str])
-    """By run: what was streamed of the message that is being written."""
-    _thought: dict[str, str] = field(default_factory=dict[str, str])
+    _calls: dict[str, _CallState] = field(default_factory=dict[str, _CallState])
+    _streamed: dict[str, str] = field(default_factory=dict[str, str])
+    """Streamed text of the incomplete message, by run."""
+    _thoughts: dict[str, str] = field(default_factory=dict[str, str])
     _messages: int = 0
 
     def updates(self, chunk: Chunk) -> Iterator[Update]:
-        """What the client is told of one chunk."""
+        """Yield the updates for one chunk."""
         match chunk.in_language(self.language).event:
             case RunStarted(prompt=prompt) if self.replays and chunk.parent is None:
-                yield _said_by_person(prompt)
+                yield _user_message(prompt)
             case Delta(text=text):
-                self._said[chunk.run] = self._said.get(chunk.run, "") + text
+                self._streamed[chunk.run] = self._streamed.get(chunk.run, "") + text
                 yield self._message(chunk, text)
             case Thinking(text=text):
-                self._thought[chunk.run] = self._thought.get(chunk.run, "") + text
+                self._thoughts[chunk.run] = self._thoughts.get(chunk.run, "") + text
                 yield self._thinking(chunk, text)
             case MessageEvent() as message:
                 yield from self._whole_message(chunk, message)
             case ToolCallEvent(id=call, tool=tool, args=args):
                 yield self.begin(call, tool, args, pending=False)
-            case ApprovalAsked() as asked:
-                yield self._asked(asked)
+            case ApprovalAsked() as approval:
+                yield self._request_approval(approval)
             case ToolOutput(id=call, text=text):
-                yield from self._output(call, text)
+                yield from self._show_output(call, text)
             case ToolResponse() as response:
-                yield from self._response(response)
+                yield from self._show_response(response)
             case Edit() as edit if edit.call_id:
-                yield self._edited(edit)
+                yield self._show_edit(edit)
             case PlanEvent(plan=plan):
                 yield _plan(("❌ " * (s.status == "failed") + s.name, _STEPS[s.status]) for s in plan.steps)
             case Todo(items=items):
                 yield _plan((item.title, item.status) for item in items)
             case Usage() as usage if not self.replays:
-                yield from self._used(usage)
+                yield from self._usage_update(usage)
             case Notice(level=level, text=text) if text and not self.replays:
                 self._messages += 1
                 yield self._thinking(chunk, text) if level == "info" else self.note(text)
@@ -227,11 +230,11 @@ class View:
                 pass
 
     def note(self, text: str) -> Update:
-        """A message of Daiku itself to the person."""
+        """Return a message of Daiku to the user."""
         return self.words(f"\n> ⚠ {text}\n\n")
 
     def words(self, text: str) -> Update:
-        """A message that no model wrote, as it is."""
+        """Return a message with this text that no model wrote."""
         self._messages += 2
         key = f"own-{self._messages}"
         return AgentMessageChunk(
@@ -241,7 +244,7 @@ class View:
     # ---- messages
 
     def _message(self, chunk: Chunk, text: str) -> Update:
-        if chunk.parent is not None:  # what a nested run says is for the run around it
+        if chunk.parent is not None:  # a nested run's messages are addressed to its parent
             return self._thinking(chunk, text)
         return AgentMessageChunk(
             session_update="agent_message_chunk", content=text_block(text), message_id=self._id(chunk)
@@ -260,9 +263,9 @@ class View:
     def _whole_message(self, chunk: Chunk, message: MessageEvent) -> Iterator[Update]:
         if message.role == "user":
             if message.reminder is None and chunk.parent is None:
-                yield _said_by_person(message.text)
+                yield _user_message(message.text)
             return
-        streamed, thought = self._said.pop(chunk.run, ""), self._thought.pop(chunk.run, "")
+        streamed, thought = self._streamed.pop(chunk.run, ""), self._thoughts.pop(chunk.run, "")
         if message.thinking and not thought:
             yield self._thinking(chunk, message.thinking)
         if message.text and not streamed:
@@ -274,7 +277,7 @@ class View:
     # ---- tool calls
 
     def begin(self, call: str, tool: str, args: JsonObject, *, pending: bool) -> Update:
-        """A call is told of, or it is under way now."""
+        """Return the update for a pending or running tool call."""
         self._messages += 1
         if call in self._calls:
             return ToolCallProgress(
@@ -282,7 +285,7 @@ class View:
                 tool_call_id=call,
                 status="pending" if pending else "in_progress",
             )
-        self._calls[call] = _Call()
+        self._calls[call] = _CallState()
         return ToolCallStart(
             session_update="tool_call",
             tool_call_id=call,
@@ -293,51 +296,51 @@ class View:
             raw_input=args,
         )
 
-    def _asked(self, asked: ApprovalAsked) -> Update:
-        call = asked.call_id or asked.approval_id
-        update = self.begin(call, asked.tool, asked.args, pending=True)
+    def _request_approval(self, approval: ApprovalAsked) -> Update:
+        call = approval.call_id or approval.approval_id
+        update = self.begin(call, approval.tool, approval.args, pending=True)
         if isinstance(update, ToolCallStart):
-            update.content = list(self.preview(asked)) or None
+            update.content = list(self.preview(approval)) or None
         return update
 
-    def preview(self, asked: ApprovalAsked) -> Sequence[ToolCallContentVariant]:
-        """What the person is asked about: the differences of an edit, else the words that say it."""
-        found: list[ToolCallContentVariant] = []
-        if asked.why:
-            found.append(tool_content(text_block(asked.why)))
-        shown = differences(asked.preview, self.place) if asked.kind == "edit" else []
-        found += shown
-        if asked.preview and not shown:
-            found.append(tool_content(text_block(truncate_middle(asked.preview, SHOWN))))
-        return found
+    def preview(self, approval: ApprovalAsked) -> Sequence[ToolCallContentVariant]:
+        """Return the content of an approval request: diffs for an edit, else its text."""
+        contents: list[ToolCallContentVariant] = []
+        if approval.why:
+            contents.append(tool_content(text_block(approval.why)))
+        diffs = differences(approval.preview, self.place) if approval.kind == "edit" else []
+        contents += diffs
+        if approval.preview and not diffs:
+            contents.append(tool_content(text_block(truncate_middle(approval.preview, SHOWN))))
+        return contents
 
     def attach(self, call: str, terminal: str) -> Iterator[Update]:
-        """Show the terminal in which a call runs with the call."""
-        told = self._calls.get(call)
-        if told is not None:
-            told.content.append(tool_terminal_ref(terminal))
-            yield _progress(call, content=list(told.content))
+        """Attach the terminal of a call to its content."""
+        state = self._calls.get(call)
+        if state is not None:
+            state.content.append(tool_terminal_ref(terminal))
+            yield _progress(call, content=list(state.content))
 
-    def _output(self, call: str, text: str) -> Iterator[Update]:
-        told = self._calls.get(call)
-        if told is not None:
-            told.output = (told.output + text)[-SHOWN:]
-            yield _progress(call, content=[*told.content, tool_content(text_block(told.output))])
+    def _show_output(self, call: str, text: str) -> Iterator[Update]:
+        state = self._calls.get(call)
+        if state is not None:
+            state.output = (state.output + text)[-SHOWN:]
+            yield _progress(call, content=[*state.content, tool_content(text_block(state.output))])
 
-    def _edited(self, edit: Edit) -> Update:
-        told = self._calls.setdefault(edit.call_id, _Call())
+    def _show_edit(self, edit: Edit) -> Update:
+        state = self._calls.setdefault(edit.call_id, _CallState())
         paths = [stat.path for stat in edit.files]
-        changes = self.written(paths)
-        told.content += whole_differences(changes, self.place) or differences(edit.diff, self.place)
-        update = _progress(edit.call_id, content=list(told.content))
+        changes = self.last_changes(paths)
+        state.content += file_differences(changes, self.place) or differences(edit.diff, self.place)
+        update = _progress(edit.call_id, content=list(state.content))
         update.locations = places_of(paths, self.place) or None
         return update
 
-    def _response(self, response: ToolResponse) -> Iterator[Update]:
-        told = self._calls.pop(response.id, None)
-        if told is None:
+    def _show_response(self, response: ToolResponse) -> Iterator[Update]:
+        state = self._calls.pop(response.id, None)
+        if state is None:
             return
-        content = list(told.content)
+        content = list(state.content)
         if response.result and (not content or not response.ok):
             content.append(tool_content(text_block(truncate_middle(response.result, SHOWN))))
         update = _progress(response.id, content=content)
@@ -345,7 +348,7 @@ class View:
         update.raw_output = response.data
         yield update
 
-    def _used(self, usage: Usage) -> Iterator[Update]:
+    def _usage_update(self, usage: Usage) -> Iterator[Update]:
         if self.window:
             cost = None if usage.cost is None else Cost(amount=usage.cost, currency="USD")
             used = usage.prompt_tokens + usage.completion_tokens
@@ -356,7 +359,7 @@ def _progress(call: str, content: list[ToolCallContentVariant]) -> ToolCallProgr
     return ToolCallProgress(session_update="tool_call_update", tool_call_id=call, content=content or None)
 
 
-def _said_by_person(text: str) -> Update:
+def _user_message(text: str) -> Update:
     return UserMessageChunk(session_update="user_message_chunk", content=text_block(text))
 
 

@@ -1,4 +1,4 @@
-"""Files and terminals of an ACP client: its unsaved text is the truth, and what the client can write it writes."""
+"""Files and terminals of an ACP client; its unsaved text takes precedence over the disk."""
 
 from __future__ import annotations
 
@@ -21,20 +21,24 @@ from daiku.texts.text import text
 log = logging.getLogger(__name__)
 
 KEPT_CHANGES = 50
+"""Number of file changes that are remembered."""
 LARGEST = 10_000_000
-"""Characters of a text that is taken from the client; of a larger one the file counts."""
+"""Maximum characters of a text read from the client; for larger files the disk is used."""
 OUTPUT_BYTES = 5_000_000
+"""Maximum bytes of terminal output that the client keeps."""
 SIGNALLED = 128
+"""Offset of exit codes for processes that a signal ended."""
 SECONDS = 20.0
-"""Timeout of a client that reads or writes a file or opens a terminal."""
+"""Timeout in seconds for a client that reads or writes a file or opens a terminal."""
 Failed = (RequestError, ConnectionError, TimeoutError, ValueError)
-"""What a request to the client ends with where it cannot do it, is gone, or answers with something else."""
+"""Exceptions of a request that the client rejects, cannot receive, or answers incorrectly."""
 
 
 class ClientFiles(ShownWorkspace):
-    """Implements ports.Workspace for one session. Paths are jailed by `disk`, before the client hears of them.
+    """Workspace of one session (`ports.Workspace`). Paths are restricted by `disk`.
 
-    `named` are its folders as the client names them: links in their paths stay there. The protocol has no way to delete or move a file, and no other encoding than UTF-8: those are done on the disk.
+    `named` are the folders as the client names them, with symbolic links. The protocol cannot delete or move
+    files and supports only UTF-8; such changes are made on the disk.
     """
 
     def __init__(
@@ -50,24 +54,24 @@ class ClientFiles(ShownWorkspace):
         self._written: dict[str, FileChange] = {}
 
     def place(self, path: str) -> str | None:
-        """The absolute path of a file for the client; None where it is outside."""
+        """Return a file's absolute path for the client, or None if it is outside the workspace."""
         try:
-            return self._as_named(self.disk.locate(path))
+            return self._client_path(self.disk.locate(path))
         except (DaikuError, OSError, ValueError):
             return None
 
-    def _as_named(self, place: Path) -> str:
-        for real, named in self._named:
+    def _client_path(self, place: Path) -> str:
+        for real, folder in self._named:
             if place.is_relative_to(real):
-                return str(named / place.relative_to(real))
+                return str(folder / place.relative_to(real))
         return str(place)
 
-    def written(self, paths: Sequence[str]) -> tuple[FileChange, ...]:
-        """The last changes of these files, with their whole texts."""
+    def last_changes(self, paths: Sequence[str]) -> tuple[FileChange, ...]:
+        """Return the last changes of these files, with their complete texts."""
         return tuple(self._written[path] for path in paths if path in self._written)
 
     async def read(self, path: str) -> TextFile:
-        """The client's text where it has one, else the file's."""
+        """Return the client's text if it has one, else the file's."""
         place = self.locate(path)
         try:
             file = await self.disk.read(path)
@@ -75,30 +79,32 @@ class ClientFiles(ShownWorkspace):
             if place.exists() or (unsaved := await self._ask(place)) is None:
                 raise
             return TextFile(self.relative(place), unsaved)
-        if not is_plain(file) or (shown := await self._ask(place)) is None:
+        if not is_plain(file) or (client_text := await self._ask(place)) is None:
             return file
-        return TextFile(file.path, _as_file(shown, file.text), file.encoding, file.bom)
+        return TextFile(file.path, _with_file_line_ends(client_text, file.text), file.encoding, file.bom)
 
     async def exists(self, path: str) -> bool:
         return await self.disk.exists(path) or await self._ask(self.locate(path)) is not None
 
     async def apply(self, patch: Patch, label: str, *, exact: bool = False) -> tuple[FileStat, ...]:
-        """What the client can write it writes, the rest is done on the disk. What it refuses takes back the
-        whole patch. Raises StaleVersionError."""
+        """Apply a patch through the client where it can write, and on the disk otherwise.
+
+        If the client rejects a file, the complete patch is reverted. Raises StaleVersionError.
+        """
         async with self._one_at_a_time:
-            through = [change for change in patch.files if await self._fits(change)]
-            rest = tuple(change for change in patch.files if change not in through)
-            for change in through:
+            via_client = [change for change in patch.files if await self._fits(change)]
+            rest = tuple(change for change in patch.files if change not in via_client)
+            for change in via_client:
                 await self._check(change)
             for change in rest:
                 await self._refuse_unsaved(change)
-            await self._write(through)
-            await self._see_written(through, label)
+            await self._write(via_client)
+            await self._ensure_written(via_client, label)
             if rest:
                 try:
                     await self.disk.apply(Patch(files=rest), label, exact=exact)
                 except BaseException:
-                    await self._take_back(through)
+                    await self._take_back(via_client)
                     raise
             for change in patch.files:
                 self._written.pop(change.path, None)
@@ -110,12 +116,12 @@ class ClientFiles(ShownWorkspace):
     # ---- the client's side
 
     async def _ask(self, place: Path) -> str | None:
-        """The client's text of a file; None where it does not say."""
+        """Return the client's text of a file, or None if it does not provide one."""
         if not self._reads:
             return None
         try:
             async with asyncio.timeout(SECONDS):
-                text = (await self._client.read_text_file(self.session, self._as_named(place))).content
+                text = (await self._client.read_text_file(self.session, self._client_path(place))).content
         except Failed as error:
             log.info("the client does not read %s: %s", place, error)
             return None
@@ -127,10 +133,10 @@ class ClientFiles(ShownWorkspace):
         try:
             return change.kind == "create" or is_plain(await self.disk.read(change.path))
         except DaikuError:
-            return not self.locate(change.path).exists()  # an unsaved file of the client's
+            return not self.locate(change.path).exists()  # an unsaved file in the client
 
     async def _check(self, change: FileChange) -> None:
-        """Raises StaleVersionError where the file is not as the change was made against it."""
+        """Raise StaleVersionError if the file is not as the change expects it."""
         if change.kind == "create" and change.old is None:
             if await self.exists(change.path):
                 raise stale(change.path, text("editor.exists"))
@@ -138,30 +144,30 @@ class ClientFiles(ShownWorkspace):
             raise stale(change.path, text("editor.changed_in_editor"))
 
     async def _refuse_unsaved(self, change: FileChange) -> None:
-        shown = await self._ask(self.locate(change.path)) if change.old is not None else None
-        if shown is None or not await self.disk.exists(change.path):
+        client_text = await self._ask(self.locate(change.path)) if change.old is not None else None
+        if client_text is None or not await self.disk.exists(change.path):
             return
         on_disk = await self.disk.read(change.path)
-        if is_plain(on_disk) and _as_file(shown, on_disk.text) != on_disk.text:
+        if is_plain(on_disk) and _with_file_line_ends(client_text, on_disk.text) != on_disk.text:
             raise stale(change.path, text("editor.unsaved"))
 
     async def _write(self, changes: list[FileChange]) -> None:
-        for at, change in enumerate(changes):
+        for index, change in enumerate(changes):
             try:
-                await self._put(change.path, change.new or "")
+                await self._write_text(change.path, change.new or "")
             except BaseException as error:
-                await self._take_back(changes[:at])
+                await self._take_back(changes[:index])
                 if isinstance(error, Failed):
                     raise stale(change.path, text("editor.refused", what=str(error))) from None
                 raise
 
-    async def _put(self, path: str, content: str) -> None:
+    async def _write_text(self, path: str, content: str) -> None:
         async with asyncio.timeout(SECONDS):
-            place = self._as_named(self.locate(path))
+            place = self._client_path(self.locate(path))
             await self._client.write_text_file(self.session, place, content)
 
-    async def _see_written(self, changes: list[FileChange], label: str) -> None:
-        """See to it that commands find the edit: what the client took and neither shows nor wrote is written here."""
+    async def _ensure_written(self, changes: list[FileChange], label: str) -> None:
+        """Write to the disk what the client accepted but neither shows nor saved, so that commands see it."""
         for change in changes:
             old = await self.on_disk(change.path)
             if old == change.old and (await self._ask(self.locate(change.path))) != change.new:
@@ -172,7 +178,7 @@ class ClientFiles(ShownWorkspace):
         for change in reversed(changes):
             try:
                 if change.old is not None:
-                    await self._put(change.path, change.old)
+                    await self._write_text(change.path, change.old)
                 else:
                     back = FileChange(path=change.path, kind="delete", old=change.new)
                     await self.disk.apply(Patch(files=(back,)), "")
@@ -180,45 +186,48 @@ class ClientFiles(ShownWorkspace):
                 log.warning("%s could not be taken back: %s", change.path, error)
 
 
-def _as_file(shown: str, on_disk: str) -> str:
-    """The client's text as the file has it: editors keep line ends for themselves, and some leave out the last one.
-    The text of the file where they are the same, else the client's with the file's line ends."""
-    if shown == on_disk:
+def _with_file_line_ends(client_text: str, on_disk: str) -> str:
+    """Return the client's text with the line ends of the file.
+
+    Editors normalize line ends, and some drop the last one. If the texts are otherwise equal, the file's
+    text is returned.
+    """
+    if client_text == on_disk:
         return on_disk
     plain = on_disk.replace("\r\n", "\n")
-    if shown in (plain, plain.removesuffix("\n")):
+    if client_text in (plain, plain.removesuffix("\n")):
         return on_disk
     only_crlf = "\r\n" in on_disk and on_disk.count("\n") == on_disk.count("\r\n")
-    return shown.replace("\n", "\r\n") if only_crlf and "\r" not in shown else shown
+    return client_text.replace("\n", "\r\n") if only_crlf and "\r" not in client_text else client_text
 
 
 class ClientTerminals:
-    """Implements ports.Terminals for one session. `shown` hears of every terminal, with its call."""
+    """Terminals of one session (`ports.Terminals`). `on_create` is called with call id and terminal id."""
 
     def __init__(self, client: Client) -> None:
         self.session = ""
-        self.shown: Callable[[str, str], None] = _not_shown
+        self.on_create: Callable[[str, str], None] = _ignore_terminal
         self._client = client
 
     async def create(self, call_id: str, command: Sequence[str], cwd: Path) -> str:
         try:
             async with asyncio.timeout(SECONDS):
-                made = await self._client.create_terminal(
+                terminal = await self._client.create_terminal(
                     self.session, command[0], list(command[1:]), cwd=str(cwd), output_byte_limit=OUTPUT_BYTES
                 )
         except Failed as error:
             raise TerminalFailed(str(error)) from None
-        self.shown(call_id, made.terminal_id)
-        return made.terminal_id
+        self.on_create(call_id, terminal.terminal_id)
+        return terminal.terminal_id
 
     async def wait(self, terminal: str) -> int:
         try:
-            ended = await self._client.wait_for_terminal_exit(self.session, terminal)
+            status = await self._client.wait_for_terminal_exit(self.session, terminal)
         except Failed as error:
             raise TerminalFailed(str(error)) from None
-        if ended.exit_code is not None:
-            return ended.exit_code
-        return SIGNALLED + _number(ended.signal)
+        if status.exit_code is not None:
+            return status.exit_code
+        return SIGNALLED + _signal_number(status.signal)
 
     async def output(self, terminal: str) -> str:
         try:
@@ -239,14 +248,14 @@ class ClientTerminals:
             raise TerminalFailed(str(error)) from None
 
 
-def _not_shown(_call: str, _terminal: str) -> None:
+def _ignore_terminal(_call: str, _terminal: str) -> None:
     return None
 
 
-def _number(name: str | None) -> int:
-    """The number of a signal by its name (SIGTERM, TERM, 15); SIGKILL's where it is not known."""
-    told = (name or "").upper()
-    if told.isdecimal():
-        return int(told)
-    known = {each.name: each.value for each in signal.Signals}
-    return known.get(told if told.startswith("SIG") else f"SIG{told}", signal.SIGKILL)
+def _signal_number(name: str | None) -> int:
+    """Return the number of a signal by name (SIGTERM, TERM, 15); SIGKILL's if it is unknown."""
+    signal_name = (name or "").upper()
+    if signal_name.isdecimal():
+        return int(signal_name)
+    numbers = {item.name: item.value for item in signal.Signals}
+    return numbers.get(signal_name if signal_name.startswith("SIG") else f"SIG{signal_name}", signal.SIGKILL)
