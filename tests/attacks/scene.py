@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from daiku.app import App, Given, build
+from daiku.app import App, AppParts, build
 from daiku.domain.chunks import Chunk
 from daiku.domain.config import ApprovalSettings
 from daiku.domain.errors import UsageError
@@ -101,12 +101,12 @@ class Scene(Ground):
         approvals = ApprovalSettings(commands_allow=tuple(rules), commands_deny=tuple(deny))
         shown: list[Chunk] = []
         with TraceLogger(home / "trace.jsonl") as trace:
-            given = Given(model=llm, plugins=False, environ=environ or {}, trace=trace)
+            given = AppParts(model=llm, plugins=False, environ=environ or {}, trace=trace)
             app = build(
                 Config(approvals=approvals, **config),
                 workspace=DiskWorkspace((self.root,)),
                 home=home,
-                given=given,
+                parts=given,
             )
             request = RunRequest(
                 prompt,

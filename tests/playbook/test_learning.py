@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from daiku.app import App, Given, build
+from daiku.app import App, AppParts, build
 from daiku.dataclass import replace
 from daiku.domain.config import ApprovalSettings, SandboxSettings
 from daiku.domain.events import InputAsked
@@ -64,7 +64,7 @@ class Place:
             workspace=workspace,
             home=self.folder / "home",
             trusted=self.trusted,
-            given=Given(model=FakeLLM(*replies), stores=self.stores, plugins=False),
+            parts=AppParts(model=FakeLLM(*replies), stores=self.stores, plugins=False),
         )
         made.runs.services = replace(made.runs.services, playbooks=self)
         self.playbook = open_playbooks(self.stores.database, workspace.roots).repository

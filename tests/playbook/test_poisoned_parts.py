@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from daiku.app import App, Given, build
+from daiku.app import App, AppParts, build
 from daiku.domain.chunks import Chunk
 from daiku.domain.config import ApprovalSettings, MCPServerSettings, SandboxSettings
 from daiku.domain.events import ApprovalAsked, RunStarted, ToolResponse
@@ -64,9 +64,9 @@ class Attacked:
             mcp_servers=(server,) if server is not None else (),
         )
         environ = {**os.environ, "OPENAI_API_KEY": KNOWN}
-        given = Given(model=FakeLLM(*replies), plugins=False, environ=environ)
+        given = AppParts(model=FakeLLM(*replies), plugins=False, environ=environ)
         workspace = DiskWorkspace((self.root,))
-        return build(config, workspace=workspace, home=self.home, trusted=True, given=given)
+        return build(config, workspace=workspace, home=self.home, trusted=True, parts=given)
 
     async def work(self, *replies: FakeReply, then: Sequence[str] = (CORRECTION,), **more: Any) -> None:
         """A run with these replies, and the person's next words in the same session, about something else."""

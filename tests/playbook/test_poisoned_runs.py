@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from daiku.app import App, Given, build
+from daiku.app import App, AppParts, build
 from daiku.domain.chunks import Chunk
 from daiku.domain.config import ApprovalSettings, SandboxSettings
 from daiku.domain.events import RunStarted
@@ -68,7 +68,7 @@ class Repository:
             workspace=DiskWorkspace((self.root,)),
             home=self.home,
             trusted=trusted,
-            given=Given(model=self.model, plugins=False, environ=environ),
+            parts=AppParts(model=self.model, plugins=False, environ=environ),
         )
 
 

@@ -14,7 +14,7 @@ import pytest
 from jinja2 import Environment, meta
 from pydantic import BaseModel
 
-from daiku.app import Given, build
+from daiku.app import AppParts, build
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import Notice, RunStarted
 from daiku.domain.work.documents import Criterion
@@ -349,7 +349,7 @@ async def test_the_model_is_really_sent_the_folders_own_prompt(workspace: Path, 
             workspace=DiskWorkspace((workspace,)),
             home=tmp_path / f"home-{trusted}",
             own=trusted,
-            given=Given(model=model),
+            parts=AppParts(model=model),
         )
         await app.runs.run(RunRequest("hi"), lambda _: None)
         assert told in model.requests[0].system

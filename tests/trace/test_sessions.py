@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from daiku import Agent
-from daiku.app import Given, build
+from daiku.app import AppParts, build
 from daiku.domain.chunks import Chunk, encode_event, iso_now
 from daiku.domain.errors import Failure, UsageError
 from daiku.domain.events import EPHEMERAL, Event
@@ -120,7 +120,7 @@ async def test_runs_keep_their_sessions_in_whatever_they_are_given(tmp_path: Pat
         Config(),
         workspace=DiskWorkspace(()),
         home=tmp_path,
-        given=Given(model=llm, plugins=False, environ={}),
+        parts=AppParts(model=llm, plugins=False, environ={}),
     )
     runs, agent = Runs(replace(app.runs.services, journal=lists)), Agent("a", "x")
     first = await runs.run(RunRequest("Keep 7.", agent=agent), lambda _: None)

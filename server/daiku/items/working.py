@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pydantic import SecretStr, ValidationError
 
-from daiku.app import App, Given, build
+from daiku.app import App, AppParts, build
 from daiku.dataclass import dataclass
 from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.domain.items.item import SourceName, WorkItem, read_key
@@ -206,7 +206,7 @@ async def attempt_item(
         home=home,
         own=False,
         locale=language,
-        given=Given(allowed_in=DiskWorkspace((folder,)).roots),
+        parts=AppParts(allowed_in=DiskWorkspace((folder,)).roots),
     )
     app.llm.policy = RetryPolicy(unreadable=config.work.parse_retries, strict=True)
     try:

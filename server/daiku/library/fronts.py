@@ -5,7 +5,7 @@ A front imports nothing of `daiku.run` or `daiku.app` itself: what it may use st
 
 from __future__ import annotations
 
-from daiku.app import App, Given, build
+from daiku.app import App, AppParts, build
 from daiku.edits.review.decisions import RestoreOutcome
 from daiku.edits.review.views import changed_everywhere, changed_files, diff_of, restore_result
 from daiku.run.documents import document_request, is_untitled, reflection_request
@@ -16,7 +16,7 @@ from daiku.run.runs import Listener, Runs
 
 __all__ = [
     "App",
-    "Given",
+    "AppParts",
     "Listener",
     "RestoreOutcome",
     "RunRequest",

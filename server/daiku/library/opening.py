@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from pydantic import ValidationError
 
-from daiku.app import App, Given, build
+from daiku.app import App, AppParts, build
 from daiku.dataclass import dataclass, field
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import DaikuError, UsageError
@@ -80,7 +80,7 @@ class Opening:
             workspace=DiskWorkspace((self.workspace,) if self.workspace is not None else ()),
             home=self.scratch,
             own=False,
-            given=Given(
+            parts=AppParts(
                 model=model,
                 guardrails=self.guardrails,
                 router=self.router,

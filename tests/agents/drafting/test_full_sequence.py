@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from daiku.app import Given, build
+from daiku.app import AppParts, build
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import HandoffEnd, HandoffStart, Notice, RunFinished, ToolCallEvent
 from daiku.domain.runs import ContextItem
@@ -73,8 +73,8 @@ async def test_the_full_sequence_is_as_on_record(tmp_path: Path) -> None:
         llm=LLMSettings(model=f"scripted/{script}"),
         router=RouterSettings(rules=(("(?i)^revise", ("document",)),)),
     )
-    given = Given(guardrails=(TokenGuard(max_tokens=10_000),))
-    app = build(config, workspace=DiskWorkspace((project,)), home=tmp_path / "home", given=given)
+    given = AppParts(guardrails=(TokenGuard(max_tokens=10_000),))
+    app = build(config, workspace=DiskWorkspace((project,)), home=tmp_path / "home", parts=given)
     chunks: list[Chunk] = []
     request = RunRequest(
         "Revise the chapter on roofs.",

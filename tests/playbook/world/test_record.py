@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from daiku.app import Given, build
+from daiku.app import AppParts, build
 from daiku.domain.base import JsonObject
 from daiku.domain.chunks import Chunk
 from daiku.domain.config import ApprovalSettings, SandboxSettings
@@ -125,7 +125,7 @@ async def _really(
         ),
         workspace=DiskWorkspace((folder,)),
         home=folder.parent / "home",
-        given=Given(model=FakeLLM(*_calls(task, kind, steps, LESSON), end, "I see."), plugins=False),  # type: ignore[arg-type]  # replies of words and calls
+        parts=AppParts(model=FakeLLM(*_calls(task, kind, steps, LESSON), end, "I see."), plugins=False),  # type: ignore[arg-type]  # replies of words and calls
     )
     assert learn(app, ADVICE + " " + task.prompt) == LESSON
     watch = Watch()

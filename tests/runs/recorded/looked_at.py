@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from daiku.app import App, Given, build
+from daiku.app import App, AppParts, build
 from daiku.dataclass import replace
 from daiku.domain.chunks import Chunk
 from daiku.domain.config import ApprovalSettings, SandboxSettings
@@ -68,7 +68,7 @@ class Place:
             workspace=DiskWorkspace((self.folder / "project",)),
             home=self.folder / "home",
             trusted=self.trusted,
-            given=Given(model=self.llm, plugins=False, environ={}),
+            parts=AppParts(model=self.llm, plugins=False, environ={}),
         )
         made.runs.services = made.runs.afterwards.services = replace(made.runs.services, playbooks=self)
         return made
