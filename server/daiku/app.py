@@ -29,7 +29,7 @@ from daiku.run.rules.outside import (
     Workspace,
 )
 from daiku.run.runs import Runs
-from daiku.run.services import RunServices, given_first
+from daiku.run.services import RunServices, resolve_with_default
 from daiku.settings import secrets_of
 from daiku.settings.config import Config
 from daiku.team.agent import Agent
@@ -179,7 +179,7 @@ def build(
         workspace=workspace,
         checkpoints=checkpoints,
         grants=stores.grants,
-        model=partial(given_first, parts.model, llm.resolve),
+        model=partial(resolve_with_default, parts.model, llm.resolve),
         policy=partial(run_policy, config, workspace, stores.grants, mcp.key, trusted, own),
         editor=editor,
         trace=_make_trace(config, stores, parts),

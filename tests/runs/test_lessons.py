@@ -103,7 +103,7 @@ async def test_the_system_prompt_is_the_same_with_and_without_lessons(tmp_path: 
         app = told_app(folder, {"text": "one"}, advice=advice)
 
         def note(chunk: Any, app: App = app, place: str = str(folder)) -> None:
-            if (told := app.runs.told(chunk.run)) is not None and told.system:
+            if (told := app.runs.model_prompt(chunk.run)) is not None and told.system:
                 prompts.append(told.system.replace(place, ""))
 
         await app.runs.run(RunRequest("run the tests"), note)

@@ -31,7 +31,7 @@ from daiku.items.rules.comments import (
     question_comment,
 )
 from daiku.items.rules.verification import go_on, mark_failing, unfinished
-from daiku.run.live import ModelTold
+from daiku.run.live import ModelPrompt
 from daiku.run.recorded.history import evidence_of_session
 from daiku.run.request import RunRequest
 from daiku.run.rules.check_runs import failing_tests
@@ -100,7 +100,7 @@ class Attempt:
     used: Usage = NOTHING_USED
     """What the item's runs used so far, by what was heard of them."""
     lost: bool = field(default=False, init=False)
-    told: ModelTold | None = field(default=None, init=False)
+    told: ModelPrompt | None = field(default=None, init=False)
     """What its model is told besides the conversation; None until it is known."""
 
     async def work(self) -> RunResult:
@@ -233,7 +233,7 @@ class Attempt:
         self.items.note(self.claim, question="", heard=number)
 
     def _listen(self, chunk: Chunk) -> None:
-        self.told = self.told or self.runs.told(self.run)
+        self.told = self.told or self.runs.model_prompt(self.run)
         match chunk.event:
             case RunStarted() if chunk.parent is None:
                 self.run = chunk.run
@@ -307,7 +307,7 @@ class Attempt:
                 await self._tell()
 
     def _end(self, how: Callable[[str], object]) -> bool:
-        if not self.run or not self.runs.knows(self.run):
+        if not self.run or not self.runs.is_live(self.run):
             return False
         how(self.run)
         return True
@@ -320,7 +320,7 @@ class Attempt:
 
     async def _tell(self) -> None:
         """Pass on what people said meanwhile, and what the worker noted of the work tree."""
-        if not self.run or not self.runs.knows(self.run):
+        if not self.run or not self.runs.is_live(self.run):
             return
         item, words = self.claim.item, self.items.words
         try:

@@ -92,7 +92,7 @@ class Apps:
         """Return the App in which a run is active, and its loop if it is another one; else any App."""
         here = _running_loop()
         for (loop, *_), app in self._apps.items():
-            if app.runs.knows(run):
+            if app.runs.is_live(run):
                 return (None if loop is here else loop), app
         if not self._apps:
             self._apps[here, False, True] = self.opening.build(named=False, builtin=True)

@@ -1,1 +1,1 @@
-"""Runs: start, cancel, pause, resume, steer, approve, answer, replay; the same for every front."""
+"""Runs: start, cancel, pause, resume, steer, approve, answer, and replay."""

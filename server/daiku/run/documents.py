@@ -1,4 +1,4 @@
-"""The request to revise a document: its text as it stands in the editor or on disk, and what goes with it."""
+"""Requests to revise a document, with its text, rubric, and lessons."""
 
 from __future__ import annotations
 
@@ -22,21 +22,26 @@ RUBRIC = ".daiku/rubric.json"
 LESSONS = ".daiku/lessons.md"
 _UNTITLED = "untitled:"
 MOST_LESSONS = 4_000
-"""Characters of the lessons that a draft is told."""
+"""Characters of the lessons file that a draft receives, at most."""
 
 
 def is_untitled(uri: str) -> bool:
-    """Whether an editor's document is no file yet. As a path it would be a new file of this name."""
+    """Return True if the URI is an unsaved editor document, which has no path."""
     return uri.startswith(_UNTITLED)
 
 
-async def reflection_request(workspace: Workspace, kept: Sequence[KeptEvaluation]) -> RunRequest:
-    """The request for lessons from `kept`, all judgements of finished work (R1.67). Raises ToolValidationError."""
+async def reflection_request(workspace: Workspace, evaluations: Sequence[KeptEvaluation]) -> RunRequest:
+    """Return the request that derives lessons from evaluations of finished documents.
+
+    Raises ToolValidationError."""
     document = Document(
-        path=LESSONS, form="markdown", text=await _content(workspace, LESSONS), passages=evidence_of(kept)
+        path=LESSONS,
+        form="markdown",
+        text=await _read_text(workspace, LESSONS),
+        passages=evidence_of(evaluations),
     )
-    asked = text("document.reflect")
-    return RunRequest(asked, agent="reflection", brief=Brief(request=asked, document=document))
+    request_text = text("document.reflect")
+    return RunRequest(request_text, agent="reflection", brief=Brief(request=request_text, document=document))
 
 
 async def document_request(
@@ -49,42 +54,44 @@ async def document_request(
     encoding: Encoding = "utf-16",
     trusted: bool = True,
 ) -> RunRequest:
-    """Return the request to revise the document `uri` (a path or file URI), of a `selection` only that.
+    """Return the request to revise the document `uri` (a path or file URI), or only its `selection`.
 
-    Rubric and lessons count if the workspace is `trusted`. Raises ToolValidationError, UsageError."""
+    Rubric and lessons are read only in a `trusted` workspace. Raises ToolValidationError, UsageError."""
     if is_untitled(uri):
         name = uri.removeprefix(_UNTITLED)
         raise UsageError(Failure(kind="usage", message=text("document.untitled", name=name)))
     path = workspace.relative(workspace.locate(uri))
     if path.lower().endswith(".ipynb"):
         raise UsageError(Failure(kind="usage", message=text("document.notebook", path=path)))
-    there = await workspace.exists(uri)
-    content = (await workspace.read(uri)).text if there else ""
+    exists = await workspace.exists(uri)
+    content = (await workspace.read(uri)).text if exists else ""
     document = Document(
         path=path,
         form=format_of(path),
         text=content,
         depth=depth,
-        selection=None if selection is None else _offsets(content, selection, encoding),
-        rubric=await _rubric(workspace) if trusted else None,
-        lessons=await _lessons(workspace) if trusted else "",
+        selection=None if selection is None else _line_offsets(content, selection, encoding),
+        rubric=await _read_rubric(workspace) if trusted else None,
+        lessons=await _read_lessons(workspace) if trusted else "",
     )
     return RunRequest(instruction, agent=AGENT, brief=Brief(request=instruction, document=document))
 
 
 async def brief_of_context(workspace: Workspace, request: RunRequest, *, trusted: bool) -> Brief | None:
-    """Return the brief for the first document in a request's context, if any. Raises as `document_request`."""
+    """Return the brief for the first document in a request's context, or None. Raises as `document_request`."""
     for item in request.context:
         uri = item.uri or ""
         if item.kind in ("file", "selection") and is_prose(uri) and not is_untitled(uri):
             selection = item.range if item.kind == "selection" else None
-            made = await document_request(workspace, uri, request.text, selection=selection, trusted=trusted)
-            return made.brief
+            revision = await document_request(
+                workspace, uri, request.text, selection=selection, trusted=trusted
+            )
+            return revision.brief
     return None
 
 
-def _offsets(content: str, selection: Range, encoding: Encoding) -> tuple[int, int]:
-    """The whole lines of a selection."""
+def _line_offsets(content: str, selection: Range, encoding: Encoding) -> tuple[int, int]:
+    """Return the start and end offsets of the lines of a selection, in characters."""
     starts = line_starts(content)
     first, last = (offset_of(content, starts, p, encoding) for p in (selection.start, selection.end))
     begin = max(start for start in starts if start <= first)
@@ -92,26 +99,26 @@ def _offsets(content: str, selection: Range, encoding: Encoding) -> tuple[int, i
     return begin, end
 
 
-async def _rubric(workspace: Workspace) -> Rubric | None:
-    written = await _content(workspace, RUBRIC)
-    if not written.strip():
+async def _read_rubric(workspace: Workspace) -> Rubric | None:
+    content = await _read_text(workspace, RUBRIC)
+    if not content.strip():
         return None
     try:
-        return Rubric.model_validate_json(written)
-    except ValidationError as wrong:
-        first = wrong.errors(include_url=False)[0]
+        return Rubric.model_validate_json(content)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
         place = ".".join(str(part) for part in first["loc"])
         why = f"{place}: {first['msg']}" if place else str(first["msg"])
         message = text("document.bad_rubric", path=RUBRIC, why=why)
-        raise UsageError(Failure(kind="usage", message=message)) from wrong
+        raise UsageError(Failure(kind="usage", message=message)) from error
 
 
-async def _lessons(workspace: Workspace) -> str:
-    return (await _content(workspace, LESSONS)).strip()[:MOST_LESSONS]
+async def _read_lessons(workspace: Workspace) -> str:
+    return (await _read_text(workspace, LESSONS)).strip()[:MOST_LESSONS]
 
 
-async def _content(workspace: Workspace, path: str) -> str:
-    """The text of a file of the workspace; empty where there is none that can be read."""
+async def _read_text(workspace: Workspace, path: str) -> str:
+    """Return the text of a workspace file; empty if it is missing or cannot be read."""
     try:
         return (await workspace.read(path)).text if await workspace.exists(path) else ""
     except DaikuError:

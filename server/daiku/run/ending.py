@@ -1,4 +1,4 @@
-"""Run the loop until a run ends, record the end where it is cancelled, timed out or failed; how a nested one comes back."""
+"""The end of a run: completed, cancelled, timed out, or failed, and what it returns to its parent."""
 
 from __future__ import annotations
 
@@ -32,27 +32,28 @@ CUT_SHORT = "This call was cut short as the run ended; it may have had an effect
 
 
 async def run_to_end(live: LiveRun, *, again: bool) -> State:
-    """Run until finished or paused, in one status. `again`: show open questions once more. Raises DaikuError."""
+    """Run until finished or paused, with one terminal status.
+
+    `again`: show open questions once more. Raises DaikuError."""
     seconds = live.record.state.request.limits.max_seconds
-    bound = asyncio.timeout(seconds or None)
+    timeout = asyncio.timeout(seconds or None)
     live.task = asyncio.current_task()
-    if live.cancelled:  # before it began
+    if live.cancelled:  # cancelled before its task started
         _end_cancelled(live)
         return live.record.state
     try:
-        async with bound:
+        async with timeout:
             with live.log.services.prompts.active():
                 ports = RunPorts(live)
-                live.log.record(
-                    *prompt_notices(live.log.services.prompts.failed())
-                )  # as its system prompt was filled in
+                # Filling in the system prompt can fail.
+                live.log.record(*prompt_notices(live.log.services.prompts.failed()))
                 if again:
                     live.log.show_open_questions()
                 return await loop.run(live.record, ports)
     except Paused:
         return live.record.state
     except TimeoutError:
-        if not bound.expired():
+        if not timeout.expired():
             raise
         end(live.log, "limit", time_limit_failure(seconds))
     except asyncio.CancelledError:
@@ -71,7 +72,7 @@ def _end_cancelled(live: LiveRun) -> None:
 
 
 def end(log: RunLog, status: TerminalStatus, failure: Failure | None) -> None:
-    """Close the run on record: what is under way gets its response, then the one terminal status."""
+    """Record the end of a run: responses for open calls, the failure, then the terminal status."""
     state = log.record.state
     if state.finished is not None:
         return
@@ -83,7 +84,7 @@ def end(log: RunLog, status: TerminalStatus, failure: Failure | None) -> None:
 
 
 def cut_short(call: ToolCall, status: TerminalStatus) -> ToolResponse:
-    """The response of a call that was under way when its run was ended from outside."""
+    """Return the response of a call that was in progress when its run was ended."""
     by_person = status == "cancelled"
     return ToolResponse(
         id=call.id,
@@ -95,7 +96,7 @@ def cut_short(call: ToolCall, status: TerminalStatus) -> ToolResponse:
 
 
 LONGEST_CAUSE = 500
-"""Characters of an exception that are kept with an internal failure."""
+"""Characters of an exception that an internal failure stores, at most."""
 
 
 def time_limit_failure(seconds: int) -> Failure:
@@ -107,13 +108,15 @@ def time_limit_failure(seconds: int) -> Failure:
 
 
 def unexpected(error: Exception) -> Failure:
-    """Build the failure for an exception that nobody expected."""
+    """Build the failure for an unhandled exception."""
     cause = f"{type(error).__name__}: {error}"[:LONGEST_CAUSE]
     return Failure(kind="internal", message=text("runs.unexpected"), hint=text("runs.see_log"), cause=cause)
 
 
 class Between(NamedTuple):
-    """Who takes a nested run back. `elsewhere`: it used a project copy; `followed`: its parent has newer plans."""
+    """Link from a nested run to its parent.
+
+    `elsewhere`: it used a copy of the project. `followed`: its parent has newer plans."""
 
     source: str
     run: str
@@ -122,32 +125,32 @@ class Between(NamedTuple):
     followed: bool
 
 
-def handed_back(agent: Agent, state: State, between: Between) -> HandoffEnd:
-    """How a finished nested run of `agent` comes back, worked out from its state alone."""
-    handover, problem = _handed(agent, state)
+def handed_back(agent: Agent, state: State, link: Between) -> HandoffEnd:
+    """Build the result of a finished nested run of `agent` from its state."""
+    handover, problem = _read_handover(agent, state)
     if state.failure is not None:
         problem = state.failure.message
     finished = state.finished
     return HandoffEnd.model_validate(
         {
-            "from": between.source,
+            "from": link.source,
             "to": agent.name,
-            "result": _returned(agent, (finished.text if finished is not None else NO_TEXT) or problem),
-            "run": between.run,
-            "call_id": between.call,
+            "result": _format_return(agent, (finished.text if finished is not None else NO_TEXT) or problem),
+            "run": link.run,
+            "call_id": link.call,
             "status": finished.status if finished is not None else "failed",
             "handover": handover,
             "problem": problem,
             "error": state.failure,
             "deeds": NestedEvidence(commands=state.done.commands)
-            if between.elsewhere
+            if link.elsewhere
             else to_handover(state.done).model_copy(
                 update={"edits": state.attempts.edits, "acted": state.attempts.acted}
             ),
-            "plans": state.plans.all if state.plans.last and not between.followed else (),
+            "plans": state.plans.all if state.plans.last and not link.followed else (),
             "usage": state.spending.usage,
             "rounds": state.spending.rounds + state.nested.rounds,
-            "rejected": _rejected(state),
+            "rejected": _count_rejections(state),
             "tainted": state.tainted,
             "unattended": state.unattended,
             "used_bullets": used_bullets(state),
@@ -157,22 +160,25 @@ def handed_back(agent: Agent, state: State, between: Between) -> HandoffEnd:
     )
 
 
-def _rejected(state: State) -> int:
+def _count_rejections(state: State) -> int:
     own = sum(
-        given.decision in ("reject_once", "reject_always") for given in state.questions.decisions.values()
+        decision.decision in ("reject_once", "reject_always")
+        for decision in state.questions.decisions.values()
     )
-    return own + sum(back.rejected for back in state.nested.returned)
+    return own + sum(nested_run.rejected for nested_run in state.nested.returned)
 
 
-def _handed(agent: Agent, state: State) -> tuple[Handover | None, Text]:
-    """What the run hands over, or why that is of no use."""
-    found = None if agent.stage is None else agent.stage.hand_back(state)
-    return (None, found.problem) if isinstance(found, Unreadable) else (found, Text(""))
+def _read_handover(agent: Agent, state: State) -> tuple[Handover | None, Text]:
+    """Return the run's handover, or the reason that it is unusable."""
+    handover = None if agent.stage is None else agent.stage.hand_back(state)
+    return (None, handover.problem) if isinstance(handover, Unreadable) else (handover, Text(""))
 
 
-def _returned(agent: Agent, answer: Text) -> Text:
-    """What the agent's own function makes of its answer. Raises what that raises, TypeError where it is no text."""
-    made: object = agent.on_handoff_return(answer)
-    if not isinstance(made, str):  # pyright: ignore[reportUnnecessaryIsInstance]  # untyped programs
-        raise TypeError(f"on_handoff_return of the agent {agent.name!r} gave {type(made).__name__}, not text")
-    return Text(made)
+def _format_return(agent: Agent, answer: Text) -> Text:
+    """Return the agent's `on_handoff_return` of its answer. Raises TypeError if that is not a string."""
+    result: object = agent.on_handoff_return(answer)
+    if not isinstance(result, str):  # pyright: ignore[reportUnnecessaryIsInstance]  # untyped programs
+        raise TypeError(
+            f"on_handoff_return of the agent {agent.name!r} gave {type(result).__name__}, not text"
+        )
+    return Text(result)

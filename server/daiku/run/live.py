@@ -1,4 +1,4 @@
-"""A run in this process: pause it, answer its questions, create its nested runs."""
+"""A run in progress in this process: pause it, answer its questions, create nested runs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class NestedWork:
-    """How a call of a run starts others: by a handoff (parent, call, agent, request), or for plans and tasks."""
+    """Factories for nested runs: a hand-off (parent, call, agent, request), or work on plans and tasks."""
 
     hand_over: Callable[[LiveRun, str, str, str], Awaitable[ToolResult]]
     tasks: Callable[[LiveRun, str], TaskWork]
@@ -37,7 +37,9 @@ class NestedWork:
 
 @dataclass(frozen=True, slots=True)
 class RunTree:
-    """Data shared with nested runs. Unless `attended`, questions are refused. `under_way`: live runs by id."""
+    """Data that a run shares with its nested runs.
+
+    Unless `attended`, questions are refused. `under_way`: live runs by id."""
 
     budget: RunBudget
     approvals: ApprovalMode
@@ -46,8 +48,8 @@ class RunTree:
     nested: NestedWork
 
 
-class ModelTold(NamedTuple):
-    """What a run's model is told besides the conversation, and how many tokens it takes (0: not known)."""
+class ModelPrompt(NamedTuple):
+    """The system prompt that a run's model receives, and its context window in tokens (0: unknown)."""
 
     system: str
     context: int
@@ -55,8 +57,10 @@ class ModelTold(NamedTuple):
 
 @dataclass(eq=False, slots=True)
 class LiveRun:
-    """A run in progress here. `depth`: runs around it; `kept_rounds`: rounds reserved for their last words.
-    `place`: where the person asked for an edit, which needs no approval."""
+    """A run in progress.
+
+    `depth`: number of runs around it. `kept_rounds`: rounds reserved for their final answers. `place`: where
+    the user asked for an edit, which needs no approval."""
 
     log: RunLog
     tree: RunTree
@@ -67,13 +71,13 @@ class LiveRun:
     pausing: bool = False
     cancelled: bool = False
     task: asyncio.Task[State] | None = field(default=None, init=False)
-    """What works for it; None until it has begun."""
-    told: ModelTold | None = field(default=None, init=False)
-    """None until it is known, and where no model is asked."""
+    """The run's asyncio task; None before it starts."""
+    model_prompt: ModelPrompt | None = field(default=None, init=False)
+    """None until the first request, and if no model is used."""
     waits: PersonWaits = field(init=False)
 
     def __post_init__(self) -> None:
-        self.waits = PersonWaits(self.tree.attended, self._shown_as_waiting)
+        self.waits = PersonWaits(self.tree.attended, self._mark_waiting)
 
     @property
     def run(self) -> str:
@@ -84,7 +88,7 @@ class LiveRun:
         return self.log.record
 
     def policy(self) -> Policy:
-        """The guard's policy for this run."""
+        """Return the guard's policy for this run."""
         services, tree = self.log.services, self.tree
         policy = services.policy(self.record.state.request.mode, tree.approvals, tree.attended)
         return replace(policy, tainted=self.record.state.tainted)
@@ -97,10 +101,10 @@ class LiveRun:
         services: RunServices | None = None,
         after: Callable[[State], None] | None = None,
     ) -> LiveRun:
-        """Return a nested run in the same session. `after` is called with its state after each step."""
-        log, where = self.log, services or self.log.services
+        """Return a nested run in the same session. `after` is called with its state after each event."""
+        log, services = self.log, services or self.log.services
         return LiveRun(
-            open_log(where, agent, run, log.session, state, log.listener, self.run, after),
+            open_log(services, agent, run, log.session, state, log.listener, self.run, after),
             self.tree,
             depth=self.depth + 1,
             kept_rounds=self.kept_rounds + reserves_final_round(self.record.state),
@@ -108,12 +112,12 @@ class LiveRun:
 
     @property
     def is_pausing(self) -> bool:
-        """Return True if it, or a run around it, has to stop at the next boundary."""
+        """True if it, or a run around it, has to stop at the next boundary."""
         around = self.tree.under_way.get(self.log.parent or "")
         return self.pausing or (around is not None and around.is_pausing)
 
     def pause(self) -> None:
-        """Stop at the next boundary, nested runs too; waits for a person end at once."""
+        """Stop at the next boundary, with nested runs; pending questions are abandoned immediately."""
         self.pausing = True
         self.waits.pause()
         for nested in tuple(self.tree.under_way.values()):
@@ -121,24 +125,26 @@ class LiveRun:
                 nested.pause()
 
     def cancel(self) -> None:
-        """End now; a run whose task has not begun ends as soon as it does, for only then can it record its end."""
+        """End the run now. If its task has not started, it ends on start, where it can record its end."""
         self.cancelled = True
         if self.task is not None:
             self.task.cancel()
 
     def answer(self, event: ApprovalGiven | InputGiven) -> None:
-        """Record the person's word and let the run that waits for it go on."""
+        """Record the user's answer and wake the task that waits for it."""
         record_answer(self.log, self.policy(), event)
         self.waits.give(event)
 
     @contextmanager
-    def _shown_as_waiting(self) -> Generator[None]:
-        """Inside, the conversation is listed as one that waits for a person."""
-        log, touch = self.log, self.log.services.journal.note_status
-        touch(log.session, "waiting")
+    def _mark_waiting(self) -> Generator[None]:
+        """Mark the session as waiting for the user inside the block."""
+        log, set_status = self.log, self.log.services.journal.note_status
+        set_status(log.session, "waiting")
         try:
             yield
         finally:
-            here = (live for live in (self, *self.tree.under_way.values()) if live.log.session == log.session)
-            if not self.abandoned and not any(live.waits.any for live in here):
-                touch(log.session, "running")
+            in_session = (
+                live for live in (self, *self.tree.under_way.values()) if live.log.session == log.session
+            )
+            if not self.abandoned and not any(live.waits.is_open for live in in_session):
+                set_status(log.session, "running")

@@ -1,4 +1,4 @@
-"""The RunRequest of a client, and the request that continues a run which ended early."""
+"""Requests for runs: from a client, or to continue a run that ended early."""
 
 from __future__ import annotations
 
@@ -33,41 +33,43 @@ GO_ON = (
 
 @dataclass(frozen=True, slots=True)
 class RunRequest:
-    """What a front asks for; empty fields mean the settings, a new session, the whole prompt."""
+    """A client's request for a run. Empty fields mean: settings, a new session, the complete prompt."""
 
     text: str
     session: str | None = None
     mode: Mode = "act"
     model: str = ""
     agent: str | Agent = "coordinator"
-    """Whom: by name, or an agent of one's own."""
+    """The agent's name, or an agent of the calling program."""
     context: tuple[ContextItem, ...] = ()
     images: tuple[Image, ...] = ()
     limits: RunLimits | None = None
     approvals: ApprovalMode = "ask"
     attended: bool = True
-    """Whether a person is there to be asked what `approvals` does not grant; with `none` nobody is."""
+    """True if a user can answer approvals that `approvals` does not grant; never with `none`."""
     calls: tuple[ToolCall, ...] = ()
     told: str = ""
-    """What an agent without a form of its own reads in place of `text`."""
+    """Replaces `text` in the prompt of an agent that has no template of its own."""
     brief: Brief | None = None
-    """What a stage of work, or the team, is given besides."""
+    """Input for a stage or the team."""
     grant: EditGrant | None = None
-    """The edit that was asked for by pointing; a resumed run asks about it again."""
+    """The edit that the user requested at a place in the editor; a resumed run asks for approval."""
     cursor: Cursor | None = None
-    """Where the person works in the editor."""
+    """Position of the user's cursor in the editor."""
     lessons: tuple[Lesson, ...] | None = None
-    """The lessons that the run receives; None: the playbook is searched for those that fit `text`."""
+    """Lessons that the run receives. None: search the playbook for `text`."""
     tainted: bool = False
-    """`text` holds words of strangers: nothing counts as asked for by a person, from the first call on."""
+    """True if `text` contains untrusted content; then nothing counts as requested by the user."""
     title: str = ""
-    """What a new session is called; empty: the first line of `text`."""
+    """Title of a new session. Empty: the first line of `text`."""
     wording: str | None = None
-    """The users' own words in `text`, where a template surrounds them."""
+    """The user's own words in `text`, if a template surrounds them."""
 
 
 async def fit_images(request: RunRequest) -> RunRequest:
-    """Return the request with its pictures as model services accept them. Raises UsageError if one is unusable."""
+    """Return the request with images in a form that model services accept.
+
+    Raises UsageError if one is unusable."""
     if not request.images:
         return request
     from daiku.models.history.pictures import fit_pictures  # when used
@@ -80,7 +82,8 @@ async def fit_images(request: RunRequest) -> RunRequest:
 
 
 async def locate_grant(grant: EditGrant | None, workspace: Workspace) -> EditPlace | None:
-    """The place that was granted, as the file stands now; None where none was or the file cannot be read."""
+    """Return the granted place in the file's current text; None if there is no grant or the file is
+    unreadable."""
     if grant is None:
         return None
     from daiku.edits.rules.changes.scope import edit_place  # when used
@@ -93,7 +96,7 @@ async def locate_grant(grant: EditGrant | None, workspace: Workspace) -> EditPla
 
 
 def with_paths(items: tuple[ContextItem, ...], workspace: Workspace) -> tuple[ContextItem, ...]:
-    """The items, each file of the workspace by its path there: what a model can give to a tool."""
+    """Return the items with workspace-relative paths, which a model can pass to a tool."""
     return tuple(
         item if path is None else item.model_copy(update={"path": path})
         for item in items
@@ -110,20 +113,20 @@ def _path_of(item: ContextItem, workspace: Workspace) -> str | None:
         return None
 
 
-DECIDED = ("guardrail", "handoff_depth")
-"""Failures by a rule: whoever goes on runs into the same rule again."""
+RULE_FAILURES = ("guardrail", "handoff_depth")
+"""Kinds of failures by a rule, which a continued run would repeat."""
 
 
 def continue_request(own: Sequence[Chunk], state: State) -> RunRequest | None:
-    """Return the request that continues a run with the chunks `own`, in a session that stands at `state`.
+    """Return the request that continues a run with the chunks `own`, in a session at `state`.
 
-    None if a rule ended it, or none of its preset calls are left."""
+    None if a rule ended the run, or none of its preset calls are left."""
     from daiku.domain.work.handovers import Brief  # when used
 
     start = own[0].event
     assert isinstance(start, RunStarted), "a run begins with its start"
-    calls = _left(start.calls, state)
-    if (start.calls and not calls) or (state.failure is not None and state.failure.kind in DECIDED):
+    calls = _remaining_calls(start.calls, state)
+    if (start.calls and not calls) or (state.failure is not None and state.failure.kind in RULE_FAILURES):
         return None
     again = GO_ON + start.prompt
     brief = (start.brief or Brief(request=again)).model_copy(update={"request": again})
@@ -145,18 +148,22 @@ def continue_request(own: Sequence[Chunk], state: State) -> RunRequest | None:
 
 
 def last_continuation(chunks: Sequence[Chunk], run: str) -> str:
-    """Return the run of a session that goes on with `run` last; `run` itself if none does."""
-    undone = {c.run for c in chunks if isinstance(c.event, RunFinished) and not has_answer(c.event.status)}
+    """Return the last run of a session that continues `run`; `run` itself if none does."""
+    unfinished = {
+        c.run for c in chunks if isinstance(c.event, RunFinished) and not has_answer(c.event.status)
+    }
     starts = [(c.run, c.event) for c in chunks if isinstance(c.event, RunStarted) and c.parent is None]
-    for (earlier, start), (later, again) in pairwise(starts):
-        if earlier == run and run in undone and again.prompt == start.prompt:
+    for (earlier, start), (later, continuation) in pairwise(starts):
+        if earlier == run and run in unfinished and continuation.prompt == start.prompt:
             run = later
     return run
 
 
-def _left(calls: Sequence[ToolCall], state: State) -> tuple[ToolCall, ...]:
-    """Those of the calls that a run was handed that were not carried out, under ids of their own."""
-    done = {
+def _remaining_calls(calls: Sequence[ToolCall], state: State) -> tuple[ToolCall, ...]:
+    """Return the preset calls that were not completed, with new ids."""
+    completed = {
         m.call_id for m in state.conversation.messages if isinstance(m, ToolMessage) and m.outcome == "done"
     }
-    return tuple(call.model_copy(update={"id": long_id("call")}) for call in calls if call.id not in done)
+    return tuple(
+        call.model_copy(update={"id": long_id("call")}) for call in calls if call.id not in completed
+    )

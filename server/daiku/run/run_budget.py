@@ -1,4 +1,4 @@
-"""The budget of a tree of runs while it is under way: shared, and asked before every call of a model."""
+"""Budget shared by a tree of runs; every model call reserves its share first."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from daiku.models.families import Model
 from daiku.run.rules.budget import Budget, Quote, add_earlier_use, may_wait, reserve, rounds_used_up, settle
 from daiku.texts.text import Text, text
 
-NOTHING_KNOWN = Quote(0, 0)
+UNKNOWN_COST = Quote(0, 0)
 
 
 @dataclass(slots=True)
 class Reservation:
-    """One call that was reserved: the output limit to ask for (0: the model's own), and what it used."""
+    """A reserved model call: its output limit in tokens (0: the model's own), and its usage."""
 
     max_output: int
     usage: Usage | None = None
@@ -27,25 +27,27 @@ class Reservation:
 
 @dataclass(slots=True)
 class RunBudget:
-    """The present budget. A nested run shares that of the run around it."""
+    """The current budget of a tree of runs."""
 
     budget: Budget
     refused: Failure | None = None
-    """Why a call was last not within what is left."""
+    """Reason that the last refused call exceeded the budget."""
     _waiting: list[asyncio.Future[None]] = field(default_factory=list["asyncio.Future[None]"])
 
     @asynccontextmanager
     async def spend(self, quote: Quote) -> AsyncGenerator[Reservation]:
-        """Reserve what the call can come to while the block runs; wait for other calls. Raises DaikuError (limit)."""
+        """Reserve a call's cost for the block; wait while other calls hold reservations.
+
+        Raises DaikuError (limit)."""
         while may_wait(self.budget, quote):
             waiting = asyncio.get_running_loop().create_future()
             self._waiting.append(waiting)
             await waiting
-        found = reserve(self.budget, quote)
-        if isinstance(found, Failure):
-            self.refused = found
-            raise DaikuError(found)
-        self.budget, hold = found
+        reserved = reserve(self.budget, quote)
+        if isinstance(reserved, Failure):
+            self.refused = reserved
+            raise DaikuError(reserved)
+        self.budget, hold = reserved
         reservation = Reservation(hold.max_output)
         try:
             yield reservation
@@ -57,15 +59,15 @@ class RunBudget:
                     each.set_result(None)
 
     def add_earlier_use(self, usage: Usage, rounds: int) -> None:
-        """Count what a nested run used before a restart; its parent's record does not hold it yet."""
+        """Add the usage of a nested run before a restart, which its parent has not recorded."""
         self.budget = add_earlier_use(self.budget, usage, rounds)
 
-    def no_more(self) -> Failure | None:
-        """Why no model can be asked any more: a call was refused, or the rounds are used up."""
+    def find_exhaustion(self) -> Failure | None:
+        """Return the reason that no further model call is allowed, or None."""
         return self.refused or rounds_used_up(self.budget)
 
     def turn(self) -> None:
-        """Count a call of a model. Raises DaikuError where the tree of runs has used up its rounds."""
+        """Count one model call. Raises DaikuError if the tree of runs has no rounds left."""
         if (failure := rounds_used_up(self.budget)) is not None:
             self.refused = failure
             raise DaikuError(failure)
@@ -73,34 +75,36 @@ class RunBudget:
 
 
 Counting: TypeAlias = Callable[[ModelRequest], AbstractAsyncContextManager[Callable[[ModelEvent], None]]]
-"""Counts a request while it is under way; what it gives hears each piece. Raises DaikuError of kind limit."""
+"""Context manager for a request in progress; its value receives each piece. Raises DaikuError of kind limit."""
 
 
-def _ignored(_piece: ModelEvent) -> None:
+def _ignore(_piece: ModelEvent) -> None:
     pass
 
 
-def uncounted(_request: ModelRequest) -> AbstractAsyncContextManager[Callable[[ModelEvent], None]]:
-    """What counts nothing."""
-    return nullcontext(_ignored)
+def count_nothing(_request: ModelRequest) -> AbstractAsyncContextManager[Callable[[ModelEvent], None]]:
+    """Return a counter that ignores everything."""
+    return nullcontext(_ignore)
 
 
 @dataclass(slots=True)
 class Metered:
-    """A model behind a budget: calls are reserved, then `counted`. `tell` hears once that a price is unknown."""
+    """Model behind a budget: each call is reserved, then counted.
+
+    `tell` is called once if the price is unknown."""
 
     model: Model
     shared: RunBudget
     tell: Callable[[Text], None]
-    counted: Counting = uncounted
-    _told: bool = False
+    counted: Counting = count_nothing
+    _has_told_price: bool = False
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-        """The model's pieces. Raises DaikuError of kind limit before anything is asked."""
+        """Yield the model's pieces. Raises DaikuError of kind limit before sending a request."""
         budget = self.shared.budget
-        quote = self.model.quote(request) if budget.bounded else NOTHING_KNOWN
-        if budget.limits.max_cost and quote.prompt_cost is None and not self._told:
-            self._told = True
+        quote = self.model.quote(request) if budget.bounded else UNKNOWN_COST
+        if budget.limits.max_cost and quote.prompt_cost is None and not self._has_told_price:
+            self._has_told_price = True
             self.tell(text("runs.no_price", model=self.model.name))
         self.shared.turn()
         async with self.shared.spend(quote) as reservation:
@@ -114,6 +118,6 @@ class Metered:
                         if isinstance(piece, Reply):
                             reservation.usage = piece.usage
                         yield piece
-                finally:  # also where who listens has gone: its connection is let go of here
+                finally:  # closes the connection even if the consumer stopped early
                     if isinstance(pieces, AsyncGenerator):
                         await pieces.aclose()

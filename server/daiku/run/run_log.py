@@ -1,4 +1,4 @@
-"""The journal of one run: its identity, its state, and the only way to add events (stored before shown)."""
+"""Journal of one run: its identity, its state, and the writer for its events (stored, then shown)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from daiku.run.rules.state.recorder import Recorder
 from daiku.run.rules.state.state import State
 from daiku.run.rules.verdict import plan_standing
 from daiku.run.services import RunServices
-from daiku.run.waiting import may_be_asked, still_asked
+from daiku.run.waiting import can_ask_user, open_questions
 from daiku.team.agent import Agent
 from daiku.texts.text import text
 from daiku.trace.sessions import WritesChunks
@@ -22,12 +22,12 @@ from daiku.trace.sessions import WritesChunks
 log = logging.getLogger(__name__)
 
 Listener = Callable[[Chunk], None]
-"""Called in order, on the event loop, with every chunk of the run once it is journaled."""
+"""Called in order on the event loop with every journaled chunk of the run."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunLog:
-    """A run as its journal has it, made by `open_log`. `parent`: the run around a nested one."""
+    """A run with its journal, made by `open_log`. `parent`: id of the run around a nested one."""
 
     services: RunServices
     agent: Agent
@@ -38,18 +38,18 @@ class RunLog:
     listener: Listener
     parent: str | None
 
-    def past(self) -> list[Chunk]:
-        """What the journal holds of this session."""
+    def read_chunks(self) -> list[Chunk]:
+        """Return the stored chunks of this session."""
         return self.services.journal.chunks(self.session)
 
     def show_open_questions(self) -> None:
-        """Show what still waits for the person once more, as it was journaled (after a restart)."""
+        """Send open questions to the listener again, as journaled (after a restart)."""
         state = self.record.state
-        for chunk in still_asked(state, self.past()) if may_be_asked(state) else ():
+        for chunk in open_questions(state, self.read_chunks()) if can_ask_user(state) else ():
             self.listener(chunk)
 
     def result(self) -> RunResult:
-        """How the run stands now."""
+        """Return the run's current result."""
         state = self.record.state
         finished = state.finished
         status: RunStatus = finished.status if finished is not None else "paused"
@@ -78,22 +78,22 @@ def open_log(
     parent: str | None = None,
     after: Callable[[State], None] | None = None,
 ) -> RunLog:
-    """The log of `run`, which stands at `state`; `after` hears of its state after each write."""
+    """Return the log of `run`, which is at `state`; `after` is called with its state after each write."""
     services = services.of(agent)
     writer, trace = services.journal.writer(session), services.trace
 
     def write(events: tuple[Event, ...]) -> list[Event]:
-        surely = False
+        is_durable = False
         for event in events:
             if isinstance(event, ToolCallEvent) and _acts_outside(services, event.tool):
-                surely = True
-        chunks = writer.write(run, parent, agent.name, events, surely=surely)
+                is_durable = True
+        chunks = writer.write(run, parent, agent.name, events, surely=is_durable)
         for chunk in chunks:
             if trace is not None and chunk.event.type not in EPHEMERAL:
                 trace(chunk)
             try:
                 listen(chunk)
-            except Exception:  # whoever looks on must not end the run
+            except Exception:  # a failing listener must not end the run
                 log.exception("a listener failed on a %s event of %s", chunk.type, run)
         return [chunk.event for chunk in chunks]
 
@@ -101,17 +101,17 @@ def open_log(
 
 
 def prompt_notices(problems: Iterable[Problem]) -> tuple[Notice, ...]:
-    """Return notices about prompts of the workspace that cannot be used: file, line, and reason."""
-    said = (
+    """Return notices about unusable prompt templates of the workspace: file, line, and reason."""
+    messages = (
         text("prompts.broken", file=each.file, line=each.line, why=each.why)
         if each.line
         else text("prompts.broken_file", file=each.file, why=each.why)
         for each in problems
     )
-    return tuple(Notice(level="warning", text=each) for each in said)
+    return tuple(Notice(level="warning", text=each) for each in messages)
 
 
 def _acts_outside(services: RunServices, tool: str) -> bool:
-    """Return True if checkpoints cannot undo a call of `tool`: its start is on disk before it begins."""
+    """Return True if checkpoints cannot undo a call of `tool`; its start is synced to disk first."""
     spec = services.registry.spec(tool)
     return spec is None or spec.effect in ("command", "network", "mcp")

@@ -1,4 +1,4 @@
-"""The services that runs use: stores, tools, models, the workspace; built once in `daiku.app`."""
+"""Services that runs use: stores, tools, models, and the workspace; built once in `daiku.app`."""
 
 from __future__ import annotations
 
@@ -39,24 +39,27 @@ if TYPE_CHECKING:
 
 
 class NotesUnlearnt(Protocol):
-    """The runs of one folder that began and were not learnt from yet. Its methods raise DaikuError."""
+    """Record of runs in one folder that await learning. Methods raise DaikuError."""
 
     def begins(self, run: str, session: str) -> None:
-        """A run begins, or goes on."""
+        """Record that a run started or resumed."""
         ...
 
     def learnt(self, session: str, besides: Collection[str] = ()) -> None:
-        """All runs of a session were learnt from, but for those in `besides`."""
+        """Mark the runs of a session as learnt, except those in `besides`."""
         ...
 
     def sessions(self) -> tuple[str, ...]:
-        """The sessions that have such runs, the newest first."""
+        """Return the sessions that have such runs, newest first."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class RunServices:
-    """What runs use. `model` resolves a name ("" = settings), raising LLMError or UsageError; `policy`: the guard's."""
+    """What runs use.
+
+    `model` resolves a name ("": the settings' model); raises LLMError, UsageError. `policy` builds the
+    guard's policy."""
 
     config: Config
     journal: KeepsSessions
@@ -68,36 +71,36 @@ class RunServices:
     policy: Callable[[Mode, ApprovalMode, bool], Policy]
     editor: Editor | None = None
     trace: TraceLogger | None = None
-    """Takes every chunk, for trace files and spans; None: there are none."""
+    """Receives every chunk, for trace files and spans. None: tracing is off."""
     worktrees: Path | None = None
-    """The folder of copies that are worked in side by side; None: there are none."""
+    """Folder for copies of the project in which agents work in parallel. None: no copies."""
     outputs: Outputs | None = None
-    """Where whole outputs of commands are kept; None: they are not."""
+    """Store of complete command outputs. None: they are not stored."""
     servers: McpServers | None = None
     seen: SeenTexts = field(default_factory=SeenTexts)
-    """What models saw of files: the file tools ask it before a whole file is overwritten."""
+    """File texts that models have read; checked before a file is overwritten."""
     trusted: bool = True
-    """Whether the person trusts the workspace: the rules of strangers are data."""
+    """False: the workspace's rule files are treated as data."""
     agents: Agents = field(default_factory=Agents)
-    """Who can be asked for by name."""
+    """Agents that can be requested by name."""
     guardrails: tuple[Guard, ...] = ()
-    """Those of every run, besides its agent's own."""
+    """Guardrails of every run, in addition to its agent's."""
     router: Router | None = None
-    """Says who works on a request that is not for anybody in particular."""
+    """Chooses the agent for a request that names none."""
     memory: Remembers | None = None
-    """The memory of every agent that has none of its own."""
+    """Memory of agents that have none of their own."""
     playbooks: Advises | None = None
-    """What earlier work taught, of this repository and of its person; None: nothing is read."""
+    """Lessons of earlier runs, for the repository and for the user. None: none are read."""
     learning: Callable[[str], Sequence[Bullet]] | None = None
-    """Learns from a session, in a thread, and returns what is new. None: nothing is learnt."""
+    """Learns from a session, in a thread, and returns new lessons. None: learning is off."""
     unlearnt: NotesUnlearnt | None = None
-    """The runs that were not learnt from yet, where there is learning."""
+    """Runs that await learning; None if learning is off."""
     pending_looks: NotesUnlearnt | None = None
-    """The runs that a model has not looked at yet, where there is learning."""
+    """Runs that await review by a model; None if learning is off."""
     redact: Callable[[str], str] = str
-    """Takes secrets out of what a model says of a run; what is journaled goes without them anyway."""
+    """Redacts secrets in a model's review of a run. Journaled text is redacted separately."""
     prompts: Prompts = field(default_factory=Prompts)
-    """The templates that agents are told of their work by."""
+    """Prompt templates of agents."""
 
     def of(self, agent: Agent) -> RunServices:
         """Return the services for a run of `agent`, with its own tools and model."""
@@ -105,11 +108,11 @@ class RunServices:
         if agent.own_tools or agent.handoffs:
             registry = registry.with_own(agent, lambda: (*agent.own_tools, *own_handoff(agent)))
         if not isinstance(agent.model, str):
-            return replace(self, registry=registry, model=partial(_known_first, agent.model, self.model))
+            return replace(self, registry=registry, model=partial(_resolve_with_own, agent.model, self.model))
         return self if registry is self.registry else replace(self, registry=registry)
 
     def model_of(self, agent: Agent, name: str) -> Model:
-        """Return the run's model: the agent's, else `name`, else that of the settings. Raises LLMError, UsageError."""
+        """Return the run's model: the agent's, else `name`, else the settings'. Raises LLMError, UsageError."""
         if OVERRIDES.model is not None:
             return OVERRIDES.model
         if not isinstance(agent.model, str):
@@ -117,15 +120,17 @@ class RunServices:
         return self.model(agent.model or name or self.config.agents.model_of(agent.name))
 
     def model_below(self, asker: Agent, agent: Agent, name: str) -> str:
-        """Return the model name for a run of `agent` below one of `asker` with model `name`: the settings' first."""
-        set_for = self.config.agents.model_of
-        if not agent.model and set_for(agent.name):
-            return self._full_name(set_for(agent.name))
-        only_theirs = set_for(asker.name) and name == self._full_name(set_for(asker.name))
-        return self._full_name("") if only_theirs else name
+        """Return the model name for a run of `agent` nested in one of `asker` that uses `name`.
+
+        A model in the settings for the agent comes first."""
+        configured = self.config.agents.model_of
+        if not agent.model and configured(agent.name):
+            return self._full_name(configured(agent.name))
+        is_askers_own = configured(asker.name) and name == self._full_name(configured(asker.name))
+        return self._full_name("") if is_askers_own else name
 
     def _full_name(self, name: str) -> str:
-        """A model's whole name; as it is where it means none, which is said when it is asked."""
+        """Return a model's full name, or `name` unchanged if it is unknown."""
         try:
             return self.model(name).name
         except DaikuError:
@@ -133,7 +138,7 @@ class RunServices:
 
     @property
     def workspace_key(self) -> str:
-        """The name under which grants and sessions of this workspace are kept."""
+        """Key under which grants and sessions of this workspace are stored."""
         return str(self.workspace.roots[0]) if self.workspace.roots else ""
 
     @property
@@ -141,13 +146,13 @@ class RunServices:
         return self.workspace.roots
 
 
-def _known_first(model: Model, others: Callable[[str], Model], name: str) -> Model:
-    """`model` by its name, else what the name means otherwise."""
+def _resolve_with_own(model: Model, others: Callable[[str], Model], name: str) -> Model:
+    """Return `model` if `name` names it, else what `name` resolves to."""
     return model if name == model.name else others(name)
 
 
-def given_first(model: Model | None, resolve: Callable[[str], Model], name: str) -> Model:
-    """Return the model that was given, unless another one is named that can be asked, or tests override all."""
+def resolve_with_default(model: Model | None, resolve: Callable[[str], Model], name: str) -> Model:
+    """Return `model` unless `name` resolves to another one, or tests override all models."""
     if OVERRIDES.model is not None:
         return OVERRIDES.model
     if model is None:
@@ -156,13 +161,13 @@ def given_first(model: Model | None, resolve: Callable[[str], Model], name: str)
         return model
     try:
         return resolve(name)
-    except DaikuError:  # as a run recorded it that another model began
+    except DaikuError:  # a name recorded by a run with another default model
         return model
 
 
 def own_handoff(agent: Agent) -> tuple[Tool, ...]:
-    """The hand-off tool of an agent that names whom it may ask; it can ask nobody else."""
+    """Return the hand-off tool of an agent with an explicit list of agents, limited to that list."""
     from daiku.tools.work.handoff import handoff_tools  # when used
 
-    named = {each.name: each.description for each in agent.handoffs}
-    return tuple(tool for tool in handoff_tools(named) if named and tool.name == HANDOFF)
+    descriptions = {each.name: each.description for each in agent.handoffs}
+    return tuple(tool for tool in handoff_tools(descriptions) if descriptions and tool.name == HANDOFF)

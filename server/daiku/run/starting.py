@@ -1,4 +1,4 @@
-"""The first events of a run, and what a run is told that goes on: its request, its brief, its environment."""
+"""First events of a new or resumed run: request, brief, and environment."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ from daiku.workspace.walk import is_large_project
 async def opening_events(
     services: RunServices, agent: Agent, prepared: Prepared, state: State, session: str, model: Model | None
 ) -> tuple[Event, ...]:
-    """Return the events that begin a run. Of a blocked request no agent, model, or tool sees anything."""
+    """Return the events that begin a run. A blocked request reaches no agent, model, or tool."""
     request, used = prepared.request, prepared.used
     await count_routing(services, agent, session, used)
     if not prepared.blocked:
         with services.prompts.active():
             start, *more = await _start_events(services, agent, request, state, session, model)
-        told = (*prepared.said, *_about_prompts(services.prompts), *prepared.first)
-        return (start, *((used,) if used is not None else ()), *more, *told)
+        notices = (*prepared.said, *_prompt_template_notices(services.prompts), *prepared.first)
+        return (start, *((used,) if used is not None else ()), *more, *notices)
     start = RunStarted(
         prompt=request.text,
         told=text("guardrails.blocked_request"),
@@ -61,8 +61,8 @@ async def opening_events(
     return (start, AgentStart(), *prepared.said)
 
 
-def _about_prompts(prompts: Prompts) -> list[Notice]:
-    """What the person is told of templates of the workspace: those that cannot be used, and that none are."""
+def _prompt_template_notices(prompts: Prompts) -> list[Notice]:
+    """Return notices about workspace templates that are broken, or ignored in an untrusted workspace."""
     notices = [*prompt_notices(prompts.problems())]
     if folder := prompts.ignored():
         notices.append(Notice(level="info", text=text("prompts.untrusted", folder=folder)))
@@ -77,20 +77,22 @@ def _may_edit(services: RunServices, agent: Agent, request: RunRequest) -> bool:
 async def _start_events(
     services: RunServices, agent: Agent, request: RunRequest, state: State, session: str, model: Model | None
 ) -> tuple[RunStarted | AgentStart | Notice, ...]:
-    """Return the events that begin the requested run, in a session at `state`; `model` is None if none is asked."""
+    """Return the events that begin the requested run, in a session at `state`.
+
+    `model` is None if the run uses no model."""
     told, brief = await brief_request(services, agent, request, session)
     mode, approvals, attended, cursor = request.mode, request.approvals, request.attended, request.cursor
-    around = (
+    environment = (
         ()
         if model is None
-        else await look_around(
+        else await environment_of(
             services,
             agent,
             mode,
             approvals,
             attended=attended,
             cursor=cursor,
-            needed_tools=_needed(services, agent, request, state, model),
+            needed_tools=_describe_needed_tools(services, agent, request, state, model),
         )
     )
     recalled, notices = await recall(services, agent, request, session) if model is not None else ((), ())
@@ -111,25 +113,25 @@ async def _start_events(
         brief=brief,
         tainted=request.tainted,
         driven=bool(request.calls) or agent.machine is not None,
-        environment=around,
+        environment=environment,
         recalled=recalled,
         lessons=lessons,
     )
     return started, AgentStart(model=started.model), *notices, *problems
 
 
-def left_budget(state: State) -> Budget:
-    """What a run that is gone on with may still use."""
+def remaining_budget(state: State) -> Budget:
+    """Return the remaining budget of a resumed run."""
     rounds = state.spending.rounds + state.nested.rounds
     return open_budget(state.request.asked_limits, state.spending.usage, rounds)
 
 
 NAMED_OTHERS = 3
-"""Other runs in the same folder that are named to the person; more are `…`."""
+"""Number of other runs in the same folder that the notice names, at most."""
 
 
-def others_here(services: RunServices, session: str) -> tuple[Notice, ...]:
-    """Return the notice that other runs are under way in this folder, which may change the same files."""
+def concurrent_run_notices(services: RunServices, session: str) -> tuple[Notice, ...]:
+    """Return a notice if other live runs in this folder may change the same files."""
     folder = services.workspace_key
     others = services.journal.running_titles(folder, beside=session, most=NAMED_OTHERS + 1) if folder else []
     if not others:
@@ -139,50 +141,53 @@ def others_here(services: RunServices, session: str) -> tuple[Notice, ...]:
     return (Notice(level="warning", text=text("runs.another_here", names=names + more)),)
 
 
-def lost_on_the_way(
+def data_loss_notices(
     services: RunServices, session: str, state: State, own: Sequence[Chunk]
 ) -> tuple[Notice, ...]:
-    """Return notices of what the process before did not save: a half reply, checkpoints in another home."""
-    lost: list[Notice] = []
-    cut = services.journal.get_session(session).status in UNDER_WAY  # as its process left it
-    if cut and state.request.asks_model and not (state.calls.pending or state.conversation.draft):
-        lost.append(Notice(level="info", text=text("runs.unwritten")))
-    taken = [chunk.event.checkpoint_id for chunk in own if isinstance(chunk.event, CheckpointEvent)]
-    if taken and not any(map(services.checkpoints.has, taken)):
-        lost.append(Notice(level="warning", text=text("runs.checkpoints_elsewhere")))
-    return tuple(lost)
+    """Return notices of lost data: an incomplete reply, or checkpoints stored in another home."""
+    notices: list[Notice] = []
+    was_interrupted = (
+        services.journal.get_session(session).status in UNDER_WAY
+    )  # set by the interrupted process
+    if was_interrupted and state.request.asks_model and not (state.calls.pending or state.conversation.draft):
+        notices.append(Notice(level="info", text=text("runs.unwritten")))
+    checkpoints = [chunk.event.checkpoint_id for chunk in own if isinstance(chunk.event, CheckpointEvent)]
+    if checkpoints and not any(map(services.checkpoints.has, checkpoints)):
+        notices.append(Notice(level="warning", text=text("runs.checkpoints_elsewhere")))
+    return tuple(notices)
 
 
-async def news_of_resumed(
+async def environment_change_notices(
     services: RunServices, agent: Agent, state: State, approvals: ApprovalMode, *, attended: bool
 ) -> tuple[Notice, ...]:
-    """What the model of a run that is gone on with has to know of what changed around it, if anything."""
-    known = state.conversation.environment
+    """Return a notice for a resumed run's model about changes of its environment, if any."""
+    recorded = state.conversation.environment
     messages = state.conversation.messages
     last = messages[-1] if messages else None
-    answered = isinstance(last, AssistantMessage) and not last.calls
-    # An answer that is there is not asked for again.
-    if not known or not state.request.asks_model or answered:
+    has_answered = isinstance(last, AssistantMessage) and not last.calls
+    if not recorded or not state.request.asks_model or has_answered:
         return ()
-    now = await look_around(services, agent, state.request.mode, approvals, attended=attended)
-    if not changed_facts(known, now):
+    current = await environment_of(services, agent, state.request.mode, approvals, attended=attended)
+    if not changed_facts(recorded, current):
         return ()
-    return (Notice(level="info", text=text("runs.surroundings_changed"), environment=now),)
+    return (Notice(level="info", text=text("runs.surroundings_changed"), environment=current),)
 
 
-def _needed(services: RunServices, agent: Agent, request: RunRequest, state: State, model: Model) -> str:
-    """How the tools are called that the request needs and the model is not sent."""
-    chosen = agent.sent(
+def _describe_needed_tools(
+    services: RunServices, agent: Agent, request: RunRequest, state: State, model: Model
+) -> str:
+    """Return how to call the tools that the request needs and the model is not sent."""
+    toolset = agent.sent(
         services.registry.specs(), model.context, model.traits.edits, lambda: is_large_project(services.roots)
     )
-    by_find = any(spec.name == CALL for spec in chosen.offered)
-    return needed_tools(request.text, request.mode, chosen.deferred, state.plans.all, by_find=by_find)
+    by_find = any(spec.name == CALL for spec in toolset.offered)
+    return needed_tools(request.text, request.mode, toolset.deferred, state.plans.all, by_find=by_find)
 
 
-# ---- what holds around the run
+# ---- the environment of a run
 
 GIT_SECONDS = 1.0
-"""How long git may take to say how the project stands, before the first request goes out without it."""
+"""Timeout of git in seconds; after that the first request is sent without the repository's state."""
 NOT_USED = "a repository that cannot be used here: do not count on git"
 TOO_SLOW = "state not known: git status took too long"
 STATUS = (
@@ -191,7 +196,7 @@ STATUS = (
 )
 
 
-async def look_around(
+async def environment_of(
     services: RunServices,
     agent: Agent,
     mode: Mode,
@@ -201,39 +206,40 @@ async def look_around(
     cursor: Cursor | None = None,
     needed_tools: str = "",
 ) -> tuple[EnvironmentFact, ...]:
-    """Return the environment facts for a run. `needed_tools`: tools of its request that the model is not sent."""
+    """Return the environment facts for a run. `needed_tools`: tools for the request that the model is not
+    sent."""
     if not agent.uses_builtin_tools:
         return ()
     from daiku.tools.shell.preparing import DEFAULT_SECONDS  # when used
 
     editor = services.editor
-    found = Surroundings(
+    surroundings = Surroundings(
         today=datetime.now().astimezone().date(),
         system=f"{platform.system()} {platform.machine()}",
         folders=tuple(str(root) for root in services.roots),
         seconds=int(DEFAULT_SECONDS),
-        git=await _git(services),
+        git=await _describe_git(services),
         open_files=_open_files(editor, services.workspace) if editor is not None else None,
-        cursor=_place(services.workspace, cursor),
+        cursor=_format_cursor(services.workspace, cursor),
         needed_tools=needed_tools,
     )
     policy = services.policy(mode, approvals, attended and approvals != "none")
     stage = agent.stage is not None
-    return environment_facts(found, policy, shell=_may(agent, "shell/run"), stage=stage)
+    return environment_facts(surroundings, policy, shell=_may_use(agent, "shell/run"), stage=stage)
 
 
 def _open_files(editor: Editor, workspace: Workspace) -> tuple[str, ...]:
-    """The open files of the workspace that are not hidden from the agent."""
-    found: list[str] = []
+    """Return the open files of the workspace that are visible to the agent."""
+    visible: list[str] = []
     for path in editor.open_files():
         with suppress(DaikuError):
             if not workspace.hidden(workspace.locate(path)):
-                found.append(path)
-    return tuple(found)
+                visible.append(path)
+    return tuple(visible)
 
 
-def _place(workspace: Workspace, cursor: Cursor | None) -> str:
-    """The file and the line of the cursor; empty where it is in no file of the workspace."""
+def _format_cursor(workspace: Workspace, cursor: Cursor | None) -> str:
+    """Return the cursor's file and line; empty if it is in no file of the workspace."""
     if cursor is None:
         return ""
     try:
@@ -243,12 +249,12 @@ def _place(workspace: Workspace, cursor: Cursor | None) -> str:
     return f"{name}:{cursor.position.line + 1}"
 
 
-def _may(agent: Agent, tool: str) -> bool:
+def _may_use(agent: Agent, tool: str) -> bool:
     return any(fnmatchcase(tool, pattern) for pattern in agent.patterns)
 
 
-async def _git(services: RunServices) -> str:
-    """The branch and its state; why they are not known where they are not."""
+async def _describe_git(services: RunServices) -> str:
+    """Return the branch and its state, or the reason that they are unknown."""
     from daiku.workspace.repository import has_timed_out, may_be_repository  # when used
 
     roots = services.roots
@@ -262,51 +268,53 @@ async def _git(services: RunServices) -> str:
         return TOO_SLOW
     try:
         async with asyncio.timeout(GIT_SECONDS):
-            return await _LOOKS(("git", roots), lambda: _look_at_git(roots))
+            return await _LOOKUPS(("git", roots), lambda: _read_git(roots))
     except TimeoutError:
         return TOO_SLOW
 
 
-async def _look_at_git(roots: tuple[Path, ...]) -> str:
+async def _read_git(roots: tuple[Path, ...]) -> str:
     from daiku.tools.git.repository import repository  # when used
     from daiku.workspace.repository import git_places  # when used
 
     try:
         async with asyncio.timeout(GIT_SECONDS):
-            found = await repository(roots[0], roots)
-            if isinstance(found, str):
-                there = await asyncio.to_thread(git_places, roots[0], roots)
-                return NO_GIT if there is None else NOT_USED
-            code, listed = await found.names(list(STATUS))
+            git = await repository(roots[0], roots)
+            if isinstance(git, str):
+                places = await asyncio.to_thread(git_places, roots[0], roots)
+                return NO_GIT if places is None else NOT_USED
+            code, output = await git.names(list(STATUS))
     except (TimeoutError, OSError):
         return TOO_SLOW
-    return git_state(listed) if code == 0 else "state not known: git could not tell"
+    return git_state(output) if code == 0 else "state not known: git could not tell"
 
 
-Key: TypeAlias = tuple[asyncio.AbstractEventLoop, Hashable]
+LookupKey: TypeAlias = tuple[asyncio.AbstractEventLoop, Hashable]
 
 
 @dataclass(eq=False, slots=True)
-class _Look:
-    """A look, and how many wait for it."""
+class _Lookup:
+    """A lookup, and the number of callers that wait for it."""
 
     task: asyncio.Task[str]
     askers: int = 0
 
 
 @dataclass(eq=False, slots=True)
-class Looks:
-    """Shared lookups, one at a time for each key. Callers during one share the next, which sees their changes."""
+class SharedLookups:
+    """Shared lookups, one at a time for each key.
 
-    _under_way: dict[Key, asyncio.Task[str]] = field(default_factory=dict[Key, "asyncio.Task[str]"])
-    _next: dict[Key, _Look] = field(default_factory=dict[Key, _Look])
+    Callers during a lookup share the next one, which sees their changes."""
 
-    async def __call__(self, what: Hashable, look: Callable[[], Awaitable[str]]) -> str:
-        """Return the result of a lookup that begins now or later; it is cancelled when nobody waits for it."""
-        key = (asyncio.get_running_loop(), what)
+    _running: dict[LookupKey, asyncio.Task[str]] = field(default_factory=dict[LookupKey, "asyncio.Task[str]"])
+    _next: dict[LookupKey, _Lookup] = field(default_factory=dict[LookupKey, _Lookup])
+
+    async def __call__(self, subject: Hashable, lookup: Callable[[], Awaitable[str]]) -> str:
+        """Return the result of a lookup that begins now or later; it is cancelled when no caller waits."""
+        key = (asyncio.get_running_loop(), subject)
         shared = self._next.get(key)
         if shared is None or shared.task.done():
-            shared = self._next[key] = _Look(asyncio.create_task(self._look(key, look)))
+            shared = self._next[key] = _Lookup(asyncio.create_task(self._run_next(key, lookup)))
         shared.askers += 1
         try:
             return await asyncio.shield(shared.task)
@@ -316,20 +324,20 @@ class Looks:
                 if self._next.get(key) is shared:
                     del self._next[key]
                 shared.task.cancel()
-                await asyncio.wait({shared.task})  # what it started is ended by then
+                await asyncio.wait({shared.task})  # wait until what it started has ended
 
-    async def _look(self, key: Key, look: Callable[[], Awaitable[str]]) -> str:
-        if (before := self._under_way.get(key)) is not None:
-            await asyncio.wait({before})
-        own = asyncio.current_task()
-        assert own is not None, "a look is a task"
+    async def _run_next(self, key: LookupKey, lookup: Callable[[], Awaitable[str]]) -> str:
+        if (previous := self._running.get(key)) is not None:
+            await asyncio.wait({previous})
+        current = asyncio.current_task()
+        assert current is not None, "a lookup is a task"
         del self._next[key]
-        self._under_way[key] = own
+        self._running[key] = current
         try:
-            return await look()
+            return await lookup()
         finally:
-            del self._under_way[key]
+            del self._running[key]
 
 
-_LOOKS = Looks()
-"""Looks at git in the folders that runs share."""
+_LOOKUPS = SharedLookups()
+"""Git lookups in folders that runs share."""

@@ -1,4 +1,4 @@
-"""Waiting for the person's answers, until a pause; and which questions are still open."""
+"""Questions to the user: waits that a pause ends, and the questions that are still open."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ NOBODY = text("run.nobody_approves")
 NOBODY_ANSWERS = text("run.nobody_answers")
 
 
-class Paused(BaseException):  # control flow: no place that catches what goes wrong may catch this
-    """Ends a wait for a person, and the calls around it, because the run is to pause."""
+class Paused(BaseException):  # control flow: `except Exception` must not catch it
+    """Ends a wait for the user, and the calls around it, because the run pauses."""
 
 
 @dataclass(slots=True)
 class Waits(Generic[T]):
-    """Questions by their ids, each with its answer to come."""
+    """Open questions by id, each with a future for its answer."""
 
     _open: dict[str, asyncio.Future[T]] = field(default_factory=dict[str, "asyncio.Future[T]"])
     _paused: bool = False
 
     async def answer(self, key: str) -> T:
-        """Return the answer to question `key`. Raises Paused, also where the pause came before the question."""
+        """Return the answer to question `key`. Raises Paused, also if the run is already paused."""
         if self._paused:
             raise Paused
         future = self._open[key] = asyncio.get_running_loop().create_future()
         try:
             return await future
         except asyncio.CancelledError:
-            if self._paused:  # the pause came first: the question stays open on record
+            if self._paused:  # the question stays open in the journal
                 raise Paused from None
             raise
         finally:
             del self._open[key]
 
     @property
-    def any(self) -> bool:
-        """Whether any task waits for an answer."""
+    def is_open(self) -> bool:
+        """True if a task waits for an answer."""
         return bool(self._open)
 
     def give(self, key: str, answer: T) -> None:
@@ -65,31 +65,33 @@ class Waits(Generic[T]):
 
 @dataclass(slots=True)
 class PersonWaits:
-    """A run's questions to the person, answered at once unless `attended`. `waiting` is entered while one is open."""
+    """A run's questions to the user; unless `attended`, they are refused immediately.
+
+    `waiting` is entered while a question is open."""
 
     attended: bool
     waiting: Callable[[], AbstractContextManager[None]]
     _approvals: Waits[ApprovalGiven] = field(default_factory=Waits[ApprovalGiven])
     _inputs: Waits[InputGiven] = field(default_factory=Waits[InputGiven])
 
-    async def approval(self, asked: ApprovalAsked) -> ApprovalGiven:
-        """The person's decision. Raises Paused."""
+    async def approval(self, question: ApprovalAsked) -> ApprovalGiven:
+        """Wait for the user's decision. Raises Paused."""
         if not self.attended:
             return ApprovalGiven(
-                approval_id=asked.approval_id, decision="reject_once", feedback=NOBODY, unattended=True
+                approval_id=question.approval_id, decision="reject_once", feedback=NOBODY, unattended=True
             )
         with self.waiting():
-            return await self._approvals.answer(asked.approval_id)
+            return await self._approvals.answer(question.approval_id)
 
-    async def answer(self, asked: InputAsked) -> InputGiven:
-        """What the person said. Raises Paused."""
+    async def answer(self, question: InputAsked) -> InputGiven:
+        """Wait for the user's answer. Raises Paused."""
         if not self.attended:
-            return InputGiven(input_id=asked.input_id, text=NOBODY_ANSWERS, unattended=True)
+            return InputGiven(input_id=question.input_id, text=NOBODY_ANSWERS, unattended=True)
         with self.waiting():
-            return await self._inputs.answer(asked.input_id)
+            return await self._inputs.answer(question.input_id)
 
     def give(self, event: ApprovalGiven | InputGiven) -> None:
-        """Deliver the person's answer to the task that waits for it, if any."""
+        """Deliver the user's answer to the task that waits for it, if any."""
         if isinstance(event, ApprovalGiven):
             self._approvals.give(event.approval_id, event)
         else:
@@ -101,27 +103,27 @@ class PersonWaits:
         self._inputs.pause()
 
     @property
-    def any(self) -> bool:
-        """Whether any question to the person is open."""
-        return self._approvals.any or self._inputs.any
+    def is_open(self) -> bool:
+        """True if a question to the user is open."""
+        return self._approvals.is_open or self._inputs.is_open
 
 
-def may_be_asked(state: State) -> bool:
-    """Whether a run may wait for the person: for a pending call, or a question of an MCP server itself."""
-    edges = (asked for asked in state.questions.approvals.values() if asked.from_server)
+def can_ask_user(state: State) -> bool:
+    """Return True if the run has a pending call, or an open question of an MCP server."""
+    from_servers = (asked for asked in state.questions.approvals.values() if asked.from_server)
     return bool(state.calls.pending) or any(
-        asked.approval_id not in state.questions.decisions for asked in edges
+        asked.approval_id not in state.questions.decisions for asked in from_servers
     )
 
 
-def still_asked(state: State, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
-    """Yield those of a run's `chunks` that ask a question which is not answered yet."""
+def open_questions(state: State, chunks: Iterable[Chunk]) -> Iterator[Chunk]:
+    """Yield those `chunks` of a run that ask a question without an answer."""
     open_ids = {call.id for call in state.calls.pending}
     for chunk in chunks:
         match chunk.event:
             case ApprovalAsked(approval_id=key, call_id=call) if key not in state.questions.decisions:
-                wanted = state.questions.approvals.get(call)
-                if (call in open_ids or chunk.event.from_server) and wanted == chunk.event:
+                current = state.questions.approvals.get(call)
+                if (call in open_ids or chunk.event.from_server) and current == chunk.event:
                     yield chunk
             case InputAsked(input_id=key, call_id=call) if key not in state.questions.answers:
                 if call in open_ids:

@@ -23,7 +23,7 @@ from daiku.items.items import ItemStore
 from daiku.items.record import HALTS, ItemRecord
 from daiku.items.retrying import time_after
 from daiku.items.rules.tasklines import TaskStatus
-from daiku.run.live import ModelTold
+from daiku.run.live import ModelPrompt
 
 logger = logging.getLogger(__name__)
 KEPT_DAYS = 30
@@ -52,7 +52,7 @@ class ContextFiles:
     journal: Chunks
 
     async def follow(
-        self, item: str, working: asyncio.Task[Result], told: Callable[[], ModelTold | None]
+        self, item: str, working: asyncio.Task[Result], told: Callable[[], ModelPrompt | None]
     ) -> Result:
         """Write the item's files until `working` ends, and return its result. `told`: None as long as no model was
         asked. A write error ends only the writing; a worker writes the files later."""
@@ -78,7 +78,7 @@ class ContextFiles:
     def _table(self) -> TaskTable:
         return TaskTable(contexts_of(self.home))
 
-    def _begin(self, item: str, table: TaskTable, told: ModelTold) -> TaskMirror | None:
+    def _begin(self, item: str, table: TaskTable, told: ModelPrompt) -> TaskMirror | None:
         record = self.items.record(item)
         if record is None or not record.shown.session_id or not record.facts.uuid:
             return None
@@ -138,7 +138,7 @@ class ContextFiles:
         if parent is None or not record.facts.uuid:
             return
         folder = self._place_task(parent, record.facts.uuid)
-        told = ModelTold(read_system(folder / "messages.jsonl"), 0)
+        told = ModelPrompt(read_system(folder / "messages.jsonl"), 0)
         checklist = self.intents.find(record.item, "progress")
         shown_in = checklist.reference if checklist is not None else ""
         self._add_new(TaskMirror(record, folder, table, told, checklist=shown_in))

@@ -24,7 +24,7 @@ from daiku.items.rules.tasklines import (
     message_line,
     task_status,
 )
-from daiku.run.live import ModelTold
+from daiku.run.live import ModelPrompt
 from daiku.run.rules.state.condense import WORK_SHARE
 from daiku.store.database import marks
 from daiku.store.sqlite import connect
@@ -98,7 +98,7 @@ class TaskMirror:
     record: ItemRecord
     folder: Path
     table: TaskTable
-    told: ModelTold
+    told: ModelPrompt
     process_id: int = 0
     checklist: str = ""
     view: TaskView = field(init=False)

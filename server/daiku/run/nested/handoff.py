@@ -123,7 +123,7 @@ async def _ready(parent: LiveRun, call: str, work: Nested) -> _Ready:
 
 
 def _has_started(parent: LiveRun, run: str) -> bool:
-    return any(chunk.run == run and isinstance(chunk.event, RunStarted) for chunk in parent.log.past())
+    return any(chunk.run == run and isinstance(chunk.event, RunStarted) for chunk in parent.log.read_chunks())
 
 
 def returned(parent: LiveRun, call: str) -> HandoffEnd | None:
@@ -248,7 +248,7 @@ def _window(services: RunServices, agent: Agent, model: str) -> int:
 
 def _reopen(parent: LiveRun, begun: HandoffStart, work: Nested) -> LiveRun:
     """The nested run as far as it got before the restart; what it used counts again."""
-    state = fold(chunk.event for chunk in parent.log.past() if chunk.run == begun.run)
+    state = fold(chunk.event for chunk in parent.log.read_chunks() if chunk.run == begun.run)
     child = parent.child(work.agent, begun.run, state, work.services, work.after)
     parent.tree.budget.add_earlier_use(state.spending.usage, state.spending.rounds + state.nested.rounds)
     return child

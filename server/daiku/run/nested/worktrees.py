@@ -174,7 +174,7 @@ async def _brought_back(parent: LiveRun, key: str, work: Nested, diff: str) -> T
     bringing = Nested(BRINGER, f"Bring back: {work.request}", work.brief, calls=(patch,))
     if not diff and key in parent.record.state.nested.open:
         run = parent.record.state.nested.open[key].run
-        if not any(chunk.run == run for chunk in parent.log.past()):  # it never got its call
+        if not any(chunk.run == run for chunk in parent.log.read_chunks()):  # it never got its call
             give_up(parent, key, bringing)
     back = await nest(parent, key, bringing)
     if back.deeds is not None and back.deeds.files:

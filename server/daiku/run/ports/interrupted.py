@@ -42,7 +42,7 @@ def _list_paths(patch: Patch) -> str:
 
 def _events_since(call: ToolCall, log: RunLog) -> list[Event]:
     """Return the run's events after the start of a call."""
-    events = [chunk.event for chunk in log.past() if chunk.run == log.run]
+    events = [chunk.event for chunk in log.read_chunks() if chunk.run == log.run]
     starts = (
         at for at, event in enumerate(events) if isinstance(event, ToolCallEvent) and event.id == call.id
     )

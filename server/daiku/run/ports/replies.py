@@ -10,7 +10,7 @@ from daiku.domain.messages import Message, ModelEvent, ModelRequest, Reply, Usag
 from daiku.domain.tools import ToolSpec
 from daiku.models.families import ANY_MODEL
 from daiku.models.tokens import estimate, estimate_messages, estimate_tools
-from daiku.run.live import ModelTold
+from daiku.run.live import ModelPrompt
 from daiku.run.ports.mcp_consent import McpConsent
 from daiku.run.rules.calls.toolsets import CALL, ToolSet
 from daiku.run.rules.state.context import transcript
@@ -140,9 +140,9 @@ class Replies:
         return replace(reply, message=reply.message.model_copy(update={"calls": named}))
 
     @property
-    def told(self) -> ModelTold:
+    def model_prompt(self) -> ModelPrompt:
         """What the model is told besides the conversation."""
-        return ModelTold(self._system, self.model.model.context if self.model is not None else 0)
+        return ModelPrompt(self._system, self.model.model.context if self.model is not None else 0)
 
     def toolset(self) -> ToolSet:
         """The tools that the model is sent, and those that it can find."""

@@ -28,7 +28,7 @@ from daiku.run.rules.state.condense import WORK_KEPT, WORK_SHARE
 from daiku.run.rules.state.machine import Move, next_preset_call
 from daiku.run.rules.state.recorder import Recorder
 from daiku.run.rules.state.state import State
-from daiku.run.run_budget import Counting, Metered, uncounted
+from daiku.run.run_budget import Counting, Metered, count_nothing
 from daiku.run.services import RunServices
 from daiku.team.rules.proof.attempts import EDITING
 from daiku.team.rules_files import nested_rules
@@ -71,12 +71,12 @@ class RunPorts:
             WORK_SHARE if live.tree.approvals == "work" else COMPACT_SHARE,
         )
         if model is not None:
-            live.told = self._replies.told
+            live.model_prompt = self._replies.model_prompt
         self.agent = log.agent.name
         self.rules = self._rules()
 
     def _counted(self) -> Counting:
-        return self._meter.request if self._meter.guards else uncounted
+        return self._meter.request if self._meter.guards else count_nothing
 
     def _rules(self) -> Rules:
         state, agent = self._live.record.state, self._live.log.agent
@@ -98,7 +98,7 @@ class RunPorts:
         machine, tree = self._live.log.agent.machine, self._live.tree
         if state.calls.preset or machine is None:
             return next_preset_call(state)
-        return machine.next_move(state, tree.approvals, tree.budget.no_more())
+        return machine.next_move(state, tree.approvals, tree.budget.find_exhaustion())
 
     def _consent(self) -> McpConsent | None:
         from daiku.run.ports.mcp_consent import McpConsent, wants_servers  # when used
