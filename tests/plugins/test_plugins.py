@@ -99,7 +99,7 @@ NAMELESS = object()
 """
 ALL = {
     "moon": (TOOL, {"daiku.tools": "moon = moon_plugin:TOOLS"}),
-    "poet": (AGENT, {"daiku.team": "poet = poet_plugin:AGENTS"}),
+    "poet": (AGENT, {"daiku.agents": "poet = poet_plugin:AGENTS"}),
     "acme": (PROVIDER, {"daiku.providers": "acme = acme_plugin:ENTRY"}),
     "jira": (SOURCE, {"daiku.work_sources": "jira = jira_plugin:SOURCE"}),
 }
@@ -225,7 +225,7 @@ async def test_the_tools_of_a_plugged_agent_are_commands_too(tmp_path: Path, ins
     ("kind", "module", "points", "name"),
     [
         ("tool", TOOL, {"daiku.tools": "m = takes_plugin:ONLY_REPLACES"}, "files.read"),
-        ("agent", AGENT, {"daiku.team": "m = takes_plugin:CODER"}, "coder"),
+        ("agent", AGENT, {"daiku.agents": "m = takes_plugin:CODER"}, "coder"),
         ("provider", PROVIDER, {"daiku.providers": "m = takes_plugin:OPENAI"}, "openai"),
     ],
 )
@@ -277,7 +277,7 @@ async def test_of_two_plug_ins_with_one_name_the_second_is_left_out(
 async def test_a_broken_plug_in_is_told_and_stops_nothing(
     tmp_path: Path, installed: Installed, module: str, point: str, why: str
 ) -> None:
-    installed("bad", module, dict.fromkeys(("daiku.tools", "daiku.team", "daiku.providers"), point))
+    installed("bad", module, dict.fromkeys(("daiku.tools", "daiku.agents", "daiku.providers"), point))
     app = app_of(tmp_path, "bad")
     assert [p.status for p in app.plugged.plugins] == ["broken"] * 3
     assert all(why in plugin.why for plugin in app.plugged.plugins)
@@ -290,7 +290,7 @@ async def test_a_broken_plug_in_is_told_and_stops_nothing(
 async def test_an_agent_that_hands_work_to_a_false_coder_is_refused(
     tmp_path: Path, installed: Installed
 ) -> None:
-    installed("hands", AGENT, {"daiku.team": "h = hands_plugin:HANDS"})
+    installed("hands", AGENT, {"daiku.agents": "h = hands_plugin:HANDS"})
     app = app_of(tmp_path, "hands")
     [plugin] = app.plugged.plugins
     assert (plugin.status, "coder" in plugin.why) == ("broken", True)

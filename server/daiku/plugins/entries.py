@@ -18,7 +18,7 @@ Kind = Literal["tool", "agent", "provider", "work_source"]
 GROUPS: Mapping[Kind, str] = MappingProxyType(
     {
         "tool": "daiku.tools",
-        "agent": "daiku.team",
+        "agent": "daiku.agents",
         "provider": "daiku.providers",
         "work_source": "daiku.work_sources",
     }
