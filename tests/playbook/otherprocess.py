@@ -20,7 +20,7 @@ from typing import Any
 
 from daiku.domain.errors import DaikuError
 from daiku.domain.playbook import Bullet, Delta, Observation
-from daiku.playbook.rules.refused import Refused
+from daiku.playbook.rules.refused import ChangeRefusal
 from daiku.playbook.store import PlaybookStore
 from daiku.store.database import Database
 from daiku.store.opening import open_tables, opened_place
@@ -42,7 +42,7 @@ def write(store: PlaybookStore, name: str, changes: int) -> None:
             case _:
                 store.observe([Observation(run=f"{name}{number}", bullet=SEEN, verdict="helpful")])
                 continue
-        if isinstance(done, Refused):
+        if isinstance(done, ChangeRefusal):
             raise SystemExit(done.message)
 
 

@@ -12,7 +12,7 @@ from daiku.domain.held import Lesson
 from daiku.domain.playbook import Delta, Observation, Origin
 from daiku.domain.tools import ToolCall
 from daiku.playbook.learning import LearnMode, learn_from, merge_duplicates
-from daiku.playbook.rules.refused import Refused
+from daiku.playbook.rules.refused import ChangeRefusal
 from daiku.playbook.store import PlaybookStore
 from daiku.store.opening import open_tables, opened_place
 from daiku.texts.text import Text
@@ -177,9 +177,9 @@ def test_where_a_person_reviews_a_second_run_proposes_nothing_new(store: Playboo
 def test_a_change_that_the_store_refuses_is_proposed(
     store: PlaybookStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from daiku.playbook.rules.refused import no_bullet
+    from daiku.playbook.rules.refused import refuse_unknown_bullet
 
-    refused: Refused = no_bullet("tu-00001")
+    refused: ChangeRefusal = refuse_unknown_bullet("tu-00001")
     monkeypatch.setattr(store, "apply", lambda _: refused)
     (made,) = learn(store)
     assert made.status == "proposed"

@@ -19,7 +19,7 @@ from daiku.domain.config import ApprovalSettings, MCPServerSettings, SandboxSett
 from daiku.domain.events import ApprovalAsked, RunStarted, ToolResponse
 from daiku.domain.playbook import Delta
 from daiku.playbook.repository import open_playbooks
-from daiku.playbook.rules.refused import Refused
+from daiku.playbook.rules.refused import ChangeRefusal
 from daiku.playbook.rules.textform import ace_text, agents_text, json_text
 from daiku.playbook.store import PlaybookStore
 from daiku.run.request import RunRequest
@@ -319,7 +319,7 @@ async def test_a_secret_from_a_file_a_page_a_server_or_a_command_is_written_down
     app = attacked.app("Nothing to do.")
     store = store_of(app)
     for delta in store.deltas("proposed"):
-        assert not isinstance(store.accept(delta.id), Refused), (
+        assert not isinstance(store.accept(delta.id), ChangeRefusal), (
             "the person may; what is told is redacted still"
         )
     exported = "".join(write(store.load().bullets) for write in (json_text, ace_text, agents_text))

@@ -9,7 +9,7 @@ from daiku.app import App
 from daiku.domain.playbook import Bullet, BulletHit, Delta, Playbook, PlaybookScope, SearchQuery, confidence
 from daiku.playbook.playbooks import KeepsBullets, Kept, Playbooks
 from daiku.playbook.repository import open_playbooks
-from daiku.playbook.rules.refused import Refused
+from daiku.playbook.rules.refused import ChangeRefusal
 from daiku.settings.config import PlaybookSettings
 
 
@@ -94,5 +94,5 @@ def learn(app: App, content: str, scope: PlaybookScope = "repository", **change:
         {"id": "", "type": "add", "scope": scope, "section": "environment", "content": content} | change
     )
     done = store.apply(delta)
-    assert not isinstance(done, Refused), done
+    assert not isinstance(done, ChangeRefusal), done
     return done.bullet_id

@@ -22,7 +22,7 @@ from daiku.playbook.rules.lessons.curate import confirmed, curate, distinct, ref
 from daiku.playbook.rules.lessons.proposal import Proposal, redacted
 from daiku.playbook.rules.lessons.reflect import reflect
 from daiku.playbook.rules.lessons.similar import near_duplicates
-from daiku.playbook.rules.refused import Refused
+from daiku.playbook.rules.refused import ChangeRefusal
 from daiku.playbook.store import PlaybookStore
 from daiku.store.database import Database
 from daiku.trace.copies import Copies, Place, copies_in, copies_of
@@ -141,7 +141,7 @@ def _apply_or_propose(store: PlaybookStore, delta: Delta, applies: Callable[[Del
     unasked = applies(delta) and not _is_well_founded(store, delta)
     if delta.type == "tag" or (unasked and not touches_words_of_a_person(store, delta)):
         applied = store.apply(delta)
-        if not isinstance(applied, Refused):
+        if not isinstance(applied, ChangeRefusal):
             return applied
     return store.propose(delta)
 
@@ -150,7 +150,7 @@ def _accept(store: PlaybookStore, waiting: Sequence[Delta], applies: Callable[[D
     """Accept the waiting changes that a second run showed too and that need no review."""
     unasked = [each for each in waiting if applies(each)]
     done = [store.accept(each.id) for each in unasked if not touches_words_of_a_person(store, each)]
-    return [each for each in done if not isinstance(each, Refused)]
+    return [each for each in done if not isinstance(each, ChangeRefusal)]
 
 
 def _is_well_founded(store: PlaybookStore, delta: Delta) -> bool:

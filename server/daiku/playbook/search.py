@@ -18,7 +18,7 @@ from daiku.memory.rules.vectors import Vector, pack, squared_length
 from daiku.models.embedder import Embedder, HashedWords
 from daiku.playbook.rows import StoredVector
 from daiku.playbook.rules.ranking import Lessons, Question, Scored, search, text_of
-from daiku.playbook.rules.relevance import Asked
+from daiku.playbook.rules.relevance import QuestionWords
 from daiku.playbook.store import PlaybookStore
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ class PlaybookSearch:
         question = Question(text, vector, query.top_k, hidden, fill=self._service is None)
         found = search(lessons, question, self._alpha)
         if related:
-            asked = Asked(text)
+            asked = QuestionWords(text)
             found = [
                 each
                 for each in found
@@ -185,7 +185,7 @@ class PlaybookSearch:
             known = self._stored[store] = _StoredLessons()
         if known.revision < revision:
             for bullet in store.changed_since(known.revision):
-                known.lessons.put(bullet)
+                known.lessons.set_lesson(bullet)
             known.revision = revision
         if is_new and self._service is not None:
             digests = {each.id: _digest(each) for each in known.lessons.active.values()}

@@ -12,7 +12,15 @@ from daiku.domain.playbook import Bullet
 from daiku.memory.rules.hashed import hashed_vector
 from daiku.memory.rules.nearest import Ranked
 from daiku.memory.rules.vectors import cosine, pack, squared_length
-from daiku.playbook.rules.ranking import Lessons, Question, Scored, combined, search, search_terms, wide
+from daiku.playbook.rules.ranking import (
+    Lessons,
+    Question,
+    Scored,
+    candidates_for,
+    merge_scores,
+    search,
+    search_terms,
+)
 
 WORDS = ["tests", "pytest", "run", "make", "parse_json", "HttpClient", "設定", "試験", "lint", "ci", "!"]
 texts = st.lists(st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join), max_size=12)
@@ -91,7 +99,7 @@ def test_without_vectors_words_decide_alone() -> None:
 def test_what_is_on_one_list_only_counts_as_the_last_of_the_other() -> None:
     words = [Ranked(1, 5.0), Ranked(2, 3.0)]
     vectors = [Ranked(3, 0.9), Ranked(1, 0.5)]
-    assert combined(words, vectors, 2, 0.5) == [
+    assert merge_scores(words, vectors, 2, 0.5) == [
         Scored(1, 0.0, 1.0, 0.5, 0.5),
         Scored(3, 1.0, 0.0, 0.5, 0.9),
         Scored(2, 0.0, 0.0, 0.0),
@@ -113,9 +121,9 @@ def test_a_changed_lesson_is_found_by_its_new_words_alone() -> None:
         in_memory(["run make", "lint", "run"]),
         Bullet(id="0", section="environment", content="lint make"),
     )
-    lessons.put(bullet)
-    lessons.put(Bullet(id="2", section="environment", content="run", active=False))
-    lessons.put(Bullet(id="1", section="tool_usage", content="lint"))
+    lessons.set_lesson(bullet)
+    lessons.set_lesson(Bullet(id="2", section="environment", content="run", active=False))
+    lessons.set_lesson(Bullet(id="1", section="tool_usage", content="lint"))
     assert [each.content for each in lessons.without_vector(None)] == ["lint make"]
     anew = Lessons([bullet, Bullet(id="1", section="tool_usage", content="lint")])
     for asked_for in ("run", "lint", "make lint"):
@@ -132,7 +140,7 @@ def test_forms_of_a_word_and_lone_characters_are_found() -> None:
 
 
 def test_more_is_looked_at_than_is_asked_for() -> None:
-    assert [wide(1), wide(10), wide(25)] == [40, 40, 100]
+    assert [candidates_for(1), candidates_for(10), candidates_for(25)] == [40, 40, 100]
 
 
 def test_identifiers_are_found_by_their_parts_and_japanese_by_pairs_of_characters() -> None:

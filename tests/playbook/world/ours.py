@@ -17,7 +17,7 @@ from daiku.models.tokens import estimate
 from daiku.playbook.learning import Learning, observe_session
 from daiku.playbook.playbooks import Kept, Playbooks
 from daiku.playbook.repository import Playbooks as Opened
-from daiku.playbook.rules.refused import Refused
+from daiku.playbook.rules.refused import ChangeRefusal
 from daiku.playbook.search import PlaybookSearch
 from daiku.playbook.store import PlaybookStore
 from daiku.run.rules.state.lessons import render_lessons
@@ -48,14 +48,14 @@ class Uncounted(PlaybookStore):
     def observe(self, observations: Sequence[Observation]) -> None:
         pass
 
-    def apply(self, delta: Delta) -> Delta | Refused:
+    def apply(self, delta: Delta) -> Delta | ChangeRefusal:
         return delta if delta.type == "tag" else super().apply(delta)
 
 
 class Unmerged(PlaybookStore):
     """A playbook that only grows: what would change a bullet comes beside it, and nothing is merged."""
 
-    def apply(self, delta: Delta) -> Delta | Refused:
+    def apply(self, delta: Delta) -> Delta | ChangeRefusal:
         return delta if delta.type == "merge" else super().apply(_beside(delta))
 
     def propose(self, delta: Delta) -> Delta:
@@ -141,7 +141,7 @@ class Daiku:
     def put_in(self, texts: tuple[str, ...]) -> None:
         for each in texts:
             delta = Delta(id="", type="add", section="project_conventions", content=each, origin="model")
-            assert not isinstance(self.store.apply(delta), Refused)
+            assert not isinstance(self.store.apply(delta), ChangeRefusal)
 
     def close(self) -> None:
         """Let go of the tables."""

@@ -24,7 +24,12 @@ from daiku.domain.playbook import (
 )
 from daiku.guard.rules.redact import Redactor
 from daiku.playbook.playbooks import searching
-from daiku.playbook.rules.refused import Refused, empty, no_bullet, no_change
+from daiku.playbook.rules.refused import (
+    ChangeRefusal,
+    refuse_empty,
+    refuse_unknown_bullet,
+    refuse_unknown_change,
+)
 from daiku.playbook.rules.sections import SECTIONS, keywords_of, section_words
 from daiku.playbook.rules.shown import diff_of, touched_by
 from daiku.playbook.rules.textform import section_name
@@ -198,7 +203,7 @@ class PlaybookDesk:
             refused=tuple(
                 api.RefusedDelta(id=name, message=made.message)
                 for name, made in outcomes
-                if isinstance(made, Refused)
+                if isinstance(made, ChangeRefusal)
             ),
             redacted=any(texts.get(each.id, each.content) != each.content for each in accept),
         )
@@ -224,7 +229,7 @@ class PlaybookDesk:
         for store in self._stores(None):
             if (bullet := store.get(bullet_id)) is not None:
                 return store, bullet
-        raise _usage(no_bullet(bullet_id).message, text("playbook.see_list"))
+        raise _usage(refuse_unknown_bullet(bullet_id).message, text("playbook.see_list"))
 
     def _places(self, ids: Iterable[str]) -> dict[str, PlaybookStore]:
         """The playbook of each change. Those that wait are looked through first: they are few."""
@@ -236,7 +241,7 @@ class PlaybookDesk:
                     stores = self._stores(None)
                     known.update({each.id: store for store in stores for each in store.deltas(*statuses)})
             if name not in known:
-                raise _usage(no_change(name).message, text("playbook.see_deltas"))
+                raise _usage(refuse_unknown_change(name).message, text("playbook.see_deltas"))
             if name in found:
                 raise _usage(text("playbook.change_twice", id=name))
             found[name] = known[name]
@@ -260,7 +265,7 @@ class PlaybookDesk:
             why=seen.why,
             place=self._place(place),
             version=seen.version,
-            counted=store.counts(seen),
+            counted=store.is_counted(seen),
         )
 
     def _place(self, learnt: LearntFrom) -> api.PlaybookPlace:
@@ -275,11 +280,11 @@ class PlaybookDesk:
     def _clean(self, content: str) -> str:
         """The text without secrets."""
         if not content.strip():
-            raise _usage(empty().message)
+            raise _usage(refuse_empty().message)
         return self.redact(content)
 
 
-def done(outcome: Delta | Refused) -> Delta:
+def done(outcome: Delta | ChangeRefusal) -> Delta:
     """The change that was made. Raises UsageError where it was not."""
     if isinstance(outcome, Delta):
         return outcome

@@ -84,13 +84,13 @@ def exported(desk: PlaybookDesk, scope: PlaybookScope, form: PlaybookForm) -> st
 def imported(desk: PlaybookDesk, scope: PlaybookScope, said: str, *, propose: bool = False) -> Imported:
     """Bring the bullets of a text into the playbook, all of one text or none: active, or with `propose` waiting for review.
     Raises UsageError if nothing can be read in it, and in a workspace without trust."""
-    from daiku.playbook.rules.changes import wrong_text  # when used
+    from daiku.playbook.rules.changes import check_text  # when used
 
     if not desk.trusted:
         raise _wrong(text("playbook.untrusted"))
     form, read = _read(said)
     wrong = {
-        at: found.message for at, each in enumerate(read.bullets, 1) if (found := wrong_text(each.content))
+        at: found.message for at, each in enumerate(read.bullets, 1) if (found := check_text(each.content))
     }
     taken = [each for at, each in enumerate(read.bullets, 1) if at not in wrong]
     cleaned = [_clean(each, desk) for each in taken]

@@ -1,4 +1,4 @@
-"""Changes of a playbook: how the bullets that a change names stand after it, and after it is taken back."""
+"""Apply and undo changes of bullets. Pure."""
 
 from __future__ import annotations
 
@@ -8,58 +8,60 @@ from typing import TypeAlias
 from daiku.dataclass import dataclass, replace
 from daiku.domain.playbook import Bullet, Delta
 from daiku.playbook.rules.refused import (
-    Refused,
-    changed_since,
-    empty,
-    inactive,
-    incomplete,
-    no_bullet,
-    too_long,
+    ChangeRefusal,
+    refuse_changed,
+    refuse_empty,
+    refuse_inactive,
+    refuse_incomplete,
+    refuse_too_long,
+    refuse_unknown_bullet,
 )
 from daiku.playbook.rules.sections import MOST_CHARACTERS, MOST_COUNTED, keywords_of, section_of
 from daiku.texts.rules.patterns import lazy
 
 _FIELDS = ("section", "content", "keywords", "active")
-"""What a change of a bullet changes and its undoing brings back; counters are sums of what was observed."""
+"""Fields that a change sets and an undo restores. Counters are sums of observations."""
 
 _TIME = lazy(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{5,18}(?:Z|[+-][0-9:]{4,6})?")
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
-    """How a bullet stands: as people see it, and what the store alone knows of it."""
+class BulletState:
+    """A bullet with the state that only its store knows."""
 
     bullet: Bullet
     version: int = 1
-    """Rises with every change of its text."""
-    into: str = ""
-    """The bullet that it was merged into: what runs showed of this one counts there."""
-    gone: bool = False
-    """Its adding was undone: nobody sees it, and its id is not given again."""
-    anew: bool = False
-    """Its text was just made another one that does not say what the one before said: nothing is known of it yet."""
+    """Incremented with every change of the text."""
+    merged_into: str = ""
+    """Id of the bullet that it was merged into; its observations count there."""
+    is_deleted: bool = False
+    """Whether its addition was undone. It is hidden, and its id is not assigned again."""
+    has_new_meaning: bool = False
+    """Whether the last change gave its text another meaning, so that earlier observations do not count."""
 
 
-Standings: TypeAlias = Mapping[str, Standing]
-"""Bullets by their ids."""
+BulletStates: TypeAlias = Mapping[str, BulletState]
+"""Bullet states by bullet id."""
 
 
-def added(delta: Delta, new_id: str, now: str) -> Bullet:
-    """The bullet that an `add` makes. An import hands in, as `after`, what it brings: counters, times, who wrote it
-    first, and whether it is active."""
+def build_bullet(delta: Delta, new_id: str, now: str) -> Bullet:
+    """Return the bullet that an `add` creates.
+
+    An import passes its bullet as `after`, with counters, times, origin, and whether it is active.
+    """
     section = section_of(delta.section)
     if delta.origin == "import" and delta.after:
-        brought = delta.after[0]
-        return brought.model_copy(
+        imported = delta.after[0]
+        return imported.model_copy(
             update={
                 "id": new_id,
                 "section": section,
                 "content": delta.content,
                 "keywords": keywords_of(delta.keywords),
-                "helpful": min(brought.helpful, MOST_COUNTED),
-                "harmful": min(brought.harmful, MOST_COUNTED),
-                "created_at": brought.created_at if _TIME.fullmatch(brought.created_at) else now,
-                "updated_at": brought.updated_at if _TIME.fullmatch(brought.updated_at) else now,
+                "helpful": min(imported.helpful, MOST_COUNTED),
+                "harmful": min(imported.harmful, MOST_COUNTED),
+                "created_at": imported.created_at if _TIME.fullmatch(imported.created_at) else now,
+                "updated_at": imported.updated_at if _TIME.fullmatch(imported.updated_at) else now,
             }
         )
     return Bullet(
@@ -73,151 +75,161 @@ def added(delta: Delta, new_id: str, now: str) -> Bullet:
     )
 
 
-def after(delta: Delta, found: Standings, now: str) -> tuple[Standing, ...] | Refused:
-    """How everything that `delta` touches, which is no `add`, stands after it. `found` are the bullets that it names, as
-    far as there are any."""
-    name = kept_id(delta)
-    if not name:
-        return incomplete()
-    stands = found.get(name)
-    if stands is None or stands.gone:
-        return no_bullet(name)
+def apply_delta(delta: Delta, states: BulletStates, now: str) -> tuple[BulletState, ...] | ChangeRefusal:
+    """Apply a change other than `add` to the bullets that it names; return the new state of each."""
+    target = get_target_id(delta)
+    if not target:
+        return refuse_incomplete()
+    state = states.get(target)
+    if state is None or state.is_deleted:
+        return refuse_unknown_bullet(target)
     match delta.type:
         case "update":
-            return _updated(delta, stands, now)
+            return _update(delta, state, now)
         case "merge":
-            return _merged(delta, stands, found, now)
+            return _merge(delta, state, states, now)
         case "remove":
-            return (_with(stands, now, active=False),)
+            return (_with_fields(state, now, active=False),)
         case "restore":
-            return (replace(_with(stands, now, active=True), into=""),)
+            return (replace(_with_fields(state, now, active=True), merged_into=""),)
         case "tag" if delta.tag is not None:
-            return (stands,)
+            return (state,)
         case _:
-            return incomplete()
+            return refuse_incomplete()
 
 
-def undone(
-    delta: Delta, found: Standings, later: Sequence[Delta], into: Mapping[str, str], now: str
-) -> tuple[Standing, ...] | Refused:
-    """How everything that `delta` touched stands once it is taken back: what it changed is as before, the rest stays as
-    it is. Refused where something of it was changed once more by one of `later`, which hold still. `into`: what
-    bullets had been merged into before it."""
-    was = {bullet.id: bullet for bullet in delta.before}
-    results: list[Standing] = []
-    for made in delta.after:
-        stands, before = found.get(made.id), was.get(made.id)
-        if stands is None or stands.gone:
-            return no_bullet(made.id)
-        touching = [other for other in later if any(each.id == made.id for each in other.after)]
-        changed = _FIELDS if before is None else _changed(before, made)
+def undo_delta(
+    delta: Delta, states: BulletStates, later: Sequence[Delta], merged_into: Mapping[str, str], now: str
+) -> tuple[BulletState, ...] | ChangeRefusal:
+    """Undo an applied change; return the new state of each bullet that it touched.
+
+    Fields that the change set get their earlier values; others stay. Refused if one of the `later` changes,
+    which are still applied, set the same field. `merged_into`: what bullets had been merged into before the change.
+    """
+    bullets_before = {bullet.id: bullet for bullet in delta.before}
+    restored_states: list[BulletState] = []
+    for bullet_after in delta.after:
+        state, before = states.get(bullet_after.id), bullets_before.get(bullet_after.id)
+        if state is None or state.is_deleted:
+            return refuse_unknown_bullet(bullet_after.id)
+        touching = [other for other in later if any(each.id == bullet_after.id for each in other.after)]
+        changed = _FIELDS if before is None else _changed_fields(before, bullet_after)
         if (
             (before is None and touching)
-            or any(name in changed for other in touching for name in _changed_by(other, made.id))
-            or any(getattr(stands.bullet, name) != getattr(made, name) for name in changed)
+            or any(name in changed for other in touching for name in _fields_set_by(other, bullet_after.id))
+            or any(getattr(state.bullet, name) != getattr(bullet_after, name) for name in changed)
         ):
-            return changed_since(made.id)
+            return refuse_changed(bullet_after.id)
         if before is None:
-            results.append(replace(_with(stands, now, active=False), gone=True))
+            restored_states.append(replace(_with_fields(state, now, active=False), is_deleted=True))
             continue
         if not changed:
             continue
-        time = before.updated_at if stands.bullet.updated_at == made.updated_at else now
-        back = _with(stands, time, **{name: getattr(before, name) for name in changed})
-        results.append(replace(back, into=into.get(made.id, "")) if "active" in changed else back)
-    return tuple(results)
+        time = before.updated_at if state.bullet.updated_at == bullet_after.updated_at else now
+        restored = _with_fields(state, time, **{name: getattr(before, name) for name in changed})
+        restored_states.append(
+            replace(restored, merged_into=merged_into.get(bullet_after.id, ""))
+            if "active" in changed
+            else restored
+        )
+    return tuple(restored_states)
 
 
-def _changed(before: Bullet, made: Bullet) -> tuple[str, ...]:
-    """The fields that a change gave another value."""
-    return tuple(name for name in _FIELDS if getattr(before, name) != getattr(made, name))
+def _changed_fields(before: Bullet, after: Bullet) -> tuple[str, ...]:
+    """Return the fields that a change set to another value."""
+    return tuple(name for name in _FIELDS if getattr(before, name) != getattr(after, name))
 
 
-def _changed_by(delta: Delta, name: str) -> tuple[str, ...]:
-    """The fields of the bullet `name` that a change gave another value."""
-    made = next(bullet for bullet in delta.after if bullet.id == name)
+def _fields_set_by(delta: Delta, name: str) -> tuple[str, ...]:
+    """Return the fields of the bullet `name` that a change set to another value."""
+    after = next(bullet for bullet in delta.after if bullet.id == name)
     before = next((bullet for bullet in delta.before if bullet.id == name), None)
-    return _FIELDS if before is None else _changed(before, made)
+    return _FIELDS if before is None else _changed_fields(before, after)
 
 
-def named_ids(delta: Delta) -> tuple[str, ...]:
-    """The ids of all bullets that a change names, the one that it is of first."""
+def list_ids(delta: Delta) -> tuple[str, ...]:
+    """Return the ids of all bullets that a change names, its target first."""
     return tuple(dict.fromkeys(name for name in (delta.bullet_id, *delta.bullet_ids) if name))
 
 
-def kept_id(delta: Delta) -> str:
-    """The bullet that a change is of: of a merge without one the first of those that are merged."""
-    return next(iter(named_ids(delta)), "")
+def get_target_id(delta: Delta) -> str:
+    """Return the id of the target bullet; for a merge without one, the first of the merged bullets."""
+    return next(iter(list_ids(delta)), "")
 
 
-def wrong_text(content: str) -> Refused | None:
-    """Why a text cannot be that of a bullet."""
+def check_text(content: str) -> ChangeRefusal | None:
+    """Return why a text cannot be the content of a bullet; None if it can."""
     if not content.strip():
-        return empty()
-    return too_long(len(content)) if len(content) > MOST_CHARACTERS else None
+        return refuse_empty()
+    return refuse_too_long(len(content)) if len(content) > MOST_CHARACTERS else None
 
 
-def _updated(delta: Delta, stands: Standing, now: str) -> tuple[Standing, ...] | Refused:
-    """A field that the change leaves empty stays as it is, unless it says that there are to be no keywords."""
-    if delta.content and (wrong := wrong_text(delta.content)):
-        return wrong
+def _update(delta: Delta, state: BulletState, now: str) -> tuple[BulletState, ...] | ChangeRefusal:
+    """Update a bullet. Empty fields of the change leave the bullet's fields, except with `no_keywords`."""
+    if delta.content and (refusal := check_text(delta.content)):
+        return refusal
     if not (delta.content or delta.section or delta.keywords or delta.no_keywords):
-        return incomplete()
-    made = _told(delta, stands, keywords_after(delta, stands.bullet), now)
-    return (replace(made, anew=not _means(made.bullet.content, stands.bullet.content)),)
+        return refuse_incomplete()
+    updated = _with_text(delta, state, resolve_keywords(delta, state.bullet), now)
+    return (
+        replace(updated, has_new_meaning=not _has_same_meaning(updated.bullet.content, state.bullet.content)),
+    )
 
 
-def keywords_after(delta: Delta, bullet: Bullet) -> tuple[str, ...]:
-    """The keywords of a bullet after an update of it."""
+def resolve_keywords(delta: Delta, bullet: Bullet) -> tuple[str, ...]:
+    """Return the keywords of a bullet after an update."""
     return () if delta.no_keywords else delta.keywords or bullet.keywords
 
 
-def _means(new: str, old: str) -> bool:
-    """Return True if a text says what the one before said, in other words perhaps."""
+def _has_same_meaning(new: str, old: str) -> bool:
+    """Return True if both texts say the same, possibly in other words."""
     from daiku.playbook.rules.lessons.similar import near_duplicates, says_the_same  # when used
 
     return new == old or says_the_same(new, old, near_duplicates)
 
 
-def _merged(delta: Delta, stands: Standing, found: Standings, now: str) -> tuple[Standing, ...] | Refused:
-    """The first one is kept, with the keywords of all; the others rest, and what runs showed of them counts for it."""
-    first, *others = named_ids(delta)
+def _merge(
+    delta: Delta, state: BulletState, states: BulletStates, now: str
+) -> tuple[BulletState, ...] | ChangeRefusal:
+    """Merge bullets: the first one stays, with the keywords of all; the others become inactive."""
+    first, *others = list_ids(delta)
     if not others:
-        return incomplete()
-    if delta.content and (wrong := wrong_text(delta.content)):
-        return wrong
-    taken: list[Standing] = []
+        return refuse_incomplete()
+    if delta.content and (refusal := check_text(delta.content)):
+        return refusal
+    merged: list[BulletState] = []
     for name in others:
-        other = found.get(name)
-        if other is None or other.gone:
-            return no_bullet(name)
-        taken.append(other)
-    for each in (stands, *taken):
+        other = states.get(name)
+        if other is None or other.is_deleted:
+            return refuse_unknown_bullet(name)
+        merged.append(other)
+    for each in (state, *merged):
         if not each.bullet.active:
-            return inactive(each.bullet.id)
-    words = (
-        *stands.bullet.keywords,
+            return refuse_inactive(each.bullet.id)
+    keywords = (
+        *state.bullet.keywords,
         *delta.keywords,
-        *(word for one in taken for word in one.bullet.keywords),
+        *(word for one in merged for word in one.bullet.keywords),
     )
-    kept = _told(delta, stands, words, now)
-    return (kept, *(replace(_with(other, now, active=False), into=first) for other in taken))
+    target = _with_text(delta, state, keywords, now)
+    return (target, *(replace(_with_fields(other, now, active=False), merged_into=first) for other in merged))
 
 
-def _told(delta: Delta, stands: Standing, keywords: tuple[str, ...], now: str) -> Standing:
-    return _with(
-        stands,
+def _with_text(delta: Delta, state: BulletState, keywords: tuple[str, ...], now: str) -> BulletState:
+    """Return the state with the content, section, and keywords of a change."""
+    return _with_fields(
+        state,
         now,
-        content=delta.content or stands.bullet.content,
-        section=section_of(delta.section) if delta.section else stands.bullet.section,
+        content=delta.content or state.bullet.content,
+        section=section_of(delta.section) if delta.section else state.bullet.section,
         keywords=keywords_of(keywords),
     )
 
 
-def _with(stands: Standing, now: str, **fields: object) -> Standing:
-    """The same with other fields, as it is where they are no others, and with a new version where its text is another."""
-    if all(getattr(stands.bullet, name) == value for name, value in fields.items()):
-        return stands
-    bullet = stands.bullet.model_copy(update={**fields, "updated_at": now})
-    rises = bullet.content != stands.bullet.content
-    return replace(stands, bullet=bullet, version=stands.version + rises)
+def _with_fields(state: BulletState, now: str, **fields: object) -> BulletState:
+    """Return the state with other field values; a changed text increments the version."""
+    if all(getattr(state.bullet, name) == value for name, value in fields.items()):
+        return state
+    bullet = state.bullet.model_copy(update={**fields, "updated_at": now})
+    is_new_text = bullet.content != state.bullet.content
+    return replace(state, bullet=bullet, version=state.version + is_new_text)

@@ -17,10 +17,11 @@ from daiku.memory.rules.vectors import Vector
 from daiku.playbook.rules.relevance import lone_characters, stem
 
 K1, B = 1.2, 0.75
-"""BM25's own two numbers: how much a repeated word counts, and how much a long text loses."""
+"""Parameters of BM25: saturation of repeated words, and normalization by text length."""
 WIDER = 4
-"""Of each list so many times more than what is asked for: what is good on both is not the best on either."""
+"""Candidates of each list, as a multiple of the requested results."""
 LEAST_WIDE = 40
+"""Minimum number of candidates of each list."""
 
 
 class Scored(NamedTuple):
@@ -48,19 +49,20 @@ class Question(NamedTuple):
 
 
 def text_of(bullet: Bullet) -> str:
-    """B3.1: what a bullet is found by."""
+    """Return the text that a bullet is searched by (B3.1)."""
     return " ".join((bullet.content, *bullet.keywords))
 
 
 def search_terms(text: str) -> list[str]:
-    """Return the terms that lessons are compared by: the stems of words, and Chinese characters that stand alone."""
+    """Return the terms of a text for comparison: stems of words, and single Chinese characters."""
     return [*(stem(term) for term in terms(text)), *lone_characters(text)]
 
 
 class Lessons:
-    """The active lessons of a playbook in memory, with the words and the vectors that they are found by.
+    """The active lessons of a playbook in memory, with their words and vectors.
 
-    A lesson's number is its place in the order of adding."""
+    A lesson's number is its place in the order of adding.
+    """
 
     def __init__(self, bullets: Iterable[Bullet] = ()) -> None:
         self.active: dict[int, Bullet] = {}
@@ -71,9 +73,9 @@ class Lessons:
         self._rows: dict[int, Row] = {}
         self._nearest: Nearest | None = None
         for bullet in bullets:
-            self.put(bullet)
+            self.set_lesson(bullet)
 
-    def put(self, bullet: Bullet) -> None:
+    def set_lesson(self, bullet: Bullet) -> None:
         """Add a lesson, or replace an earlier state of it; remove it if it is inactive."""
         number = self._numbers.setdefault(bullet.id, len(self._numbers))
         before = self.active.get(number)
@@ -86,11 +88,11 @@ class Lessons:
                 self._add_words(number, text_of(bullet))
 
     def _add_words(self, number: int, text: str) -> None:
-        found = search_terms(text)
-        for term, times in Counter(found).items():
+        found_terms = search_terms(text)
+        for term, times in Counter(found_terms).items():
             self._postings.setdefault(term, {})[number] = times
-        self._lengths[number] = len(found)
-        self._terms += len(found)
+        self._lengths[number] = len(found_terms)
+        self._terms += len(found_terms)
 
     def _remove(self, number: int, text: str) -> None:
         for term in set(search_terms(text)):
@@ -146,53 +148,57 @@ class Lessons:
         return in_order([Ranked(number, score) for number, score in scores.items() if score >= least], most)
 
 
-def wide(most: int) -> int:
-    """Return how many of each list are looked at for the best `most` of both."""
+def candidates_for(most: int) -> int:
+    """Return the number of candidates of each list for the best `most` of both."""
     return max(WIDER * most, LEAST_WIDE)
 
 
 def search(lessons: Lessons, question: Question, alpha: float) -> list[Scored]:
-    """Return the lessons that fit best, `alpha` the weight of the vectors, and more than are asked for.
+    """Return the best lessons, and more than requested; `alpha` is the weight of the vectors.
 
-    Where nothing tells them apart the first come first."""
+    Equally good lessons keep the order of their addition.
+    """
     hidden = question.hidden
-    listed = min(wide(question.most), len(lessons.active) - len(hidden))
+    listed = min(candidates_for(question.most), len(lessons.active) - len(hidden))
     if listed <= 0:
         return []
     words = lessons.by_words(question.text, listed, hidden)
     if question.vector is not None:
-        return combined(words, lessons.nearest(question.vector, listed, hidden), listed, alpha)
+        return merge_scores(words, lessons.nearest(question.vector, listed, hidden), listed, alpha)
     if question.fill:
         others = lessons.active.keys() - hidden - {each.number for each in words}
         words += [Ranked(number, 0.0) for number in nsmallest(listed - len(words), others)]
-    return combined(words, None, listed, 0.0)
+    return merge_scores(words, None, listed, 0.0)
 
 
-def combined(
+def merge_scores(
     words: Sequence[Ranked], vectors: Sequence[Ranked] | None, listed: int, alpha: float
 ) -> list[Scored]:
-    """What is on both lists by one score (B3.2), the best first. A list has at most the best `listed` texts; each is stretched from
-    its last to its first, equal scores are all 0.5. What is on one list only counts as the last of the other; by words
-    that is 0 where fewer than `listed` texts have any of them. None: there are no vectors, and words decide alone."""
-    by_word = _Stretched(words, 0.0 if len(words) < listed else words[-1].score)
-    by_vector = _Stretched(vectors or (), vectors[-1].score if vectors else 0.0)
-    found: list[Scored] = []
+    """Merge both lists by one score (B3.2), best first.
+
+    Each list has at most the best `listed` texts. Its scores are scaled to 0..1; equal scores become 0.5. A
+    text that is missing in a list gets the list's last score, or 0 if fewer than `listed` texts have any of
+    the words. `vectors` is None if there are none; then words decide alone.
+    """
+    by_word = _ScaledScores(words, 0.0 if len(words) < listed else words[-1].score)
+    by_vector = _ScaledScores(vectors or (), vectors[-1].score if vectors else 0.0)
+    scored: list[Scored] = []
     for number in {**by_word.scores, **by_vector.scores}:
         word = by_word.of(number)
         vector = by_vector.of(number) if vectors is not None else 0.0
         likeness = by_vector.scores.get(number)
-        found.append(Scored(number, vector, word, alpha * vector + (1 - alpha) * word, likeness))
-    found.sort(key=lambda each: (-each.combined, each.number))
-    return found
+        scored.append(Scored(number, vector, word, alpha * vector + (1 - alpha) * word, likeness))
+    scored.sort(key=lambda each: (-each.combined, each.number))
+    return scored
 
 
-class _Stretched:
-    """Scores between the least and the greatest of a list."""
+class _ScaledScores:
+    """Scores of a list, scaled to 0..1."""
 
-    def __init__(self, found: Sequence[Ranked], least: float) -> None:
-        self.scores: Mapping[int, float] = {each.number: each.score for each in found}
+    def __init__(self, ranked: Sequence[Ranked], least: float) -> None:
+        self.scores: Mapping[int, float] = {each.number: each.score for each in ranked}
         self._least = least
-        self._span = found[0].score - least if found else 0.0
+        self._span = ranked[0].score - least if ranked else 0.0
 
     def of(self, number: int) -> float:
         if self._span <= 0.0:

@@ -1,4 +1,4 @@
-"""Decide by shared words whether a lesson has to do with a question at all."""
+"""Relevance of a lesson to a question, by weighted shared words."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from daiku.playbook.rules.lessons.similar import FILLERS
 from daiku.texts.rules.patterns import lazy
 
 LEAST_SHARED = 0.75
-"""Least weight of the shared words: more than any one that says little."""
+"""Minimum weight of the shared words. It is above the weight of one word that says little."""
 PART_SHARED = 5
-"""The shared words weigh at least one part in so many of a sentence of the question…"""
+"""Divisor: the shared words must have this fraction of a sentence's weight…"""
 MOST_SHARED = 3.0
-"""… but no more than so many words are required."""
+"""…but at most this weight is required."""
 LONGEST_PART = 400
-"""Characters of what counts as one sentence."""
+"""Characters of a sentence that are read."""
 _NOTHING = FILLERS | frozenset(
     str.split(
         "all also am any both but did down each few first had he hello her hey hi him his how i if last let me more most much my"
         " new next off ok okay one only out over she some someone something thank thanks there two up us very which why yes"
     )
 )
-"""Words that are no evidence of anything when two texts share them."""
+"""Words without weight: two texts that share them have nothing in common."""
 _LITTLE = frozenset(
     str.split(
         "ask asks change changed changes changing code convert create creates explain fix fixed fixes give implement"
         " look make see show support tell thing things think try update want wants way work works write"
     )
 )
-"""Words of what is wanted more than of what it is about: half the weight, like Japanese with kana."""
+"""Words with half weight, such as requests. Japanese words with kana have it too."""
 _ENDS = (
     ("ings", 4),
     ("ing", 4),
@@ -43,47 +43,47 @@ _ENDS = (
     ("e", 4),
     ("y", 6),
 )
-"""Ends of forms of one word, and how much has to stay."""
+"""Word endings that are removed, each with the minimum length of the rest."""
 _PARTS = lazy(r"(?<=[.!?])\s+|[\n。！？]+")
 _ALONE = lazy(r"(?<![\u3400-\u9fff々])[\u3400-\u9fff](?![\u3400-\u9fff々])")
 
 
-class Asked:
-    """A question by its sentences: a long request is about several things."""
+class QuestionWords:
+    """A question split into sentences, since a long request has several topics."""
 
     def __init__(self, question: str) -> None:
         parts = (part[:LONGEST_PART] for part in _PARTS.split(question))
-        self._parts = [weights for part in parts if (weights := _asked_words(part))]
+        self._parts = [weights for part in parts if (weights := _weigh_sentence(part))]
 
     def shares_words(self, text: str) -> bool:
         """Return True if `text` shares enough words with one sentence of the question."""
-        said = weights_of(text)
-        return any(_shared(part, said) >= _asked_for(part) for part in self._parts)
+        words = weights_of(text)
+        return any(_shared_weight(part, words) >= _required_weight(part) for part in self._parts)
 
 
-def _asked_words(part: str) -> Mapping[str, float]:
-    """Return the weights of the words of a sentence; a single word is searched for, whatever it is."""
+def _weigh_sentence(part: str) -> Mapping[str, float]:
+    """Return the weights of the words of a sentence; a sentence of one word always searches for it."""
     only = set(terms(part))
     return {stem(word): 1.0 for word in only} if len(only) == 1 else weights_of(part)
 
 
-def _asked_for(part: Mapping[str, float]) -> float:
+def _required_weight(part: Mapping[str, float]) -> float:
     return max(LEAST_SHARED, min(MOST_SHARED, sum(part.values()) / PART_SHARED))
 
 
-def _shared(part: Mapping[str, float], said: Mapping[str, float]) -> float:
-    return sum([weight for word, weight in part.items() if word in said])
+def _shared_weight(part: Mapping[str, float], words: Mapping[str, float]) -> float:
+    return sum([weight for word, weight in part.items() if word in words])
 
 
 @lru_cache(maxsize=5_000)
 def weights_of(text: str) -> Mapping[str, float]:
-    """Return the stems of the words of a text, each with the weight of a match; words that say nothing are left out."""
+    """Return the weights of the word stems of a text; words without weight are left out."""
     weights = {stem(term): weight for term in terms(text) if (weight := _weigh(term))}
     return weights | dict.fromkeys(lone_characters(text), 1.0)
 
 
 def _weigh(term: str) -> float:
-    """Weigh a word of a European language, or a pair of Japanese or Chinese characters."""
+    """Return the weight of a European word, or of a pair of Japanese or Chinese characters."""
     if term in _LITTLE:
         return 0.5
     if term[0] < "\u3000":
@@ -94,13 +94,13 @@ def _weigh(term: str) -> float:
 
 
 def lone_characters(text: str) -> list[str]:
-    """Return the Chinese characters with no other one next to them: each is a word of its own."""
+    """Return the Chinese characters without a Chinese neighbor; each is a word."""
     return [] if text.isascii() else _ALONE.findall(text)
 
 
 @lru_cache(maxsize=50_000)
 def stem(term: str) -> str:
-    """Return an English word without the end that its forms differ by; other terms stay as they are."""
+    """Return an English word without its inflectional ending; other terms are unchanged."""
     if not term.isascii() or not term.isalpha():
         return term
     for end, least in _ENDS:

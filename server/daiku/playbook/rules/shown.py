@@ -1,4 +1,4 @@
-"""The difference that a change of the playbook makes or made to texts, as lines that people read."""
+"""Diffs of the texts that a change of the playbook makes or made."""
 
 from __future__ import annotations
 
@@ -7,40 +7,42 @@ from typing import TypeAlias
 
 from daiku.domain.playbook import Bullet, Delta
 from daiku.edits.rules.changes.diff import line_ops
-from daiku.playbook.rules.changes import keywords_after
+from daiku.playbook.rules.changes import resolve_keywords
 from daiku.texts.text import render, text
 
 _MADE = ("applied", "undone")
-_Said: TypeAlias = tuple[str, tuple[str, ...]]
-"""The text of a bullet and its keywords."""
-_NOTHING: _Said = ("", ())
+_BulletText: TypeAlias = tuple[str, tuple[str, ...]]
+"""Text and keywords of a bullet."""
+_NOTHING: _BulletText = ("", ())
 
 
 def diff_of(delta: Delta, now: Mapping[str, Bullet], language: str) -> str:
-    """What `delta` did, or would do to the bullets as they are `now`: under `@@ id @@` the lines that go and those that
-    come, and what stays between them; keywords are the last line of a bullet, labelled in `language`. Empty where no text
-    changes."""
-    changes = _done(delta) if delta.status in _MADE else _wanted(delta, now)
-    told = ((name, _told(old, language), _told(new, language)) for name, old, new in changes)
-    return "".join(_lines(name, old, new) for name, old, new in told if old != new)
+    """Return the diff that `delta` made, or would make to the bullets as they are `now`.
+
+    Below `@@ id @@` are the removed, added, and unchanged lines. Keywords are the last line of a bullet,
+    labeled in `language`. Empty if no text changes.
+    """
+    changes = _iter_applied(delta) if delta.status in _MADE else _iter_pending(delta, now)
+    diffs = ((name, _format_text(old, language), _format_text(new, language)) for name, old, new in changes)
+    return "".join(_format_diff(name, old, new) for name, old, new in diffs if old != new)
 
 
 def touched_by(delta: Delta) -> tuple[str, ...]:
-    """The ids of the bullets that `delta` speaks of, each once; what is only to be added has none."""
+    """Return the distinct ids of the bullets that `delta` names; a pending addition has none."""
     if delta.type == "add" and delta.status not in _MADE:
         return ()
-    named = (delta.bullet_id, *delta.bullet_ids, *(each.id for each in (*delta.before, *delta.after)))
-    return tuple(dict.fromkeys(name for name in named if name))
+    names = (delta.bullet_id, *delta.bullet_ids, *(each.id for each in (*delta.before, *delta.after)))
+    return tuple(dict.fromkeys(name for name in names if name))
 
 
-def _done(delta: Delta) -> Iterator[tuple[str, _Said, _Said]]:
+def _iter_applied(delta: Delta) -> Iterator[tuple[str, _BulletText, _BulletText]]:
     before = {each.id: _text(each) for each in delta.before}
     after = {each.id: _text(each) for each in delta.after}
     for name in dict.fromkeys((*before, *after)):
         yield name, before.get(name, _NOTHING), after.get(name, _NOTHING)
 
 
-def _wanted(delta: Delta, now: Mapping[str, Bullet]) -> Iterator[tuple[str, _Said, _Said]]:
+def _iter_pending(delta: Delta, now: Mapping[str, Bullet]) -> Iterator[tuple[str, _BulletText, _BulletText]]:
     bullet = now.get(delta.bullet_id)
     old = _NOTHING if bullet is None else _text(bullet)
     match delta.type:
@@ -48,7 +50,7 @@ def _wanted(delta: Delta, now: Mapping[str, Bullet]) -> Iterator[tuple[str, _Sai
             yield delta.section, _NOTHING, (delta.content, delta.keywords)
         case "update" | "merge" if bullet is not None:
             content = delta.content or bullet.content
-            yield bullet.id, old, (content, keywords_after(delta, bullet))
+            yield bullet.id, old, (content, resolve_keywords(delta, bullet))
         case "remove":
             yield delta.bullet_id, old, _NOTHING
         case "restore" if bullet is not None:
@@ -61,19 +63,19 @@ def _wanted(delta: Delta, now: Mapping[str, Bullet]) -> Iterator[tuple[str, _Sai
                 yield name, _text(now[name]), _NOTHING
 
 
-def _text(bullet: Bullet) -> _Said:
-    """What a run can be told of the bullet: nothing of one that is not active."""
+def _text(bullet: Bullet) -> _BulletText:
+    """Return the text of an active bullet that runs receive; empty for an inactive one."""
     return (bullet.content, bullet.keywords) if bullet.active else _NOTHING
 
 
-def _told(said: _Said, language: str) -> str:
-    content, keywords = said
+def _format_text(bullet_text: _BulletText, language: str) -> str:
+    content, keywords = bullet_text
     if not keywords or not content:
         return content
     return f"{content}\n{render(text('playbook.keywords', words=', '.join(keywords)), language)}"
 
 
-def _lines(name: str, old: str, new: str) -> str:
+def _format_diff(name: str, old: str, new: str) -> str:
     before, after = (text.split("\n") if text else [] for text in (old, new))
     marked = [f"@@ {name} @@"]
     for op, i, j, k, m in line_ops(before, after):

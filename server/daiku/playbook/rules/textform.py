@@ -27,15 +27,17 @@ _BULLETS = TypeAdapter(tuple[Bullet, ...])
 
 @dataclass(frozen=True, slots=True)
 class ReadText:
-    """What a text holds: its bullets in order, with the ids that they have there (empty: none), and the numbers of
-    the lines (from 1) that are part of none and say something."""
+    """Contents of a text: its bullets in order, with their ids there (empty: none).
+
+    `left_out`: numbers (from 1) of the lines that are not blank and belong to no bullet.
+    """
 
     bullets: tuple[Bullet, ...] = ()
     left_out: tuple[int, ...] = ()
 
 
 class UnreadableText(ValueError):
-    """A text that is not what it looks like; `place` says where it breaks off, empty: it holds no lessons at all."""
+    """A text that cannot be parsed. `place` is where; empty if it contains no lessons at all."""
 
     def __init__(self, place: str = "") -> None:
         super().__init__(place)
@@ -46,19 +48,25 @@ class UnreadableText(ValueError):
 
 
 def ace_text(bullets: Iterable[Bullet]) -> str:
-    """The bullets below the headers of their sections. A line of a content that would be read as something else begins
-    with a backslash more: what looks like a header or a bullet, and an empty line at the end of a content."""
+    """Format bullets below the headers of their sections.
+
+    Lines of a content that would be parsed as a header or a bullet, and empty lines at its end, are escaped
+    by a backslash.
+    """
     parts: list[str] = []
     for section, members in by_section(bullets):
-        lines = [f"## {section}", *(_ace_bullet(each) for each in members)]
+        lines = [f"## {section}", *(_format_ace(each) for each in members)]
         parts.append("\n".join(lines) + "\n")
     return "\n".join(parts)
 
 
 def read_ace(text: str) -> ReadText:
-    """The bullets of ACE's text, whoever wrote it. Lines below a bullet belong to it; empty ones before the next header
-    or bullet belong to nothing, and so does a line that begins like a bullet and is none, with those below it."""
-    found: list[Bullet] = []
+    """Parse the bullets of a text in ACE's form, whoever wrote it.
+
+    Lines below a bullet belong to it, except empty ones before the next header or bullet. A malformed bullet
+    and the lines below it belong to none.
+    """
+    bullets: list[Bullet] = []
     left_out: list[int] = []
     section, lines = USUAL_SECTION, list[str]()
     head: tuple[str, int, int] | None = None
@@ -67,9 +75,9 @@ def read_ace(text: str) -> ReadText:
         if head is not None:
             while len(lines) > 1 and not lines[-1]:
                 lines.pop()
-            content = "\n".join([lines[0], *map(_unescaped, lines[1:])])
+            content = "\n".join([lines[0], *map(_unescape, lines[1:])])
             name, helpful, harmful = head
-            found.append(
+            bullets.append(
                 Bullet(
                     id=name,
                     section=section,
@@ -97,17 +105,17 @@ def read_ace(text: str) -> ReadText:
         elif line.strip():
             left_out.append(number)
     close()
-    return ReadText(tuple(found), tuple(left_out))
+    return ReadText(tuple(bullets), tuple(left_out))
 
 
 def is_ace(text: str) -> bool:
-    """Whether a line of the text is a bullet of ACE's."""
+    """Return True if a line of the text is a bullet in ACE's form."""
     return any(_BULLET.fullmatch(line) for line in lines_of(text))
 
 
-def _ace_bullet(bullet: Bullet) -> str:
+def _format_ace(bullet: Bullet) -> str:
     first, *others = bullet.content.split("\n")
-    lines = [_escaped(line) for line in others]
+    lines = [_escape(line) for line in others]
     for at in range(len(lines) - 1, -1, -1):
         if lines[at]:
             break
@@ -116,25 +124,25 @@ def _ace_bullet(bullet: Bullet) -> str:
     return "\n".join([head, *lines])
 
 
-def _escaped(line: str) -> str:
+def _escape(line: str) -> str:
     return f"\\{line}" if _TO_ESCAPE.match(line) else line
 
 
-def _unescaped(line: str) -> str:
+def _unescape(line: str) -> str:
     return line[1:] if _ESCAPED.match(line) else line
 
 
-# ---- JSON: the bullets as everywhere else
+# ---- JSON
 
 
 def json_text(bullets: Iterable[Bullet]) -> str:
-    """The bullets as one JSON list, with everything that is known of each."""
+    """Format bullets as a JSON list with all fields."""
     rows = [each.model_dump(mode="json", by_alias=True) for each in bullets]
     return json.dumps(rows, ensure_ascii=False, indent=2) + "\n"
 
 
 def read_json(text: str) -> ReadText:
-    """The bullets of a JSON list, or of an object that holds it as `bullets`. Raises UnreadableText."""
+    """Parse the bullets of a JSON list, or of an object with the list as `bullets`. Raises UnreadableText."""
     try:
         value: object = json.loads(text.removeprefix("\ufeff"))
     except (ValueError, RecursionError) as wrong:
@@ -151,46 +159,45 @@ def read_json(text: str) -> ReadText:
         raise UnreadableText(f"{place}: {first['msg']}" if place else first["msg"]) from None
 
 
-# ---- what the forms share
+# ---- shared
 
 
 def by_section(bullets: Iterable[Bullet]) -> Sequence[tuple[str, list[Bullet]]]:
-    """The bullets by section, sections in the order in which they are first met."""
-    found: dict[str, list[Bullet]] = {}
+    """Group bullets by section; sections are in the order of their first bullets."""
+    groups: dict[str, list[Bullet]] = {}
     for bullet in bullets:
-        found.setdefault(section_name(bullet.section), []).append(bullet)
-    return tuple(found.items())
+        groups.setdefault(section_name(bullet.section), []).append(bullet)
+    return tuple(groups.items())
 
 
 def lines_of(text: str) -> list[str]:
-    """The lines of a file; only `\\n` ends one, and `\\r\\n` where its first line ends so."""
+    r"""Split a text into lines at `\n`, or at `\r\n` if its first line ends with it."""
     text = text.removeprefix("\ufeff")
     if text.split("\n", 1)[0].endswith("\r"):
         text = text.replace("\r\n", "\n")
     return text.split("\n")
 
 
-def section_name(said: str) -> str:
-    """A section's name as a header can hold it: on one line, without what cannot be seen; the usual one where nothing
-    is left."""
-    return section_of("".join(char for char in said if char.isprintable() or char.isspace()))
+def section_name(name: str) -> str:
+    """Normalize a section's name for a header: one line, printable; the default one if nothing is left."""
+    return section_of("".join(char for char in name if char.isprintable() or char.isspace()))
 
 
-# ---- AGENTS.md: a list below the header of each section; contents are kept, ids and counters are not
+# ---- AGENTS.md: a list below the header of each section, without ids and counters
 
 
 def agents_text(bullets: Iterable[Bullet]) -> str:
-    """Write a list below the header of each section. Further lines of a lesson are indented, so that nothing in them ends it."""
+    """Format bullets as a list below the header of each section; further lines of a bullet are indented."""
     parts: list[str] = []
     for section, members in by_section(bullets):
-        items = [_agents_item(each.content) for each in members]
+        items = [_format_item(each.content) for each in members]
         parts.append("\n".join([f"## {section}", "", *items]) + "\n")
     return "\n".join(parts)
 
 
 def read_agents(text: str) -> ReadText:
-    """Read the list items of a Markdown file. Paragraphs and blocks of code between the lists are left out."""
-    found: list[Bullet] = []
+    """Parse the list items of a Markdown file. Paragraphs and code blocks between lists are left out."""
+    bullets: list[Bullet] = []
     left_out: list[int] = []
     section, item, fence = USUAL_SECTION, list[str](), ""
 
@@ -199,7 +206,7 @@ def read_agents(text: str) -> ReadText:
             while len(item) > 1 and not item[-1]:
                 item.pop()
             lines = [item[0], *(line[len(_INDENT) :] if line else "" for line in item[1:])]
-            found.append(Bullet(id="", section=section, content="\n".join(lines), origin="import"))
+            bullets.append(Bullet(id="", section=section, content="\n".join(lines), origin="import"))
             item.clear()
 
     for number, line in enumerate(lines_of(text), 1):
@@ -215,17 +222,17 @@ def read_agents(text: str) -> ReadText:
             close()
             section = section_name(header[1])
         elif item and item[-1] and line.strip() and not _FENCE.match(line):
-            item.append(_INDENT + line)  # a line that goes on with the item, as Markdown has it
+            item.append(_INDENT + line)  # lazy continuation line of the item
         elif line.strip():
             close()
             left_out.append(number)
             opened = _FENCE.match(line)
             fence = opened[1] if opened is not None else ""
     close()
-    return ReadText(tuple(each for each in found if each.content.strip()), tuple(left_out))
+    return ReadText(tuple(each for each in bullets if each.content.strip()), tuple(left_out))
 
 
-def _agents_item(content: str) -> str:
+def _format_item(content: str) -> str:
     first, *others = content.split("\n")
     lines = [f"{_INDENT}{line}" if line else "" for line in others]
     for at in range(len(lines) - 1, -1, -1):
