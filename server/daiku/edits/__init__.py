@@ -1,1 +1,1 @@
-"""Edits: their forms, where they match, what they change, and the review of what was changed."""
+"""Edits: their formats, where they match, what they change, and the review of changes."""

@@ -22,14 +22,14 @@ def has_question(state: State, question: str) -> bool:
 
 def check_answer(state: State, event: ApprovalGiven | InputGiven) -> None:
     """Raise UsageError unless the answer fits an open question of an unfinished run."""
-    from daiku.edits.rules.changes.choose import why_unfit  # when used
+    from daiku.edits.rules.changes.choose import explain_invalid_choice  # when used
 
     questions = state.questions
     if isinstance(event, ApprovalGiven):
         question = next((a for a in questions.approvals.values() if a.approval_id == event.approval_id), None)
         is_answered, problem = (
             event.approval_id in questions.decisions,
-            NO_TEXT if question is None else why_unfit(question, event),
+            NO_TEXT if question is None else explain_invalid_choice(question, event),
         )
     else:
         question = next((i for i in questions.inputs.values() if i.input_id == event.input_id), None)

@@ -14,7 +14,7 @@ from daiku.domain.errors import DaikuError
 from daiku.domain.labels import Label
 from daiku.domain.runs import Position
 from daiku.domain.tools import ToolResult
-from daiku.edits.rules.changes.diagnostics import count_text, problem_line, worst_first
+from daiku.edits.rules.changes.diagnostics import format_counts, format_problem, sort_by_severity
 from daiku.guard.rules.protected.paths import holds_secrets
 from daiku.run.rules.outside import Editor, Location
 from daiku.team.rules.proof.evidence import EVERYWHERE, is_within
@@ -47,13 +47,13 @@ async def diagnostics(args: DiagnosticsArgs, context: ToolContext) -> ToolResult
         return failed(NO_EDITOR)
     await _settled(args.path or EVERYWHERE, context.editor, context)
     found = await context.editor.diagnostics(args.path)
-    ranked = worst_first(found)
+    ranked = sort_by_severity(found)
     where = f" in {args.path}" if args.path else ""
     errors: dict[str, JsonValue] = dict(Counter(d.path for d in ranked if d.severity == "error"))
     data: JsonObject = {"errors": errors}
     if not ranked:
         return ToolResult(ok=True, text=f"No problems{where}.", data=data)
-    lines = [f"{count_text(ranked)}{where}:", *_limited([problem_line(d) for d in ranked])]
+    lines = [f"{format_counts(ranked)}{where}:", *_limited([format_problem(d) for d in ranked])]
     return ToolResult(ok=True, text="\n".join(lines), data=data)
 
 

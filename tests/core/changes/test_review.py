@@ -19,11 +19,11 @@ from daiku.domain.tools import ToolCall
 from daiku.domain.work.patches import FileChange, FileStat, Patch
 from daiku.edits.rules.changes.choose import (
     ChosenHunks,
-    choices,
+    count_choices,
+    explain_invalid_choice,
     left_out_text,
     part_of,
     shown_hunks,
-    why_unfit,
 )
 from daiku.edits.rules.changes.diff import patch_diff
 from daiku.edits.rules.changes.review import (
@@ -223,11 +223,11 @@ def test_an_edit_that_is_no_longer_the_one_that_was_shown_is_refused() -> None:
 
 
 def test_only_edits_of_texts_can_be_chosen_from() -> None:
-    assert choices("files/patch", patch_diff(PATCH)) == 7
-    assert choices("files/delete", patch_diff(PATCH)) == 0
-    assert choices("shell/run", "@@ -1 +1 @@\n-a\n+b\n") == 0
+    assert count_choices("files/patch", patch_diff(PATCH)) == 7
+    assert count_choices("files/delete", patch_diff(PATCH)) == 0
+    assert count_choices("shell/run", "@@ -1 +1 @@\n-a\n+b\n") == 0
     notebook = Patch(files=(FileChange(path="n.ipynb", kind="create", new="x\n"),))
-    assert choices("files/write", patch_diff(notebook)) == 0
+    assert count_choices("files/write", patch_diff(notebook)) == 0
 
 
 @for_each(
@@ -249,7 +249,7 @@ def test_a_choice_must_fit_what_was_asked(
         approval_id="a", kind="edit", tool="files/edit", args={}, preview=Text(""), why=Text(""), hunks=2
     )
     given = ApprovalGiven(approval_id="a", decision=decision, hunks=hunks)
-    assert why_unfit(asked, given).startswith(wrong)
-    assert bool(why_unfit(asked, given)) == bool(wrong)
+    assert explain_invalid_choice(asked, given).startswith(wrong)
+    assert bool(explain_invalid_choice(asked, given)) == bool(wrong)
     if hunks:
-        assert why_unfit(asked.model_copy(update={"hunks": 0}), given)
+        assert explain_invalid_choice(asked.model_copy(update={"hunks": 0}), given)

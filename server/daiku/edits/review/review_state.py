@@ -1,4 +1,4 @@
-"""The review state of a session's files: a fold of its journal with what its checkpoints kept."""
+"""The review state of a session's files: a fold over its journal, with the contents from its checkpoints."""
 
 from __future__ import annotations
 
@@ -21,127 +21,131 @@ from daiku.workspace.checkpoints import CheckpointStore
 from daiku.workspace.contents import Checkpoint, KeptFile
 
 STORED = 60_000
-"""Characters of rejected lines that are kept on record."""
+"""Largest number of characters of rejected lines that are recorded."""
 
 
 @dataclass(slots=True)
 class ReviewStates:
-    """The reviews of all files as of `seq`, and as they were just before each checkpoint."""
+    """The reviews of all files as of chunk `seq`, and those just before each checkpoint."""
 
     seq: int = 0
     files: dict[str, FileReview] = field(default_factory=dict[str, FileReview])
     before: dict[str, Mapping[str, FileReview]] = field(default_factory=dict[str, Mapping[str, FileReview]])
     begun: list[str] = field(default_factory=list[str])
-    """Checkpoints of edits of which it is not on record that they were made: refused, or the process died."""
+    """Checkpoints of edits that are not recorded as done: refused, or the process was killed."""
 
     def since(self, checkpoint_id: str) -> dict[str, FileReview]:
-        """Return the files at a checkpoint, each as the earliest one from there on has it; empty if unknown."""
-        found: dict[str, FileReview] = {}
+        """Return the files from a checkpoint on, each at its earliest state; empty if the checkpoint is
+        unknown."""
+        earliest: dict[str, FileReview] = {}
         names = list(self.before)
         if checkpoint_id in self.before:
             for name in names[names.index(checkpoint_id) :]:
                 for path, review in self.before[name].items():
-                    found.setdefault(path, review)
-        return found
+                    earliest.setdefault(path, review)
+        return earliest
 
 
-def follow(standing: ReviewStates, chunk: Chunk, store: CheckpointStore) -> None:
-    """Take one more chunk into `standing`."""
+def fold_chunk(states: ReviewStates, chunk: Chunk, store: CheckpointStore) -> None:
+    """Fold one more chunk into `states`."""
     match chunk.event:
         case CheckpointEvent(checkpoint_id=name):
-            standing.begun.append(name)
+            states.begun.append(name)
         case Edit(checkpoint_id=name):
-            standing.begun = [other for other in standing.begun if other != name]
-            _take(standing, name, store)
-            standing.begun.clear()
+            states.begun = [other for other in states.begun if other != name]
+            _apply_checkpoint(states, name, store)
+            states.begun.clear()
         case Review(checkpoint_id=name) | Restored(redo=name) if name is not None:
-            if name not in standing.before:
-                _take(standing, name, store)
+            if name not in states.before:
+                _apply_checkpoint(states, name, store)
         case _:
             pass
-    standing.seq = chunk.seq
+    states.seq = chunk.seq
 
 
-def _take(standing: ReviewStates, name: str, store: CheckpointStore) -> None:
+def _apply_checkpoint(states: ReviewStates, name: str, store: CheckpointStore) -> None:
     try:
         checkpoint = store.require(name)
-        before = standing.before.get(name) or {  # there where it was seen before it was on record
-            store.current_path(checkpoint, kept.path): _at(standing, checkpoint, kept, store)
+        before = states.before.get(name) or {  # set already if adopted before it was recorded
+            store.current_path(checkpoint, kept.path): _review_at(states, checkpoint, kept, store)
             for kept in checkpoint.files
         }
         after = _after(checkpoint, before, store)
     except DaikuError:
-        return  # too old, or of a copy of the project that is gone: what it did counts as the person's
-    standing.before[name] = before
-    standing.files |= after
+        return  # too old, or its worktree is gone: its changes count as the user's
+    states.before[name] = before
+    states.files |= after
 
 
-def _at(standing: ReviewStates, checkpoint: Checkpoint, kept: KeptFile, store: CheckpointStore) -> FileReview:
-    """The review of a file when the checkpoint was taken: what changed until then was the person's."""
+def _review_at(
+    states: ReviewStates, checkpoint: Checkpoint, kept: KeptFile, store: CheckpointStore
+) -> FileReview:
+    """Return a file's review at a checkpoint. Changes up to then count as the user's."""
     content, path = store.content(kept.content), store.current_path(checkpoint, kept.path)
-    adopt_interrupted_edit(standing, path, content, store)
-    known = standing.files.get(path)
-    return FileReview(content, content) if known is None else after_typing(known, content)
+    adopt_interrupted_edit(states, path, content, store)
+    review = states.files.get(path)
+    return FileReview(content, content) if review is None else after_typing(review, content)
 
 
-def adopt_interrupted_edit(
-    standing: ReviewStates, path: str, content: Content, store: CheckpointStore
-) -> None:
-    """Take in an edit that was cut short before it was on record, where the file holds what it was to make."""
-    known = standing.files.get(path)
-    if known is not None and known.now == content:
+def adopt_interrupted_edit(states: ReviewStates, path: str, content: Content, store: CheckpointStore) -> None:
+    """Apply an edit that was interrupted before it was recorded, if the file has the content that it was to
+    write."""
+    review = states.files.get(path)
+    if review is not None and review.now == content:
         return
-    for name in standing.begun:
-        found = store.get(name)
-        if found is not None and any(
+    for name in states.begun:
+        checkpoint = store.get(name)
+        if checkpoint is not None and any(
             kept.known
-            and store.current_path(found, kept.path) == path
+            and store.current_path(checkpoint, kept.path) == path
             and store.content(kept.after) == content
-            for kept in found.files
+            for kept in checkpoint.files
         ):
-            standing.begun.remove(name)
-            _take(standing, name, store)
+            states.begun.remove(name)
+            _apply_checkpoint(states, name, store)
             return
 
 
-def unrecorded_edit_files(standing: ReviewStates, store: CheckpointStore) -> tuple[str, ...]:
+def unrecorded_edit_files(states: ReviewStates, store: CheckpointStore) -> tuple[str, ...]:
     """Return the files of edits that were started and may be missing in the journal."""
-    found = (store.get(name) for name in standing.begun)
-    return tuple(dict.fromkeys(kept.path for checkpoint in found if checkpoint for kept in checkpoint.files))
+    checkpoints = (store.get(name) for name in states.begun)
+    return tuple(
+        dict.fromkeys(kept.path for checkpoint in checkpoints if checkpoint for kept in checkpoint.files)
+    )
 
 
 def _after(
     checkpoint: Checkpoint, before: Mapping[str, FileReview], store: CheckpointStore
 ) -> dict[str, FileReview]:
     if checkpoint.kind != "edit":
-        stood = {store.current_path(checkpoint, s.path): store.review_of(s) for s in checkpoint.stances}
+        stored = {store.current_path(checkpoint, s.path): store.review_of(s) for s in checkpoint.stances}
         rest = {
             name: after_typing(before[name], store.content(kept.after))
             for kept in checkpoint.files
-            if kept.known and (name := store.current_path(checkpoint, kept.path)) not in stood
+            if kept.known and (name := store.current_path(checkpoint, kept.path)) not in stored
         }
-        return rest | stood
-    found: dict[str, FileReview] = {}
+        return rest | stored
+    reviews: dict[str, FileReview] = {}
     for kept in checkpoint.files:
         name = store.current_path(checkpoint, kept.path)
         after = store.content(kept.after)
         if not kept.known:
-            found[name] = before[name]
+            reviews[name] = before[name]
         elif kept.origin is None:
-            # Where it was moved away, its review goes along with it.
-            found.setdefault(name, after_edit(before[name], after, checkpoint.id))
+            # A moved file takes its review with it.
+            reviews.setdefault(name, after_edit(before[name], after, checkpoint.id))
         else:
             origin = store.current_path(checkpoint, kept.origin)
-            found |= renamed(before, origin, name)
-            found[name] = after_edit(found[name], after, checkpoint.id)
-    return found
+            reviews |= move_review(before, origin, name)
+            reviews[name] = after_edit(reviews[name], after, checkpoint.id)
+    return reviews
 
 
-def renamed(before: Mapping[str, FileReview], origin: str, name: str) -> dict[str, FileReview]:
-    """Return the review of `origin` under its new name; a file that was there is decided on separately."""
-    old, there = before[origin], before[name]
-    if there.base is not None or there.open:
-        return {origin: after_edit(old, None, name), name: there}
+def move_review(before: Mapping[str, FileReview], origin: str, name: str) -> dict[str, FileReview]:
+    """Return the review of `origin` under its new name. A file that was there is reviewed separately."""
+    old, target = before[origin], before[name]
+    if target.base is not None or target.open:
+        return {origin: after_edit(old, None, name), name: target}
     first = old.origin or origin
     return {
         origin: FileReview(None, None),
@@ -150,7 +154,7 @@ def renamed(before: Mapping[str, FileReview], origin: str, name: str) -> dict[st
 
 
 def changed_lines(hunk: ReviewHunk) -> tuple[str, ...]:
-    """The lines of a hunk with `-` and `+` before them, as git shows them."""
+    """Return a hunk's lines prefixed with `-` and `+`, as in a git diff."""
     marked = [(mark, line) for mark, lines in (("-", hunk.old), ("+", hunk.new)) for line in lines]
     return tuple(
         f"{mark}{line}" if line.endswith("\n") else f"{mark}{line}\n\\ No newline at end of file\n"
@@ -158,20 +162,20 @@ def changed_lines(hunk: ReviewHunk) -> tuple[str, ...]:
     )
 
 
-def place_of(hunk: ReviewHunk) -> tuple[int, int, tuple[str, ...], tuple[str, ...]]:
+def hunk_key(hunk: ReviewHunk) -> tuple[int, int, tuple[str, ...], tuple[str, ...]]:
     """Return a key that is equal for the same hunk of a file in different sessions."""
     return hunk.span.new, hunk.span.new_end, hunk.old, hunk.new
 
 
-def taken_away(
+def closed_hunks(
     before: FileReview, after: FileReview
 ) -> set[tuple[int, int, tuple[str, ...], tuple[str, ...]]]:
-    """The places of the hunks that were open before a decision and are not after it."""
-    return {place_of(h) for h in hunks_of(before)} - {place_of(h) for h in hunks_of(after)}
+    """Return the keys of the hunks that were open before a decision and are closed after it."""
+    return {hunk_key(h) for h in hunks_of(before)} - {hunk_key(h) for h in hunks_of(after)}
 
 
 def rejected_lines(before: FileReview, after: FileReview) -> str:
-    """The lines of the hunks that a rejection took back, with the marks of a diff."""
-    gone = taken_away(before, after)
-    lines = (line for hunk in hunks_of(before) if place_of(hunk) in gone for line in changed_lines(hunk))
+    """Return the lines of the hunks that a rejection undid, with diff prefixes."""
+    closed = closed_hunks(before, after)
+    lines = (line for hunk in hunks_of(before) if hunk_key(hunk) in closed for line in changed_lines(hunk))
     return truncate_middle("".join(lines), STORED)

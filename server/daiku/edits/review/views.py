@@ -1,4 +1,4 @@
-"""Convert changes and restored files to wire types for clients, and to a diff."""
+"""Conversion of changes and restored files to wire types and diffs."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ if TYPE_CHECKING:
 
 
 def changed_files(reviews: Mapping[str, FileReview], session: str) -> tuple[api.ChangedFile, ...]:
-    """The files that are to be decided on, in their order."""
+    """Convert the files to decide on to wire types, in their order."""
     return tuple(_file(path, review, session) for path, review in reviews.items())
 
 
-def changed_everywhere(found: Mapping[str, Mapping[str, FileReview]]) -> tuple[api.ChangedFile, ...]:
-    """Return the files of all conversations by path; changes that a fork shares are shown once."""
-    shown: set[tuple[str | int, ...]] = set()
+def changed_everywhere(by_session: Mapping[str, Mapping[str, FileReview]]) -> tuple[api.ChangedFile, ...]:
+    """Return the files of all sessions by path. Changes that a fork shares are listed once."""
+    listed: set[tuple[str | int, ...]] = set()
     files: list[api.ChangedFile] = []
-    for session, reviews in found.items():
+    for session, reviews in by_session.items():
         for file in changed_files(reviews, session):
-            hunks = tuple(hunk for hunk in file.hunks if _key(file, hunk) not in shown)
+            hunks = tuple(hunk for hunk in file.hunks if _key(file, hunk) not in listed)
             whole = (file.path, file.kind, file.before or "")
-            if hunks or (not file.hunks and whole not in shown):
+            if hunks or (not file.hunks and whole not in listed):
                 counts = {
                     "added": sum(hunk.new_lines for hunk in hunks),
                     "removed": sum(hunk.old_lines for hunk in hunks),
                 }
                 files.append(file.model_copy(update={"hunks": hunks} | counts))
-            shown |= {whole, *(_key(file, hunk) for hunk in hunks)}
+            listed |= {whole, *(_key(file, hunk) for hunk in hunks)}
     return tuple(sorted(files, key=lambda file: file.path))
 
 
@@ -43,7 +43,7 @@ def _key(file: api.ChangedFile, hunk: api.ChangeHunk) -> tuple[str | int, ...]:
 
 
 def diff_of(path: str, review: FileReview) -> str:
-    """What is open in a file, as a unified diff; empty where it is no text."""
+    """Return a file's open changes as a unified diff; empty if it is binary."""
     if isinstance(review.base, Blob) or isinstance(review.now, Blob):
         return ""
     before = review.origin or path
@@ -51,11 +51,11 @@ def diff_of(path: str, review: FileReview) -> str:
     return unified_diff(FileChange(path=before, kind=_kind(review), old=review.base, new=review.now, to=to))
 
 
-def restore_result(brought: RestoreOutcome) -> api.RestoreResult:
+def restore_result(outcome: RestoreOutcome) -> api.RestoreResult:
     """Convert the result of restoring files to its wire type."""
-    from daiku import api  # most commands show no changes: a tenth of their start
+    from daiku import api  # lazy: most commands show no changes, and this is a tenth of startup
 
-    return api.RestoreResult(files=brought.files, cannot_undo=brought.cannot_undo, checkpoint_id=brought.redo)
+    return api.RestoreResult(files=outcome.files, cannot_undo=outcome.cannot_undo, checkpoint_id=outcome.redo)
 
 
 def _file(path: str, review: FileReview, session: str) -> api.ChangedFile:

@@ -1,1 +1,1 @@
-"""Every form of edit that a model writes, read into one Patch."""
+"""Parsers for every edit format that models write; each builds a Patch."""

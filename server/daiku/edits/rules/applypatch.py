@@ -1,4 +1,4 @@
-"""The apply-patch form: `*** Begin Patch`, files to add, update, delete or move, `@@` anchors."""
+"""Parser of the apply-patch format: `*** Begin Patch`, files to add, update, delete or move, `@@` anchors."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _END_OF_FILE = "*** End of File"
 
 @dataclass(frozen=True, slots=True)
 class FileOp:
-    """What the patch does to one file; `content` is an added file's."""
+    """One file operation of a patch. `content` is that of an added file."""
 
     kind: Literal["add", "update", "delete"]
     path: str
@@ -33,7 +33,7 @@ def is_apply_patch(text: str) -> bool:
 
 
 def parse_apply_patch(text: str) -> tuple[FileOp, ...] | Refusal:
-    """The files of the patch in order, or what makes it unreadable. A missing end is a cut reply."""
+    """Parse the patch's file operations in order, or return a Refusal. A missing end means a truncated reply."""
     lines = [line.removesuffix("\r") for line in text.split("\n")]
     begins = [i for i, line in enumerate(lines) if line.strip() == "*** Begin Patch"]
     ends = [i for i, line in enumerate(lines) if line.strip() == "*** End Patch"]
@@ -90,14 +90,14 @@ def _parse_updated(path: str, lines: Sequence[str]) -> FileOp | Refusal:
         to, body = match[1], body[1:]
     hunks: list[Hunk] = []
     anchors: list[str] = []
-    found: list[HunkLine] = []
+    hunk_lines: list[HunkLine] = []
     number: int | None = None
 
     def close(*, at_end: bool) -> None:
-        if found:
-            hunks.append(Hunk(tuple(found), number, tuple(anchors), at_end))
+        if hunk_lines:
+            hunks.append(Hunk(tuple(hunk_lines), number, tuple(anchors), at_end))
             anchors.clear()
-            found.clear()
+            hunk_lines.clear()
 
     for line in body:
         if line.startswith("@@"):
@@ -110,19 +110,18 @@ def _parse_updated(path: str, lines: Sequence[str]) -> FileOp | Refusal:
         elif line.startswith("***"):
             return Refusal(f"This line has no place in an update: {line[:200]!r}")
         else:
-            found.append(parse_hunk_line(line))
+            hunk_lines.append(parse_hunk_line(line))
     close(at_end=False)
     if len(hunks) == 1 and hunks[0].line is None and not hunks[0].anchors and not hunks[0].old():
-        hunks = [
-            replace(hunks[0], at_end=True, placed=hunks[0].at_end)
-        ]  # nothing but added lines goes to the end of the file
+        # A hunk of added lines only goes to the end of the file.
+        hunks = [replace(hunks[0], at_end=True, placed=hunks[0].at_end)]
     if not any(hunk.changes for hunk in hunks) and to is None:
         return Refusal("The update has no lines that begin with + or -: it changes nothing.")
     return FileOp("update", path, to=to, hunks=tuple(hunks))
 
 
 def _parse_hunk_head(line: str) -> tuple[int | None, str]:
-    """The line number of a hunk's head and its anchor: it may be that of a unified diff."""
-    if numbered := _NUMBERS.match(line):
-        return int(numbered[1]), ""
+    """Return a hunk head's line number (as in a unified diff) and its anchor."""
+    if match := _NUMBERS.match(line):
+        return int(match[1]), ""
     return None, line[2:].removesuffix("@@").strip()

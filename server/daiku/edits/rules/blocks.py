@@ -1,4 +1,4 @@
-"""SEARCH/REPLACE blocks in a model's reply: the path above, the old lines, the new lines."""
+"""Parser of SEARCH/REPLACE blocks: the path above, the old lines, the new lines."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _ESCAPED = re.compile(r"\\(?=<{3,}|-{3,}|={3,}|>{3,}|\+{3,})")
 
 @dataclass(frozen=True, slots=True)
 class EditBlock:
-    """One edit; `path` is empty where none was named."""
+    """One edit. `path` is empty if none was named."""
 
     path: str
     edit: SearchReplace
@@ -32,7 +32,8 @@ def has_blocks(text: str) -> bool:
 
 
 def parse_blocks(text: str) -> tuple[EditBlock, ...] | Refusal:
-    """All blocks of `text` in order, or what is malformed. A block without a path has the last one's."""
+    """Parse all blocks of `text` in order, or return a Refusal. A block without a path has the previous
+    one's."""
     lines = [line.removesuffix("\r") for line in text.split("\n")]
     blocks: list[EditBlock] = []
     index, path = 0, ""
@@ -56,7 +57,7 @@ _RIGHT = "Right: <<<<<<< SEARCH, the old lines, =======, the new lines, >>>>>>> 
 
 
 def _read_block(lines: Sequence[str], start: int) -> tuple[str, str, int] | Refusal:
-    end = _end(lines, start)
+    end = _find_end(lines, start)
     dividers = [i for i in range(start, len(lines) if end is None else end) if _DIVIDER.fullmatch(lines[i])]
     if not dividers:
         return Refusal(f"The block at line {start} has no ======= line between old and new text. {_RIGHT}")
@@ -64,7 +65,7 @@ def _read_block(lines: Sequence[str], start: int) -> tuple[str, str, int] | Refu
         return Refusal(
             f"The block at line {start} is not closed by >>>>>>> REPLACE: it may be cut off. {_RIGHT}"
         )
-    middle = _divider(lines, start, end, dividers)
+    middle = _find_divider(lines, start, end, dividers)
     if middle is None:
         return Refusal(
             f"The block at line {start} has {len(dividers)} lines of =, and which of them parts old and new text is"
@@ -79,8 +80,8 @@ def _read_block(lines: Sequence[str], start: int) -> tuple[str, str, int] | Refu
     return _text(search[hints:]), _text(replace), end + 1
 
 
-def _end(lines: Sequence[str], start: int) -> int | None:
-    """The line that closes the block; None where another begins first, or the text ends."""
+def _find_end(lines: Sequence[str], start: int) -> int | None:
+    """Return the index of the line that closes the block; None if another block or the end comes first."""
     for index in range(start, len(lines)):
         if _REPLACE.fullmatch(lines[index]):
             return index
@@ -89,9 +90,11 @@ def _end(lines: Sequence[str], start: int) -> int | None:
     return None
 
 
-def _divider(lines: Sequence[str], start: int, end: int, dividers: Sequence[int]) -> int | None:
-    """Return the line between old and new text: outside merge conflicts the only one, or the only one as long as the
-    marker that begins the block; None if that is ambiguous."""
+def _find_divider(lines: Sequence[str], start: int, end: int, dividers: Sequence[int]) -> int | None:
+    """Return the index of the line between old and new text; None if it is ambiguous.
+
+    It is outside merge conflicts the only divider, or the only one as long as the opening marker.
+    """
     depth = 0
     outside: list[int] = []
     for index in range(start, end):
@@ -117,7 +120,7 @@ def _text(lines: Sequence[str]) -> str:
 
 
 def _path_above(lines: Sequence[str], index: int) -> str:
-    """The file's name on the line above, above or inside the opening fence, or behind the fence's language."""
+    """Return the file name on the line above, around the opening fence, or after the fence's language."""
     for line in reversed(lines[max(0, index - 3) : index]):
         if fence := re.match(r"\s*`{3,}\s*(.*)", line):
             if path := _path_in(fence[1].split(" ")[-1]) if " " in fence[1].strip() else "":

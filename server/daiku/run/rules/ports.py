@@ -29,10 +29,10 @@ class ApprovalPreview:
 
 def approval_preview(call: ToolCall, text: str, remember: str, why: Text = NO_TEXT) -> ApprovalPreview:
     """Build the preview of a call with hidden characters visible; if there are any, hunks cannot be chosen."""
-    from daiku.edits.rules.changes.choose import choices  # when used
+    from daiku.edits.rules.changes.choose import count_choices  # when used
 
     shown = show_hidden(text)
-    hunks = choices(call.tool, text) if shown == text else 0
+    hunks = count_choices(call.tool, text) if shown == text else 0
     return ApprovalPreview(shown, show_hidden(remember), hunks, why)
 
 

@@ -12,7 +12,7 @@ from daiku.domain.labels import Label
 from daiku.domain.work.documents import DocumentFormat, PatchMade
 from daiku.domain.work.handovers import Brief
 from daiku.domain.work.patches import Change, Issue, IssuePatch, Unplaced
-from daiku.edits.rules.changes.changemap import moves_marks, overlap, patch_from, trimmed
+from daiku.edits.rules.changes.changemap import moves_marks, overlap, patch_from, trim_change
 from daiku.edits.rules.matching.refusal import Refusal
 from daiku.guard.rules.redact import MARK
 from daiku.models.rules.replies.parse import Unreadable
@@ -56,7 +56,7 @@ def _placed(text: str, issue: Issue) -> Change | Why:
     start, end = place
     if text[start:end] == replacement:
         return "nothing_changes"
-    return trimmed(start, text[start:end], replacement)
+    return trim_change(start, text[start:end], replacement)
 
 
 def _by_offsets(text: str, issue: Issue, quote: str) -> tuple[int, int] | Why:

@@ -13,7 +13,7 @@ from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
 from daiku.domain.work.documents import Document, Evaluated, Passage, ReferencesFound, SimilarityFound
 from daiku.domain.work.patches import Change, FileChange, Patch, PatchJSON
-from daiku.edits.rules.changes.changemap import apply_map, merge_patches, patch_between, unredacted
+from daiku.edits.rules.changes.changemap import apply_map, merge_patches, patch_between, unredact
 from daiku.edits.rules.matching.refusal import AS_WANTED, Refusal
 from daiku.guard.rules.guardrails.fingerprints import fingerprints, similarity, similarity_action
 from daiku.guard.rules.redact import MARK
@@ -156,7 +156,7 @@ def changed(old: str, shown: str, document: Document, changes: tuple[Change, ...
         if len(merged.dropped) == len(changes):
             return Refusal("The document was changed meanwhile wherever it was to be revised. Start again.")
         ours = patch_between(shown, merged.new_text)
-    real = unredacted(old, shown, MARK, ours.change_map)
+    real = unredact(old, shown, MARK, ours.change_map)
     return real if isinstance(real, Refusal) else apply_map(old, real)
 
 

@@ -12,7 +12,7 @@ from daiku.domain.errors import DaikuError
 from daiku.domain.events import CheckpointEvent, Edit, Notice
 from daiku.domain.tools import ToolResult
 from daiku.domain.work.patches import FileChange, FileStat, Patch
-from daiku.edits.rules.changes.diagnostics import ProblemDelta, problem_delta, problem_delta_text
+from daiku.edits.rules.changes.diagnostics import ProblemDelta, compute_problem_delta, problem_delta_text
 from daiku.edits.rules.changes.diff import patch_diff, stat
 from daiku.run.rules.outside import Diagnostic
 from daiku.texts.rules.truncate import truncate_middle
@@ -86,7 +86,7 @@ def compare_problems(
     before: Sequence[Diagnostic] | None, after: Sequence[Diagnostic] | None, patch: Patch
 ) -> ProblemDelta | None:
     """Return how the patch changed the problems; None if the editor did not report them."""
-    return None if before is None or after is None else problem_delta(before, after, patch.files)
+    return None if before is None or after is None else compute_problem_delta(before, after, patch.files)
 
 
 def format_edit_note(further: Patch, change: ProblemDelta | None) -> str:

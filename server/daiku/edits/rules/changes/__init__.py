@@ -1,1 +1,1 @@
-"""Differences between texts: aligned, shown, chosen from, reviewed."""
+"""Differences between texts: diffs, chosen hunks, and reviews."""

@@ -1,4 +1,4 @@
-"""Choosing hunks of an edit before it is made: what is numbered, what is left when some are not wanted."""
+"""Choice of hunks of an edit before it is made: numbering, and applying only the chosen ones."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from daiku.edits.rules.matching.refusal import Refusal
 from daiku.texts.text import NO_TEXT, Text, text
 
 BY_HUNK = frozenset({"document/apply", "files/write", "files/edit", "files/patch"})
-"""Tools whose edit can be carried out in part."""
+"""Tools whose edit can be applied in part."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChosenHunks:
-    """What the person chose of the edit that they were shown (`preview`), and what they said to it."""
+    """The hunks that the user chose of the edit in `preview`, and the user's feedback."""
 
     preview: str
     hunks: tuple[int, ...]
@@ -26,32 +26,32 @@ class ChosenHunks:
 
 
 def chosen_hunks_of(
-    asked: ApprovalAsked | None, decisions: Mapping[str, ApprovalGiven]
+    request: ApprovalAsked | None, decisions: Mapping[str, ApprovalGiven]
 ) -> ChosenHunks | None:
-    """What the person chose of a call that they were `asked` about; None for all of it."""
-    given = decisions.get(asked.approval_id) if asked is not None else None
-    if asked is None or given is None or given.hunks is None:
+    """Return the user's choice for an approval request; None for all of it."""
+    decision = decisions.get(request.approval_id) if request is not None else None
+    if request is None or decision is None or decision.hunks is None:
         return None
-    return ChosenHunks(asked.preview, given.hunks, given.feedback or "")
+    return ChosenHunks(request.preview, decision.hunks, decision.feedback or "")
 
 
-def why_unfit(asked: ApprovalAsked, given: ApprovalGiven) -> Text:
-    """Why the chosen hunks cannot be a decision on what was asked; empty where they can."""
-    if given.hunks is None:
+def explain_invalid_choice(request: ApprovalAsked, decision: ApprovalGiven) -> Text:
+    """Return why the chosen hunks are no valid decision on the request; empty if they are."""
+    if decision.hunks is None:
         return NO_TEXT
-    if given.decision not in ("allow_once", "allow_always"):
+    if decision.decision not in ("allow_once", "allow_always"):
         return text("hunks.not_allowed")
-    if not asked.hunks:
+    if not request.hunks:
         return text("hunks.whole")
-    if not given.hunks:
+    if not decision.hunks:
         return text("hunks.none")
-    if any(not 0 <= hunk < asked.hunks for hunk in given.hunks):
-        return text("hunks.there_are", last=asked.hunks - 1)
+    if any(not 0 <= hunk < request.hunks for hunk in decision.hunks):
+        return text("hunks.there_are", last=request.hunks - 1)
     return NO_TEXT
 
 
 class NumberedHunk(NamedTuple):
-    """One numbered part of a diff: the lines that name its file, and its own."""
+    """One numbered part of a diff: the lines that name its file, and its own lines."""
 
     head: str
     body: str
@@ -59,10 +59,10 @@ class NumberedHunk(NamedTuple):
 
 def shown_hunks(diff: str) -> tuple[NumberedHunk, ...]:
     """Return the numbered parts of a unified diff: every `@@` section, and every file without one."""
-    found: list[NumberedHunk] = []
+    hunks: list[NumberedHunk] = []
     head: list[str] = []
     body: list[str] = []
-    alone = False  # the head has no part of its own yet
+    is_bare = False  # the head has no hunk yet
     left_old = left_new = 0
     for line in [*split_lines(diff), ""]:
         if body and (left_old > 0 or left_new > 0 or line.startswith("\\")):
@@ -71,76 +71,82 @@ def shown_hunks(diff: str) -> tuple[NumberedHunk, ...]:
             left_new -= line.startswith(("+", " "))
             continue
         if body:
-            found.append(NumberedHunk("".join(head), "".join(body)))
-            body, alone = [], False
+            hunks.append(NumberedHunk("".join(head), "".join(body)))
+            body, is_bare = [], False
         if line.startswith("@@ "):
             body = [line]
-            left_old, left_new = _lengths(line)
-        elif not line or line.startswith("diff --git ") or (line.startswith("--- ") and not _of(head, line)):
-            if alone:
-                found.append(NumberedHunk("".join(head), ""))
-            head, alone = [line], True
+            left_old, left_new = _parse_lengths(line)
+        elif (
+            not line
+            or line.startswith("diff --git ")
+            or (line.startswith("--- ") and not _continues_rename(head, line))
+        ):
+            if is_bare:
+                hunks.append(NumberedHunk("".join(head), ""))
+            head, is_bare = [line], True
         else:
             head.append(line)
-    return tuple(found)
+    return tuple(hunks)
 
 
-def _of(head: Sequence[str], line: str) -> bool:
-    """True where a `---` line belongs to the file whose renaming the head tells."""
+def _continues_rename(head: Sequence[str], line: str) -> bool:
+    """Return True if a `---` line belongs to the file that the head renames."""
     return len(head) == 3 and line == f"--- a/{head[1].removeprefix('rename from ')}"
 
 
-def _lengths(line: str) -> tuple[int, int]:
+def _parse_lengths(line: str) -> tuple[int, int]:
     old, new = line.split(" ")[1:3]
-    return _length(old), _length(new)
+    return _parse_length(old), _parse_length(new)
 
 
-def _length(place: str) -> int:
+def _parse_length(place: str) -> int:
     _, comma, length = place.partition(",")
     return int(length) if comma else 1
 
 
-def choices(tool: str, preview: str) -> int:
-    """How many hunks of a call's preview can be chosen from; 0 where it is all or nothing."""
+def count_choices(tool: str, preview: str) -> int:
+    """Return the number of hunks of a call's preview to choose from; 0 if it is all or nothing."""
     if tool not in BY_HUNK:
         return 0
     parts = shown_hunks(preview)
-    notebook = any(".ipynb" in part.head for part in parts)  # shown as text, written as JSON
+    notebook = any(".ipynb" in part.head for part in parts)  # previewed as text, stored as JSON
     return 0 if notebook else len(parts)
 
 
 class ChosenPart(NamedTuple):
-    """The wanted part of a patch, and what was left out as a diff."""
+    """The chosen part of a patch, and the rest."""
 
     patch: Patch
     left_out: Patch
 
 
-def part_of(patch: Patch, wanted: ChosenHunks) -> ChosenPart | Refusal:
-    """Only the wanted hunks of `patch`; refused where it is no longer the edit that was shown."""
+def part_of(patch: Patch, choice: ChosenHunks) -> ChosenPart | Refusal:
+    """Return only the chosen hunks of `patch`; a Refusal if it is no longer the edit in the preview."""
     places = [line for part in shown_hunks(patch_diff(patch)) for line in _place(part)]
-    if places != [line for part in shown_hunks(wanted.preview) for line in _place(part)]:
+    if places != [line for part in shown_hunks(choice.preview) for line in _place(part)]:
         return Refusal(
             "Nothing was changed: the person chose parts of this edit, but the files changed since it was"
             " shown to them. Read them again, then edit."
         )
-    kept: list[FileChange] = []
-    left: list[FileChange] = []
+    chosen_changes: list[FileChange] = []
+    left_out: list[FileChange] = []
     first = 0
     for change in patch.files:
         groups = _groups(change)
         count = max(1, len(groups))
-        chosen = [i for i in range(count) if first + i in wanted.hunks]
+        chosen = [i for i in range(count) if first + i in choice.hunks]
         first += count
         if len(chosen) == count:
-            kept.append(change)
+            chosen_changes.append(change)
         elif not chosen:
-            left.append(change)
+            left_out.append(change)
         else:
-            middle = _applied(change, [groups[i] for i in chosen])
-            kept.append(change.model_copy(update={"new": middle}))
-            left.append(FileChange(path=change.to or change.path, kind="edit", old=middle, new=change.new))
-    return ChosenPart(Patch(files=tuple(kept)), Patch(files=tuple(left)))
+            middle = _apply_groups(change, [groups[i] for i in chosen])
+            chosen_changes.append(change.model_copy(update={"new": middle}))
+            left_out.append(
+                FileChange(path=change.to or change.path, kind="edit", old=middle, new=change.new)
+            )
+    return ChosenPart(Patch(files=tuple(chosen_changes)), Patch(files=tuple(left_out)))
 
 
 def _place(part: NumberedHunk) -> list[str]:
@@ -152,25 +158,25 @@ def _groups(change: FileChange) -> list[list[tuple[str, int, int, int, int]]]:
     return [list(group) for group in hunk_groups(ops)]
 
 
-def _applied(change: FileChange, groups: Sequence[Sequence[tuple[str, int, int, int, int]]]) -> str:
-    """The old text with these groups alone."""
+def _apply_groups(change: FileChange, groups: Sequence[Sequence[tuple[str, int, int, int, int]]]) -> str:
+    """Return the old text with only these groups applied."""
     old, new = split_lines(change.old or ""), split_lines(change.new or "")
-    done: list[str] = []
+    lines: list[str] = []
     at = 0
     for group in groups:
         for op, i, j, k, m in group:
             if op != "equal":
-                done += [*old[at:i], *new[k:m]]
+                lines += [*old[at:i], *new[k:m]]
                 at = j
-    return "".join([*done, *old[at:]])
+    return "".join([*lines, *old[at:]])
 
 
-def left_out_text(part: ChosenPart, wanted: ChosenHunks) -> str:
-    """What the model is told of the parts that the person did not want."""
+def left_out_text(part: ChosenPart, choice: ChosenHunks) -> str:
+    """Return the message that tells the model which parts the user left out."""
     if not part.left_out.files:
         return ""
-    said = f" They said: {wanted.feedback}" if wanted.feedback else ""
+    feedback = f" They said: {choice.feedback}" if choice.feedback else ""
     return (
-        f"The person allowed only a part of this edit.{said} These changes were left out and not made:\n"
+        f"The person allowed only a part of this edit.{feedback} These changes were left out and not made:\n"
         f"{patch_diff(part.left_out)}".rstrip()
     )

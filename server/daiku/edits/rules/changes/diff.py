@@ -1,4 +1,4 @@
-"""Line diffs of two texts: operations in bounded time, counts, and the unified diff that people read."""
+"""Line diffs of two texts: operations in bounded time, line counts, and the unified diff."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ LineOp = tuple[Literal["equal", "replace", "delete", "insert"], int, int, int, i
 """Operation, range of old lines, range of new lines (half-open)."""
 
 _MOST_PAIRS = 90_000
-"""Old times new lines of a stretch without unique ones beyond which it is shown as replaced whole: the
-exact search may take cubic time (0.3 s at this size)."""
+"""Largest product of old and new line counts of a range without unique lines that is compared exactly; above
+it the range is replaced. The exact comparison may take cubic time (0.3 s at this size)."""
 
 
 def line_ops(old: Sequence[str], new: Sequence[str]) -> list[LineOp]:
-    """Return the operations that lead from `old` to `new`, in order, equal stretches included.
+    """Return the operations from `old` to `new` in order, equal ranges included.
 
-    Lines that occur once in both are fixed points. About linear for real files, and bounded for any.
+    Lines that occur once in both are fixed points. About linear time for real files, and bounded for any.
     """
     ops: list[LineOp] = []
     i = k = 0
@@ -49,7 +49,7 @@ def _add(ops: list[LineOp], i: int, j: int, k: int, m: int) -> None:
 
 
 def _matches(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int, int]]:
-    """Equal stretches (old index, new index, length), in order."""
+    """Yield the equal ranges (old index, new index, length), in order."""
     pending: list[tuple[int, int, int, int, bool]] = [(0, len(old), 0, len(new), True)]
     while pending:
         i, j, k, m, may_split = pending.pop()
@@ -61,14 +61,14 @@ def _matches(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int,
         tail = 0
         while i < j - tail and k < m - tail and old[j - tail - 1] == new[m - tail - 1]:
             tail += 1
-        if tail:  # what lies between comes first
+        if tail:  # the range between comes first
             pending.append((j - tail, j, m - tail, m, False))
             j, m = j - tail, m - tail
         if i == j or k == m:
             continue
         fixed = _fixed_points(old[i:j], new[k:m]) if may_split else []
         if not fixed:
-            yield from ((i + a, k + b, n) for a, b, n in _inside(old[i:j], new[k:m]))
+            yield from ((i + a, k + b, n) for a, b, n in _match_exactly(old[i:j], new[k:m]))
             continue
         ends = [*fixed[1:], (j - i, m - k)]
         parts = [(0, fixed[0][0], 0, fixed[0][1])]
@@ -77,10 +77,12 @@ def _matches(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int,
 
 
 def _fixed_points(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
-    """Lines that stand once in both, as many as keep the same order."""
-    once, also = Counter(old), Counter(new)
-    place = {line: index for index, line in enumerate(new) if also[line] == 1}
-    pairs = [(index, place[line]) for index, line in enumerate(old) if once[line] == 1 and line in place]
+    """Return the largest set of lines that occur once in both and keep their order."""
+    old_counts, new_counts = Counter(old), Counter(new)
+    place = {line: index for index, line in enumerate(new) if new_counts[line] == 1}
+    pairs = [
+        (index, place[line]) for index, line in enumerate(old) if old_counts[line] == 1 and line in place
+    ]
     tops: list[int] = []  # smallest last new index of an increasing run of each length
     chain: list[tuple[int, int]] = []  # for each pair: the length of its run, the pair before it
     last: list[int] = []
@@ -92,34 +94,35 @@ def _fixed_points(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int
             last.append(number)
         else:
             tops[length], last[length] = at, number
-    found: list[tuple[int, int]] = []
+    points: list[tuple[int, int]] = []
     number = last[-1] if last else -1
     while number >= 0:
-        found.append(pairs[number])
+        points.append(pairs[number])
         number = chain[number][1]
-    found.reverse()
-    # A run of them is one stretch: its first is enough, the rest follows from it.
-    return [pair for before, pair in pairwise([(-2, -2), *found]) if (before[0] + 1, before[1] + 1) != pair]
+    points.reverse()
+    # Of a run of adjacent points the first is enough.
+    return [pair for before, pair in pairwise([(-2, -2), *points]) if (before[0] + 1, before[1] + 1) != pair]
 
 
-def _inside(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int, int]]:
-    """Equal stretches where no line stands once in both; none where looking for them could take long."""
+def _match_exactly(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int, int]]:
+    """Yield equal ranges where no line is unique; none if the search could take long."""
     if len(old) * len(new) <= _MOST_PAIRS:
         yield from SequenceMatcher(None, old, new, autojunk=False).get_matching_blocks()
 
 
 CONTEXT = 3
+"""Lines of context around a change."""
 
 
 def split_lines(text: str) -> list[str]:
-    """Lines with their line ends; only `\\n` ends one, whatever else the text holds."""
+    r"""Split a text into lines with their line ends; only `\n` ends a line."""
     parts = text.split("\n")
     lines = [part + "\n" for part in parts[:-1]]
     return [*lines, parts[-1]] if parts[-1] else lines
 
 
 def hunk_groups(ops: Sequence[LineOp]) -> Iterator[list[LineOp]]:
-    """Changes with `CONTEXT` equal lines around them; those near one another together."""
+    """Yield changes with `CONTEXT` equal lines around them; nearby changes form one group."""
     group: list[LineOp] = []
     for index, (op, i, j, k, m) in enumerate(ops):
         if op != "equal":
@@ -148,19 +151,19 @@ def _hunk(group: Sequence[LineOp], old: Sequence[str], new: Sequence[str]) -> It
     yield f"@@ -{_range(head[1], last[2])} +{_range(head[3], last[4])} @@\n"
     for op, i, j, k, m in group:
         if op == "equal":
-            yield from _marked(" ", old[i:j])
+            yield from _prefix_lines(" ", old[i:j])
             continue
-        yield from _marked("-", old[i:j])
-        yield from _marked("+", new[k:m])
+        yield from _prefix_lines("-", old[i:j])
+        yield from _prefix_lines("+", new[k:m])
 
 
-def _marked(mark: str, lines: Sequence[str]) -> Iterator[str]:
+def _prefix_lines(mark: str, lines: Sequence[str]) -> Iterator[str]:
     for line in lines:
         yield mark + line if line.endswith("\n") else f"{mark}{line}\n\\ No newline at end of file\n"
 
 
 def unified_diff(change: FileChange) -> str:
-    """One file's change as git shows it; empty when nothing changes."""
+    """Return one file's change as a git diff; empty if nothing changes."""
     old, new = split_lines(change.old or ""), split_lines(change.new or "")
     target = change.to or change.path
     lines: list[str] = []
@@ -179,18 +182,18 @@ def unified_diff(change: FileChange) -> str:
 
 
 def _empty_file(change: FileChange) -> str:
-    """Creating or deleting a file without content has no hunk; git says it in words."""
+    """Return git's header for creating or deleting a file without content, which has no hunk."""
     words = {"create": "new file mode 100644", "delete": "deleted file mode 100644"}.get(change.kind)
     return f"diff --git a/{change.path} b/{change.path}\n{words}\n" if words else ""
 
 
 def patch_diff(patch: Patch) -> str:
-    """The whole patch as one unified diff."""
+    """Return the complete patch as one unified diff."""
     return "".join(unified_diff(change) for change in patch.files)
 
 
 def stat(change: FileChange) -> FileStat:
-    """Lines added and removed by one file's change."""
+    """Return the number of lines that one file's change adds and removes."""
     added = removed = 0
     for op, i, j, k, m in line_ops(split_lines(change.old or ""), split_lines(change.new or "")):
         if op != "equal":

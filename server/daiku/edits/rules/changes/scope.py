@@ -1,4 +1,5 @@
-"""The place that a person asked an edit for: a file, or some lines of it, and whether a change stays inside."""
+"""The place that the user asked an edit for (a file, or some of its lines), and the check that a change is
+inside."""
 
 from __future__ import annotations
 
@@ -8,13 +9,15 @@ from daiku.domain.work.patches import Patch
 from daiku.texts.rules.patterns import lazy
 
 _LINES = lazy(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
-"""Lines as an editor counts them, their ends kept."""
+"""Pattern of lines as an editor counts them, with their line ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class EditPlace:
-    """The part of a file that may be edited; `path` as in changes.
-    A change is inside if the file still begins with `before` and ends with `after`."""
+    """The part of a file that may be edited. `path` is as in changes.
+
+    A change is inside if the file still begins with `before` and ends with `after`.
+    """
 
     path: str
     before: str = ""
@@ -29,7 +32,7 @@ def edit_place(path: str, text: str, lines: Range | None) -> EditPlace | None:
     if not every or not every[-1].endswith(("\n", "\r")):
         every = every or [""]
     else:
-        every.append("")  # what an editor shows behind the last line end is a line too
+        every.append("")  # editors count the empty line after the last line end
     if not 0 <= lines.start.line < len(every) or lines.end.line < lines.start.line:
         return None
     past = lines.end.line + (1 if lines.end.character > 0 or lines.end.line == lines.start.line else 0)
@@ -37,7 +40,7 @@ def edit_place(path: str, text: str, lines: Range | None) -> EditPlace | None:
 
 
 def is_inside(patch: Patch, place: EditPlace) -> bool:
-    """True where `patch` changes nothing but the text at `place`: it makes, moves and deletes no file."""
+    """Return True if `patch` only edits the text at `place`, without creating, moving or deleting a file."""
     if len(patch.files) != 1:
         return False
     change = patch.files[0]
@@ -50,7 +53,7 @@ def is_inside(patch: Patch, place: EditPlace) -> bool:
 
 
 def _between(text: str | None, place: EditPlace) -> str | None:
-    """What stands at `place` in `text`; None where the text around it is another."""
+    """Return the text at `place`; None if the surrounding text differs."""
     if text is None or len(text) < len(place.before) + len(place.after):
         return None
     if not (text.startswith(place.before) and text.endswith(place.after)):

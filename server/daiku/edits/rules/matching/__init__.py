@@ -1,1 +1,1 @@
-"""Where text to be replaced stands in a file, and why it was not found."""
+"""Search for the text that an edit replaces, and the reason if it is not found."""

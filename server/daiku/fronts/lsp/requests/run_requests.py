@@ -15,7 +15,7 @@ from daiku.domain.tools import ToolCall
 from daiku.domain.work.handovers import Brief
 from daiku.domain.work.patches import PatchJSON, RangeEdit
 from daiku.domain.work.plans import Plan, in_full
-from daiku.edits.rules.changes.changemap import apply_map, range_edits, unredacted
+from daiku.edits.rules.changes.changemap import apply_map, range_edits, unredact
 from daiku.edits.rules.matching.refusal import Refusal
 from daiku.edits.rules.positions import Encoding
 from daiku.fronts.lsp.connection import ClientConnection
@@ -179,7 +179,7 @@ def revised(state: State, old: str) -> PatchJSON | None:
     if document is None or blocked:
         return None
     found = merged_work(progress_of(state, document)).patch
-    changes = unredacted(old, document.text, MARK, found.change_map)
+    changes = unredact(old, document.text, MARK, found.change_map)
     if isinstance(changes, Refusal) or not changes:
         return None
     new = apply_map(old, changes)
