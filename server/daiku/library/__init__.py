@@ -1,1 +1,1 @@
-"""Daiku as a library: the Runner, models and MCP servers by themselves, and what every front may use of runs."""
+"""Daiku as a library: the Runner, model and MCP clients, and the run API that all fronts use."""

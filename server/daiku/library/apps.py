@@ -1,4 +1,4 @@
-"""The Apps of a Runner, one for each event loop that it is used on; their stores are shared."""
+"""The Apps of a Runner, one per event loop; their stores are shared."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Any, TypeAlias
 from daiku.app import App
 from daiku.dataclass import dataclass, field
 from daiku.domain.errors import UsageError
-from daiku.library.opening import Opening, names_a_model, said, uses_builtin_tools
+from daiku.library.opening import RunnerParts, format_error, names_a_model, uses_builtin_tools
 from daiku.run.runs import Runs
 from daiku.team.agent import Agent
 from daiku.tools.threads import LoopThread
 
 Place: TypeAlias = tuple[asyncio.AbstractEventLoop | None, bool, bool]
-"""The loop on which an App works, whether it has the keys of providers, and whether the tools of Daiku itself."""
+"""Key of an App: its event loop, whether it has providers' keys, and whether it has built-in tools."""
 CLOSED = "This Runner is closed; make another one, or use it inside its `async with`."
 FORKED = "This Runner was made before the process was forked; make one in each process."
 CLOSED_BY_TOOL = "A tool cannot close the Runner that it works for; close it when the run has ended."
@@ -26,9 +26,9 @@ CLOSED_BY_TOOL = "A tool cannot close the Runner that it works for; close it whe
 
 @dataclass(slots=True)
 class Apps:
-    """Connections belong to the loop that they were opened on: each loop has an App of its own."""
+    """The Apps of a Runner, one per event loop, because connections belong to the loop that opened them."""
 
-    opening: Opening
+    parts: RunnerParts
     closed: bool = False
     _apps: dict[Place, App] = field(default_factory=dict["Place", App])
     _tasks: set[asyncio.Task[Any]] = field(default_factory=set[asyncio.Task[Any]])
@@ -37,7 +37,7 @@ class Apps:
     _process: int = field(default_factory=os.getpid)
 
     def check_open(self) -> None:
-        """Raise RuntimeError if it is closed, or was made before this process was forked."""
+        """Raise RuntimeError if it is closed, or was created before this process was forked."""
         if self.closed:
             raise RuntimeError(CLOSED)
         if self._process != os.getpid():
@@ -46,59 +46,60 @@ class Apps:
     def app(self, agent: Agent | None) -> App:
         """Return the App of this loop. It has providers' keys if `agent` may name a model by text."""
         self.check_open()
-        named = agent is None or names_a_model(self.opening.model, agent, self.opening.router)
-        builtin = agent is None or self.opening.router is not None or uses_builtin_tools(agent)
+        named = agent is None or names_a_model(self.parts.model, agent, self.parts.router)
+        builtin = agent is None or self.parts.router is not None or uses_builtin_tools(agent)
         key = asyncio.get_running_loop(), named, builtin
         if key not in self._apps:
-            self._apps[key] = self.opening.build(named=named, builtin=builtin)
+            self._apps[key] = self.parts.build(named=named, builtin=builtin)
         return self._apps[key]
 
     def thread(self) -> LoopThread:
-        """Return a loop for callers that wait; a tool that waits gets another one than the loop that it blocks."""
+        """Return an event loop thread for synchronous callers; a waiting tool never gets the loop that it
+        blocks."""
         here = _running_loop()
         with self._lock:
-            for each in self._threads:
-                if each.loop is not here and not each.stands_still:
-                    return each
+            for thread in self._threads:
+                if thread.loop is not here and not thread.stands_still:
+                    return thread
             if not self._threads:
-                # Code that waits need not close: nothing may be left open at its end, or complain.
+                # Synchronous programs need not call `close`.
                 atexit.register(self.close)
             self._threads.append(LoopThread())
             return self._threads[-1]
 
     def keep(self, task: asyncio.Task[Any]) -> None:
-        """Keep a task until it is done: nobody else may hold it."""
+        """Hold a reference to a task until it is done."""
         self._tasks.add(task)
-        task.add_done_callback(self._done)
+        task.add_done_callback(self._discard_task)
 
-    def _done(self, task: asyncio.Task[Any]) -> None:
+    def _discard_task(self, task: asyncio.Task[Any]) -> None:
         self._tasks.discard(task)
         if not task.cancelled():
-            task.exception()  # whoever waits for it hears of it; nobody has to
+            task.exception()  # retrieved, so that asyncio does not log it
 
     def do(self, name: str, run: str, act: Callable[[Runs], object]) -> None:
         """Call `act` on the loop where the run is active. Raises ValueError if it fails."""
         self.check_open()
-        loop, app = self._of(run)
+        loop, app = self._find_app(run)
         try:
             if loop is None:
                 act(app.runs)
             else:
-                asyncio.run_coroutine_threadsafe(_there(act, app.runs), loop).result()
-        except UsageError as wrong:
-            raise ValueError(f"Runner.{name}: {said(wrong)}") from None
+                asyncio.run_coroutine_threadsafe(_call(act, app.runs), loop).result()
+        except UsageError as error:
+            raise ValueError(f"Runner.{name}: {format_error(error)}") from None
 
-    def _of(self, run: str) -> tuple[asyncio.AbstractEventLoop | None, App]:
-        """Return the App in which a run is active, and its loop if it is another one; else any App."""
+    def _find_app(self, run: str) -> tuple[asyncio.AbstractEventLoop | None, App]:
+        """Return the App in which a run is active, with its loop if that is not the current one; else any App."""
         here = _running_loop()
         for (loop, *_), app in self._apps.items():
             if app.runs.is_live(run):
                 return (None if loop is here else loop), app
         if not self._apps:
-            self._apps[here, False, True] = self.opening.build(named=False, builtin=True)
+            self._apps[here, False, True] = self.parts.build(named=False, builtin=True)
         return None, next(iter(self._apps.values()))
 
-    # -- the end --------------------------------------------------------------------------
+    # -- close ----------------------------------------------------------------------------
 
     async def aclose(self) -> None:
         """Cancel active runs, and close connections and files; safe to call twice."""
@@ -118,13 +119,16 @@ class Apps:
                 await app.aclose()
             elif loop.is_running():
                 await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(app.aclose(), loop))
-        self.opening.close()
+        self.parts.close()
         for thread in self._threads:
             if thread.loop is not here:
                 thread.close()
 
     def close(self) -> None:
-        """`aclose` for synchronous code. Raises RuntimeError in a tool on one of its loops, which would block itself."""
+        """Close from synchronous code.
+
+        Raises RuntimeError in a tool on one of its loops, which would block itself.
+        """
         if any(thread.loop is _running_loop() for thread in self._threads):
             raise RuntimeError(CLOSED_BY_TOOL)
         if not self.closed and self._process == os.getpid():
@@ -140,34 +144,37 @@ def _running_loop() -> asyncio.AbstractEventLoop | None:
         return None
 
 
-async def _there(act: Callable[[Runs], object], runs: Runs) -> None:
+async def _call(act: Callable[[Runs], object], runs: Runs) -> None:
     act(runs)
 
 
-def at_once(work: Coroutine[Any, Any, object]) -> None:
-    """Run a coroutine until it first waits, as for a guardrail; then it continues as a task. Raises what it raises."""
+def run_until_blocked(work: Coroutine[Any, Any, object]) -> None:
+    """Run a coroutine until it first waits, for example for a guardrail; then continue it as a task.
+
+    Raises what the coroutine raises before it waits.
+    """
     try:
         waits_for = work.send(None)
     except StopIteration:
         return
-    task = asyncio.ensure_future(_Rest(work, waits_for))
-    _GOING_ON.add(task)
-    task.add_done_callback(_done)
+    task = asyncio.ensure_future(_Continuation(work, waits_for))
+    _CONTINUATIONS.add(task)
+    task.add_done_callback(_discard_continuation)
 
 
-_GOING_ON: set[asyncio.Future[object]] = set()
-"""What goes on by itself: nobody else holds it."""
+_CONTINUATIONS: set[asyncio.Future[object]] = set()
+"""Continuations that run as tasks, referenced until they are done."""
 
 
-def _done(task: asyncio.Future[object]) -> None:
-    _GOING_ON.discard(task)
+def _discard_continuation(task: asyncio.Future[object]) -> None:
+    _CONTINUATIONS.discard(task)
     if not task.cancelled():
-        task.exception()  # the run tells of it
+        task.exception()  # retrieved; the run reports it
 
 
 @dataclass(frozen=True, slots=True)
-class _Rest:
-    """The rest of a coroutine that was begun outside a task and waits for something."""
+class _Continuation:
+    """The remainder of a coroutine that was started outside a task."""
 
     work: Coroutine[Any, Any, object]
     waits_for: object

@@ -1,4 +1,4 @@
-"""Context of a library run: its files and pictures are read, and an item that cannot be used is an error."""
+"""Context items of a library run: read files and images, and reject unusable items."""
 
 from __future__ import annotations
 
@@ -16,25 +16,28 @@ from daiku.models.rules.replies.parse import describe_error
 from daiku.workspace.paths import to_file_path
 
 LARGEST_TEXT = 1_000_000
-"""Bytes of a text file outside the workspace, at most."""
+"""Maximum bytes of a text file outside the workspace."""
 
 
 class Context(NamedTuple):
-    """The items that the model reads, and the pictures among the files."""
+    """Context items for the model, and the images among the files."""
 
     items: tuple[ContextItem, ...] = ()
     images: tuple[Image, ...] = ()
 
 
 def read_context(context: object, workspace: Path | None) -> Context:
-    """Read items, or mappings that describe them. Raises TypeError or ValueError, also for a file that is missing."""
-    kind = type(context).__name__
+    """Read items, or mappings that describe them.
+
+    Raises TypeError or ValueError, also for a missing file.
+    """
+    type_name = type(context).__name__
     if isinstance(context, str | Mapping | ContextItem) or not isinstance(context, Iterable):
-        raise TypeError(f"Runner.run: `context` is a list of ContextItems, not {kind}.")
+        raise TypeError(f"Runner.run: `context` is a list of ContextItems, not {type_name}.")
     try:
-        items = tuple(ContextItem.model_validate(each) for each in cast("Iterable[object]", context))
-    except ValidationError as wrong:
-        raise ValueError(f"Runner.run: `context`: {describe_error(wrong)}.") from None
+        items = tuple(ContextItem.model_validate(item) for item in cast("Iterable[object]", context))
+    except ValidationError as error:
+        raise ValueError(f"Runner.run: `context`: {describe_error(error)}.") from None
     parts = [_read_item(item, workspace) for item in items]
     return Context(
         tuple(item for part in parts for item in part.items),
@@ -49,7 +52,7 @@ def _read_item(item: ContextItem, workspace: Path | None) -> Context:
     from daiku.texts.rules.pictures import PICTURES  # when used
 
     place = _locate(address, workspace)
-    if place is None:  # a document of an editor, or an address
+    if place is None:  # an editor document, or a URL
         return Context((item,))
     if not place.exists():
         raise ValueError(f"Runner.run: `context` names a file that does not exist: {place}.")
@@ -67,7 +70,7 @@ def _read_item(item: ContextItem, workspace: Path | None) -> Context:
 
 
 def _locate(address: str, workspace: Path | None) -> Path | None:
-    """Return the file that a path or a file URI names; None for another URI."""
+    """Return the file of a path or file URI, or None for another URI."""
     scheme = urlsplit(address).scheme
     if scheme == "file":
         return Path(to_file_path(address))
@@ -75,7 +78,7 @@ def _locate(address: str, workspace: Path | None) -> Path | None:
 
 
 def _read_text(place: Path) -> str:
-    """Return the text of a file that no tool can read. Raises ValueError if it is no text, or too large."""
+    """Return the text of a file that no tool can read. Raises ValueError if it is not text, or too large."""
     from daiku.workspace.encodings import decode  # when used
 
     if place.is_dir():
@@ -91,5 +94,5 @@ def _read_text(place: Path) -> str:
 def _read_bytes(place: Path) -> bytes:
     try:
         return place.read_bytes()
-    except OSError as wrong:
-        raise ValueError(f"Runner.run: `context`: {place} cannot be read: {wrong.strerror}.") from None
+    except OSError as error:
+        raise ValueError(f"Runner.run: `context`: {place} cannot be read: {error.strerror}.") from None

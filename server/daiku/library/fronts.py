@@ -1,6 +1,6 @@
-"""What the fronts (editor, terminal, HTTP, ACP, evaluation) start, steer and read runs by: what the Runner stands on.
+"""Run API of the fronts: start, steer, and read runs.
 
-A front imports nothing of `daiku.run` or `daiku.app` itself: what it may use stands here, and nothing else.
+A front never imports `daiku.run` or `daiku.app` directly; import-linter enforces this.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The SDK's model clients: `inference(prompt, project)`, and a conversation with three methods."""
+"""Model clients: a single inference, or a conversation."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from daiku.settings import from_mapping
 
 @dataclass(slots=True)
 class LLMClient:
-    """A conversation: the system prompt once, then user message and response by turns (R2.59–R2.65).
+    """A conversation: one system prompt, then user messages and responses in turn (R2.59–R2.65).
 
-    Thin over `LLMAdapter.chat`, which does retries and prices; raises what it raises. Without `models`
-    the provider is reached as the environment says (`ANTHROPIC_API_KEY`, `OPENAI_BASE_URL`, …).
+    A thin layer over `LLMAdapter.chat`, which handles retries and prices; its exceptions are passed on.
+    Without `models` the provider is configured from the environment (`ANTHROPIC_API_KEY`, `OPENAI_BASE_URL`,
+    …).
     """
 
     model: str = ""
@@ -29,7 +30,7 @@ class LLMClient:
 
     @property
     def adapter(self) -> LLMAdapter:
-        """The model that is asked. Raises LLMError where it cannot be used."""
+        """The model of the client. Raises LLMError if it cannot be used."""
         name = (
             f"{self.provider}/{self.model}" if self.provider and self.model else self.provider or self.model
         )
@@ -46,23 +47,25 @@ class LLMClient:
         return tuple(self._history)
 
     async def inference(self, prompt: str, project_name: str = "") -> str:
-        """The reply's text to a single prompt, without the history (R0.4). What it used counts for the
-        project (C0.18)."""
+        """Return the reply to a single prompt, without the history (R0.4).
+
+        Its usage is added to the project (C0.18).
+        """
         return await self.adapter.inference(prompt, project_name)
 
     def used_by(self, project_name: str) -> Usage:
-        """What every inference for this project used so far, whichever client of `models` asked."""
+        """Return the total usage of a project, for all clients of `models`."""
         return self._models.used_by(project_name)
 
     def send_system_prompt(self, prompt: str) -> None:
-        """Set the system prompt; it replaces an earlier one."""
+        """Set the system prompt, replacing an earlier one."""
         self._system = prompt
 
     def send_user_message(self, message: str) -> None:
         self._history.append(UserMessage(text=message))
 
     async def get_response(self) -> str:
-        """Request the reply to the history, append it to the history and return its text."""
+        """Request the reply to the history, append it, and return its text."""
         reply = await self.adapter.chat(self._history, stream=False, system=self._system)
         message: AssistantMessage = reply.message
         self._history.append(message)
@@ -71,7 +74,7 @@ class LLMClient:
 
 @dataclass(slots=True)
 class ClaudeClient(LLMClient):
-    """Anthropic: strong reasoning, long context (R0.5–R0.7)."""
+    """Anthropic client: strong reasoning, long context (R0.5–R0.7)."""
 
     model: str = SEED_MODELS["anthropic"]
     provider: ClassVar[str] = "anthropic"
@@ -80,7 +83,7 @@ class ClaudeClient(LLMClient):
 
 @dataclass(slots=True)
 class OpenAIClient(LLMClient):
-    """OpenAI: general purpose, stable output (R0.8–R0.10, R2.63)."""
+    """OpenAI client: general purpose, stable output (R0.8–R0.10, R2.63)."""
 
     model: str = SEED_MODELS["openai"]
     provider: ClassVar[str] = "openai"
@@ -89,7 +92,7 @@ class OpenAIClient(LLMClient):
 
 @dataclass(slots=True)
 class GeminiClient(LLMClient):
-    """Gemini: fast inference, cost efficient (R0.11–R0.13)."""
+    """Gemini client: fast inference, cost efficient (R0.11–R0.13)."""
 
     model: str = SEED_MODELS["gemini"]
     provider: ClassVar[str] = "gemini"
@@ -98,13 +101,13 @@ class GeminiClient(LLMClient):
 
 @dataclass(slots=True)
 class LMStudioClient(LLMClient):
-    """LM Studio's server (R2.62); without a model the one that is loaded."""
+    """LM Studio client (R2.62); without a model the loaded one is used."""
 
     provider: ClassVar[str] = "lmstudio"
 
 
 @dataclass(slots=True)
 class OllamaClient(LLMClient):
-    """Ollama (R2.64); without a model the first that it lists."""
+    """Ollama client (R2.64); without a model the first listed one is used."""
 
     provider: ClassVar[str] = "ollama"

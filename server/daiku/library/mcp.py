@@ -1,4 +1,4 @@
-"""MCPToolClient: call MCP servers from synchronous code, through an event loop on its own thread."""
+"""MCPToolClient: a synchronous client of MCP servers, with an event loop on its own thread."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from daiku.tools.tool import ToolContext
 
 
 class MCPToolClient:
-    """Calls tools by `<server>/<tool>` and waits for the result. One persistent session per server, on one
-    thread; used as a context manager, whose end ends the servers.
+    """Synchronous MCP client: calls tools by `<server>/<tool>` and waits for the result.
 
-    `open` builds the servers and the registry that they fill, on the loop thread. Consent is the
-    caller's: what was not allowed before (`daiku mcp allow`) is not started.
+    It keeps one session per server on one thread. Use it as a context manager; its exit stops the servers.
+    `open_servers` builds the servers and their registry on the loop thread. Consent is the caller's: servers
+    that were not allowed before (`daiku mcp allow`) are not started.
     """
 
     def __init__(
@@ -46,16 +46,19 @@ class MCPToolClient:
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """The names of what can be called."""
+        """Names of the available tools."""
         return self._registry.names
 
     @property
     def system_prompt(self) -> str:
-        """What the servers add to the system prompt (R2.69)."""
+        """System prompt additions of the servers (R2.69)."""
         return self._servers.prompt()
 
     def call_tool(self, tool: str, args: JsonObject) -> ToolResult:
-        """The result of `<server>/<tool>`; what goes wrong is in it. Not to be called on the loop thread."""
+        """Call `<server>/<tool>` and return its result; errors are part of the result.
+
+        Do not call it on the loop thread.
+        """
         call = ToolCall(tool=tool, args=args)
         return self._thread.wait(self._registry.call(call, self._context(call.id)))
 

@@ -1,4 +1,4 @@
-"""What every front offers to choose from (models, tools, agents), and how each forgets a session."""
+"""Models, tools, and agents that every front lists, and the deletion of a session."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from daiku.texts.text import render
 
 
 async def models_of(app: App, language: str) -> api.ModelsResult:
-    """Every model that can be used, and why the other providers cannot."""
-    offered = await app.models()
+    """Return every usable model, and the providers with their errors."""
+    offers = await app.models()
     try:
         selected: str | None = app.llm.resolve("").name
     except DaikuError:
         selected = None
-    told = (m.model_copy(update={"trait": render(m.trait, language)}) for o in offered for m in o.models)
+    models = (m.model_copy(update={"trait": render(m.trait, language)}) for o in offers for m in o.models)
     return api.ModelsResult(
-        models=tuple(api.ModelOffer(id=f"{m.provider}/{m.name}", **m.model_dump()) for m in told),
+        models=tuple(api.ModelOffer(id=f"{m.provider}/{m.name}", **m.model_dump()) for m in models),
         providers=tuple(
             api.ProviderState(
                 provider=o.provider,
@@ -27,14 +27,14 @@ async def models_of(app: App, language: str) -> api.ModelsResult:
                 error=o.error,
                 origin=app.plugged.origin("provider", o.provider),
             )
-            for o in offered
+            for o in offers
         ),
         selected=selected,
     )
 
 
 def tools_of(app: App) -> api.ToolsResult:
-    """Every tool, and how the configured MCP servers stand; none is started."""
+    """Return every tool and the status of the configured MCP servers; none is started."""
     fields = ("name", "description", "parameters", "effect")
     return api.ToolsResult(
         tools=tuple(
@@ -46,7 +46,7 @@ def tools_of(app: App) -> api.ToolsResult:
 
 
 def agents_of(app: App) -> api.AgentsResult:
-    """Every agent that can be asked by name."""
+    """Return every agent that can be requested by name."""
     return api.AgentsResult(
         agents=tuple(
             api.AgentInfo(
@@ -61,7 +61,7 @@ def agents_of(app: App) -> api.AgentsResult:
 
 
 async def delete_session(app: App, session: str) -> None:
-    """Forget a session and all that is kept of it. Raises UsageError: unknown, or a run of it is in progress."""
+    """Delete a session with its files. Raises UsageError if it is unknown, or a run of it is active."""
     app.journal.delete_session(session)
     await asyncio.to_thread(app.checkpoints.forget, session)
     services = app.runs.services

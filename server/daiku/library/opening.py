@@ -1,4 +1,4 @@
-"""What a Runner is made with, checked; and the App that is built from it."""
+"""Validate the arguments of a Runner, and build its App."""
 
 from __future__ import annotations
 
@@ -37,17 +37,20 @@ if TYPE_CHECKING:
     from daiku.trace.telemetry.logger import TraceLogger
 
 
-def said(wrong: DaikuError) -> str:
-    """What is wrong and what to do, in a sentence or two."""
-    return " ".join(part for part in (wrong.failure.message, wrong.failure.hint) if part)
+def format_error(error: DaikuError) -> str:
+    """Return the error's message and hint as text."""
+    return " ".join(part for part in (error.failure.message, error.failure.hint) if part)
 
 
 _URL = lazy(r"([a-z][a-z0-9+.-]+)://(.*)", re.IGNORECASE | re.DOTALL)
 
 
 @dataclass(slots=True)
-class Opening:
-    """The checked parts of a Runner. `model` is for agents without one; `scratch` is the folder of tool output."""
+class RunnerParts:
+    """The validated arguments of a Runner.
+
+    `model` is for agents without one; `scratch` is the folder for tool output.
+    """
 
     model: str | Model
     workspace: Path | None
@@ -59,21 +62,24 @@ class Opening:
     trace: TraceLogger | None = None
     router: Router | None = None
     keeps_trace: bool = False
-    """The trace was made here, and is closed here."""
+    """True if the trace was opened here and must be closed here."""
     scratch: Path = field(init=False)
     _secrets: frozenset[str] = field(default=frozenset(), init=False)
     _clean: Callable[[str], str] = field(default=str, init=False)
     _stores: Stores | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
-        kept = Path(f"{self.store}-files") if isinstance(self.store, Path) else None
-        self.scratch = kept or Path(tempfile.gettempdir()) / f"daiku-{os.getpid()}-{id(self):x}"
+        output_folder = Path(f"{self.store}-files") if isinstance(self.store, Path) else None
+        self.scratch = output_folder or Path(tempfile.gettempdir()) / f"daiku-{os.getpid()}-{id(self):x}"
 
     def build(self, *, named: bool, builtin: bool) -> App:
-        """Build an App; stores are shared. `named`: read providers' keys and addresses from the environment.
-        `builtin`: include Daiku's own tools. Raises ValueError if the settings or the store cannot be used."""
+        """Build an App; stores are shared.
+
+        `named`: read providers' keys and URLs from the environment. `builtin`: include Daiku's own tools.
+        Raises ValueError if the settings or the store cannot be used.
+        """
         config = self.config(os.environ if named else {})
-        stores = self._opened(config)
+        stores = self._open_stores(config)
         model = None if isinstance(self.model, str) else self.model
         app = build(
             config,
@@ -94,38 +100,38 @@ class Opening:
             ),
         )
         app.servers.required = True
-        for question in app.servers.questions():  # the program names its servers itself: that is its consent
+        for question in app.servers.questions():  # the program's own settings count as consent
             app.servers.answer(question, "allow_once")
         return app
 
     def config(self, environ: Mapping[str, str]) -> Config:
-        """The settings, with what `environ` says of providers. Raises ValueError."""
+        """Return the settings, with providers from `environ`. Raises ValueError."""
         try:
             config = from_mapping(self.settings, environ)
-        except UsageError as wrong:
-            raise ValueError(f"Runner: `settings`: {said(wrong)}") from None
-        if isinstance(self.store, str):  # so that its password is known wherever secrets are looked for
+        except UsageError as error:
+            raise ValueError(f"Runner: `settings`: {format_error(error)}") from None
+        if isinstance(self.store, str):  # so that its password is redacted
             config = config.model_copy(update={"storage": StorageSettings(database_url=self.store)})
         if isinstance(self.model, str) and self.model:
             llm = config.llm.model_copy(update={"provider": "", "model": self.model})
             config = config.model_copy(update={"llm": llm})
         return config if self.limits is None else config.model_copy(update={"limits": self.limits})
 
-    def _opened(self, config: Config) -> Stores:
+    def _open_stores(self, config: Config) -> Stores:
         self._secrets |= frozenset(secrets_of(config, os.environ if self.workspace is not None else {}))
         self._clean = Redactor(tuple(self._secrets))
         if self._stores is None:
             try:
-                self._stores = open_stores(self.store, self._redacted)
-            except UsageError as wrong:
-                raise ValueError(f"Runner: `store`: {said(wrong)}") from None
+                self._stores = open_stores(self.store, self._redact)
+            except UsageError as error:
+                raise ValueError(f"Runner: `store`: {format_error(error)}") from None
         return self._stores
 
-    def _redacted(self, told: str) -> str:
-        return self._clean(told)  # which knows more secrets once a model is named by text
+    def _redact(self, value: str) -> str:
+        return self._clean(value)  # looked up at each call: an App with providers' keys adds secrets
 
     def close(self) -> None:
-        """Close the stores, and take away what tools left where nothing was to be kept."""
+        """Close the stores, and delete tool output unless there is a store."""
         if self._stores is not None:
             self._stores.close()
         if self.trace is not None and self.keeps_trace:
@@ -134,7 +140,7 @@ class Opening:
             shutil.rmtree(self.scratch, ignore_errors=True)
 
 
-def opening(
+def check_parts(
     model: object,
     workspace: object,
     store: object,
@@ -144,9 +150,9 @@ def opening(
     settings: object,
     trace: object = None,
     router: object = None,
-) -> Opening:
-    """Return the checked parts of a Runner. Raises TypeError or ValueError that names the argument."""
-    return Opening(
+) -> RunnerParts:
+    """Validate the arguments of a Runner. Raises TypeError or ValueError that names the argument."""
+    return RunnerParts(
         check_model(model),
         _folder(workspace),
         _store(store),
@@ -172,20 +178,20 @@ def _folder(workspace: object) -> Path | None:
 
 
 def _store(store: object) -> Path | str | None:
-    """The file of a store, or the address of its server; None keeps it in memory."""
+    """Return the file of a store, or the URL of its server; None keeps it in memory."""
     if store is None:
         return None
     if not isinstance(store, str | os.PathLike):
         raise TypeError(f"Runner: `store` is a path, a database URL or None, not {type(store).__name__}.")
-    named = os.fspath(cast("str | os.PathLike[str]", store))
-    url = _URL.fullmatch(named)
+    location = os.fspath(cast("str | os.PathLike[str]", store))
+    url = _URL.fullmatch(location)
     if url is not None and url[1].lower() in SERVER:
         return f"{url[1].lower()}://{url[2]}"
     if url is not None and url[1].lower() != "sqlite":
         raise ValueError(
             f"Runner: `store` cannot be a {url[1]} database; give a path, sqlite:///path, postgresql://…, or None for memory."
         )
-    path = url[2].removeprefix("/") if url is not None else named
+    path = url[2].removeprefix("/") if url is not None else location
     if not path or path == ":memory:":
         return None
     if Path(path).is_dir():
@@ -194,7 +200,7 @@ def _store(store: object) -> Path | str | None:
 
 
 def _trace(trace: object) -> TraceLogger | None:
-    """Return the logger of the trace: as given, or one for a path."""
+    """Return the trace logger, or a new one for a path."""
     if trace is None:
         return None
     from daiku.trace.telemetry.logger import TraceLogger  # when used
@@ -217,8 +223,8 @@ def _limits(limits: object) -> RunLimits | None:
         return limits
     try:
         return RunLimits.model_validate(_mapping("limits", limits))
-    except ValidationError as wrong:
-        raise ValueError(f"Runner: `limits`: {describe_error(wrong)}.") from None
+    except ValidationError as error:
+        raise ValueError(f"Runner: `limits`: {describe_error(error)}.") from None
 
 
 def _mapping(name: str, value: object) -> JsonObject:
@@ -230,18 +236,18 @@ def _mapping(name: str, value: object) -> JsonObject:
 
 
 def check_names(app: App, agent: Agent, router: Router | None) -> None:
-    """Raise ValueError for a tool, a pattern or a router's agent that there is not, with the nearest name."""
+    """Raise ValueError for an unknown tool, pattern, or agent, and suggest the nearest name."""
     servers = [report.name for report in app.servers.reports()]
-    for each in _reachable(agent):
-        own = [tool.name for tool in each.own_tools]
-        known = [*app.registry.names, *own, *(f"{name}/*" for name in servers)]
-        rooms = dict.fromkeys(f"{name.split('/', 1)[0]}/*" for name in known if "/" in name)
-        for pattern in (tool for tool in each.tools if isinstance(tool, str)):
-            found = any(fnmatchcase(name, pattern) for name in known)
-            if not found and not any(pattern.startswith(f"{name}/") for name in servers):
-                near = _near(pattern, (*known, *rooms))
+    for member in _reachable_agents(agent):
+        own_tools = [tool.name for tool in member.own_tools]
+        names = [*app.registry.names, *own_tools, *(f"{name}/*" for name in servers)]
+        namespaces = dict.fromkeys(f"{name.split('/', 1)[0]}/*" for name in names if "/" in name)
+        for pattern in (tool for tool in member.tools if isinstance(tool, str)):
+            matches = any(fnmatchcase(name, pattern) for name in names)
+            if not matches and not any(pattern.startswith(f"{name}/") for name in servers):
+                suggestion = _suggestion(pattern, (*names, *namespaces))
                 raise ValueError(
-                    f"Agent {each.name!r}: `tools` names no tool that there is: {pattern!r}.{near}"
+                    f"Agent {member.name!r}: `tools` names no tool that there is: {pattern!r}.{suggestion}"
                 )
     if (rules := getattr(router, "rules", None)) and isinstance(rules, list):
         _check_routes(app, agent, cast("list[tuple[str, list[str]]]", rules), getattr(router, "given", {}))
@@ -250,22 +256,22 @@ def check_names(app: App, agent: Agent, router: Router | None) -> None:
 def _check_routes(
     app: App, agent: Agent, rules: list[tuple[str, list[str]]], given: Mapping[str, Agent]
 ) -> None:
-    """Raise ValueError for a router's agent that there is not, with the nearest name."""
+    """Raise ValueError for an unknown agent in a router's rules, and suggest the nearest name."""
     from daiku.team.table import AGENTS  # when used
 
-    agents = [*_reachable(agent), *given.values()]
-    names = {each.name for each in agents} | set(app.runs.services.agents.own) | set(AGENTS)
-    for pattern, named in rules:
-        if (lost := next((name for name in named if name not in names), None)) is not None:
+    agents = [*_reachable_agents(agent), *given.values()]
+    names = {member.name for member in agents} | set(app.runs.services.agents.own) | set(AGENTS)
+    for pattern, targets in rules:
+        if (unknown := next((name for name in targets if name not in names), None)) is not None:
             raise ValueError(
-                f"Runner: `router` sends {pattern!r} to an agent that there is not: {lost!r}.{_near(lost, names)}"
+                f"Runner: `router` sends {pattern!r} to an agent that there is not: {unknown!r}.{_suggestion(unknown, names)}"
             )
 
 
-async def checked_context(
+async def check_context(
     context: object, workspace: Path | None
 ) -> tuple[tuple[ContextItem, ...], tuple[Image, ...]]:
-    """Return the items of a run's context, and its pictures. Raises TypeError or ValueError."""
+    """Return the items and images of a run's context. Raises TypeError or ValueError."""
     if context == ():
         return (), ()
     from daiku.library.context import read_context  # when used
@@ -273,47 +279,52 @@ async def checked_context(
     return await asyncio.to_thread(read_context, context, workspace)
 
 
-def check_pictures(app: App, agent: Agent) -> None:
-    """Raise ValueError if the model of the agent is known to take no pictures."""
+def check_images(app: App, agent: Agent) -> None:
+    """Raise ValueError if the agent's model is known not to accept images."""
     from daiku.models.catalogue import find_model  # when used
 
     name = app.runs.services.model_of(agent, "").name
-    known = find_model(name.partition("/")[2])
-    if known is not None and not known.images:
+    model = find_model(name.partition("/")[2])
+    if model is not None and not model.images:
         raise ValueError(f"Runner.run: `context` has a picture, and the model {name} takes none.")
 
 
-def _near(name: str, known: Iterable[str]) -> str:
+def _suggestion(name: str, candidates: Iterable[str]) -> str:
     from difflib import get_close_matches  # when used
 
-    near = get_close_matches(name, tuple(known), n=1)
-    return f" Did you mean {near[0]!r}?" if near else ""
+    matches = get_close_matches(name, tuple(candidates), n=1)
+    return f" Did you mean {matches[0]!r}?" if matches else ""
 
 
-def _reachable(agent: Agent) -> list[Agent]:
-    """Return the agent and those that it may hand work to, those of a program only."""
-    found: list[Agent] = []
-    left = [agent]
-    while left:
-        each = left.pop()
-        if each.part is None and not any(each is other for other in found):
-            found.append(each)
-            left += each.handoffs
-    return found
+def _reachable_agents(agent: Agent) -> list[Agent]:
+    """Return the agent and its handoff targets, recursively, except Daiku's own agents."""
+    agents: list[Agent] = []
+    pending = [agent]
+    while pending:
+        current = pending.pop()
+        if current.part is None and not any(current is known_agent for known_agent in agents):
+            agents.append(current)
+            pending += current.handoffs
+    return agents
 
 
 def names_a_model(
-    model: str | Model, agent: Agent, router: Router | None = None, seen: frozenset[int] = frozenset()
+    model: str | Model, agent: Agent, router: Router | None = None, visited: frozenset[int] = frozenset()
 ) -> bool:
-    """Return True if the Runner, its router, the agent or a handoff names a model by text. `seen`: ids of agents."""
-    asked = agent.model or model
-    routed = isinstance(getattr(router, "model", None), str)
-    others = [each for each in agent.handoffs if id(each) not in seen]
-    inner = (names_a_model(asked, each, seen=seen | {id(agent)}) for each in others)
-    return isinstance(asked, str) or routed or any(inner)
+    """Return True if the Runner, its router, the agent, or a handoff names a model by text.
+
+    `visited`: ids of agents already visited.
+    """
+    requested = agent.model or model
+    router_names_model = isinstance(getattr(router, "model", None), str)
+    targets = [target for target in agent.handoffs if id(target) not in visited]
+    nested = (names_a_model(requested, target, visited=visited | {id(agent)}) for target in targets)
+    return isinstance(requested, str) or router_names_model or any(nested)
 
 
-def uses_builtin_tools(agent: Agent, seen: frozenset[int] = frozenset()) -> bool:
-    """Return True if the agent or a handoff names a tool that it does not bring itself."""
-    others = [each for each in agent.handoffs if id(each) not in seen]
-    return agent.uses_builtin_tools or any(uses_builtin_tools(each, seen | {id(agent)}) for each in others)
+def uses_builtin_tools(agent: Agent, visited: frozenset[int] = frozenset()) -> bool:
+    """Return True if the agent or a handoff names a tool that it does not define itself."""
+    targets = [target for target in agent.handoffs if id(target) not in visited]
+    return agent.uses_builtin_tools or any(
+        uses_builtin_tools(target, visited | {id(agent)}) for target in targets
+    )

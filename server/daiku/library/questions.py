@@ -1,4 +1,4 @@
-"""Open questions of a run, put to the user by a front: each in a task, which ends if it is answered elsewhere."""
+"""Open questions of a run that a front asks the user, each in a task that ends when it is answered elsewhere."""
 
 from __future__ import annotations
 
@@ -16,38 +16,38 @@ log = logging.getLogger(__name__)
 
 
 class OpenQuestions(ABC):
-    """Calls `approve` or `answer` with the run and its question, for each question in the run's chunks."""
+    """Calls `approve` or `answer` for each question in the run's chunks."""
 
     def __init__(self) -> None:
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     @abstractmethod
-    async def approve(self, run: str, asked: ApprovalAsked) -> None:
+    async def approve(self, run: str, approval: ApprovalAsked) -> None:
         """Ask for an approval and `deliver` the decision."""
 
     @abstractmethod
-    async def answer(self, run: str, asked: InputAsked) -> None:
+    async def answer(self, run: str, question: InputAsked) -> None:
         """Ask a question and `deliver` the answer."""
 
     def hear(self, chunk: Chunk) -> None:
-        """Put the question of a chunk, or take one back that was answered."""
+        """Start the task of a question, or cancel that of an answered one."""
         match chunk.event:
-            case ApprovalAsked() as asked:
-                self._start(asked.approval_id, self.approve(chunk.run, asked))
-            case InputAsked() as asked:
-                self._start(asked.input_id, self.answer(chunk.run, asked))
+            case ApprovalAsked() as request:
+                self._start(request.approval_id, self.approve(chunk.run, request))
+            case InputAsked() as request:
+                self._start(request.input_id, self.answer(chunk.run, request))
             case ApprovalGiven(approval_id=key) | InputGiven(input_id=key):
                 self._drop(key)
             case _:
                 pass
 
     def close(self) -> None:
-        """Take back all open questions."""
+        """Cancel all open questions."""
         for key in tuple(self._tasks):
             self._drop(key)
 
     async def deliver(self, answer: Coroutine[Any, Any, None]) -> None:
-        """Await the call that answers the run; log a failure: it was answered elsewhere, or the run has ended."""
+        """Await the call that answers the run; log a failure (already answered, or the run has ended)."""
         try:
             await answer
         except DaikuError as error:

@@ -1,4 +1,4 @@
-"""Recorded runs played again without a model; apart from `fronts`, as only `daiku sessions replay` needs it."""
+"""Replay of recorded runs without a model; separate from `fronts` because only `daiku sessions replay` needs it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Runner: runs agents for a program, with or without a folder, settings or a database (PROTOCOL 6)."""
+"""The Runner: runs agents for a program, with or without a folder, settings, or a database (PROTOCOL 6)."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from daiku.domain.events import (
 )
 from daiku.domain.messages import Usage
 from daiku.domain.runs import ClientApprovals, ContextItem, RunLimits, RunResult, has_answer
-from daiku.library.apps import Apps, at_once
-from daiku.library.opening import check_names, check_pictures, checked_context, opening, said
+from daiku.library.apps import Apps, run_until_blocked
+from daiku.library.opening import check_context, check_images, check_names, check_parts, format_error
 from daiku.models.families import Model
 from daiku.models.rules.replies.parse import describe_error
 from daiku.run.recorded.stored_run import ignore_chunk
@@ -46,24 +46,25 @@ from daiku.texts.text import Text, text
 if TYPE_CHECKING:
     from daiku.trace.telemetry.logger import TraceLogger
 
-logging.getLogger("daiku").addHandler(logging.NullHandler())  # a library writes nothing to anybody's terminal
+logging.getLogger("daiku").addHandler(logging.NullHandler())  # a library must not write to the terminal
 log = logging.getLogger(__name__)
 
 NOBODY = text("run.nobody_answers")
 MOST_KEPT = 1000
-"""Open questions, and runs that may be gone on with, that a Runner remembers; the oldest go first."""
+"""Number of open questions, and of unfinished runs, that a Runner remembers; the oldest are dropped first."""
 
 
 class Runner:
     """Runs agents (R1.10): `async with Runner(model="openai/gpt-5.2") as runner: await runner.run(agent, "…")`.
 
-    `model` is asked by every agent that names none: a name, "" for the first usable provider, or what answers in its
-    place. `workspace` is the folder that built-in tools work in. `store` keeps conversations: None in memory, else a
-    path, `sqlite:///path` or `postgresql://…`. `approvals` is `ask`, `edits`, `sandbox`, `all`, `none`, or an async function of the
-    `approval_asked` event that returns a decision. `guardrails` and `memory` are those of every agent, `router`
-    says which agent a request is for, `limits` bound every run. `settings` has the shape of the settings file.
-    `trace` is a TraceLogger, or where one writes. Environment variables are read only for providers' keys and addresses,
-    where a model is named by text. Raises TypeError or ValueError that names the argument.
+    `model` is for agents that name none: a name, "" for the first usable provider, or a model object.
+    `workspace` is the folder of the built-in tools. `store` keeps conversations: None for memory, or a path,
+    `sqlite:///path`, or `postgresql://…`. `approvals` is `ask`, `edits`, `sandbox`, `all`, `none`, or an
+    async function of the `approval_asked` event that returns a decision. `guardrails` and `memory` apply to
+    every agent, `limits` to every run. `router` selects the agent of a request. `settings` has the shape of
+    the settings file. `trace` is a TraceLogger, or the path of one. Environment variables are read only for
+    providers' keys and URLs, if a model is named by text. Raises TypeError or ValueError that names the
+    argument.
     """
 
     def __init__(
@@ -82,12 +83,12 @@ class Runner:
     ) -> None:
         self._approvals = check_approvals(approvals)
         self._apps = Apps(
-            opening(model, workspace, store, guardrails, memory, limits, settings, trace, router)
+            check_parts(model, workspace, store, guardrails, memory, limits, settings, trace, router)
         )
-        self._asked: dict[str, str] = {}
-        """The run of each question that is open."""
+        self._questions: dict[str, str] = {}
+        """Run id of each open question."""
         self._unfinished: dict[str, Agent] = {}
-        """The agents of runs that may be gone on with, by the ids of the run and of its session."""
+        """Agents of unfinished runs, by run id and by session id."""
 
     async def __aenter__(self) -> Self:
         return self
@@ -105,13 +106,14 @@ class Runner:
         session: str | None = None,
         context: Sequence[ContextItem | Mapping[str, Any]] = (),
     ) -> Result:
-        """Have `agent` work on `text` to its end: everything that `stream` shows, folded (R1.23). `session` goes on
-        with a conversation, `context` is what the person points at. Cancelling the caller cancels the run. As
-        nobody sees its questions, what only `approve` or `answer` could answer is refused.
+        """Run `agent` on `text` to the end and return the result (R1.23).
 
-        Raises TypeError or ValueError for a wrong argument, RuntimeError where the Runner is closed.
+        `session` continues a conversation, `context` is attached. Cancelling the caller cancels the run.
+        Nobody sees its questions, so requests that need `approve` or `answer` are rejected.
+
+        Raises TypeError or ValueError for a wrong argument, RuntimeError if the Runner is closed.
         """
-        async with self._streamed(agent, text, session, context, seen=False) as stream:
+        async with self._stream(agent, text, session, context, reads_chunks=False) as stream:
             async for _ in stream:
                 pass
             return stream.result
@@ -124,7 +126,7 @@ class Runner:
         session: str | None = None,
         context: Sequence[ContextItem | Mapping[str, Any]] = (),
     ) -> Result:
-        """`run` for code that is not asynchronous; inside a running event loop this loop waits for it."""
+        """Call `run` from synchronous code; inside a running event loop this blocks the loop."""
         self._apps.check_open()
         return self._apps.thread().wait(self.run(agent, text, session=session, context=context))
 
@@ -137,46 +139,50 @@ class Runner:
         context: Sequence[ContextItem | Mapping[str, Any]] = (),
         closes: bool = False,
     ) -> RunStream:
-        """`run` whose chunks are read as they come: `async for chunk in runner.stream(agent, "…")` (R1.3). Leaving
-        the loop early cancels the run, or pauses it if it waits for an answer; `for` waits for each chunk. `closes`:
-        the Runner is closed when the run has ended. Raises as `run`."""
-        return self._streamed(agent, text, session, context, closes=closes)
+        """Run `agent` and return its chunks as a stream: `async for chunk in runner.stream(agent, "…")` (R1.3).
 
-    def _streamed(
+        Leaving the loop early cancels the run, or pauses it if it waits for an answer; `for` blocks for each
+        chunk. `closes`: close the Runner when the run has ended. Raises as `run`.
+        """
+        return self._stream(agent, text, session, context, closes=closes)
+
+    def _stream(
         self,
         agent: Agent,
         text: str,
         session: str | None,
         context: Sequence[ContextItem | Mapping[str, Any]],
         *,
-        seen: bool = True,
+        reads_chunks: bool = True,
         closes: bool = False,
     ) -> RunStream:
-        """Return the run as a stream. `seen`: the program reads its chunks, and so its questions."""
+        """Return the run as a stream. `reads_chunks`: the program reads its chunks, and so its questions."""
         self._apps.check_open()
-        asked = RunRequest(
+        base_request = RunRequest(
             text=check_request_text(text),
             session=session,
-            agent=_checked_agent(agent),
+            agent=_check_agent(agent),
             approvals=self._mode,
-            attended=self._attended and (seen or callable(self._approvals)),
+            attended=self._attended and (reads_chunks or callable(self._approvals)),
         )
 
         async def work(listen: Listener) -> Result:
             try:
-                items, images = await checked_context(context, self._apps.opening.workspace)
-                request = replace(asked, context=items, images=images)
+                items, images = await check_context(context, self._apps.parts.workspace)
+                request = replace(base_request, context=items, images=images)
                 app = self._apps.app(agent)
-                check_names(app, agent, self._apps.opening.router)
+                check_names(app, agent, self._apps.parts.router)
                 self._check_session(app, session)
                 if request.images:
-                    check_pictures(app, agent)
+                    check_images(app, agent)
                 answers: list[object] = []
-                ended = await app.runs.run(request, self._heard(app, listen, answers, seen=seen))
+                run_result = await app.runs.run(
+                    request, self._listener(app, listen, answers, reads_chunks=reads_chunks)
+                )
                 check_decisions(answers)
-                return self._result(ended, agent)
-            except DaikuError as wrong:  # it could not begin
-                return Result(Text(""), None, "failed", Usage(), wrong.failure, "", session or "")
+                return self._result(run_result, agent)
+            except DaikuError as error:  # the run could not start
+                return Result(Text(""), None, "failed", Usage(), error.failure, "", session or "")
             finally:
                 if closes:
                     await self._apps.aclose()
@@ -184,78 +190,86 @@ class Runner:
         return RunStream(work, self._apps.keep, self._apps.thread, pause=self.pause, closes=closes)
 
     async def resume(self, run_id: str, *, agent: Agent | None = None) -> Result:
-        """Go on with a paused or interrupted run, also with one of another process where the store is the same.
-        The id of a session means its last run. `agent` is the run's, where this Runner has not run it itself. Raises
-        ValueError: there is no such run, it cannot be gone on with, or its agent is missing."""
-        known = agent or self._unfinished.get(run_id)
-        app = self._apps.app(known)
-        wrong: list[object] = []
+        """Resume a paused or interrupted run, also of another process with the same store.
+
+        A session id stands for its last run. `agent` is required if this Runner has not run it before.
+        Raises ValueError if there is no such run, it cannot be resumed, or its agent is missing.
+        """
+        run_agent = agent or self._unfinished.get(run_id)
+        app = self._apps.app(run_agent)
+        invalid_decisions: list[object] = []
         try:
-            ended = await app.runs.resume(
+            run_result = await app.runs.resume(
                 app.journal.find_run(run_id),
-                self._heard(app, ignore_chunk, wrong),
+                self._listener(app, ignore_chunk, invalid_decisions),
                 self._mode,
                 attended=self._attended,
-                agent=known,
+                agent=run_agent,
             )
-        except UsageError as missing:
-            raise ValueError(f"Runner.resume: {said(missing)}") from None
-        check_decisions(wrong)
-        return self._result(ended, known)
+        except UsageError as error:
+            raise ValueError(f"Runner.resume: {format_error(error)}") from None
+        check_decisions(invalid_decisions)
+        return self._result(run_result, run_agent)
 
-    # -- while a run is under way ---------------------------------------------------------
+    # -- active runs ----------------------------------------------------------------------
 
     def approve(
         self, approval_id: str, decision: ApprovalDecision, *, feedback: str | None = None, run_id: str = ""
     ) -> None:
-        """Answer an `approval_asked` event. `run_id` is needed only where another process asked. Raises ValueError
-        where nothing of that id was asked, or it has its answer."""
+        """Answer an `approval_asked` event.
+
+        `run_id` is needed only if another process asked. Raises ValueError if there is no open approval with
+        this id.
+        """
         if decision not in DECISIONS:
             raise ValueError(
                 f"Runner.approve: `decision` is one of {', '.join(DECISIONS)}, not {decision!r}."
             )
         run = self._run_of("approve", "approval_id", approval_id, run_id)
         self._apps.do(
-            "approve", run, lambda runs: at_once(runs.approve(run, approval_id, decision, feedback))
+            "approve", run, lambda runs: run_until_blocked(runs.approve(run, approval_id, decision, feedback))
         )
 
     def answer(self, input_id: str, text: str, *, run_id: str = "") -> None:
         """Answer an `input_asked` event. Raises as `approve`."""
         run = self._run_of("answer", "input_id", input_id, run_id)
-        self._apps.do("answer", run, lambda runs: at_once(runs.answer(run, input_id, text)))
+        self._apps.do("answer", run, lambda runs: run_until_blocked(runs.answer(run, input_id, text)))
 
     def _run_of(self, method: str, name: str, question: str, run: str) -> str:
-        found = run or self._asked.get(question)
-        if found is None:
+        run_id = run or self._questions.get(question)
+        if run_id is None:
             raise ValueError(
                 f"Runner.{method}: `{name}` {question!r} is no open question of this Runner's runs."
             )
-        return found
+        return run_id
 
     def steer(self, run_id: str, text: str) -> None:
-        """Say something to a run under way; it is read at its next turn. Raises ValueError: it is not."""
-        self._apps.do("steer", run_id, lambda runs: at_once(runs.steer(run_id, text)))
+        """Send a message to an active run, which reads it in its next turn. Raises ValueError if it is not
+        active."""
+        self._apps.do("steer", run_id, lambda runs: run_until_blocked(runs.steer(run_id, text)))
 
     def pause(self, run_id: str) -> None:
-        """Have a run stop at its next boundary; it ends `paused` and can be resumed. Raises ValueError: it is not
-        under way."""
+        """Pause a run at its next boundary; it ends `paused` and can be resumed.
+
+        Raises ValueError if it is not active.
+        """
         self._apps.do("pause", run_id, lambda runs: runs.begin_pause(run_id))
 
     def cancel(self, run_id: str) -> None:
-        """End a run now; it ends `cancelled`. Raises ValueError: there is none of that id."""
+        """Cancel a run; it ends `cancelled`. Raises ValueError if there is no such run."""
         self._apps.do(
             "cancel", run_id, lambda runs: runs.begin_cancel(run_id) or runs.cancel_on_record(run_id)
         )
 
     async def aclose(self) -> None:
-        """Cancel what is under way, and let go of connections and files; safe to call twice."""
+        """Cancel active runs, and close connections and files; safe to call twice."""
         await self._apps.aclose()
 
     def close(self) -> None:
-        """`aclose` for code that is not asynchronous, after `run_sync`."""
+        """Call `aclose` from synchronous code, after `run_sync`."""
         self._apps.close()
 
-    # -- what runs tell -------------------------------------------------------------------
+    # -- events of runs -------------------------------------------------------------------
 
     @property
     def _mode(self) -> ClientApprovals:
@@ -265,90 +279,96 @@ class Runner:
     def _attended(self) -> bool:
         return self._approvals == "ask" or not isinstance(self._approvals, str)
 
-    def _heard(self, app: App, listen: Listener, wrong: list[object], *, seen: bool = True) -> Listener:
-        """Wrap `listen`: note questions and let the program decide. Invalid decisions are added to `wrong`; if nobody
-        has `seen` a question, it is answered so."""
+    def _listener(
+        self, app: App, listen: Listener, invalid: list[object], *, reads_chunks: bool = True
+    ) -> Listener:
+        """Wrap `listen`: record questions, and let the program decide on approvals.
 
-        def heard(chunk: Chunk) -> None:
+        Invalid decisions are appended to `invalid`. Without a reader of the chunks, questions are answered
+        automatically.
+        """
+
+        def handle(chunk: Chunk) -> None:
             match chunk.event:
-                case ApprovalAsked(approval_id=key) as asked:
-                    self._asked[key] = chunk.run
+                case ApprovalAsked(approval_id=key) as approval:
+                    self._questions[key] = chunk.run
                     if not isinstance(self._approvals, str):
-                        self._begin(self._decide(app, chunk.run, asked, self._approvals, wrong))
+                        self._begin(self._decide(app, chunk.run, approval, self._approvals, invalid))
                 case InputAsked(input_id=key):
-                    self._asked[key] = chunk.run
-                    if not seen:
+                    self._questions[key] = chunk.run
+                    if not reads_chunks:
                         self._begin(app.runs.answer(chunk.run, key, NOBODY))
                 case RunFinished() if chunk.parent is None:
                     self._forget_questions()
                 case ApprovalGiven(approval_id=key) | InputGiven(input_id=key):
-                    self._asked.pop(key, None)
+                    self._questions.pop(key, None)
                 case _:
                     pass
             listen(chunk)
 
-        return heard
+        return handle
 
     def _begin(self, work: Coroutine[Any, Any, None]) -> None:
         self._apps.keep(asyncio.create_task(work))
 
     def _forget_questions(self) -> None:
-        """Keep the latest open questions and unfinished runs."""
-        for key in tuple(self._asked)[:-MOST_KEPT]:
-            del self._asked[key]
+        """Drop the oldest open questions and unfinished runs."""
+        for key in tuple(self._questions)[:-MOST_KEPT]:
+            del self._questions[key]
         for run in tuple(self._unfinished)[: -2 * MOST_KEPT]:
             del self._unfinished[run]
 
     async def _decide(
-        self, app: App, run: str, asked: ApprovalAsked, decides: Approves, wrong: list[object]
+        self, app: App, run: str, approval: ApprovalAsked, decides: Approves, invalid: list[object]
     ) -> None:
-        """Let the program decide. An exception rejects; so does an invalid decision, which is added to `wrong`."""
+        """Let the program decide. An exception rejects; so does an invalid decision, which is appended to
+        `invalid`."""
         decision: object = "reject_once"
         try:
-            decision = decides(asked)
+            decision = decides(approval)
             if isawaitable(decision):
                 decision = await decision
         except Exception:
-            log.exception("the approvals function failed on %s: rejected", asked.tool)
+            log.exception("the approvals function failed on %s: rejected", approval.tool)
             decision = "reject_once"
         if decision not in DECISIONS:
-            wrong.append(decision)
+            invalid.append(decision)
             decision = "reject_once"
-        with suppress(UsageError):  # it was answered meanwhile, or the run is over
-            await app.runs.approve(run, asked.approval_id, decision)
+        with suppress(UsageError):  # it was answered elsewhere, or the run has ended
+            await app.runs.approve(run, approval.approval_id, decision)
 
     def _check_session(self, app: App, session: str | None) -> None:
-        """Raises ValueError where there is no such session."""
+        """Raise ValueError if there is no such session."""
         try:
             if session is not None:
                 app.journal.get_session(session)
-        except UsageError as wrong:
-            kept = self._apps.opening.store
-            store = "memory" if kept is None else "a database server" if isinstance(kept, str) else kept
+        except UsageError as error:
+            place = self._apps.parts.store
+            store = "memory" if place is None else "a database server" if isinstance(place, str) else place
             raise ValueError(
-                f"Runner.run: `session`: {wrong.failure.message} The store is {store}."
+                f"Runner.run: `session`: {error.failure.message} The store is {store}."
             ) from None
 
-    def _result(self, ended: RunResult, agent: Agent | None) -> Result:
-        """The result as a program gets it, its typed answer checked once more."""
-        if has_answer(ended.status) or agent is None:
-            for name in (ended.run_id, ended.session_id):
+    def _result(self, run_result: RunResult, agent: Agent | None) -> Result:
+        """Convert the run's result for a program; its typed answer is validated again."""
+        if has_answer(run_result.status) or agent is None:
+            for name in (run_result.run_id, run_result.session_id):
                 self._unfinished.pop(name, None)
         else:
-            self._unfinished[ended.run_id] = self._unfinished[ended.session_id] = agent
-        result = Result(output=None, **dict(ended))
-        if ended.error is not None and ended.error.kind == "internal":  # a program has no log of ours
-            result = replace(result, error=ended.error.model_copy(update={"hint": Text("")}))
-        if not has_answer(ended.status) or agent is None or agent.answers is None:
+            self._unfinished[run_result.run_id] = self._unfinished[run_result.session_id] = agent
+        result = Result(output=None, **dict(run_result))
+        if run_result.error is not None and run_result.error.kind == "internal":  # a program has no log file
+            result = replace(result, error=run_result.error.model_copy(update={"hint": Text("")}))
+        if not has_answer(run_result.status) or agent is None or agent.answers is None:
             return result
         try:
-            return replace(result, output=agent.answers.value(ended.text))
-        except ValueError as wrong:
-            failure = Failure(kind="format", message=text("roles.unreadable", problem=describe_error(wrong)))
+            return replace(result, output=agent.answers.value(run_result.text))
+        except ValueError as error:
+            failure = Failure(kind="format", message=text("roles.unreadable", problem=describe_error(error)))
             return replace(result, status="failed", error=failure)
 
 
-def _checked_agent(agent: object) -> Agent:
+def _check_agent(agent: object) -> Agent:
     if not isinstance(agent, Agent):
         raise TypeError(f"Runner.run: `agent` is an Agent, not {type(agent).__name__} ({agent!r:.80}).")
     return agent

@@ -1,4 +1,4 @@
-"""What workspaces share whose files a client shows with text of its own: paths are the disk's, a stale edit is refused."""
+"""Base of workspaces whose client may show unsaved text: paths are the disk's, and stale edits are rejected."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from daiku.texts.text import Text, text
 
 
 class ShownWorkspace:
-    """The half of ports.Workspace that a client has no say in. `disk` is the workspace on disk; it may be replaced."""
+    """The part of ports.Workspace that does not depend on the client. `disk` is replaceable."""
 
     def __init__(self, disk: Workspace) -> None:
         self.disk = disk
@@ -35,7 +35,7 @@ class ShownWorkspace:
         return self.disk.ignored(path)
 
     async def on_disk(self, path: str) -> str | None:
-        """The file's own text, whatever the client shows; None where it has none that can be read."""
+        """Return the file's text on disk, or None if it cannot be read."""
         try:
             return (await self.disk.read(path)).text
         except DaikuError:
@@ -43,12 +43,12 @@ class ShownWorkspace:
 
 
 def is_plain(file: TextFile) -> bool:
-    """True where a client reads and writes the file as we do: UTF-8 without a mark."""
+    """Return True if the file is UTF-8 without a byte order mark."""
     return file.encoding.lower() in ("utf-8", "ascii") and not file.bom
 
 
-def stale(path: str, why: Text) -> StaleVersionError:
-    """An edit that was made against another text than the client has now, or that it did not take."""
+def stale_error(path: str, why: Text) -> StaleVersionError:
+    """Return the error for an edit of a text that has changed, or that the client rejected."""
     return StaleVersionError(
         Failure(
             kind="stale",

@@ -14,7 +14,7 @@ from acp.schema import ClientCapabilities
 from daiku.domain.errors import DaikuError
 from daiku.domain.work.patches import FileChange, FileStat, Patch
 from daiku.edits.rules.changes.diff import stat
-from daiku.library.shown import ShownWorkspace, is_plain, stale
+from daiku.library.shown import ShownWorkspace, is_plain, stale_error
 from daiku.run.rules.outside import TerminalFailed, TextFile, Workspace
 from daiku.texts.text import text
 
@@ -139,9 +139,9 @@ class ClientFiles(ShownWorkspace):
         """Raise StaleVersionError if the file is not as the change expects it."""
         if change.kind == "create" and change.old is None:
             if await self.exists(change.path):
-                raise stale(change.path, text("editor.exists"))
+                raise stale_error(change.path, text("editor.exists"))
         elif (await self.read(change.path)).text != change.old:
-            raise stale(change.path, text("editor.changed_in_editor"))
+            raise stale_error(change.path, text("editor.changed_in_editor"))
 
     async def _refuse_unsaved(self, change: FileChange) -> None:
         client_text = await self._ask(self.locate(change.path)) if change.old is not None else None
@@ -149,7 +149,7 @@ class ClientFiles(ShownWorkspace):
             return
         on_disk = await self.disk.read(change.path)
         if is_plain(on_disk) and _with_file_line_ends(client_text, on_disk.text) != on_disk.text:
-            raise stale(change.path, text("editor.unsaved"))
+            raise stale_error(change.path, text("editor.unsaved"))
 
     async def _write(self, changes: list[FileChange]) -> None:
         for index, change in enumerate(changes):
@@ -158,7 +158,7 @@ class ClientFiles(ShownWorkspace):
             except BaseException as error:
                 await self._take_back(changes[:index])
                 if isinstance(error, Failed):
-                    raise stale(change.path, text("editor.refused", what=str(error))) from None
+                    raise stale_error(change.path, text("editor.refused", what=str(error))) from None
                 raise
 
     async def _write_text(self, path: str, content: str) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from daiku.api import DoctorFinding
-from daiku.doctor import broken, files, inside, machine
+from daiku.doctor import check_app, check_files, check_machine, failure_finding
 from daiku.domain.errors import DaikuError
 from daiku.fronts.cli.app_setup import folder_of, in_app
 from daiku.fronts.cli.display.term import Colour, safe, terminal
@@ -25,7 +25,7 @@ MARKS: dict[str, tuple[str, Colour]] = {"good": ("✓", "green"), "note": ("·",
 @click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir"))
 def doctor(folder: str | None) -> int:
     place = folder_of(folder)
-    findings = [*machine(), *files(place, os.environ, trusted=_trusted(place)), *_inside(folder)]
+    findings = [*check_machine(), *check_files(place, os.environ, trusted=_trusted(place)), *_inside(folder)]
     out = terminal(sys.stdout)
     for finding in findings:
         mark, colour = MARKS[finding.state]
@@ -48,6 +48,6 @@ def _trusted(place: Path) -> bool:
 
 def _inside(folder: str | None) -> list[DoctorFinding]:
     try:
-        return in_app(folder, inside, asks_model=True)
+        return in_app(folder, check_app, asks_model=True)
     except DaikuError as wrong:
-        return [broken("settings", wrong.failure)]
+        return [failure_finding("settings", wrong.failure)]

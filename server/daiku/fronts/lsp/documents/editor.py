@@ -17,7 +17,7 @@ from daiku.fronts.lsp.documents.open_documents import Document, Documents, to_ur
 from daiku.fronts.lsp.initialize import Json, Offer
 from daiku.fronts.lsp.wire.protocol import Protocol
 from daiku.fronts.lsp.wire.refused import Refused
-from daiku.library.shown import ShownWorkspace, is_plain, stale
+from daiku.library.shown import ShownWorkspace, is_plain, stale_error
 from daiku.run.rules.outside import TextFile, Workspace
 from daiku.texts.text import render, text
 from daiku.tools.rules.notebooks.celltext import is_notebook
@@ -205,20 +205,20 @@ class EditorWorkspace(ShownWorkspace):
         to = self.locate(change.to) if change.to is not None else None
         if document is not None:
             if document.shown != change.old:
-                raise stale(change.path, text("editor.changed_in_editor"))
+                raise stale_error(change.path, text("editor.changed_in_editor"))
             return Target(change, place, to, document)
         if change.old is None and change.kind in ("delete", "rename"):
             return Target(change, place, to, plain=False)  # no text: the disk's business, looked at there
         if change.old is None:
             if await self.disk.exists(change.path):
-                raise stale(change.path, text("editor.exists"))
+                raise stale_error(change.path, text("editor.exists"))
             return Target(change, place, to)
         file = await self.disk.read(change.path)
         notebook = await self._notebook(change.path, place, file.text) if change.kind == "edit" else None
         if (notebook.raw if notebook is not None else file.text) != change.old:
             if notebook is not None:
-                raise stale(change.path, text("editor.changed_in_editor"))
-            raise stale(change.path, text("editor.changed_on_disk"))
+                raise stale_error(change.path, text("editor.changed_in_editor"))
+            raise stale_error(change.path, text("editor.changed_on_disk"))
         if notebook is not None:
             return Target(change, place, to, notebook=notebook)
         return Target(change, place, to, plain=is_plain(file))
@@ -236,7 +236,7 @@ class EditorWorkspace(ShownWorkspace):
     async def _edit_notebook(self, change: FileChange, notebook: OpenNotebook) -> None:
         why_not = await edit_notebook(self._protocol, notebook, change.new or "")
         if why_not:
-            raise stale(change.path, why_not)
+            raise stale_error(change.path, why_not)
         if not notebook.dirty:
             await self._save_uris([notebook.uri])
 
@@ -244,7 +244,7 @@ class EditorWorkspace(ShownWorkspace):
         first = targets[0].change.path
         for target in targets:  # again: since they were looked at, others may have had their turn
             if target.document is not None and target.document.shown != target.change.old:
-                raise stale(target.change.path, text("editor.changed_in_editor"))
+                raise stale_error(target.change.path, text("editor.changed_in_editor"))
         params = apply_params(
             targets, render(label, self._protocol.language), self._offer, self._documents.encoding
         )
@@ -255,11 +255,11 @@ class EditorWorkspace(ShownWorkspace):
             answer: Json = await self._protocol.ask("workspace/applyEdit", params)
         except Refused as error:
             await self._news(targets)
-            raise stale(first, text("editor.refused", what=error.message)) from None
+            raise stale_error(first, text("editor.refused", what=error.message)) from None
         if not isinstance(answer, dict) or answer.get("applied") is not True:
             await self._news(targets)
             reason = answer.get("failureReason") if isinstance(answer, dict) else None
-            raise stale(
+            raise stale_error(
                 first,
                 text("editor.not_applied_because", what=str(reason) if reason else text("editor.no_reason")),
             )
@@ -345,4 +345,4 @@ class EditorWorkspace(ShownWorkspace):
 def _refuse_unsaved(target: Target, on_disk: str | None) -> None:
     document: Document | None = target.document
     if document is not None and document.text != on_disk:
-        raise stale(target.change.path, text("editor.unsaved"))
+        raise stale_error(target.change.path, text("editor.unsaved"))

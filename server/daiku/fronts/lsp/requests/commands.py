@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from daiku import api
 from daiku.dataclass import dataclass
-from daiku.doctor import files, inside, machine
+from daiku.doctor import check_app, check_files, check_machine
 from daiku.domain.base import JsonObject, Localizable, Wire
 from daiku.domain.errors import DaikuError, Failure, LLMRequestError, UsageError
 from daiku.domain.events import RunStarted
@@ -114,7 +114,11 @@ async def examine(c: ClientConnection, _: api.Nothing | None = None) -> api.Doct
     """Return all of the doctor's findings. Raises DaikuError if the settings are wrong."""
     app = await c.app()
     place = app.workspace.roots[0] if app.workspace.roots else None
-    found = [*machine(), *files(place, os.environ, trusted=c.offer.trusted is not False), *await inside(app)]
+    found = [
+        *check_machine(),
+        *check_files(place, os.environ, trusted=c.offer.trusted is not False),
+        *await check_app(app),
+    ]
     return api.DoctorResult(findings=tuple(found))
 
 

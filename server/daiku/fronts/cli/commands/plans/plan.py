@@ -19,7 +19,7 @@ from daiku.fronts.cli.display.term import clip, human_stream, person_present, sa
 from daiku.fronts.cli.main import usage, write_json
 from daiku.fronts.cli.options import RunOptions, place_options, prompt_text, run_options
 from daiku.library.fronts import App, RunRequest
-from daiku.library.plans.managing import approve_draft, delete_plan, plan_named, save_plan, work_request
+from daiku.library.plans.managing import approve_draft, delete_plan, find_plan, save_plan, work_request
 from daiku.team.rules.plans.markdown import read_plan_text, revise_plan, to_markdown
 from daiku.texts.terminal import localize, say
 
@@ -84,7 +84,7 @@ def _render_plan(plan: Plan) -> str:
 
 def _find(folder: str | None, name: str) -> Plan:
     async def find(app: App) -> Plan:
-        return plan_named(app, name)
+        return find_plan(app, name)
 
     return in_app(folder, find)
 
@@ -129,7 +129,7 @@ def show(name: str, folder: str | None, as_json: bool) -> None:  # click's flag
 @place_options
 def edit(name: str, folder: str | None, as_json: bool) -> None:  # click's flag
     async def work(app: App) -> Plan:
-        found = plan_named(app, name)
+        found = find_plan(app, name)
         content = to_markdown(found)
         path, edited = _edit_text(content)
         if edited == content:
@@ -169,7 +169,7 @@ def _edit_text(content: str) -> tuple[Path, str]:
 @place_options
 def approve_(name: str, folder: str | None, as_json: bool) -> None:  # click's flag
     async def work(app: App) -> Plan:
-        return await approve_draft(app, plan_named(app, name))
+        return await approve_draft(app, find_plan(app, name))
 
     approved = in_app(folder, work)
     _print_plan(approved, say("plan.approved", name=safe(approved.name)), as_json=as_json)
@@ -181,7 +181,7 @@ def approve_(name: str, folder: str | None, as_json: bool) -> None:  # click's f
 @run_options
 def work_(name: str, step: str, **options: Any) -> int:
     async def request(app: App) -> RunRequest:
-        return await work_request(app, plan_named(app, name), step)
+        return await work_request(app, find_plan(app, name), step)
 
     return start_request(request, RunOptions(**options))
 
@@ -218,7 +218,7 @@ def import_(file: Any, folder: str | None, as_json: bool) -> None:  # click's fi
 @click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir"))
 def delete(name: str, folder: str | None) -> None:
     async def work(app: App) -> str:
-        found = plan_named(app, name)
+        found = find_plan(app, name)
         await delete_plan(app, found)
         return found.plan_id
 
