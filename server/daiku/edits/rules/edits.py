@@ -1,4 +1,4 @@
-"""Apply search-and-replace edits to a text: exact match first, then tolerant; ambiguous ones are refused."""
+"""Search-and-replace edits of a text: exact match first, then tolerant; ambiguous ones are refused."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def _edit_lines(
 ) -> str | Refusal:
     """Replace the one place whose lines match those of `search`.
 
-    Whitespace, indentation (alike in all lines), look-alike punctuation, blank lines at the edges, copied line
-    numbers, and the layout may differ. `within_lines`: the same words may also be a part of a line.
+    Whitespace, uniform indentation, look-alike punctuation, blank lines at the edges, copied line numbers,
+    and layout may differ. `within_lines`: the same tokens may also be a part of a line.
     """
     old, new = _bare_lines(search), _bare_lines(replace)
     if not search.endswith("\n") and not replace:
-        new = [""]  # the line is emptied, not taken out: its line end was not part of the search
+        new = [""]  # the line is emptied, not removed: the search has no line end
     elided = elided_hunk(old, new)
     if elided is not None and not find_lines(text, old):
         return elided if isinstance(elided, Refusal) else apply_hunks(text, [elided])
@@ -58,7 +58,7 @@ def _edit_lines(
         spans = find_lines(text, old_lines)
         if len(spans) == 1 and spans[0].level <= Level.trailing:
             spans += _indented_matches(text, old_lines)
-        if spans and spans[0].level >= Level.indent:  # the same lines, but for blank ones, may be meant
+        if spans and spans[0].level >= Level.indent:  # lines that differ in blank lines only also count
             spans = [*spans, *_unblanked_matches(text, old_lines, spans)]
         if len(spans) > 1:
             return ambiguous(text, [span.start for span in spans])
@@ -71,8 +71,11 @@ def _edit_lines(
         tokens = [place for place in tokens if _ends_line(text, place[1])]
     if len(tokens) > 1:
         return ambiguous(text, [start for start, _ in tokens])
-    if tokens and (laid_out := _other_layout(text, search, "\n".join(new), *tokens[0])) is not None:
-        return laid_out
+    if (
+        tokens
+        and (reformatted := _replace_other_layout(text, search, "\n".join(new), *tokens[0])) is not None
+    ):
+        return reformatted
     return not_found(text, old)
 
 
@@ -84,14 +87,14 @@ def _indented_matches(text: str, old: Sequence[str]) -> list[BlockMatch]:
 
 
 def _unblanked_matches(text: str, old: Sequence[str], spans: Sequence[BlockMatch]) -> list[BlockMatch]:
-    """Return the places of `old` that differ in blank lines only, besides those already found."""
-    known = {span.start for span in spans}
-    starts = [start for start in find_ignoring_blank_lines(text, old) if start not in known]
+    """Return the other places of `old` that differ in blank lines only."""
+    known_starts = {span.start for span in spans}
+    starts = [start for start in find_ignoring_blank_lines(text, old) if start not in known_starts]
     return [BlockMatch(start, start, (), ()) for start in starts]
 
 
 def _bare_lines(text: str) -> list[str]:
-    """The lines without line ends; a final newline begins no further line."""
+    """Return the lines without line ends. A final newline starts no further line."""
     lines = text.replace("\r\n", "\n").split("\n")
     return lines[:-1] if lines[-1] == "" else lines
 
@@ -108,41 +111,42 @@ def _splice_replacement(text: str, place: Replacement) -> str:
 
 
 def _readings(old: list[str], new: list[str]) -> list[tuple[list[str], list[str]]]:
-    """Return search and replacement unchanged, without copied line numbers, and without blank lines at the edges."""
-    found = [(old, new)]
-    if (plain := _without_numbers(old)) is not None:
-        unnumbered = _without_numbers(new)
-        found.append((plain, unnumbered if unnumbered is not None else new))
+    """Return search and replacement unchanged, without copied line numbers, and without blank lines at the
+    edges."""
+    readings = [(old, new)]
+    if (plain := _strip_line_numbers(old)) is not None:
+        unnumbered = _strip_line_numbers(new)
+        readings.append((plain, unnumbered if unnumbered is not None else new))
     first = next((n for n, line in enumerate(old) if line.strip()), 0)
     last = next((n for n, line in enumerate(reversed(old)) if line.strip()), 0)
     if first or last:
         blank_above = next((n for n, line in enumerate(new) if line.strip()), len(new))
-        kept = new[min(first, blank_above) :]
-        blank_below = next((n for n, line in enumerate(reversed(kept)) if line.strip()), len(kept))
-        found.append((old[first : len(old) - last], kept[: len(kept) - min(last, blank_below)]))
-    return found
+        trimmed = new[min(first, blank_above) :]
+        blank_below = next((n for n, line in enumerate(reversed(trimmed)) if line.strip()), len(trimmed))
+        readings.append((old[first : len(old) - last], trimmed[: len(trimmed) - min(last, blank_below)]))
+    return readings
 
 
 def _grows_beside_blanks(old: Sequence[str], new: Sequence[str]) -> bool:
-    """Return True if lines are added beside a blank line at an edge of the search: the place is then in doubt."""
+    """Return True if lines are added next to a blank line at an edge of the search, which is ambiguous."""
     edges = [(old, new), (old[::-1], new[::-1])]
     return any(rows and not rows[0].strip() and _grows_at(rows, lines) for rows, lines in edges)
 
 
 def _grows_at(old: Sequence[str], new: Sequence[str]) -> bool:
-    """Return True if the first line of `old` that is not blank is kept, with new lines between it and the edge."""
+    """Return True if the first non-blank line of `old` is kept and new lines come between it and the edge."""
     edge = next((line.strip() for line in old if line.strip()), "")
     lines = [line.strip() for line in new if line.strip()]
     return edge in lines[1:] and lines[0] != edge
 
 
-def _without_numbers(lines: Sequence[str]) -> list[str] | None:
-    """The lines without the line numbers that a model copied from a listing; None when they have none."""
-    found = [_NUMBERED.fullmatch(line) for line in lines]
-    numbers = [int(match[1]) for match in found if match]
+def _strip_line_numbers(lines: Sequence[str]) -> list[str] | None:
+    """Return the lines without line numbers copied from a listing; None if they have none."""
+    matches = [_NUMBERED.fullmatch(line) for line in lines]
+    numbers = [int(match[1]) for match in matches if match]
     if not lines or len(numbers) < len(lines) or numbers != list(range(numbers[0], numbers[0] + len(lines))):
         return None
-    return [match[2] for match in found if match]
+    return [match[2] for match in matches if match]
 
 
 def _begins_line(text: str, start: int) -> bool:
@@ -154,11 +158,13 @@ def _ends_line(text: str, end: int) -> bool:
     return not text[end : len(text) if newline < 0 else newline].strip()
 
 
-def _other_layout(text: str, search: str, replace: str, start: int, end: int) -> str | None:
-    """Replace the same words in another layout, indented like the first line. None if both have several lines, or
-    several new lines would follow on a part of a line."""
-    there = text[start:end]
-    if "\n" in search.strip() and "\n" in there:
+def _replace_other_layout(text: str, search: str, replace: str, start: int, end: int) -> str | None:
+    """Replace the same tokens in another layout, indented like the first line.
+
+    Return None if both have several lines, or if several new lines would follow a part of a line.
+    """
+    current = text[start:end]
+    if "\n" in search.strip() and "\n" in current:
         return None
     first = text[line_start(text, start) : start]
     lines = _bare_lines(replace.strip())
@@ -166,9 +172,9 @@ def _other_layout(text: str, search: str, replace: str, start: int, end: int) ->
         return None
     if not first.strip() and indent_of(first) != first:
         return None
-    if len(lines) == 1 and "\n" not in search.strip() and "\n" not in there:
-        kept = merge_blanks(search.strip(), lines[0], there)
-        return splice(text, start, end, lines[0] if kept is None else kept)
+    if len(lines) == 1 and "\n" not in search.strip() and "\n" not in current:
+        merged = merge_blanks(search.strip(), lines[0], current)
+        return splice(text, start, end, lines[0] if merged is None else merged)
     drift = learn_indents([search.strip("\r\n").split("\n")[0]], [first + "x"])
     head = lines[0].lstrip() if lines else ""
     further = lines[1:] if drift is None else [reindent(line, drift.pairs) for line in lines[1:]]
@@ -177,7 +183,7 @@ def _other_layout(text: str, search: str, replace: str, start: int, end: int) ->
 
 
 _OPENERS = (":", "{", "(", "[", ",", "\\")
-"""What a line ends with whose next line belongs deeper."""
+"""Line ends after which the next line is indented deeper."""
 _DEFINITION = re.compile(
     r"(?:@|#|//|(?:async|def|class|export|function|const|let|var|fn|func|pub|public|type|interface|struct|impl)\b)"
 )
@@ -186,10 +192,12 @@ _DEFINITION = re.compile(
 def apply_edits(
     text: str, edits: Sequence[SearchReplace], *, path: str = "", insisted: bool = False
 ) -> str | Refusal:
-    """Return `text` after all `edits` in order, or the Refusal of the first that fails (then none is applied).
+    """Return `text` after all `edits` in order, or the Refusal of the first that fails (then none is
+    applied).
 
-    A search is literal and must match one place; an empty one is before the first line. One that does not match is
-    looked for as complete lines (`_edit_lines`). For `path` and `insisted` see `elisions.fill_text`.
+    A search is literal and must match one place; an empty one is before the first line. If it does not match
+    literally, complete lines are searched (`_edit_lines`). For `path` and `insisted` see
+    `elisions.fill_text`.
     """
     if not edits:
         return Refusal("There are no edits.")
@@ -199,36 +207,36 @@ def apply_edits(
         if isinstance(changed, Refusal):
             return changed if len(edits) == 1 else changed.within(f"Edit {number} of {len(edits)}")
         new = changed
-    return _outcome(text, new)
+    return _check_outcome(text, new)
 
 
 def apply_block(
     text: str, search: str, replace: str, *, path: str = "", insisted: bool = False
 ) -> str | Refusal:
-    """`text` with the lines `replace` for the whole lines `search`, or why that cannot be done."""
+    """Return `text` with the complete lines `search` replaced by `replace`, or a Refusal."""
     if not search.strip() and text.strip():
         return Refusal("the SEARCH part is empty but the file is not: say which lines are to be replaced.")
     new = _edit_lines(text, search, replace, path=path, insisted=insisted) if search else replace
-    return new if isinstance(new, Refusal) else _outcome(text, new)
+    return new if isinstance(new, Refusal) else _check_outcome(text, new)
 
 
-def _outcome(text: str, new: str) -> str | Refusal:
+def _check_outcome(text: str, new: str) -> str | Refusal:
     if new == text:
         return Refusal(AS_WANTED, as_wanted=True)
-    if _blank(new) and not _blank(text):
+    if _is_blank(new) and not _is_blank(text):
         return Refusal("The edits would leave the file empty. Delete it or write it whole if that is meant.")
     return new
 
 
-def _blank(text: str) -> bool:
+def _is_blank(text: str) -> bool:
     return not text or text.isspace()
 
 
 def _apply(text: str, edit: SearchReplace, path: str, *, insisted: bool) -> str | Refusal:
     search, replace = edit.search, edit.replace
     if not search:
-        if _blank(text) or replace.endswith("\n"):
-            return _ends(text, 0, replace) + text
+        if _is_blank(text) or replace.endswith("\n"):
+            return _with_line_ends(text, 0, replace) + text
         return Refusal(
             "The search is empty but the file is not: say which text is to be replaced. Lines for the top of"
             " the file need a line end."
@@ -244,35 +252,35 @@ def _apply(text: str, edit: SearchReplace, path: str, *, insisted: bool) -> str 
             replace = "\n".join(filled) + ("\n" if replace.endswith("\n") else "")
             edit = edit.model_copy(update={"replace": replace})
     if at >= 0:
-        return _exact(text, edit, search, at)
+        return _replace_exact(text, edit, search, at)
     for variant in _line_end_variants(text, search):
         if (at := text.find(variant)) >= 0:
-            return _exact(text, edit, variant, at)
+            return _replace_exact(text, edit, variant, at)
     if search.endswith("\n") and text.endswith(search[:-1]):
         at = len(text) - len(search) + 1
         if not text[line_start(text, at) : at].strip():
-            new = _for_place(text, search[:-1], replace.removesuffix("\n"), at)
+            new = _replacement_at(text, search[:-1], replace.removesuffix("\n"), at)
             return new if isinstance(new, Refusal) else text[: new.start] + new.new
     return _edit_lines(text, search, replace, within_lines=True, path=path, insisted=insisted)
 
 
 def _line_end_variants(text: str, search: str) -> list[str]:
-    """The search with the other line ends, where that can make a difference."""
+    """Return the search with the other line ends, if that can make a difference."""
     plain = search.replace("\r\n", "\n")
     if plain != search:
         return [plain, plain.replace("\n", "\r\n")]
     return [search.replace("\n", "\r\n")] if "\n" in search and "\r" in text else []
 
 
-def _exact(text: str, edit: SearchReplace, search: str, at: int) -> str | Refusal:
-    """Nothing here looks at more of `text` than it must: uniqueness, then one splice."""
+def _replace_exact(text: str, edit: SearchReplace, search: str, at: int) -> str | Refusal:
+    """Replace an exact match: check that it is unique, then splice once, to copy large texts rarely."""
     if search[0] == "\n" and at and text[at - 1] == "\r":
         search, at = "\r" + search, at - 1
     if edit.replace_all:
-        return _everywhere(text, search, edit.replace, at)
+        return _replace_everywhere(text, search, edit.replace, at)
     if text.find(search, at + 1) >= 0:
         return ambiguous(text, _all_offsets(text, search), ", or set replace_all to change all of them")
-    place = _for_place(text, search, edit.replace, at)
+    place = _replacement_at(text, search, edit.replace, at)
     if isinstance(place, Refusal):
         return place
     if place.start == at:
@@ -280,26 +288,26 @@ def _exact(text: str, edit: SearchReplace, search: str, at: int) -> str | Refusa
     return "".join((text[: place.start], place.new, text[place.end :]))
 
 
-def _everywhere(text: str, search: str, replace: str, at: int) -> str | Refusal:
+def _replace_everywhere(text: str, search: str, replace: str, at: int) -> str | Refusal:
     if "\n" not in replace:
         return text.replace(search, replace)
     parts: list[str] = []
-    done = 0
+    copied = 0
     while at >= 0:
-        place = _for_place(text, search, replace, at)
+        place = _replacement_at(text, search, replace, at)
         if isinstance(place, Refusal):
             return place
-        parts += (text[done : place.start], place.new)
-        done = place.end
-        at = text.find(search, max(done, at + 1))
-    return "".join([*parts, text[done:]])
+        parts += (text[copied : place.start], place.new)
+        copied = place.end
+        at = text.find(search, max(copied, at + 1))
+    return "".join([*parts, text[copied:]])
 
 
-def _for_place(text: str, search: str, replace: str, at: int) -> Replacement | Refusal:
-    """Return the replacement with the file's line ends, and with the line's indentation if the search lacks it."""
-    if "\n" in replace and (line := _bare_line(text, search, at)) is not None:
+def _replacement_at(text: str, search: str, replace: str, at: int) -> Replacement | Refusal:
+    """Return the replacement with the file's line ends, and the line's indentation if the search lacks it."""
+    if "\n" in replace and (line := _unindented_line(text, search, at)) is not None:
         lines = _bare_lines(replace)
-        match _reading(lines, indent_of(line.lines[0])):
+        match _classify_indentation(lines, indent_of(line.lines[0])):
             case "lines":
                 return replacement_for(text, hunk_of(_bare_lines(search), lines, line.levels), line)
             case "doubt":
@@ -309,11 +317,11 @@ def _for_place(text: str, search: str, replace: str, at: int) -> Replacement | R
                 )
             case "literal":
                 pass
-    return Replacement(at, at + len(search), _ends(text, at, replace))
+    return Replacement(at, at + len(search), _with_line_ends(text, at, replace))
 
 
-def _bare_line(text: str, search: str, at: int) -> BlockMatch | None:
-    """The line of the file that is `search` but for its indentation, line end apart; None where it is no such line."""
+def _unindented_line(text: str, search: str, at: int) -> BlockMatch | None:
+    """Return the line of the file that equals `search` except for its indentation; None if there is none."""
     start, end = line_start(text, at), at + len(search)
     indent = text[start:at]
     if not indent or not indent.isspace() or "\n" in search.removesuffix("\n") or not search[:1].strip():
@@ -328,8 +336,8 @@ def _bare_line(text: str, search: str, at: int) -> BlockMatch | None:
     return BlockMatch(start, end, (line,), (Level.indent,))
 
 
-def _reading(lines: Sequence[str], indent: str) -> Literal["lines", "literal", "doubt"]:
-    """Return whether all lines of a replacement lack `indent`, as the search does, or only the first."""
+def _classify_indentation(lines: Sequence[str], indent: str) -> Literal["lines", "literal", "doubt"]:
+    """Return whether all lines of a replacement lack `indent`, like the search, or only the first."""
     further = [number for number, line in enumerate(lines) if number and line.strip()]
     shallow = [number for number in further if not lines[number].startswith(indent)]
     if not further:
@@ -342,8 +350,8 @@ def _reading(lines: Sequence[str], indent: str) -> Literal["lines", "literal", "
     return "lines"
 
 
-def _ends(text: str, at: int, replace: str) -> str:
-    """The replacement with the line ends that the file has at that place."""
+def _with_line_ends(text: str, at: int, replace: str) -> str:
+    """Return the replacement with the line ends that the file has at that offset."""
     if "\n" not in replace:
         return replace
     plain = replace.replace("\r\n", "\n")
@@ -351,8 +359,8 @@ def _ends(text: str, at: int, replace: str) -> str:
 
 
 def _all_offsets(text: str, search: str) -> list[int]:
-    found, at = list[int](), text.find(search)
-    while at >= 0 and len(found) < 1000:
-        found.append(at)
+    offsets, at = list[int](), text.find(search)
+    while at >= 0 and len(offsets) < 1000:
+        offsets.append(at)
         at = text.find(search, at + 1)
-    return found
+    return offsets

@@ -1,4 +1,4 @@
-"""Fill in what a model elided from a new text (`...`) from the old text; report it if that is ambiguous."""
+"""Elisions (`...`) in a model's new text, filled in from the old text; ambiguous ones are refused."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from daiku.edits.rules.matching.match import Level
 from daiku.edits.rules.matching.refusal import Refusal
 from daiku.texts.rules.omissions import Kind, has_omission_comment, may_hold_omission, omission_kind
 
-_LOST, _SHOWN = 10, 8
-_ELSEWHERE = "the line {} it is not in the old text there, or in several places"
-_TAKES_OUT = "This line stands for lines that are left out ({!r}) and is to be removed: write out the lines that are to go."
+_MAX_LOST, _MAX_LINES_SHOWN = 10, 8
+_AMBIGUOUS = "the line {} it is not in the old text there, or in several places"
+_REMOVES_ELISION = "This line stands for lines that are left out ({!r}) and is to be removed: write out the lines that are to go."
 _UNEQUAL = "The search leaves lines out in {} places and the replacement in {}: write both out, or leave the same out in both."
-_BARE = re.compile(r"(?:\.{3}|…)")
+_DOTS = re.compile(r"(?:\.{3}|…)")
 _HEAD = re.compile(r":\s*(?:#.*)?$")
 _PROSE = (".md", ".mdx", ".markdown", ".rst", ".adoc")
 
 
 def fill_text(new: str, old: str, *, path: str = "", insisted: bool = False) -> str | Refusal:
-    """Fill the elisions in the new text of a file from its old text; a Refusal names the missing lines.
+    """Fill the elisions in a file's new text from its old text. A Refusal lists the missing lines.
 
-    `insisted`: dots alone are meant as they stand, and so is what a text with examples of code says (`path`).
+    `insisted`: dots alone are literal, and so is prose (by `path`) with examples of code.
     """
     if not may_hold_omission(new) or not old.strip():
         return new
     ends = "\r\n" if "\r\n" in new else "\n"
-    lines, there = (text.replace("\r\n", "\n").removesuffix("\n").split("\n") for text in (new, old))
-    filled = fill_elisions(lines, there, path=path, insisted=insisted)
+    lines, old_lines = (text.replace("\r\n", "\n").removesuffix("\n").split("\n") for text in (new, old))
+    filled = fill_elisions(lines, old_lines, path=path, insisted=insisted)
     if isinstance(filled, Refusal):
         return filled
     return new if filled == lines else ends.join(filled) + (ends if new.endswith("\n") else "")
@@ -44,77 +44,85 @@ def fill_elisions(
     insisted: bool = False,
     kept: Collection[int] = (),
 ) -> list[str] | Refusal:
-    """Return `new` with its elisions filled in from `old`, which it replaces. `kept`: indices of lines of `new` that
-    are in `old`, so that dots there are text."""
+    """Return `new` with its elisions filled in from `old`, which it replaces.
+
+    `kept`: indices of lines of `new` that are also in `old`, so that dots there are literal.
+    """
     kinds: dict[int, Kind] = {index: kind for index, line in enumerate(new) if (kind := omission_kind(line))}
     marks: dict[int, Kind] = {
         index: kind
         for index, kind in kinds.items()
-        if index not in kept and not (insisted and _weak(kind, path)) and not _is_text(new, index, old)
+        if index not in kept and not (insisted and _is_weak(kind, path)) and not _is_literal(new, index, old)
     }
-    known = {line.strip() for line in old}
+    known_lines = {line.strip() for line in old}
     for line in new:
-        if has_omission_comment(line) and not omission_kind(line) and line.strip() not in known:
+        if has_omission_comment(line) and not omission_kind(line) and line.strip() not in known_lines:
             return Refusal(f"This line leaves code out, write all of it: {line.strip()[:200]!r}")
     if not marks:
         return list(new)
-    may_insist = all(_weak(kind, path) for kind in marks.values())
+    may_insist = all(_is_weak(kind, path) for kind in marks.values())
     filled = _fill_marks(new, old, sorted(marks))
-    if isinstance(filled, _Doubt) and filled.nothing and marks[filled.index] == "words":
-        # A comment: there is nothing that it could leave out.
+    if isinstance(filled, _Ambiguity) and filled.nothing and marks[filled.index] == "words":
+        # A comment that elides nothing is text.
         rest = [index for index in sorted(marks) if index != filled.index]
         filled = _fill_marks(new, old, rest) if rest else list(new)
-    if isinstance(filled, _Doubt):
-        return _missing_lines(new, old, filled, may_insist)
+    if isinstance(filled, _Ambiguity):
+        return _refuse_ambiguity(new, old, filled, may_insist)
     if filled == list(old) and any(_is_stub(new, index) for index in marks):
         return list(new)
     if filled == list(old) and may_insist:
-        return _missing_lines(new, old, _Doubt(min(marks), "without it nothing would change"), may_insist)
+        return _refuse_ambiguity(
+            new, old, _Ambiguity(min(marks), "without it nothing would change"), may_insist
+        )
     return filled
 
 
-def _weak(kind: Kind, path: str) -> bool:
+def _is_weak(kind: Kind, path: str) -> bool:
     return kind == "dots" or path.lower().endswith(_PROSE)
 
 
 @dataclass(frozen=True, slots=True)
-class _Doubt:
-    """Why an elision, the line `index` of the new text, cannot be filled in."""
+class _Ambiguity:
+    """The reason why an elision, line `index` of the new text, cannot be filled in. `nothing`: there is no
+    old line."""
 
     index: int
     why: str
     nothing: bool = False
 
 
-def _missing_lines(new: Sequence[str], old: Sequence[str], doubt: _Doubt, may_insist: bool) -> Refusal:
-    kept = {line.strip() for line in new}
-    missing = [(n, line) for n, line in enumerate(old, 1) if line.strip() and line.strip() not in kept]
-    shown = "\n".join(f"{n} | {line.rstrip()[:200]}" for n, line in missing[:_SHOWN])
-    more = f"\n… and {len(missing) - _SHOWN} more lines" if len(missing) > _SHOWN else ""
-    what = f"\nOf the old lines these are not in the new text:\n{shown}{more}" if missing else ""
+def _refuse_ambiguity(
+    new: Sequence[str], old: Sequence[str], ambiguity: _Ambiguity, may_insist: bool
+) -> Refusal:
+    new_lines = {line.strip() for line in new}
+    missing = [(n, line) for n, line in enumerate(old, 1) if line.strip() and line.strip() not in new_lines]
+    listing = "\n".join(f"{n} | {line.rstrip()[:200]}" for n, line in missing[:_MAX_LINES_SHOWN])
+    more = f"\n… and {len(missing) - _MAX_LINES_SHOWN} more lines" if len(missing) > _MAX_LINES_SHOWN else ""
+    what = f"\nOf the old lines these are not in the new text:\n{listing}{more}" if missing else ""
     insist = " If the line is meant as it stands, send exactly the same again." if may_insist else ""
     return Refusal(
-        f"Line {doubt.index + 1} of the new text stands for lines that are left out"
-        f" ({new[doubt.index].strip()[:100]!r}), and which they are is not certain: {doubt.why}. Write them out, or"
+        f"Line {ambiguity.index + 1} of the new text stands for lines that are left out"
+        f" ({new[ambiguity.index].strip()[:100]!r}), and which they are is not certain: {ambiguity.why}. Write them out, or"
         f" change only the lines that change.{insist}{what}",
         may_insist=may_insist,
     )
 
 
-def _is_text(new: Sequence[str], index: int, old: Sequence[str]) -> bool:
-    """Whether the line is no elision: it stands in the old text beside the same line, or is a literal `...`."""
+def _is_literal(new: Sequence[str], index: int, old: Sequence[str]) -> bool:
+    """Return True if the line is no elision: the old text has it next to the same line, or it is a literal
+    `...`."""
     line = new[index].strip()
-    beside = (_next(new, index, -1), _next(new, index, 1))
-    for at, there in enumerate(old):
-        if there.strip() == line:
-            around = (_next(old, at, -1), _next(old, at, 1))
-            if any(here is not None and here == other for here, other in zip(beside, around, strict=True)):
+    neighbors = (_neighbor(new, index, -1), _neighbor(new, index, 1))
+    for at, old_line in enumerate(old):
+        if old_line.strip() == line:
+            around = (_neighbor(old, at, -1), _neighbor(old, at, 1))
+            if any(ours is not None and ours == other for ours, other in zip(neighbors, around, strict=True)):
                 return True
-            if around == (None, None) or beside == (None, None):
+            if around == (None, None) or neighbors == (None, None):
                 return True
-    if not _BARE.fullmatch(line):
+    if not _DOTS.fullmatch(line):
         return False
-    above, below = beside
+    above, below = neighbors
     if (above or "").startswith((">>>", "... ")) or (below or "").startswith("---"):
         return True
     if (above or "").endswith(",") and (below or "").startswith(")"):
@@ -122,8 +130,8 @@ def _is_text(new: Sequence[str], index: int, old: Sequence[str]) -> bool:
     return _is_stub(new, index) and not _has_body(new, index, old)
 
 
-def _next(lines: Sequence[str], index: int, step: int) -> str | None:
-    """The nearest line above or below that is not blank, without its indentation."""
+def _neighbor(lines: Sequence[str], index: int, step: int) -> str | None:
+    """Return the nearest non-blank line above or below, stripped; None if there is none."""
     index += step
     while 0 <= index < len(lines):
         if lines[index].strip():
@@ -133,16 +141,16 @@ def _next(lines: Sequence[str], index: int, step: int) -> str | None:
 
 
 def _is_stub(lines: Sequence[str], index: int) -> bool:
-    """Whether `...` is the whole body of what is defined above it."""
-    head = _head(lines, index)
-    if head is None or not _BARE.fullmatch(lines[index].strip()):
+    """Return True if `...` is the complete body of the definition above it."""
+    head = _block_head(lines, index)
+    if head is None or not _DOTS.fullmatch(lines[index].strip()):
         return False
     below = next((line for line in lines[index + 1 :] if line.strip()), None)
     return below is None or len(indent_of(below)) < len(indent_of(lines[index]))
 
 
-def _head(lines: Sequence[str], index: int) -> str | None:
-    """The line that opens the block whose only statement, a docstring apart, is at `index`."""
+def _block_head(lines: Sequence[str], index: int) -> str | None:
+    """Return the line that opens the block whose only statement, apart from a docstring, is at `index`."""
     above = [line for line in lines[:index] if line.strip()]
     depth = len(indent_of(lines[index]))
     if above and above[-1].rstrip().endswith(('"""', "'''")):
@@ -153,56 +161,56 @@ def _head(lines: Sequence[str], index: int) -> str | None:
 
 
 def _has_body(new: Sequence[str], index: int, old: Sequence[str]) -> bool:
-    """Whether what the stub defines has a body in the old text."""
-    head = _head(new, index)
-    bodies = [_next(old, at, 1) for at, line in enumerate(old) if line.rstrip() == head]
+    """Return True if the stub's definition has a body in the old text."""
+    head = _block_head(new, index)
+    bodies = [_neighbor(old, at, 1) for at, line in enumerate(old) if line.rstrip() == head]
     return any(body not in (None, "...", "…", "pass") for body in bodies)
 
 
-def _fill_marks(new: Sequence[str], old: Sequence[str], marks: Sequence[int]) -> list[str] | _Doubt:
+def _fill_marks(new: Sequence[str], old: Sequence[str], marks: Sequence[int]) -> list[str] | _Ambiguity:
     """Return the new lines with the old ones between the neighbors of each elision.
 
-    A neighbor counts if the rest of the old text has it once, or if it ends the block of the elision.
+    A neighbor is usable if it is unique in the rest of the old text, or ends the elision's block.
     """
-    there = [line.rstrip() for line in old]
+    old_lines = [line.rstrip() for line in old]
     marks, parts = _split(new, marks)
     out: list[str] = parts[0]
     since = 0
     for number, mark in enumerate(marks):
         before, after = parts[number], parts[number + 1]
-        end = _end_of(before, there, since) if before else since
+        end = _find_start(before, old_lines, since) if before else since
         if end is None:
-            return _Doubt(mark, f"{_ELSEWHERE.format('above')}: {before[-1].strip()[:80]!r}")
-        if _drops_much(before, there[since:end]):
-            return _Doubt(mark, "what stands above it would take the place of many more lines")
-        begin = _start_of(after, there, end, len(indent_of(new[mark])))
+            return _Ambiguity(mark, f"{_AMBIGUOUS.format('above')}: {before[-1].strip()[:80]!r}")
+        if _drops_much(before, old_lines[since:end]):
+            return _Ambiguity(mark, "what stands above it would take the place of many more lines")
+        begin = _find_end(after, old_lines, end, len(indent_of(new[mark])))
         if begin is None:
-            below = f"{_ELSEWHERE.format('below')}: {after[0].strip()[:80]!r}" if after else ""
-            return _Doubt(mark, below or "it is not clear how far they go")
-        if not any(there[end:begin]):
-            is_sure = all(there.count(line.rstrip()) == 1 for line in (*before[-1:], *after[:1]))
-            return _Doubt(mark, "nothing stands there in the old text", nothing=is_sure)
+            below = f"{_AMBIGUOUS.format('below')}: {after[0].strip()[:80]!r}" if after else ""
+            return _Ambiguity(mark, below or "it is not clear how far they go")
+        if not any(old_lines[end:begin]):
+            is_sure = all(old_lines.count(line.rstrip()) == 1 for line in (*before[-1:], *after[:1]))
+            return _Ambiguity(mark, "nothing stands there in the old text", nothing=is_sure)
         out += [*old[end:begin], *after]
         since = begin
-    if _drops_much(parts[-1], there[since:]):
-        return _Doubt(marks[-1], "what stands below it would take the place of many more lines")
+    if _drops_much(parts[-1], old_lines[since:]):
+        return _Ambiguity(marks[-1], "what stands below it would take the place of many more lines")
     return out
 
 
 def _split(new: Sequence[str], marks: Sequence[int]) -> tuple[list[int], list[list[str]]]:
-    """Split lines at their elision marks; return the marks and the parts between them, adjacent marks merged."""
+    """Split lines at their elision marks. Return the marks and the parts between them, adjacent marks merged."""
     if not marks:
         return [], [list(new)]
-    kept: list[int] = []
+    merged: list[int] = []
     parts = [_strip_blank_lines(new[: marks[0]], start=False)]
     for mark, following in zip(marks, [*marks[1:], None], strict=True):
         part = _strip_blank_lines(new[mark + 1 : following], end=following is not None)
-        if kept and not parts[-1]:
+        if merged and not parts[-1]:
             parts[-1] = part
             continue
-        kept.append(mark)
+        merged.append(mark)
         parts.append(part)
-    return kept, parts
+    return merged, parts
 
 
 def _strip_blank_lines(lines: Sequence[str], *, start: bool = True, end: bool = True) -> list[str]:
@@ -212,8 +220,8 @@ def _strip_blank_lines(lines: Sequence[str], *, start: bool = True, end: bool = 
     return list(lines[full[0] if start else 0 : full[-1] + 1 if end else len(lines)])
 
 
-def _end_of(before: Sequence[str], old: Sequence[str], since: int) -> int | None:
-    """Return where the old lines below the last of `before` begin; None if that line is ambiguous."""
+def _find_start(before: Sequence[str], old: Sequence[str], since: int) -> int | None:
+    """Return the first old line below the last of `before`; None if that line is ambiguous."""
     full = [line.rstrip() for line in before if line.strip()]
     if old[since:].count(full[-1]) == 1:
         return old.index(full[-1], since) + 1
@@ -221,16 +229,16 @@ def _end_of(before: Sequence[str], old: Sequence[str], since: int) -> int | None
     head = next((line for line in reversed(full[:-1]) if len(indent_of(line)) <= depth), "")
     if len(indent_of(head)) != depth or not full.count(head) == old[since:].count(head) == 1:
         return None
-    end = _shallower(old, old.index(head, since) + 1, depth + 1)
+    end = _find_shallower(old, old.index(head, since) + 1, depth + 1)
     return end + 1 if old[end : end + 1] == full[-1:] else None
 
 
-def _start_of(after: Sequence[str], old: Sequence[str], end: int, depth: int) -> int | None:
-    """Return the line of `after` in the block that begins at `end` and is indented by `depth`; None if ambiguous.
+def _find_end(after: Sequence[str], old: Sequence[str], end: int, depth: int) -> int | None:
+    """Return the old line of the first of `after` in the block that starts at `end`; None if ambiguous.
 
-    Without `after` the elision must reach the end of the text.
+    The block is indented by `depth`. Without `after` the elision must reach the end of the text.
     """
-    border = _shallower(old, end, depth)
+    border = _find_shallower(old, end, depth)
     if not after:
         return border if border == len(old) else None
     line = after[0].rstrip()
@@ -240,52 +248,53 @@ def _start_of(after: Sequence[str], old: Sequence[str], end: int, depth: int) ->
     return places[0] if len(places) == 1 else None
 
 
-def _shallower(old: Sequence[str], start: int, depth: int) -> int:
-    """Return the first line from `start` on that is indented less than `depth`, blank lines apart."""
+def _find_shallower(old: Sequence[str], start: int, depth: int) -> int:
+    """Return the first line from `start` on that is indented less than `depth`, ignoring blank lines."""
     return next(
         (at for at in range(start, len(old)) if old[at] and len(indent_of(old[at])) < depth), len(old)
     )
 
 
 def _drops_much(part: Sequence[str], old: Sequence[str]) -> bool:
-    """Return True if `part` would replace old lines that are neither in it nor few."""
-    kept = {line.strip() for line in part}
-    lost = sum(bool(line) and line.strip() not in kept for line in old)
-    return bool(part) and lost > max(_LOST, 2 * len(part))
+    """Return True if `part` would replace many old lines that are not in it."""
+    new_lines = {line.strip() for line in part}
+    lost = sum(bool(line) and line.strip() not in new_lines for line in old)
+    return bool(part) and lost > max(_MAX_LOST, 2 * len(part))
 
 
 def resolve_elisions(
     text: str, hunk: Hunk, *, path: str = "", insisted: bool = False
 ) -> list[Hunk] | Refusal:
-    """Split a hunk at elided context, each part to match below the previous one, and fill in elided added lines."""
+    """Split a hunk at elided context and fill in elided added lines. Each part must match below the previous
+    one."""
     if not text.strip() or not any(may_hold_omission(line.text) for line in hunk.lines):
         return [hunk]
-    known = {line.strip() for line in text.split("\n")}
+    known_lines = {line.strip() for line in text.split("\n")}
     parts = [replace(hunk, lines=())]
     added = ""
     for line, below in zip(hunk.lines, (*hunk.lines[1:], None), strict=True):
         mark = line.text.strip()
         if added:  # an elision that is removed and added again is context
             added = ""
-        elif line.tag == "+" or not omission_kind(mark) or mark in known:
+        elif line.tag == "+" or not omission_kind(mark) or mark in known_lines:
             parts[-1] = replace(parts[-1], lines=(*parts[-1].lines, line))
         elif line.tag == "-" and (below is None or below.tag != "+" or below.text.strip() != mark):
-            return Refusal(_TAKES_OUT.format(mark[:100]))
+            return Refusal(_REMOVES_ELISION.format(mark[:100]))
         else:
             added = mark if line.tag == "-" else ""
             parts.append(replace(hunk, lines=(), line=None, gap=len(indent_of(line.text))))
     filled: list[Hunk] = []
     for part in parts:
         if any(line.text.strip() for line in part.lines):
-            whole = _fill_hunk(part, path, insisted=insisted)
-            if isinstance(whole, Refusal):
-                return whole
-            filled.append(whole)
+            filled_part = _fill_hunk(part, path, insisted=insisted)
+            if isinstance(filled_part, Refusal):
+                return filled_part
+            filled.append(filled_part)
     return filled
 
 
 def _fill_hunk(hunk: Hunk, path: str, *, insisted: bool) -> Hunk | Refusal:
-    """Fill in the elisions of the hunk's added lines."""
+    """Fill in the elisions in the hunk's added lines."""
     if not any(line.tag == "+" and may_hold_omission(line.text) for line in hunk.lines):
         return hunk
     old = [line.text for line in hunk.lines if line.tag != "+"]
@@ -298,11 +307,12 @@ def _fill_hunk(hunk: Hunk, path: str, *, insisted: bool) -> Hunk | Refusal:
 
 
 def elided_hunk(search: Sequence[str], replacement: Sequence[str]) -> Hunk | Refusal | None:
-    """Return a hunk for a search and a replacement that elide the same lines; None if the search elides nothing."""
-    if not (marks := _marks(search)):
+    """Return a hunk for a search and a replacement that elide the same lines; None if the search elides
+    nothing."""
+    if not (marks := _find_marks(search)):
         return None
     marks, old = _split(search, marks)
-    new = _split(replacement, _marks(replacement))[1]
+    new = _split(replacement, _find_marks(replacement))[1]
     if len(new) != len(old):
         return Refusal(_UNEQUAL.format(len(marks), len(new) - 1))
     lines: list[HunkLine] = []
@@ -313,5 +323,5 @@ def elided_hunk(search: Sequence[str], replacement: Sequence[str]) -> Hunk | Ref
     return Hunk(tuple(lines), block=True)
 
 
-def _marks(lines: Sequence[str]) -> list[int]:
+def _find_marks(lines: Sequence[str]) -> list[int]:
     return [number for number, line in enumerate(lines) if omission_kind(line)]

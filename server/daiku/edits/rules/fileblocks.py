@@ -1,4 +1,4 @@
-"""`File:` blocks of a coder's reply: a path, then the whole file in a fence (seed 0, C0.9, C0.12, C0.17)."""
+"""`File:` blocks of a coder's reply: a path, then the complete file in a fence."""
 
 from __future__ import annotations
 
@@ -17,8 +17,12 @@ _FENCE = re.compile(r"(\s*)(`{3,}|~{4,})(.*)")
 
 @dataclass(frozen=True, slots=True)
 class FileBlocks:
-    """Path to content, in order. `unclosed`: the path of a block that never ends, `doubtful`: of one whose end is
-    ambiguous, `outside`: of ignored ones outside the `~~~` wrapper. `rest`: the text outside the blocks."""
+    """The parsed blocks of a reply.
+
+    `files` maps paths to contents, in order. `unclosed` is the path of a block without an end, `doubtful` of
+    one with an ambiguous end, `outside` of ignored ones outside the `~~~` wrapper. `rest` is the text outside
+    the blocks.
+    """
 
     files: dict[str, str]
     warnings: tuple[Text, ...] = ()
@@ -29,10 +33,13 @@ class FileBlocks:
 
 
 def parse_file_blocks(reply: str) -> FileBlocks:
-    """Parse all `File:` blocks of `reply`. If there is a `~~~` wrapper, text outside it is ignored with a warning.
-    The last block for a path wins; a block whose fence is unclosed or ambiguous is ignored."""
+    """Parse all `File:` blocks of `reply`.
+
+    If there is a `~~~` wrapper, text outside it is ignored with a warning. The last block of a path wins. A
+    block whose fence is unclosed or ambiguous is ignored.
+    """
     lines = _strip_outer_fence([line.removesuffix("\r") for line in reply.split("\n")])
-    found: list[tuple[int, str, str]] = []
+    blocks: list[tuple[int, str, str]] = []
     marks: list[int] = []
     warnings: list[Text] = []
     rest: list[str] = []
@@ -45,29 +52,29 @@ def parse_file_blocks(reply: str) -> FileBlocks:
             rest += (line for line in lines[index:following] if not _WRAPPER.fullmatch(line))
             index = following
             continue
-        ends = _closings(lines, fence, path)
+        ends = _closing_lines(lines, fence, path)
         if len(ends) != 1:
             unclosed, doubtful = ("", path) if ends else (path, "")
             warnings.append(text("files.fence_doubtful" if ends else "files.fence_open", path=path))
             break
-        found.append((index, path, "".join(f"{line}\n" for line in lines[fence + 1 : ends[0]])))
+        blocks.append((index, path, "".join(f"{line}\n" for line in lines[fence + 1 : ends[0]])))
         index = ends[0] + 1
     start, stop = (marks[0], marks[-1] if len(marks) > 1 else len(lines)) if marks else (-1, len(lines))
     files: dict[str, str] = {}
-    for at, path, content in found:
+    for at, path, content in blocks:
         if start < at < stop:
             if files.pop(path, None) is not None:
                 warnings.append(text("files.given_twice", path=path))
             files[path] = content
     outside = tuple(
-        dict.fromkeys(path for at, path, _ in found if not start < at < stop and path not in files)
+        dict.fromkeys(path for at, path, _ in blocks if not start < at < stop and path not in files)
     )
     warnings += (text("files.outside_wrapper", path=path) for path in outside)
     return FileBlocks(files, tuple(warnings), unclosed, "\n".join(rest), outside, doubtful)
 
 
 def begins_with_file(text: str) -> bool:
-    """Whether the first thing in the text, a wrapper apart, is a `File:` block."""
+    """Return True if the text starts with a `File:` block, ignoring a wrapper."""
     lines = [
         line
         for line in text.splitlines()
@@ -77,7 +84,7 @@ def begins_with_file(text: str) -> bool:
 
 
 def _strip_outer_fence(lines: list[str]) -> list[str]:
-    """The lines of a reply that stands in a fence as a whole, without that fence."""
+    """Return the lines of a reply without a fence around all of it."""
     full = [index for index, line in enumerate(lines) if line.strip()]
     if len(full) < 3 or not _FENCE.fullmatch(lines[full[0]]) or not _path(lines[full[1]]):
         return lines
@@ -88,12 +95,17 @@ def _strip_outer_fence(lines: list[str]) -> list[str]:
 
 
 def _skip_line(lines: Sequence[str], index: int, marks: list[int]) -> int:
-    """The line after this one, which begins no file, or after the fence that it opens; a wrapper's mark is noted."""
+    """Return the index after this line, or after the fence that it opens. Append a wrapper's index to
+    `marks`."""
     if _WRAPPER.fullmatch(lines[index]):
         marks.append(index)
     elif (opening := _FENCE.fullmatch(lines[index])) and opening[2][0] == "`":
         for end in range(index + 1, len(lines)):
-            if (inner := _FENCE.fullmatch(lines[end])) and not inner[3].strip() and _as_long(inner, opening):
+            if (
+                (inner := _FENCE.fullmatch(lines[end]))
+                and not inner[3].strip()
+                and _can_close(inner, opening)
+            ):
                 return end + 1
             if _path(lines[end]) and _fence_after(lines, end + 1) is not None:
                 break
@@ -101,7 +113,7 @@ def _skip_line(lines: Sequence[str], index: int, marks: list[int]) -> int:
 
 
 def render_file_blocks(files: Iterable[tuple[str, str]]) -> str:
-    """`File:` blocks of (path, content), as `parse_file_blocks` reads them back; fences fit the content."""
+    """Render `File:` blocks of (path, content) for `parse_file_blocks`; fences fit the content."""
     return "\n\n".join(_block(path, content) for path, content in files)
 
 
@@ -119,7 +131,7 @@ def _path(line: str) -> str:
 
 
 def _fence_after(lines: Sequence[str], start: int) -> int | None:
-    """The opening fence that follows, blank lines apart."""
+    """Return the index of the opening fence that follows, ignoring blank lines; None if there is none."""
     for index in range(start, len(lines)):
         if _FENCE.fullmatch(lines[index]):
             return index
@@ -128,49 +140,51 @@ def _fence_after(lines: Sequence[str], start: int) -> int | None:
     return None
 
 
-def _closings(lines: Sequence[str], opening: int, path: str) -> list[int]:
-    """Return the lines that may close the fence: no shorter, nothing after it, and all other fences in pairs. Of
-    several, the first counts if a blank line follows."""
+def _closing_lines(lines: Sequence[str], opening: int, path: str) -> list[int]:
+    """Return the lines that may close the fence: as long, nothing after it, all other fences in pairs.
+
+    If several qualify, the first wins if a blank line follows it.
+    """
     first = _FENCE.fullmatch(lines[opening])
     assert first is not None
     fences: list[tuple[int, re.Match[str]]] = []
     for index in range(opening + 1, len(lines)):
         inner = _FENCE.fullmatch(lines[index])
-        if inner is not None and _as_long(inner, first) and len(inner[1]) <= len(first[1]):
+        if inner is not None and _can_close(inner, first) and len(inner[1]) <= len(first[1]):
             fences.append((index, inner))
         elif _path(lines[index]) and (after := _fence_after(lines, index + 1)) is not None:
             another = _FENCE.fullmatch(lines[after])
-            if another is not None and _as_long(another, first):
+            if another is not None and _can_close(another, first):
                 break
     ends = [
         index
         for number, (index, fence) in enumerate(fences)
         if not fence[3].strip()
-        and _in_pairs([inner for _, inner in fences[:number]])
-        and _in_pairs([inner for _, inner in fences[number + 1 :]])
+        and _are_paired([inner for _, inner in fences[:number]])
+        and _are_paired([inner for _, inner in fences[number + 1 :]])
     ]
     if len(ends) > 1 and path.endswith((".py", ".pyi")):
-        ends = [end for end in ends if not _in_quotes(lines[opening + 1 : end])] or ends
+        ends = [end for end in ends if not _is_in_quotes(lines[opening + 1 : end])] or ends
     blank_below = len(ends) > 1 and not lines[ends[0] + 1].strip()
     return ends[:1] if blank_below else ends
 
 
-def _as_long(fence: re.Match[str], opening: re.Match[str]) -> bool:
+def _can_close(fence: re.Match[str], opening: re.Match[str]) -> bool:
     return fence[2][0] == opening[2][0] and len(fence[2]) >= len(opening[2])
 
 
-def _in_pairs(fences: Sequence[re.Match[str]]) -> bool:
-    """Whether every fence that is opened is closed."""
-    opened: re.Match[str] | None = None
+def _are_paired(fences: Sequence[re.Match[str]]) -> bool:
+    """Return True if every opened fence is closed."""
+    open_fence: re.Match[str] | None = None
     for fence in fences:
-        if opened is None:
-            opened = fence
-        elif not fence[3].strip() and _as_long(fence, opened):
-            opened = None
-    return opened is None
+        if open_fence is None:
+            open_fence = fence
+        elif not fence[3].strip() and _can_close(fence, open_fence):
+            open_fence = None
+    return open_fence is None
 
 
-def _in_quotes(lines: Sequence[str]) -> bool:
-    """Whether a text in quotes of several lines goes on behind the last of these lines."""
+def _is_in_quotes(lines: Sequence[str]) -> bool:
+    """Return True if a multi-line string is still open after these lines."""
     text = "\n".join(lines)
     return any(text.count(quote) % 2 for quote in ('"""', "'''"))

@@ -1,4 +1,4 @@
-"""Hunks put into a text: all are located in the old text, in the order of the file, or none is put in."""
+"""Application of hunks to a text: all are located in the old text, in file order, or none is applied."""
 
 from __future__ import annotations
 
@@ -13,34 +13,36 @@ from daiku.edits.rules.matching.refusal import Refusal, ambiguous, line_number
 
 
 def apply_hunks(text: str, hunks: Sequence[Hunk], *, path: str = "", insisted: bool = False) -> str | Refusal:
-    """`text` with every hunk put in, or why one of them cannot be. All are located in the old text. For `path` and
-    `insisted` see `elisions.fill`."""
+    """Return `text` with every hunk applied, or a Refusal. All are located in the old text.
+
+    For `path` and `insisted` see `elisions.fill_text`.
+    """
     changing: list[Hunk] = []
     for number, hunk in enumerate(hunks, 1):
         parts = resolve_elisions(text, hunk, path=path, insisted=insisted)
         if isinstance(parts, Refusal):
-            return _at(parts, number, hunks)
+            return _name_hunk(parts, number, hunks)
         changing += (part for part in parts if part.changes or len(parts) > 1)
     options: list[tuple[Replacement, ...]] = []
     located: list[list[LocatedHunk]] = []
     for number, hunk in enumerate(changing, 1):
-        found = locate(text, hunk) if hunk.old() else []
-        if isinstance(found, Refusal):
-            return _at(found, number, changing)
-        located.append(found)
-    shifts = [_shift(text, found) for found in located]
-    for index, (hunk, found) in enumerate(zip(changing, located, strict=True)):
-        places = _places(text, hunk, found, _expected(hunk, shifts, index))
+        matches = locate(text, hunk) if hunk.old() else []
+        if isinstance(matches, Refusal):
+            return _name_hunk(matches, number, changing)
+        located.append(matches)
+    shifts = [_shift(text, matches) for matches in located]
+    for index, (hunk, matches) in enumerate(zip(changing, located, strict=True)):
+        places = _places(text, hunk, matches, _expected_line(hunk, shifts, index))
         if isinstance(places, Refusal):
-            return _at(places, index + 1, changing)
+            return _name_hunk(places, index + 1, changing)
         options.append(places)
     chosen: list[Replacement] = []
-    for index, place in enumerate(_in_order(options)):
+    for index, place in enumerate(_choose_in_order(options)):
         if place is None:
-            return _at(ambiguous(text, [p.start for p in options[index]]), index + 1, changing)
+            return _name_hunk(ambiguous(text, [p.start for p in options[index]]), index + 1, changing)
         depth = changing[index].gap
         if depth is not None and chosen and not _is_gap(text, chosen[-1].end, place.start, depth):
-            return _at(Refusal("Its lines do not follow on those above them."), index + 1, changing)
+            return _name_hunk(Refusal("Its lines do not follow on those above them."), index + 1, changing)
         chosen.append(place)
     return splice_all(text, chosen)
 
@@ -51,19 +53,19 @@ def _is_gap(text: str, start: int, end: int, depth: int) -> bool:
     return start <= end and all(len(indent_of(line)) >= depth for line in lines)
 
 
-def _at(refusal: Refusal, number: int, hunks: Sequence[Hunk]) -> Refusal:
+def _name_hunk(refusal: Refusal, number: int, hunks: Sequence[Hunk]) -> Refusal:
     return refusal if len(hunks) == 1 else refusal.within(f"Hunk {number} of {len(hunks)}")
 
 
-def _shift(text: str, found: Sequence[LocatedHunk]) -> int | None:
-    """How many lines below its number a hunk stands; None where its lines alone do not tell."""
-    if len(found) != 1 or found[0].hunk.line is None:
+def _shift(text: str, matches: Sequence[LocatedHunk]) -> int | None:
+    """Return how many lines below its stated number a hunk matches; None if the match is not unique."""
+    if len(matches) != 1 or matches[0].hunk.line is None:
         return None
-    return line_number(text, found[0].span.start) - found[0].hunk.line
+    return line_number(text, matches[0].span.start) - matches[0].hunk.line
 
 
-def _expected(hunk: Hunk, shifts: Sequence[int | None], index: int) -> int | None:
-    """Return the line of the hunk, shifted like the hunks around it; None if these disagree."""
+def _expected_line(hunk: Hunk, shifts: Sequence[int | None], index: int) -> int | None:
+    """Return the hunk's line, shifted like the hunks around it; None if these disagree."""
     if hunk.line is None:
         return None
     above = next((shift for shift in reversed(shifts[:index]) if shift is not None), None)
@@ -75,18 +77,18 @@ def _expected(hunk: Hunk, shifts: Sequence[int | None], index: int) -> int | Non
 
 
 def _places(
-    text: str, hunk: Hunk, found: list[LocatedHunk], line: int | None
+    text: str, hunk: Hunk, matches: list[LocatedHunk], line: int | None
 ) -> tuple[Replacement, ...] | Refusal:
-    """What the hunk could become, in the order of the file."""
+    """Return the possible replacements for the hunk, in file order."""
     if not hunk.old():
-        place = _insertion(text, hunk)
+        place = _place_insertion(text, hunk)
         return place if isinstance(place, Refusal) else (place,)
-    if len(found) > 1 and line is not None and not hunk.anchors:
-        blank = not any(wanted.strip() for wanted in hunk.old_text())
-        at_line = [one for one in found if line_number(text, one.span.start) == line]
-        found = at_line if at_line or blank else found
+    if len(matches) > 1 and line is not None and not hunk.anchors:
+        blank = not any(line_text.strip() for line_text in hunk.old_text())
+        at_line = [one for one in matches if line_number(text, one.span.start) == line]
+        matches = at_line if at_line or blank else matches
     places: list[Replacement] = []
-    for one in found:
+    for one in matches:
         place = replacement_for(text, one.hunk, one.span)
         if isinstance(place, Refusal):
             return place
@@ -94,8 +96,9 @@ def _places(
     return tuple(places)
 
 
-def _in_order(options: Sequence[Sequence[Replacement]]) -> list[Replacement | None]:
-    """One place each: the only one, or the only one that is left when hunks follow one another in the file."""
+def _choose_in_order(options: Sequence[Sequence[Replacement]]) -> list[Replacement | None]:
+    """Return one place per hunk: the only one, or the only one that keeps the hunks in file order; None if
+    ambiguous."""
     earliest: list[Replacement | None] = []
     end = 0
     for places in options:
@@ -113,8 +116,8 @@ def _in_order(options: Sequence[Sequence[Replacement]]) -> list[Replacement | No
     ]
 
 
-def _insertion(text: str, hunk: Hunk) -> Replacement | Refusal:
-    """A hunk of added lines only: after its anchor, or at the end."""
+def _place_insertion(text: str, hunk: Hunk) -> Replacement | Refusal:
+    """Return the replacement for a hunk of added lines only: after its anchor, or at the end."""
     at = locate_insertion(text, hunk)
     if isinstance(at, Refusal):
         return at

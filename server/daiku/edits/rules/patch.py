@@ -1,4 +1,4 @@
-"""Parse every supported edit format into intents, and build the Patch that they make of the files."""
+"""Parser for every supported edit format, and the Patch that the parsed edits make of the files."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from daiku.edits.rules.udiff import FileDiff, is_udiff, parse_udiff
 
 @dataclass(frozen=True, slots=True)
 class WholeFile:
-    """The whole new text of one file."""
+    """The complete new text of one file."""
 
     path: str
     content: str
 
 
 Intent = FileDiff | FileOp | EditBlock | WholeFile
-"""What one part of a patch text asks for."""
+"""The request of one part of a patch text."""
 
 _UNREADABLE = "This is no patch that can be read: {}."
 _FORMS = (
@@ -36,23 +36,25 @@ _FORMS = (
 
 
 def parse_patch(text: str) -> tuple[Intent, ...] | Refusal:
-    """What a patch in any of the known forms asks for, or why it cannot be read. Whole files may come before another
-    form: then it is all of them or none."""
-    found = parse_file_blocks(text)
-    changes = any(is_change(path, content) for path, content in found.files.items())
-    if not begins_with_file(text) or not found.files or changes:
+    """Parse a patch in any known format, or return a Refusal.
+
+    Complete files may come before another format; then it is all of them or none.
+    """
+    blocks = parse_file_blocks(text)
+    has_changes = any(is_change(path, content) for path, content in blocks.files.items())
+    if not begins_with_file(text) or not blocks.files or has_changes:
         return _parse_any(text)
-    if found.unclosed or found.doubtful or found.outside:
-        return Refusal(_UNREADABLE.format("; ".join(found.warnings)))
-    whole = tuple(WholeFile(path, content) for path, content in found.files.items())
-    if not any(holds(found.rest) for holds in (has_blocks, is_apply_patch, is_udiff)):
+    if blocks.unclosed or blocks.doubtful or blocks.outside:
+        return Refusal(_UNREADABLE.format("; ".join(blocks.warnings)))
+    whole = tuple(WholeFile(path, content) for path, content in blocks.files.items())
+    if not any(holds(blocks.rest) for holds in (has_blocks, is_apply_patch, is_udiff)):
         return whole
-    further = _parse_any(found.rest)
+    further = _parse_any(blocks.rest)
     return further if isinstance(further, Refusal) else (*whole, *further)
 
 
 def is_change(path: str, content: str) -> bool:
-    """Return whether the content of a `File:` block is a patch of the file instead of its whole text."""
+    """Return True if a `File:` block contains a patch of the file instead of its complete text."""
     first = content.lstrip().split("\n", 1)[0]
     if path.endswith((".patch", ".diff")):
         return False
@@ -74,24 +76,24 @@ def _parse_any(text: str) -> tuple[Intent, ...] | Refusal:
         )
     if is_udiff(text):
         return parse_udiff(text)
-    found = parse_file_blocks(text)
-    if found.files and not (found.unclosed or found.doubtful or found.outside):
-        return tuple(WholeFile(path, content) for path, content in found.files.items())
-    return Refusal(_UNREADABLE.format("; ".join(found.warnings) or f"give {_FORMS}"))
+    file_blocks = parse_file_blocks(text)
+    if file_blocks.files and not (file_blocks.unclosed or file_blocks.doubtful or file_blocks.outside):
+        return tuple(WholeFile(path, content) for path, content in file_blocks.files.items())
+    return Refusal(_UNREADABLE.format("; ".join(file_blocks.warnings) or f"give {_FORMS}"))
 
 
 def paths_of(intents: Sequence[Intent]) -> tuple[str, ...]:
-    """Every path that the intents name, in order, each once."""
+    """Return every path that the intents name, in order, without duplicates."""
     names: dict[str, None] = {}
     for intent in intents:
         match intent:
             case FileDiff():
-                named = (intent.old, intent.new)
+                paths = (intent.old, intent.new)
             case FileOp():
-                named = (intent.path, intent.to)
+                paths = (intent.path, intent.to)
             case EditBlock() | WholeFile():
-                named = (intent.path,)
-        names.update((name, None) for name in named if name)
+                paths = (intent.path,)
+        names.update((name, None) for name in paths if name)
     return tuple(names)
 
 
@@ -144,7 +146,7 @@ def _carry_out(
 
 
 def rewrite_text(old: str | None, new: str, *, path: str = "", insisted: bool = False) -> str | Refusal:
-    """The whole new text of a file: with the line ends that all of its old lines have, and elisions filled in."""
+    """Return a file's new text with elisions filled in, and with CR LF if all old lines have it."""
     if old is None:
         return new
     filled = fill_text(new, old, path=path, insisted=insisted)
@@ -218,10 +220,10 @@ def _delete(diff: FileDiff, now: dict[str, str | None]) -> Refusal | None:
     text = now.get(path)
     if text is None:
         return Refusal(f"{path}: it cannot be deleted, there is no such file.", missing=path)
-    left = apply_hunks(text, diff.hunks)
-    if isinstance(left, Refusal):
-        return left.within(path)
-    if diff.hunks and left.strip():
+    remaining = apply_hunks(text, diff.hunks)
+    if isinstance(remaining, Refusal):
+        return remaining.within(path)
+    if diff.hunks and remaining.strip():
         return Refusal(f"{path}: the diff deletes the file but does not hold all of its lines.")
     now[path] = None
     return None

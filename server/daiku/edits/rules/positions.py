@@ -1,4 +1,4 @@
-"""Positions of the language server protocol in texts: lines end with \\n, \\r\\n or \\r, units as negotiated."""
+r"""Positions of the Language Server Protocol in texts: lines end with \n, \r\n or \r; units as negotiated."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _CODECS = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2)}
 
 
 def line_starts(text: str) -> list[int]:
-    """Index of the first character of each line; one line more than there are line ends."""
+    """Return the index of the first character of each line, one more than there are line ends."""
     return [0, *(match.end() for match in _END.finditer(text))]
 
 
 def line_at(text: str, starts: Sequence[int], line: int) -> str:
-    """The text of a line without its end."""
+    """Return the text of a line without its line end."""
     end = starts[line + 1] if line + 1 < len(starts) else len(text)
     stop = end
     if line + 1 < len(starts):
@@ -30,7 +30,7 @@ def line_at(text: str, starts: Sequence[int], line: int) -> str:
 
 
 def index_in_line(line: str, units: int, encoding: Encoding) -> int:
-    """The character that `units` point at: within a character its beginning, past the end the end."""
+    """Return the index of the character at `units`: its start if within it, the line's end if past it."""
     if encoding == "utf-32" or line.isascii():
         return min(units, len(line))
     codec, width = _CODECS[encoding]
@@ -39,7 +39,7 @@ def index_in_line(line: str, units: int, encoding: Encoding) -> int:
 
 
 def units_of(text: str, encoding: Encoding) -> int:
-    """How many units `text` (a part of a line) takes."""
+    """Return the number of units of `text` (a part of a line)."""
     if encoding == "utf-32" or text.isascii():
         return len(text)
     codec, width = _CODECS[encoding]
@@ -47,7 +47,7 @@ def units_of(text: str, encoding: Encoding) -> int:
 
 
 def offset_of(text: str, starts: Sequence[int], position: Position, encoding: Encoding) -> int:
-    """Index into `text`; what lies outside is brought to the nearest place."""
+    """Return the index into `text`; a position outside is clamped."""
     if position.line < 0:
         return 0
     if position.line >= len(starts):
@@ -57,13 +57,13 @@ def offset_of(text: str, starts: Sequence[int], position: Position, encoding: En
 
 
 def position_of(text: str, starts: Sequence[int], offset: int, encoding: Encoding) -> Position:
-    """The position of an index into `text`."""
+    """Return the position of an index into `text`."""
     line = bisect_right(starts, offset) - 1
     return Position(line=line, character=units_of(text[starts[line] : offset], encoding))
 
 
 def range_of(text: str, starts: Sequence[int], start: int, end: int, encoding: Encoding) -> Range:
-    """The range between two indices."""
+    """Return the range between two indices."""
     return Range(
         start=position_of(text, starts, start, encoding), end=position_of(text, starts, end, encoding)
     )

@@ -1,4 +1,4 @@
-"""Unified diffs as models write them: many files, wrong numbers, forgotten marks, renames."""
+"""Parser of unified diffs as models write them: many files, wrong numbers, missing prefixes, renames."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _NULL = "/dev/null"
 
 @dataclass(frozen=True, slots=True)
 class FileDiff:
-    """What a diff says of one file. `old` None: it is created; `new` None: it is deleted."""
+    """The diff of one file. `old` is None if it is created, `new` if it is deleted."""
 
     old: str | None
     new: str | None
@@ -30,7 +30,7 @@ def is_udiff(text: str) -> bool:
 
 
 def parse_udiff(text: str) -> tuple[FileDiff, ...] | Refusal:
-    """The files of a unified diff in order, or what makes it unreadable."""
+    """Parse the files of a unified diff in order, or return a Refusal."""
     if re.search(r"^(?:GIT binary patch|Binary files .* differ)", text, re.MULTILINE):
         return Refusal("A binary patch cannot be applied: only text files can be changed.")
     lines = _body(text)
@@ -53,7 +53,7 @@ def parse_udiff(text: str) -> tuple[FileDiff, ...] | Refusal:
 
 
 def _body(text: str) -> list[str]:
-    """The lines, without a fence around them, and without CR where every line has one."""
+    """Return the lines without a fence around them, and without CR if every line has one."""
     lines = text.removesuffix("\n").split("\n")
     if all(line.endswith("\r") for line in lines):
         lines = [line[:-1] for line in lines]
@@ -118,7 +118,7 @@ def _name(line: str) -> str | None:
 
 
 def _unquote(name: str) -> str:
-    """git writes other than ASCII as octal bytes in quotes."""
+    """Decode a quoted file name of git, which writes non-ASCII characters as octal bytes."""
     data = re.sub(r"\\([0-7]{3})", lambda m: chr(int(m[1], 8)), name)
     data = data.replace('\\"', '"').replace("\\\\", "\\").replace("\\t", "\t")
     try:
@@ -145,17 +145,17 @@ def _hunk(lines: Sequence[str], index: int) -> tuple[Hunk, int]:
     start = index + 1
     if match:
         old_count, new_count = int(match[2] or 1), int(match[4] or 1)
-        end = _counted(lines, start, old_count, new_count)
+        end = _end_by_counts(lines, start, old_count, new_count)
         if end is not None:
-            return replace(_read(lines[start:end]), line=int(match[1])), end
+            return replace(_read_hunk(lines[start:end]), line=int(match[1])), end
     end = _boundary(lines, start)
     while end > start and not lines[end - 1].strip():
-        end -= 1  # blank lines before the next file are no context
-    return replace(_read(lines[start:end]), line=int(match[1]) if match else None), max(end, start)
+        end -= 1  # blank lines before the next file are not context
+    return replace(_read_hunk(lines[start:end]), line=int(match[1]) if match else None), max(end, start)
 
 
-def _counted(lines: Sequence[str], start: int, old: int, new: int) -> int | None:
-    """Where the hunk ends by its own counts; None when they do not lead to a boundary."""
+def _end_by_counts(lines: Sequence[str], start: int, old: int, new: int) -> int | None:
+    """Return the hunk's end by its own counts; None if they do not lead to a boundary."""
     index = start
     while index < len(lines) and (old > 0 or new > 0 or lines[index].startswith(_NO_NEWLINE)):
         mark = lines[index][:1]
@@ -171,22 +171,24 @@ def _counted(lines: Sequence[str], start: int, old: int, new: int) -> int | None
 
 
 def _boundary(lines: Sequence[str], start: int) -> int:
-    """The next line that begins another hunk or file, or the end."""
+    """Return the index of the next line that starts a hunk or file, or the end."""
     for index in range(start, len(lines)):
         if lines[index].startswith(("@@", "diff --git ", "Index: ")) or _starts_file(lines, index):
             return index
     return len(lines)
 
 
-def _read(lines: Sequence[str]) -> Hunk:
-    found: list[HunkLine] = []
+def _read_hunk(lines: Sequence[str]) -> Hunk:
+    hunk_lines: list[HunkLine] = []
     final_newline: bool | None = None
     for line in lines:
         if line.startswith(_NO_NEWLINE):
-            if found:
+            if hunk_lines:
                 final_newline = (
-                    final_newline if found[-1].tag == "-" and final_newline is False else found[-1].tag == "-"
+                    final_newline
+                    if hunk_lines[-1].tag == "-" and final_newline is False
+                    else hunk_lines[-1].tag == "-"
                 )
             continue
-        found.append(parse_hunk_line(line))
-    return Hunk(tuple(found), final_newline=final_newline)
+        hunk_lines.append(parse_hunk_line(line))
+    return Hunk(tuple(hunk_lines), final_newline=final_newline)

@@ -1,4 +1,4 @@
-"""A hunk as a model wrote it: kept, removed and added lines, and what it says of its place in the file."""
+"""A hunk as a model wrote it: context, removed and added lines, and its stated place in the file."""
 
 from __future__ import annotations
 
@@ -14,8 +14,11 @@ Tag = Literal[" ", "-", "+"]
 
 @dataclass(frozen=True, slots=True)
 class HunkLine:
-    """A kept, removed or added line. `bare`: the raw context line, whose first blank may be text. `any_line`: a kept
-    line that the hunk lacks."""
+    """A context, removed or added line.
+
+    `bare`: the raw context line, whose first blank may be text. `any_line`: a context line that the hunk
+    lacks.
+    """
 
     tag: Tag
     text: str
@@ -24,7 +27,7 @@ class HunkLine:
 
 
 def parse_hunk_line(line: str) -> HunkLine:
-    """Parse a line of a patch by its mark; a line without one is context whose blank was forgotten."""
+    """Parse a line of a patch by its prefix. A line without one is context whose blank was forgotten."""
     if line[:1] == "-":
         return HunkLine("-", line[1:])
     if line[:1] == "+":
@@ -34,8 +37,12 @@ def parse_hunk_line(line: str) -> HunkLine:
 
 @dataclass(frozen=True, slots=True)
 class Hunk:
-    """`line`: where the old lines should begin (from 1). `anchors`: lines above it. `final_newline`: of the new file,
-    None if unstated. `gap`: indentation of the elision before this hunk, None without one."""
+    """A hunk with its stated place.
+
+    `line`: where the old lines should start (from 1). `anchors`: lines above it. `final_newline`: whether the
+    new file ends with one, None if unstated. `gap`: indentation of the elision before this hunk, None without
+    one.
+    """
 
     lines: tuple[HunkLine, ...]
     line: int | None = None
@@ -44,9 +51,10 @@ class Hunk:
     final_newline: bool | None = None
     gap: int | None = None
     placed: bool = True
-    """Whether it says itself that it stands at the end; otherwise that is only where lines without a place go."""
+    """Whether the hunk itself says that it is at the end; otherwise the end is the default for lines without
+    a place."""
     block: bool = False
-    """Old and new lines are two whole texts: indentation that was lost is lost in all of their lines."""
+    """Whether old and new lines are two complete texts: if indentation was lost, all of their lines lost it."""
 
     @property
     def changes(self) -> bool:
@@ -61,7 +69,7 @@ class Hunk:
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """What stands from `start` to `end` of a text becomes `new`."""
+    """A replacement of the text from `start` to `end` by `new`."""
 
     start: int
     end: int
@@ -69,7 +77,8 @@ class Replacement:
 
 
 def hunk_of(search: Sequence[str], replace: Sequence[str], levels: Sequence[Level]) -> Hunk:
-    """Return search and replacement lines as a hunk. Shared lines are kept, trailing whitespace is the file's."""
+    """Return search and replacement lines as a hunk. Shared lines are context; trailing whitespace is the
+    file's."""
     lines: list[HunkLine] = []
     bare = [[line.rstrip() for line in side] for side in (search, replace)]
     for op, i, j, k, m in SequenceMatcher(None, *bare, autojunk=False).get_opcodes():

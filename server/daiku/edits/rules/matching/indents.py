@@ -1,4 +1,4 @@
-"""Map the indentation of a model's lines to the file's, and reindent new lines by that mapping."""
+"""Mapping of a model's indentation to the file's, and reindentation of new lines."""
 
 from __future__ import annotations
 
@@ -7,23 +7,26 @@ from collections.abc import Mapping, Sequence
 from daiku.dataclass import dataclass, field
 
 _TABS = (4, 8, 2, 3)
-"""How many blanks a tab may stand for."""
+"""Numbers of blanks that a tab may stand for."""
 
 
 @dataclass(frozen=True, slots=True)
 class Indents:
     """A mapping from the model's indentation to the file's.
-    `shift`: what the model took off every line, or (without `pairs`) off every line that had it."""
+
+    `shift`: the indentation that the model removed from every line, or (without `pairs`) from every line that
+    had it.
+    """
 
     pairs: Mapping[str, str] = field(default_factory=dict[str, str])
     shift: str = ""
 
     def apply(self, line: str) -> str:
-        """`line` with its indentation as the file has it."""
+        """Return `line` with the file's indentation."""
         return reindent(line, self.pairs) if self.pairs else self.shift + line if line.strip() else ""
 
     def is_ambiguous(self, line: str) -> bool:
-        """Return whether the line is indented less than the shift, so that the model may not have shifted it."""
+        """Return True if the line is indented less than the shift, so that it may not have been shifted."""
         return len(indent_of(line)) < len(self.shift)
 
 
@@ -32,46 +35,47 @@ def indent_of(line: str) -> str:
 
 
 def learn_indents(
-    wanted: Sequence[str | None], found: Sequence[str], *, shift: bool = False
+    search: Sequence[str | None], file_lines: Sequence[str], *, shift: bool = False
 ) -> Indents | None:
-    """Return the mapping from the indentation of `wanted` (None: any line) to that of `found`; None if uneven.
+    """Return the mapping from the indentation of `search` (None: any line) to that of `file_lines`; None if
+    uneven.
 
-    With `shift` also if one indentation was taken off every line that has it, and the others stayed.
+    With `shift` also if one indentation was removed from every line that has it, and the others stayed.
     """
-    both = [(indent_of(a), indent_of(b)) for a, b in zip(wanted, found, strict=True) if a and a.strip()]
+    both = [(indent_of(a), indent_of(b)) for a, b in zip(search, file_lines, strict=True) if a and a.strip()]
     pairs: dict[str, str] = {}
-    if all(pairs.setdefault(here, there) == there for here, there in both) and _alike(pairs):
+    if all(pairs.setdefault(here, there) == there for here, there in both) and _is_uniform(pairs):
         shifts = {there.removesuffix(here) for here, there in both}
-        return Indents(pairs, next(iter(shifts)) if len(shifts) == 1 and _additive(pairs) else "")
-    return _shifted(both) if shift else None
+        return Indents(pairs, next(iter(shifts)) if len(shifts) == 1 and _has_one_difference(pairs) else "")
+    return _learn_shift(both) if shift else None
 
 
-def _alike(pairs: Mapping[str, str]) -> bool:
-    """Return True if the indentations differ by one amount, or by their unit (tabs for blanks, two blanks for four)."""
+def _is_uniform(pairs: Mapping[str, str]) -> bool:
+    """Return True if the indentations differ by one amount, or by their unit (tabs or blanks)."""
     ordered = sorted(pairs.items(), key=lambda pair: len(pair[0]))
-    depths = [len(there) for _, there in ordered]
+    depths = [len(theirs) for _, theirs in ordered]
     if depths != sorted(set(depths)):
         return False
-    ratios = {len(there) / len(here) if here else there for here, there in ordered if here or there}
-    return len(ratios) <= 1 or any(len(_surplus(pairs, width)) <= 1 for width in _TABS)
+    ratios = {len(theirs) / len(ours) if ours else theirs for ours, theirs in ordered if ours or theirs}
+    return len(ratios) <= 1 or any(len(_extra_depths(pairs, width)) <= 1 for width in _TABS)
 
 
-def _surplus(pairs: Mapping[str, str], width: int) -> set[int]:
-    """By how much the file is indented deeper, with tabs of that width."""
+def _extra_depths(pairs: Mapping[str, str], width: int) -> set[int]:
+    """Return by how many columns the file is indented deeper, with tabs of that width."""
     return {len(there.expandtabs(width)) - len(here.expandtabs(width)) for here, there in pairs.items()}
 
 
-def _additive(pairs: Mapping[str, str]) -> bool:
+def _has_one_difference(pairs: Mapping[str, str]) -> bool:
     return len({len(there) - len(here) for here, there in pairs.items()}) <= 1
 
 
-def _shifted(both: Sequence[tuple[str, str]]) -> Indents | None:
+def _learn_shift(both: Sequence[tuple[str, str]]) -> Indents | None:
     shifts = {there.removesuffix(here) for here, there in both if there != here}
-    if len(shifts) != 1 or not (taken := next(iter(shifts))).isspace():
+    if len(shifts) != 1 or not (removed := next(iter(shifts))).isspace():
         return None
     left = [there for here, there in both if there == here]
-    moved = all(there in (here, taken + here) for here, there in both)
-    return Indents(shift=taken) if moved and all(len(there) < len(taken) for there in left) else None
+    moved = all(there in (here, removed + here) for here, there in both)
+    return Indents(shift=removed) if moved and all(len(there) < len(removed) for there in left) else None
 
 
 def reindent(line: str, pairs: Mapping[str, str]) -> str:
@@ -82,11 +86,11 @@ def reindent(line: str, pairs: Mapping[str, str]) -> str:
     body = line[len(indent) :]
     if indent in pairs:
         return pairs[indent] + body
-    known = [here for here in pairs if indent.startswith(here)]
-    if known:
-        base = max(known, key=len)
-        return pairs[base] + _in_units(indent[len(base) :], pairs) + body
-    if (converted := _converted(indent, pairs)) is not None:
+    prefixes = [here for here in pairs if indent.startswith(here)]
+    if prefixes:
+        base = max(prefixes, key=len)
+        return pairs[base] + _convert_units(indent[len(base) :], pairs) + body
+    if (converted := _expand_tabs(indent, pairs)) is not None:
         return converted + body
     here, there = min(pairs.items(), key=lambda pair: len(pair[0]), default=("", ""))
     if there.endswith(here):
@@ -95,8 +99,8 @@ def reindent(line: str, pairs: Mapping[str, str]) -> str:
     return indent.removeprefix(surplus) + body
 
 
-def _converted(indent: str, pairs: Mapping[str, str]) -> str | None:
-    """An indentation with tabs as blanks, where the file has blanks of one width for each of the others' tabs."""
+def _expand_tabs(indent: str, pairs: Mapping[str, str]) -> str | None:
+    """Expand tabs to the width that `pairs` shows; None without a tab or such a width."""
     if "\t" not in indent:
         return None
     fits = (width for width in _TABS if all(here.expandtabs(width) == there for here, there in pairs.items()))
@@ -104,8 +108,8 @@ def _converted(indent: str, pairs: Mapping[str, str]) -> str | None:
     return None if width is None else indent.expandtabs(width)
 
 
-def _in_units(extra: str, pairs: Mapping[str, str]) -> str:
-    """Deeper indentation in the file's own unit, where the two have different ones (blanks, tabs)."""
+def _convert_units(extra: str, pairs: Mapping[str, str]) -> str:
+    """Return extra indentation in the file's unit, if the two differ (blanks, tabs)."""
     for here, there in sorted(pairs.items(), key=lambda pair: -len(pair[0])):
         if here and there and set(here) != set(there) and len(set(here)) == len(set(there)) == 1:
             per_unit = len(here) / len(there)

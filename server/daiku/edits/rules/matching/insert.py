@@ -1,4 +1,5 @@
-"""Putting lines into a text: kept lines stay as they stand, added ones take on indentation and line ends."""
+"""Insertion of lines into a text: context lines stay as in the file, added ones get its indentation and line
+ends."""
 
 from __future__ import annotations
 
@@ -15,15 +16,15 @@ from daiku.edits.rules.matching.refusal import Refusal, line_number
 
 _TOKEN = re.compile(r"(\s*)(\w+|[^\w\s])")
 _ALIKE = 0.5
-"""Least share of a removed line's tokens in an added line that counts as its changed form."""
+"""Smallest share (0 to 1) of common tokens at which an added line counts as a changed removed line."""
 
 
 @dataclass(frozen=True, slots=True)
 class _OldLine:
-    """A kept or removed line: as the model wrote it, as the file has it, and how near the two are."""
+    """A context or removed line: the model's text, the file's text, and how close they are."""
 
     tag: Tag
-    wanted: str
+    search: str
     there: str
     level: Level
 
@@ -33,18 +34,20 @@ def _keep_blanks(added: str, instead_of: Sequence[_OldLine], removed: Sequence[_
     indent = added[: len(added) - len(added.lstrip())]
     body = added.strip()
     for line in removed:
-        if body and line.level >= Level.look_alike and line.wanted.strip() == body:
+        if body and line.level >= Level.look_alike and line.search.strip() == body:
             return indent + line.there.strip()
     for line in instead_of:
         if line.level == Level.blanks:
-            new = merge_blanks(line.wanted.strip(), body, line.there.strip())
+            new = merge_blanks(line.search.strip(), body, line.there.strip())
             return added if new is None else indent + new
     return added
 
 
 def merge_blanks(search: str, replace: str, there: str) -> str | None:
-    """Return `replace` with the whitespace of `there` wherever it has that of `search`; None if `search` and
-    `there` differ in more than whitespace, or `replace` is too different."""
+    """Return `replace` with the whitespace of `there` wherever it has that of `search`.
+
+    Return None if `search` and `there` differ in more than whitespace, or `replace` is too different.
+    """
     a, b, c = (_TOKEN.findall(line) for line in (search, replace, there))
     if [token for _, token in a] != [token for _, token in c]:
         return None
@@ -55,13 +58,13 @@ def merge_blanks(search: str, replace: str, there: str) -> str | None:
     parts: list[str] = []
     for m, (gap, token) in enumerate(b):
         i = origin.get(m)
-        together = i is not None and (m == 0 or origin.get(m - 1) == i - 1)
-        parts += (c[i][0] if i is not None and together and a[i][0] == gap else gap, token)
+        adjacent = i is not None and (m == 0 or origin.get(m - 1) == i - 1)
+        parts += (c[i][0] if i is not None and adjacent and a[i][0] == gap else gap, token)
     return "".join(parts)
 
 
 def _similarity(one: str, other: str) -> float:
-    """How much two lines have of one another, from 0 to 1."""
+    """Return the share of common tokens of two lines, from 0 to 1."""
     return _matcher(_TOKEN.findall(one), _TOKEN.findall(other)).ratio()
 
 
@@ -85,15 +88,17 @@ def replacement_for(text: str, hunk: Hunk, span: BlockMatch) -> Replacement | Re
     )
     eol = _line_end(text, span, faithful=any(line is not None and line.endswith("\r") for line in hunk.old()))
     out: Lines = []
-    everything = [line for line in _old_lines(hunk, span) if line.tag == "-"]
+    all_removed = [line for line in _old_lines(hunk, span) if line.tag == "-"]
     for change in _changes(hunk, span):
-        out += (_kept(text, hunk, line.there) for line in change.kept)
+        out += (_context_line(text, hunk, line.there) for line in change.kept)
         for number, added in enumerate(change.added):
             instead_of = change.removed[number : number + 1]
-            body: str | None = _keep_blanks(added, instead_of, everything)
+            body: str | None = _keep_blanks(added, instead_of, all_removed)
             if drift is not None:
                 body = (
-                    drift.apply(body) if hunk.block or not drift.is_ambiguous(body) else change.beside(body)
+                    drift.apply(body)
+                    if hunk.block or not drift.is_ambiguous(body)
+                    else change.indent_like_neighbors(body)
                 )
             if body is None:
                 return Refusal(
@@ -102,18 +107,21 @@ def replacement_for(text: str, hunk: Hunk, span: BlockMatch) -> Replacement | Re
                 )
             out.append((body.removesuffix("\r") if eol == "\r\n" else body, eol))
     return Replacement(
-        _start(text, hunk, span, out), span.end, join_lines(text, span.end, out, hunk.final_newline)
+        _replacement_start(text, hunk, span, out),
+        span.end,
+        join_lines(text, span.end, out, hunk.final_newline),
     )
 
 
-def _kept(text: str, hunk: Hunk, line: str) -> tuple[str, str]:
-    """A kept line and its line end, which goes with it where the file has no final one."""
+def _context_line(text: str, hunk: Hunk, line: str) -> tuple[str, str]:
+    """Return a context line and its line end: CR belongs to the line end if the file has no final one."""
     ends = hunk.final_newline is None and line.endswith("\r") and not text.endswith(("\r", "\n"))
     return (line[:-1], "\r\n") if ends else (line, "\n")
 
 
-def _start(text: str, hunk: Hunk, span: BlockMatch, out: Lines) -> int:
-    """Where the place starts: with the line end above it where the last lines go of a file without a final one."""
+def _replacement_start(text: str, hunk: Hunk, span: BlockMatch, out: Lines) -> int:
+    """Return the start offset. It includes the line end above if the file's last lines, without a final one,
+    go."""
     if out or hunk.final_newline is not None or span.end < len(text) or text.endswith("\n") or not span.start:
         return span.start
     return span.start - len(line_end_at(text, span.start - 1))
@@ -121,34 +129,35 @@ def _start(text: str, hunk: Hunk, span: BlockMatch, out: Lines) -> int:
 
 @dataclass(slots=True)
 class _LineChange:
-    """Kept lines, then lines that go and lines that come; `below` is the line after them."""
+    """Context lines, then removed and added lines. `below` is the next line."""
 
     kept: list[_OldLine] = field(default_factory=list[_OldLine])
     removed: list[_OldLine] = field(default_factory=list[_OldLine])
     added: list[str] = field(default_factory=list[str])
     below: _OldLine | None = None
 
-    def beside(self, added: str) -> str | None:
-        """Return an added line indented like the removed line that it replaces, else like its neighbors."""
+    def indent_like_neighbors(self, added: str) -> str | None:
+        """Return an added line indented like the removed line that it replaces, else like its neighbors; None
+        if ambiguous."""
         indent, body = indent_of(added), added.lstrip()
-        likeness = {line: _version(line.wanted.strip(), body) for line in self.removed}
-        most = max(likeness.values(), default=0)
-        if most > _ALIKE:
+        scores = {line: _score_as_version(line.search.strip(), body) for line in self.removed}
+        best = max(scores.values(), default=0)
+        if best > _ALIKE:
             same = [
-                line for line, how in likeness.items() if how == most and indent_of(line.wanted) == indent
+                line for line, score in scores.items() if score == best and indent_of(line.search) == indent
             ]
-            found = {indent_of(line.there) for line in same}
-            return found.pop() + body if len(found) == 1 else None
+            indents = {indent_of(line.there) for line in same}
+            return indents.pop() + body if len(indents) == 1 else None
         within = [*self.removed, *([self.below] if self.below else [])]
-        near = [line for line in [*self.kept[-1:], *within] if line.wanted.strip()]
-        found = {indent_of(line.there) for line in near if indent_of(line.wanted) == indent}
-        if len(found) != 1 or any(not line.wanted.strip() for line in within):
+        near = [line for line in [*self.kept[-1:], *within] if line.search.strip()]
+        indents = {indent_of(line.there) for line in near if indent_of(line.search) == indent}
+        if len(indents) != 1 or any(not line.search.strip() for line in within):
             return None
-        return found.pop() + body
+        return indents.pop() + body
 
 
-def _version(removed: str, added: str) -> float:
-    """How much of a removed line an added one has; signs alone (`f()` and `g()`) say nothing."""
+def _score_as_version(removed: str, added: str) -> float:
+    """Return how much of a removed line an added one has, 0 to 1. Punctuation alone does not count."""
     if removed and added.startswith(removed):
         return 1.0
     shared = set(_WORD.findall(removed)).intersection(_WORD.findall(added))
@@ -162,7 +171,7 @@ def _old_lines(hunk: Hunk, span: BlockMatch) -> list[_OldLine]:
 
 
 def _changes(hunk: Hunk, span: BlockMatch) -> list[_LineChange]:
-    """The hunk as kept lines and changes, one after the other."""
+    """Return the hunk as a sequence of changes, each with the context before it."""
     changes = [_LineChange()]
     old = iter(_old_lines(hunk, span))
     for line in hunk.lines:
@@ -184,7 +193,7 @@ def _changes(hunk: Hunk, span: BlockMatch) -> list[_LineChange]:
 
 
 def join_lines(text: str, end: int, out: Sequence[tuple[str, str]], final_newline: bool | None) -> str:
-    """The lines as text; at the end of the file the final newline is as before, or as the hunk says."""
+    """Join the lines. At the end of the file, the final newline is as before, or as the hunk says."""
     if not out:
         return ""
     new = "".join(body + eol for body, eol in out)
@@ -195,7 +204,7 @@ def join_lines(text: str, end: int, out: Sequence[tuple[str, str]], final_newlin
 
 
 def _line_end(text: str, span: BlockMatch, *, faithful: bool) -> str:
-    """What ends an added line: that of its neighbours, unless the hunk itself spells out line ends."""
+    """Return the line end for added lines: that of the neighbors, unless the hunk itself has CRs."""
     if faithful:
         return "\n"
     ended = [line for line in span.lines[: -1 if span.end == len(text) else None] if line]
@@ -205,7 +214,7 @@ def _line_end(text: str, span: BlockMatch, *, faithful: bool) -> str:
 
 
 def line_end_at(text: str, offset: int) -> str:
-    """The line end that is in use around `offset`: of its own line, else of the line before."""
+    """Return the line end used around `offset`: of its own line, else of the line before."""
     newline = text.find("\n", offset)
     if newline < 0:
         newline = text.rfind("\n", 0, offset)
@@ -227,8 +236,8 @@ def splice_all(text: str, places: Sequence[Replacement]) -> str | Refusal:
 
 
 def splice(text: str, start: int, end: int, new: str) -> str:
-    """`text` with `new` for what stands from `start` to `end`."""
+    """Return `text` with `new` from `start` to `end`."""
     old = text[start:end]
     if old and text.find(old) == start:
-        return text.replace(old, new, 1)  # one copy of a large text where slices and a join make two
+        return text.replace(old, new, 1)  # copies a large text once; slices and a join copy it twice
     return "".join((text[:start], new, text[end:]))

@@ -1,4 +1,4 @@
-"""Locate a hunk in a file: each way to interpret its lines is tried, and the closest match is used."""
+"""Location of a hunk in a file: every interpretation of its lines is tried, and the closest match is used."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from daiku.edits.rules.matching.match import (
 from daiku.edits.rules.matching.refusal import Refusal, ambiguous, line_number, not_found
 
 _LONGEST_GAPPED = 40
-"""Old lines of a hunk in which a left-out line is looked for."""
+"""Largest number of old lines of a hunk in which an omitted line is searched for."""
 
 _DEFINES = re.compile(
     r"^[ \t]*(?:(?:export|default|async|public|private|protected|static|pub|abstract|final|override)\s+)*"
@@ -30,17 +30,17 @@ _DEFINES = re.compile(
     re.MULTILINE,
 )
 _MOST_PLACES = 200
-"""Places of one anchor beyond which it says nothing."""
+"""Number of places of one anchor above which it is ignored."""
 
 _WORD = re.compile(r"\w")
 
 _TOP = 4
-"""Lines from the first within which a hunk that begins with added lines may mean the first."""
+"""Number of lines from the top within which a hunk that starts with added lines may mean the top."""
 
 
 @dataclass(frozen=True, slots=True)
 class LocatedHunk:
-    """One interpretation of a hunk's lines, and a place in the file that matches it."""
+    """One interpretation of a hunk's lines, and a match for it in the file."""
 
     hunk: Hunk
     span: BlockMatch
@@ -56,89 +56,95 @@ def locate(text: str, hunk: Hunk) -> list[LocatedHunk] | Refusal:
         return Refusal(
             "It names blank lines only, so its place is in doubt: give a line above or below as context."
         )
-    found = (
-        _nearest(_standing(text, hunk)) or _nearest(_standing(text, _trimmed(hunk))) or _gapped(text, hunk)
+    matches = (
+        _nearest(_matches(text, hunk))
+        or _nearest(_matches(text, _trim_blank_context(hunk)))
+        or _match_with_gap(text, hunk)
     )
-    named = find_scopes(text, hunk.anchors)
-    if not found:
+    scopes = find_scopes(text, hunk.anchors)
+    if not matches:
         return not_found(text, hunk.old_text())
-    if found[0].span.level >= Level.indent:  # the same lines, but for blank ones, may be meant
-        starts = {*find_ignoring_blank_lines(text, hunk.old_text()), *(one.span.start for one in found)}
-        if len(starts) > len(found):
+    if matches[0].span.level >= Level.indent:  # lines that differ in blank lines only also count
+        starts = {*find_ignoring_blank_lines(text, hunk.old_text()), *(one.span.start for one in matches)}
+        if len(starts) > len(matches):
             return ambiguous(text, sorted(starts))
-    if named is None:
-        return found if len(found) == 1 else not_found(text, hunk.anchors[-1:])
-    if not hunk.anchors and hunk.line is None and all(_below_top(text, one) for one in found):
+    if scopes is None:
+        return matches if len(matches) == 1 else not_found(text, hunk.anchors[-1:])
+    if not hunk.anchors and hunk.line is None and all(_may_mean_top(text, one) for one in matches):
         return Refusal(
             "It begins with added lines, as at the top of the file, but the lines below them stand further down: "
             "give the line above the added ones as context."
         )
-    if hunk.line is None and any(_at_blanks(text, one) for one in found):
+    if hunk.line is None and any(_is_at_blank_lines(text, one) for one in matches):
         return Refusal(
             "Its added lines stand beside a blank line at its edge, and the file has several blank lines there: give"
             " the line beyond them as context."
         )
-    meant = _within(text, hunk, found, named)
-    if not meant:
-        lines = ", ".join(str(line_number(text, one.span.start)) for one in found[:10])
+    in_scope = _limit_to_place(text, hunk, matches, scopes)
+    if not in_scope:
+        lines = ", ".join(str(line_number(text, one.span.start)) for one in matches[:10])
         return Refusal(
             f"The lines do not stand at or below `@@ {hunk.anchors[-1]}`, only above it (line {lines}): "
             "name the line above them, or leave the anchor out."
         )
-    return sorted(meant, key=lambda one: one.span.start)
+    return sorted(in_scope, key=lambda one: one.span.start)
 
 
-def _below_top(text: str, one: LocatedHunk) -> bool:
-    """Whether added lines come first, and go to where only a few lines stand above: the top may be meant."""
+def _may_mean_top(text: str, one: LocatedHunk) -> bool:
+    """Return True if added lines come first and only a few lines are above them: the top may be meant."""
     return one.hunk.lines[0].tag == "+" and 1 < line_number(text, one.span.start) <= _TOP
 
 
-def _at_blanks(text: str, one: LocatedHunk) -> bool:
-    """Whether added lines stand beside a blank line at the hunk's edge that is one of several in the file."""
+def _is_at_blank_lines(text: str, one: LocatedHunk) -> bool:
+    """Return True if added lines are next to a blank line at the hunk's edge that is one of several in the
+    file."""
     lines, span = one.hunk.lines, one.span
     above = text[: span.start].rsplit("\n", 2)[-2:-1]
     below = text[span.end :].split("\n", 1)[:1] if span.end < len(text) else []
-    return _blank_edge(lines, above) or _blank_edge(lines[::-1], below)
+    return _has_blank_edge(lines, above) or _has_blank_edge(lines[::-1], below)
 
 
-def _blank_edge(lines: Sequence[HunkLine], beyond: Sequence[str]) -> bool:
-    """Return True if a blank line, then added, then removed lines come first: the place of the added is in doubt."""
+def _has_blank_edge(lines: Sequence[HunkLine], beyond: Sequence[str]) -> bool:
+    """Return True if a blank line, then added, then removed lines come first, so that the place is ambiguous."""
     blank = lines[0].tag == " " and not lines[0].text.strip() and not lines[0].any_line
     inner = next((line.tag for line in lines[1:] if line.tag != "+"), " ")
     added = len(lines) > 1 and lines[1].tag == "+"
     return blank and added and inner == "-" and bool(beyond) and not beyond[0].strip()
 
 
-def _within(text: str, hunk: Hunk, found: list[LocatedHunk], named: Sequence[Scope]) -> list[LocatedHunk]:
-    """Those that stand where the hunk says: at the end of the file, in its anchor's block, else below the anchor."""
-    if hunk.at_end and (last := [one for one in found if not text[one.span.end :].strip()]):
-        found = last
+def _limit_to_place(
+    text: str, hunk: Hunk, matches: list[LocatedHunk], scopes: Sequence[AnchorScope]
+) -> list[LocatedHunk]:
+    """Return the matches at the hunk's stated place: at the end, in its anchor's block, else below the
+    anchor."""
+    if hunk.at_end and (last := [one for one in matches if not text[one.span.end :].strip()]):
+        matches = last
     if not hunk.anchors:
-        return found
-    within = [one for one in found if any(scope.reaches(text, one.span) for scope in named)]
-    return within or [one for one in found if any(one.span.start >= scope.start for scope in named)]
+        return matches
+    within = [one for one in matches if any(scope.reaches(text, one.span) for scope in scopes)]
+    return within or [one for one in matches if any(one.span.start >= scope.start for scope in scopes)]
 
 
-def _standing(text: str, hunk: Hunk) -> Iterator[LocatedHunk]:
-    """The windows of the file that have the hunk's old lines, each with the reading that is nearest to it."""
+def _matches(text: str, hunk: Hunk) -> Iterator[LocatedHunk]:
+    """Yield the file's windows that match the hunk's old lines, each with the closest interpretation."""
     old = hunk.old()
     if not old:
         return
     for window in find_windows(text, old):
-        readings = (_found(reading, window) for reading in _readings(hunk, window))
+        readings = (_match_at(reading, window) for reading in _interpretations(hunk, window))
         best = min((one for one in readings if one), key=lambda one: one.rank, default=None)
         if best is not None:
             yield best
 
 
-def _nearest(found: Iterator[LocatedHunk]) -> list[LocatedHunk]:
-    every = list(found)
+def _nearest(matches: Iterator[LocatedHunk]) -> list[LocatedHunk]:
+    every = list(matches)
     level = min((one.span.level for one in every), default=Level.exact)
     return [one for one in every if one.span.level == level]
 
 
-def _readings(hunk: Hunk, window: BlockMatch) -> Iterator[Hunk]:
-    """The hunk as it reads, as it reads where every leading blank was forgotten, and where some were."""
+def _interpretations(hunk: Hunk, window: BlockMatch) -> Iterator[Hunk]:
+    """Yield the hunk as is, with every leading blank restored as text, and with some restored."""
     yield hunk
     if all(line.bare is None for line in hunk.lines):
         return
@@ -157,74 +163,74 @@ def _nearer(line: HunkLine, there: str) -> HunkLine:
     return HunkLine(line.tag, line.bare) if nearer else line
 
 
-def _found(hunk: Hunk, window: BlockMatch) -> LocatedHunk | None:
-    """The reading at the window; None where it is not the same lines, or their indentation drifted unlike."""
+def _match_at(hunk: Hunk, window: BlockMatch) -> LocatedHunk | None:
+    """Return the hunk's match at the window; None if lines differ or their indentation is uneven."""
     old = hunk.old()
     levels: list[Level] = []
-    for wanted, there in zip(old, window.lines, strict=True):
-        level = Level.exact if wanted is None else compare_in_file(wanted, there)
+    for search, line in zip(old, window.lines, strict=True):
+        level = Level.exact if search is None else compare_in_file(search, line)
         if level is None:
             return None
         levels.append(level)
     span = replace(window, levels=tuple(levels))
     if span.level >= Level.indent and not any(_WORD.search(line) for line in hunk.old_text()):
-        return None  # a bracket at another depth is another bracket
+        return None  # a bracket at another depth is a different bracket
     if span.level >= Level.indent and learn_indents(old, span.lines, shift=not hunk.block) is None:
         return None
     return LocatedHunk(hunk, span)
 
 
-def _trimmed(hunk: Hunk) -> Hunk:
-    """Return the hunk without blank context at its edges, but for blank lines that are marked as context."""
+def _trim_blank_context(hunk: Hunk) -> Hunk:
+    """Return the hunk without blank context at its edges, except blank lines marked as context."""
     lines, first, last = hunk.lines, 0, len(hunk.lines)
-    while first < last and _idle(lines[first]):
+    while first < last and _is_unmarked_blank(lines[first]):
         first += 1
-    while last > first and _idle(lines[last - 1]):
+    while last > first and _is_unmarked_blank(lines[last - 1]):
         last -= 1
     cut = (lines[first : first + 1] if first else ()) + (lines[last - 1 : last] if last < len(lines) else ())
     if (first, last) == (0, len(lines)) or any(line.tag == "+" for line in cut):
-        return replace(hunk, lines=())  # beside added lines a blank one says where they belong
+        return replace(hunk, lines=())  # next to added lines, a blank line marks their place
     return replace(hunk, lines=lines[first:last], line=None if hunk.line is None else hunk.line + first)
 
 
-def _idle(line: HunkLine) -> bool:
+def _is_unmarked_blank(line: HunkLine) -> bool:
     return line.tag == " " and not line.text.strip() and not line.any_line and line.bare is None
 
 
-def _gapped(text: str, hunk: Hunk) -> list[LocatedHunk]:
-    """Return the only place with one more line of the file between the old lines; none if it is ambiguous."""
+def _match_with_gap(text: str, hunk: Hunk) -> list[LocatedHunk]:
+    """Return the only match with one more line of the file between the old lines; none if it is ambiguous."""
     if len(hunk.old()) > _LONGEST_GAPPED:
         return []
     sure, unsure = _gaps(hunk.lines)
-    found: dict[tuple[int, int, str], LocatedHunk] = {}
-    for one in _with_gap(text, hunk, sure):
+    by_result: dict[tuple[int, int, str], LocatedHunk] = {}
+    for one in _matches_with_gaps(text, hunk, sure):
         place = replacement_for(text, one.hunk, one.span)
         if isinstance(place, Replacement):
-            found[place.start, place.end, place.new] = one
-    if len(found) != 1 or any(_with_gap(text, hunk, unsure)):
+            by_result[place.start, place.end, place.new] = one
+    if len(by_result) != 1 or any(_matches_with_gaps(text, hunk, unsure)):
         return []
-    return list(found.values())
+    return list(by_result.values())
 
 
-def _with_gap(text: str, hunk: Hunk, gaps: Sequence[int]) -> Iterator[LocatedHunk]:
-    """Where the hunk stands with a line of the file in one of the gaps."""
+def _matches_with_gaps(text: str, hunk: Hunk, gaps: Sequence[int]) -> Iterator[LocatedHunk]:
+    """Yield matches of the hunk with one line of the file in one of the gaps."""
     for number in gaps:
         lines = (*hunk.lines[:number], HunkLine(" ", "", any_line=True), *hunk.lines[number:])
-        for one in _standing(text, replace(hunk, lines=lines)):
-            if one.span.level <= Level.look_alike and _stands_out(one):
+        for one in _matches(text, replace(hunk, lines=lines)):
+            if one.span.level <= Level.look_alike and _is_distinct_gap(one):
                 yield one
 
 
-def _stands_out(found: LocatedHunk) -> bool:
-    """Whether the line of the file that the hunk leaves out is another than those beside it."""
-    old = [line for line in found.hunk.lines if line.tag != "+"]
+def _is_distinct_gap(match: LocatedHunk) -> bool:
+    """Return True if the omitted line differs from its neighbors."""
+    old = [line for line in match.hunk.lines if line.tag != "+"]
     at = next(number for number, line in enumerate(old) if line.any_line)
-    left_out, *beside = (found.span.lines[n].strip() for n in (at, at - 1, at + 1))
-    return bool(left_out) and left_out not in beside
+    left_out, *neighbors = (match.span.lines[n].strip() for n in (at, at - 1, at + 1))
+    return bool(left_out) and left_out not in neighbors
 
 
 def _gaps(lines: Sequence[HunkLine]) -> tuple[list[int], list[int]]:
-    """Return where a kept line may be missing: between two old lines, and beside added lines (ambiguous)."""
+    """Return where a context line may be missing: between two old lines, and (ambiguous) next to added lines."""
     old = [number for number, line in enumerate(lines) if line.tag != "+"]
     sure = [
         after
@@ -235,28 +241,28 @@ def _gaps(lines: Sequence[HunkLine]) -> tuple[list[int], list[int]]:
 
 
 def _is_anchored(side: Sequence[HunkLine]) -> bool:
-    """Return True if nothing changes on this side of a gap, or a line that is not blank says where."""
+    """Return True if nothing changes on this side of a gap, or a non-blank line fixes its place."""
     return all(line.tag == " " for line in side) or any(
         line.tag != "+" and line.text.strip() for line in side
     )
 
 
 def locate_insertion(text: str, hunk: Hunk) -> int | Refusal:
-    """Where a hunk of added lines only goes: below its anchor, or at the end."""
-    named = find_scopes(text, hunk.anchors)
-    if named is None:
+    """Return the offset for a hunk of added lines only: below its anchor, or at the end."""
+    scopes = find_scopes(text, hunk.anchors)
+    if scopes is None:
         return not_found(text, hunk.anchors[-1:])
     if not text:
         return 0
     if hunk.anchors:
-        return named[0].below if len(named) == 1 else ambiguous(text, [scope.start for scope in named])
+        return scopes[0].below if len(scopes) == 1 else ambiguous(text, [scope.start for scope in scopes])
     if hunk.at_end and (hunk.placed or text.endswith("\n")):
         return len(text)
     return Refusal("It adds lines but does not say where: give a line above or below as context.")
 
 
 @dataclass(frozen=True, slots=True)
-class Scope:
+class AnchorScope:
     """The range of an anchor: its line from `start` to `below`, and its block up to `end`."""
 
     start: int
@@ -264,45 +270,46 @@ class Scope:
     end: int
 
     def holds(self, span: BlockMatch) -> bool:
-        """Return whether the span starts in the block, or contains the anchor line itself."""
+        """Return True if the span starts in the block, or contains the anchor line itself."""
         return self.start <= span.start < self.end or span.start <= self.start < span.end
 
     def reaches(self, text: str, span: BlockMatch) -> bool:
-        """Return whether the span is in the block, or below it with no other definition between the two."""
+        """Return True if the span is in the block, or below it with no other definition between the two."""
         return self.holds(span) or (
             self.end <= span.start and not _DEFINES.search(text, self.below, span.start)
         )
 
 
-def find_scopes(text: str, anchors: Sequence[str]) -> list[Scope] | None:
-    """Find all places of the anchors, each within the block of the one before; None if one is missing."""
-    found: list[Scope] = []
+def find_scopes(text: str, anchors: Sequence[str]) -> list[AnchorScope] | None:
+    """Return all places of the anchors, each within the block of the previous one; None if one is missing."""
+    scopes: list[AnchorScope] = []
     for depth, anchor in enumerate(anchors):
         spans = find_lines(text, [anchor]) or _lines_holding(text, anchor)
         if depth:
-            spans = [s for s in spans if any(outer.start <= s.start < outer.end for outer in found)]
+            spans = [s for s in spans if any(outer.start <= s.start < outer.end for outer in scopes)]
         if not spans:
             return None
-        found = [Scope(span.start, span.end, _block_end(text, span)) for span in spans[:_MOST_PLACES]]
-    return found
+        scopes = [AnchorScope(span.start, span.end, _block_end(text, span)) for span in spans[:_MOST_PLACES]]
+    return scopes
 
 
 def _lines_holding(text: str, anchor: str) -> list[BlockMatch]:
-    """Find the lines that begin with an anchor, which may be `def f(` without its arguments."""
-    found: list[BlockMatch] = []
+    """Return the lines that start with an anchor, which may be `def f(` without its arguments."""
+    matches: list[BlockMatch] = []
     part = anchor.strip()
     at = text.find(part) if part else -1
-    while at >= 0 and len(found) < _MOST_PLACES:
+    while at >= 0 and len(matches) < _MOST_PLACES:
         first, newline = line_start(text, at), text.find("\n", at)
         stop = len(text) if newline < 0 else newline + 1
         if not text[first:at].strip():
-            found.append(BlockMatch(first, stop, (text[first:stop].rstrip("\r\n"),), (Level.indent,)))
+            matches.append(BlockMatch(first, stop, (text[first:stop].rstrip("\r\n"),), (Level.indent,)))
         at = text.find(part, stop) if stop < len(text) else -1
-    return found
+    return matches
 
 
 def _block_end(text: str, head: BlockMatch) -> int:
-    """Return the end of the block that `head` opens: the next line that is indented no deeper, brackets apart."""
+    """Return the end of the block that `head` opens: the next line that is indented no deeper, ignoring
+    brackets."""
     depth = len(head.lines[-1]) - len(head.lines[-1].lstrip())
     at = head.end
     while at < len(text):

@@ -1,4 +1,4 @@
-"""Find a block of lines in a text: exact, else differing in whitespace, indentation or punctuation."""
+"""Search for a block of lines in a text: exact, else differing in whitespace, indentation or punctuation."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ _LOOK_ALIKES = str.maketrans(
     }
 )
 _UNSAFE = lazy(r"[\s'\"\-.\u0080-\U0010ffff]+")
-"""What may differ between look-alikes: an anchor has none of it."""
+"""Pattern of what may differ between look-alikes; an anchor has none of it."""
 _BLANK = lazy(r"^[^\S\n]*$", re.MULTILINE)
 _COMMON = 2000
-"""An anchor that stands more often is a poor one; another is tried first."""
+"""Number of occurrences above which an anchor is poor and another is tried first."""
 
 
 class Level(IntEnum):
-    """How far a block in the file is from the block looked for."""
+    """How far a block in the file differs from the search."""
 
     exact = 0
     trailing = 1
@@ -55,31 +55,31 @@ class BlockMatch:
 
 
 def fold_punctuation(line: str) -> str:
-    """`line` with look-alike punctuation and spaces as ASCII, without blanks around it."""
+    """Return `line` stripped, with look-alike punctuation and spaces as ASCII."""
     return (line if line.isascii() else line.translate(_LOOK_ALIKES)).strip()
 
 
-def compare(wanted: str, found: str) -> Level | None:
-    """How near two lines are; None when they are not the same line."""
-    if wanted == found:
+def compare(search: str, line: str) -> Level | None:
+    """Return how close two lines are; None if they are different lines."""
+    if search == line:
         return Level.exact
-    if wanted.rstrip() == found.rstrip():
+    if search.rstrip() == line.rstrip():
         return Level.trailing
-    if wanted.strip() == found.strip():
+    if search.strip() == line.strip():
         return Level.indent
-    a, b = fold_punctuation(wanted), fold_punctuation(found)
+    a, b = fold_punctuation(search), fold_punctuation(line)
     if a == b:
         return Level.look_alike
     return Level.blanks if a.split() == b.split() else None
 
 
-Wanted = Sequence[str | None]
-"""Lines without line ends that are looked for; None stands for any one line."""
+SearchLines = Sequence[str | None]
+"""Lines to search for, without line ends; None matches any one line."""
 
 
-def find_lines(text: str, wanted: Sequence[str]) -> list[BlockMatch]:
+def find_lines(text: str, search: Sequence[str]) -> list[BlockMatch]:
     """Return all matches of the closest level. Indentation may differ if it does so alike in all lines."""
-    return nearest_matches([span for span in find_windows(text, wanted) if is_evenly_indented(wanted, span)])
+    return nearest_matches([span for span in find_windows(text, search) if is_evenly_indented(search, span)])
 
 
 def nearest_matches(spans: Sequence[BlockMatch]) -> list[BlockMatch]:
@@ -88,20 +88,22 @@ def nearest_matches(spans: Sequence[BlockMatch]) -> list[BlockMatch]:
     return [span for span in spans if span.level == level]
 
 
-def is_evenly_indented(wanted: Wanted, span: BlockMatch) -> bool:
-    """Return whether the indentation differs in the same way on all lines."""
-    return span.level < Level.indent or learn_indents(wanted, span.lines) is not None
+def is_evenly_indented(search: SearchLines, span: BlockMatch) -> bool:
+    """Return True if the indentation differs in the same way on all lines."""
+    return span.level < Level.indent or learn_indents(search, span.lines) is not None
 
 
-def find_windows(text: str, wanted: Wanted) -> list[BlockMatch]:
-    """All places where `wanted` stands, at any level and whatever the indentation of each line."""
-    full = [(k, line.strip()) for k, line in enumerate(wanted) if line and line.strip()]
+def find_windows(text: str, search: SearchLines) -> list[BlockMatch]:
+    """Return all matches of `search`, at any level and with any indentation of each line."""
+    full = [(k, line.strip()) for k, line in enumerate(search) if line and line.strip()]
     if not full:
-        return _blank_lines(text, wanted)
-    spans = _with_anchors(text, wanted, _longest(full))
+        return _find_blank_lines(text, search)
+    spans = _windows_at_anchors(text, search, _longest(full))
     if not spans:
         fragments = ((k, max(_UNSAFE.split(line), key=len)) for k, line in full)
-        spans = _with_anchors(text, wanted, _longest([each for each in fragments if each[1]]))
+        spans = _windows_at_anchors(
+            text, search, _longest([fragment for fragment in fragments if fragment[1]])
+        )
     return spans
 
 
@@ -110,10 +112,12 @@ def _longest(lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
     return sorted(lines, key=lambda line: -len(line[1]))[:4]
 
 
-def find_ignoring_blank_lines(text: str, wanted: Sequence[str]) -> list[int]:
-    """Return the offsets where the lines of `wanted` that are not blank follow one another, indented as they are."""
-    lines = [line.rstrip() for line in wanted if line.strip()]
-    if (rarest := _rarest(text, _longest([(k, line.strip()) for k, line in enumerate(lines)]))) is None:
+def find_ignoring_blank_lines(text: str, search: Sequence[str]) -> list[int]:
+    """Return the offsets where the non-blank lines of `search` follow one another with equal indentation."""
+    lines = [line.rstrip() for line in search if line.strip()]
+    if (
+        rarest := _rarest_anchor(text, _longest([(k, line.strip()) for k, line in enumerate(lines)]))
+    ) is None:
         return []
     k, places = rarest
     starts = dict.fromkeys(_full_lines_back(text, at, k) for at in places)
@@ -121,15 +125,15 @@ def find_ignoring_blank_lines(text: str, wanted: Sequence[str]) -> list[int]:
 
 
 def _has_full_lines(text: str, start: int, lines: Sequence[str]) -> bool:
-    """Return True if the lines from `start` that are not blank begin with `lines`."""
+    """Return True if the non-blank lines from `start` begin with `lines`."""
     at = start
     for line in lines:
-        found = ""
-        while not found and at < len(text):
+        current = ""
+        while not current and at < len(text):
             end = text.find("\n", at)
             end = len(text) if end < 0 else end
-            found, at = text[at:end].rstrip(), end + 1
-        if found != line:
+            current, at = text[at:end].rstrip(), end + 1
+        if current != line:
             return False
     return True
 
@@ -138,27 +142,29 @@ def line_start(text: str, offset: int) -> int:
     return text.rfind("\n", 0, offset) + 1
 
 
-def _blank_lines(text: str, wanted: Wanted) -> list[BlockMatch]:
-    """Nothing but blanks has no anchor: only the exact lines are looked for."""
-    if not wanted:
+def _find_blank_lines(text: str, search: SearchLines) -> list[BlockMatch]:
+    """Return exact matches of blank lines only, which have no anchor."""
+    if not search:
         return []
-    windows = (_window(text, wanted, match.start()) for match in _BLANK.finditer(text))
+    windows = (_window(text, search, match.start()) for match in _BLANK.finditer(text))
     return [span for span in windows if span and span.level == Level.exact]
 
 
-def _with_anchors(text: str, wanted: Wanted, anchors: Sequence[tuple[int, str]]) -> list[BlockMatch]:
+def _windows_at_anchors(
+    text: str, search: SearchLines, anchors: Sequence[tuple[int, str]]
+) -> list[BlockMatch]:
     """Return the windows around the occurrences of the rarest anchor."""
-    if (rarest := _rarest(text, anchors)) is None:
+    if (rarest := _rarest_anchor(text, anchors)) is None:
         return []
     k, places = rarest
     starts = dict.fromkeys(_lines_back(text, at, k) for at in places)
-    return [span for start in starts if start is not None and (span := _window(text, wanted, start))]
+    return [span for start in starts if start is not None and (span := _window(text, search, start))]
 
 
-def _rarest(text: str, anchors: Sequence[tuple[int, str]]) -> tuple[int, list[int]] | None:
-    """Return the first anchor that is not too common, else the rarest: its line and its occurrences.
+def _rarest_anchor(text: str, anchors: Sequence[tuple[int, str]]) -> tuple[int, list[int]] | None:
+    """Return the first anchor that is not too common, else the rarest: its line index and occurrences.
 
-    None if an anchor does not occur.
+    Return None if an anchor does not occur.
     """
     best: tuple[int, list[int]] | None = None
     for k, anchor in anchors:
@@ -175,18 +181,18 @@ def _rarest(text: str, anchors: Sequence[tuple[int, str]]) -> tuple[int, list[in
 
 
 def _occurrences(text: str, part: str, limit: int | None) -> list[int]:
-    """Where `part` stands, once a line; the first `limit` of them."""
-    found: list[int] = []
+    """Return the offsets of `part`, one per line; the first `limit` of them."""
+    offsets: list[int] = []
     at = text.find(part)
-    while at >= 0 and len(found) != limit:
-        found.append(at)
+    while at >= 0 and len(offsets) != limit:
+        offsets.append(at)
         end = text.find("\n", at)
         at = text.find(part, end + 1) if end >= 0 else -1
-    return found
+    return offsets
 
 
 def _lines_back(text: str, offset: int, lines: int) -> int | None:
-    """Where the line starts that is `lines` above the line of `offset`; None above the first."""
+    """Return the start of the line that is `lines` above that of `offset`; None if there is none."""
     start = line_start(text, offset)
     for _ in range(lines):
         if start == 0:
@@ -196,7 +202,8 @@ def _lines_back(text: str, offset: int, lines: int) -> int | None:
 
 
 def _full_lines_back(text: str, offset: int, lines: int) -> int | None:
-    """Return where the line starts that is `lines` above the line of `offset`, blank lines not counted; None above the first."""
+    """Return the start of the line that is `lines` non-blank lines above that of `offset`; None if there is
+    none."""
     start = line_start(text, offset)
     while lines:
         if start == 0:
@@ -207,18 +214,18 @@ def _full_lines_back(text: str, offset: int, lines: int) -> int | None:
     return start
 
 
-def _window(text: str, wanted: Wanted, start: int) -> BlockMatch | None:
-    """The lines from `start` when each is `wanted`'s."""
+def _window(text: str, search: SearchLines, start: int) -> BlockMatch | None:
+    """Return the match of `search` at `start`; None if a line differs."""
     lines: list[str] = []
     levels: list[Level] = []
     at = start
-    for want in wanted:
+    for expected in search:
         if at >= len(text):
             return None
         newline = text.find("\n", at)
         end = len(text) if newline < 0 else newline
         line = text[at:end]
-        level = Level.exact if want is None else compare_in_file(want, line)
+        level = Level.exact if expected is None else compare_in_file(expected, line)
         if level is None:
             return None
         lines.append(line)
@@ -227,9 +234,9 @@ def _window(text: str, wanted: Wanted, start: int) -> BlockMatch | None:
     return BlockMatch(start, min(at, len(text)), tuple(lines), tuple(levels))
 
 
-def compare_in_file(wanted: str, line: str) -> Level | None:
-    """How near a line is to one of a file that may have CR LF line ends."""
-    return compare(wanted, line if wanted.endswith("\r") else line.removesuffix("\r"))
+def compare_in_file(search: str, line: str) -> Level | None:
+    """Return how close a line is to a line of a file that may have CR LF line ends."""
+    return compare(search, line if search.endswith("\r") else line.removesuffix("\r"))
 
 
 def find_tokens(text: str, search: str) -> list[tuple[int, int]]:

@@ -1,4 +1,4 @@
-"""An edit that was refused, and the lines of the file that come nearest to what was looked for."""
+"""Refusals of edits, with the lines of the file that are most similar to the search."""
 
 from __future__ import annotations
 
@@ -8,15 +8,18 @@ from collections.abc import Sequence
 from daiku.dataclass import dataclass, replace
 
 _CANDIDATES = 60
-_SHOWN = 12
+_MAX_LINES_SHOWN = 12
 SHOWS_LINES = "showsLines"
-"""What the data of a refused edit's result hold where it shows the file's lines: the next try can be right."""
+"""Key in a refused edit's result data that is set if it shows the file's lines, so that a retry can be right."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why nothing was changed, for the model. `shows_lines`: it quotes the file. `as_wanted`: nothing had to change.
-    `may_insist`: applied if sent again unchanged. `missing`: path of a missing file."""
+    """The reason, for the model, why nothing was changed.
+
+    `shows_lines`: it quotes the file. `as_wanted`: nothing had to change. `may_insist`: applied if sent again
+    unchanged. `missing`: path of a missing file.
+    """
 
     text: str
     shows_lines: bool = False
@@ -33,41 +36,41 @@ AS_WANTED = "It is already as wanted: nothing had to be changed."
 
 
 def line_number(text: str, offset: int) -> int:
-    """The number of the line that holds `offset`, from 1."""
+    """Return the number (from 1) of the line that contains `offset`."""
     return text.count("\n", 0, offset) + 1
 
 
 def number_lines(text: str, first: int, last: int) -> str:
-    """Lines `first` to `last` (from 1, both included) of `text` with their numbers."""
-    return _numbered(text.split("\n"), first, last)
+    """Return lines `first` to `last` (from 1, inclusive) of `text` with their numbers."""
+    return _number_lines(text.split("\n"), first, last)
 
 
-def _numbered(lines: Sequence[str], first: int, last: int) -> str:
+def _number_lines(lines: Sequence[str], first: int, last: int) -> str:
     last = min(last, len(lines))
     width = len(str(last))
     return "\n".join(f"{n:>{width}} | {lines[n - 1].rstrip()[:300]}" for n in range(max(first, 1), last + 1))
 
 
-def not_found(text: str, wanted: Sequence[str]) -> Refusal:
+def not_found(text: str, search: Sequence[str]) -> Refusal:
     """Build the refusal for lines that are not in `text`, with the nearest lines and the first difference."""
     lines = text.split("\n")
-    place = _nearest(text, lines, wanted)
+    place = _nearest(text, lines, search)
     if place is None:
         return Refusal("The text to replace is not in the file, and no line of the file is like it.")
     first, matched = place
     difference = ""
-    for offset, line in enumerate(wanted):
-        here = lines[first + offset] if first + offset < len(lines) else None
-        if here is None or here.strip() != line.strip():
-            there = "the file ends here" if here is None else f"the file has: {here.rstrip()[:200]}"
+    for offset, line in enumerate(search):
+        current = lines[first + offset] if first + offset < len(lines) else None
+        if current is None or current.strip() != line.strip():
+            file_text = "the file ends here" if current is None else f"the file has: {current.rstrip()[:200]}"
             difference = (
-                f"\nFirst difference, line {offset + 1} of the search: {line.rstrip()[:200]}\n{there}"
+                f"\nFirst difference, line {offset + 1} of the search: {line.rstrip()[:200]}\n{file_text}"
             )
             break
-    last = min(first + max(len(wanted), 1), first + _SHOWN)
-    like = "Nearest lines" if matched < len(wanted) else "Only blanks differ, but not alike in all lines"
+    last = min(first + max(len(search), 1), first + _MAX_LINES_SHOWN)
+    like = "Nearest lines" if matched < len(search) else "Only blanks differ, but not alike in all lines"
     return Refusal(
-        f"The text to replace is not in the file. {like}:\n{_numbered(lines, first + 1, last)}{difference}",
+        f"The text to replace is not in the file. {like}:\n{_number_lines(lines, first + 1, last)}{difference}",
         shows_lines=True,
     )
 
@@ -83,12 +86,12 @@ def ambiguous(text: str, offsets: Sequence[int], advice: str = "") -> Refusal:
     )
 
 
-def _nearest(text: str, lines: Sequence[str], wanted: Sequence[str]) -> tuple[int, int] | None:
-    """The index of the file line where `wanted` fits best, and how many of its lines are the same."""
-    ranked = sorted(range(len(wanted)), key=lambda i: -len(wanted[i].strip()))
+def _nearest(text: str, lines: Sequence[str], search: Sequence[str]) -> tuple[int, int] | None:
+    """Return the index of the file line where `search` fits best, and how many of its lines are equal."""
+    ranked = sorted(range(len(search)), key=lambda i: -len(search[i].strip()))
     starts: dict[int, float] = {}
-    for k in [i for i in ranked if wanted[i].strip()][:4]:
-        for index, likeness in _like(text, lines, wanted[k].strip()):
+    for k in [i for i in ranked if search[i].strip()][:4]:
+        for index, likeness in _similar_lines(text, lines, search[k].strip()):
             starts[index - k] = max(starts.get(index - k, 0.0), likeness)
     if not starts:
         return None
@@ -96,7 +99,7 @@ def _nearest(text: str, lines: Sequence[str], wanted: Sequence[str]) -> tuple[in
     def score(start: int) -> tuple[int, float]:
         same = sum(
             0 <= start + i < len(lines) and lines[start + i].strip() == line.strip()
-            for i, line in enumerate(wanted)
+            for i, line in enumerate(search)
         )
         return same, starts[start]
 
@@ -104,29 +107,32 @@ def _nearest(text: str, lines: Sequence[str], wanted: Sequence[str]) -> tuple[in
     return max(best, 0), score(best)[0]
 
 
-def _like(text: str, lines: Sequence[str], core: str) -> list[tuple[int, float]]:
-    """Lines (index, likeness) that hold `core`, else those that share its longest words and look like it."""
+def _similar_lines(text: str, lines: Sequence[str], core: str) -> list[tuple[int, float]]:
+    """Return lines (index, similarity) that contain `core`, else those with its longest words that are
+    similar."""
     from difflib import SequenceMatcher  # when used
 
     exact = _lines_with(text, core)
     if exact:
         return [(index, 1.0) for index in exact]
     words = sorted(set(re.findall(r"\w{3,}", core)), key=len, reverse=True)[:3]
-    found: dict[int, float] = {}
+    ratios: dict[int, float] = {}
     for word in words:
         for index in _lines_with(text, word):
-            if index not in found:
-                found[index] = SequenceMatcher(None, core, lines[index].strip()[:500], autojunk=False).ratio()
-    return [(index, ratio) for index, ratio in found.items() if ratio >= 0.5]
+            if index not in ratios:
+                ratios[index] = SequenceMatcher(
+                    None, core, lines[index].strip()[:500], autojunk=False
+                ).ratio()
+    return [(index, ratio) for index, ratio in ratios.items() if ratio >= 0.5]
 
 
 def _lines_with(text: str, part: str) -> list[int]:
-    found: list[int] = []
+    numbers: list[int] = []
     at, counted, number = text.find(part), 0, 0
-    while at >= 0 and len(found) < _CANDIDATES:
+    while at >= 0 and len(numbers) < _CANDIDATES:
         number += text.count("\n", counted, at)
         counted = at
-        found.append(number)
+        numbers.append(number)
         end = text.find("\n", at)
         at = text.find(part, end) if end >= 0 else -1
-    return found
+    return numbers
