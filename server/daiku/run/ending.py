@@ -113,7 +113,7 @@ def unexpected(error: Exception) -> Failure:
     return Failure(kind="internal", message=text("runs.unexpected"), hint=text("runs.see_log"), cause=cause)
 
 
-class Between(NamedTuple):
+class ParentLink(NamedTuple):
     """Link from a nested run to its parent.
 
     `elsewhere`: it used a copy of the project. `followed`: its parent has newer plans."""
@@ -125,7 +125,7 @@ class Between(NamedTuple):
     followed: bool
 
 
-def handed_back(agent: Agent, state: State, link: Between) -> HandoffEnd:
+def build_handoff_end(agent: Agent, state: State, link: ParentLink) -> HandoffEnd:
     """Build the result of a finished nested run of `agent` from its state."""
     handover, problem = _read_handover(agent, state)
     if state.failure is not None:

@@ -24,8 +24,8 @@ from daiku.playbook.background import Afterwards
 from daiku.run.answers import check_answer, has_question, record_answer
 from daiku.run.ending import run_to_end
 from daiku.run.live import LiveRun, ModelPrompt, NestedWork, RunTree
-from daiku.run.ports.guards import let_in
-from daiku.run.ports.routed import prepared
+from daiku.run.ports.guards import check_user_message
+from daiku.run.ports.routed import prepare_request
 from daiku.run.recalling import with_memory_tools
 from daiku.run.recorded.history import events_of, last_start, state_of
 from daiku.run.recorded.stored_run import end_on_record, from_record, reopen
@@ -63,9 +63,9 @@ async def _start_handoff(parent: LiveRun, call: str, agent: str, request: str) -
 
 
 def _start_tasks(parent: LiveRun, call: str) -> TaskWork:
-    from daiku.run.nested.taskloop import TaskWork  # when used
+    from daiku.run.nested.taskloop import NestedTaskWork  # when used
 
-    return TaskWork(parent, call)
+    return NestedTaskWork(parent, call)
 
 
 NESTED = NestedWork(_start_handoff, _start_tasks)
@@ -92,7 +92,7 @@ class Runs:
 
     async def run(self, request: RunRequest, listen: Listener) -> RunResult:
         """Run `request` to its end, showing every chunk. Raises UsageError before anything is journaled."""
-        start = await prepared(self.services, await fit_images(request))
+        start = await prepare_request(self.services, await fit_images(request))
         request, agent = start.request, with_memory_tools(self.services, start.request.agent)
         services = self.services.of(agent)
         model = None if request.calls else services.model_of(agent, request.model)
@@ -277,7 +277,7 @@ class Runs:
         """Add a message to a live run, and to its nested runs if it uses no model.
 
         Raises GuardrailViolation."""
-        await let_in(self.services, self._require_live(run), text)
+        await check_user_message(self.services, self._require_live(run), text)
         live, message = self._require_live(run), MessageEvent(role="user", text=Text(text), agent=agent)
         live.record(message)
         receivers = () if live.record.state.request.asks_model else tuple(self._live.values())
@@ -297,7 +297,7 @@ class Runs:
 
         Raises GuardrailViolation."""
         if feedback:
-            await let_in(self.services, self._find_asker(run, approval_id), feedback)
+            await check_user_message(self.services, self._find_asker(run, approval_id), feedback)
         answer = ApprovalGiven(
             approval_id=approval_id, decision=decision, feedback=feedback, hunks=hunks, unattended=unattended
         )
@@ -305,7 +305,7 @@ class Runs:
 
     async def answer(self, run: str, input_id: str, text: str) -> None:
         """Answer a question, also of a run that is not in progress. Raises GuardrailViolation."""
-        await let_in(self.services, self._find_asker(run, input_id), text)
+        await check_user_message(self.services, self._find_asker(run, input_id), text)
         self._answer(run, input_id, InputGiven(input_id=input_id, text=text))
 
     def _find_asker(self, run: str, question: str) -> LiveRun | None:
@@ -333,8 +333,9 @@ class Runs:
         return self.afterwards.last_run(session)
 
     async def record_action(self, session: str, *events: Event, run: str = "") -> None:
-        """Record a user's action for the live run, else for `run`. Raises UsageError: busy in another
-        process."""
+        """Record a user's action for the live run, else for `run`.
+
+        Raises UsageError: busy in another process."""
         self.afterwards.record(session, events, run)
 
     async def keep_plan(self, plan: Plan, session: str | None) -> Plan:

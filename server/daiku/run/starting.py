@@ -20,7 +20,7 @@ from daiku.domain.runs import ApprovalMode, Cursor, EnvironmentFact, Mode
 from daiku.models.families import Model
 from daiku.prompts import Prompts
 from daiku.run.nested.briefing import brief_request
-from daiku.run.ports.routed import Prepared
+from daiku.run.ports.routed import PreparedRequest
 from daiku.run.ports.token_guards import count_routing
 from daiku.run.recalling import recall, recall_lessons
 from daiku.run.request import RunRequest, with_paths
@@ -40,15 +40,20 @@ from daiku.workspace.walk import is_large_project
 
 
 async def opening_events(
-    services: RunServices, agent: Agent, prepared: Prepared, state: State, session: str, model: Model | None
+    services: RunServices,
+    agent: Agent,
+    prepared: PreparedRequest,
+    state: State,
+    session: str,
+    model: Model | None,
 ) -> tuple[Event, ...]:
     """Return the events that begin a run. A blocked request reaches no agent, model, or tool."""
-    request, used = prepared.request, prepared.used
+    request, used = prepared.request, prepared.routing_usage
     await count_routing(services, agent, session, used)
-    if not prepared.blocked:
+    if not prepared.is_blocked:
         with services.prompts.active():
             start, *more = await _start_events(services, agent, request, state, session, model)
-        notices = (*prepared.said, *_prompt_template_notices(services.prompts), *prepared.first)
+        notices = (*prepared.guard_events, *_prompt_template_notices(services.prompts), *prepared.opening)
         return (start, *((used,) if used is not None else ()), *more, *notices)
     start = RunStarted(
         prompt=request.text,
@@ -58,7 +63,7 @@ async def opening_events(
         limits=request.limits or services.config.limits,
         tainted=request.tainted,
     )
-    return (start, AgentStart(), *prepared.said)
+    return (start, AgentStart(), *prepared.guard_events)
 
 
 def _prompt_template_notices(prompts: Prompts) -> list[Notice]:

@@ -26,7 +26,7 @@ from daiku.domain.runs import Mode
 from daiku.domain.tools import MISSING_SERVER, Outcome, ToolCall
 from daiku.domain.work.patches import FileStat
 from daiku.domain.work.plans import Plan
-from daiku.run.ending import Between, handed_back
+from daiku.run.ending import ParentLink, build_handoff_end
 from daiku.run.rules.calls.change_requests import classify_request
 from daiku.run.rules.check_runs import check_intent, shows_pass
 from daiku.run.rules.state.fold import fold
@@ -136,8 +136,8 @@ def nested(*deeds: Deed, elsewhere: bool = False) -> Deed:
             own += deed(f"{key}.{number}")
         own.append(MessageEvent(role="assistant", text=Text("Done.")))
         state = fold([*own, *ending(fold(own), "completed")])
-        back = handed_back(
-            Agent("coder", "You write code."), state, Between("a", "run_2", key, elsewhere, False)
+        back = build_handoff_end(
+            Agent("coder", "You write code."), state, ParentLink("a", "run_2", key, elsewhere, False)
         )
         return _call(key, "agent/handoff", {"agent": "coder"}, "done", None, back)
 

@@ -1,1 +1,1 @@
-"""Runs below a run: handoffs, task loops, work side by side."""
+"""Nested runs: hand-offs, task loops, and parallel work in copies of the project."""

@@ -1,4 +1,4 @@
-"""Build the brief of a stage: its request, the plan, relevant parts of the session's past, and project files."""
+"""Briefs of stages: request, plan, relevant session history, and project files."""
 
 from __future__ import annotations
 
@@ -38,50 +38,50 @@ from daiku.tools.rules.web.research import gather
 from daiku.workspace.walk import files
 
 
-def brief_from(past: Iterable[Chunk], request: str, plan_id: str = "", step_id: str = "") -> Brief:
+def brief_from(chunks: Iterable[Chunk], request: str, plan_id: str = "", step_id: str = "") -> Brief:
     """Return the brief for one stage: plan, step, findings, and changes. Raises UsageError (not_found)."""
-    past = tuple(past)
+    chunks = tuple(chunks)
     plans: dict[str, Plan] = {}
     calls: dict[str, ToolCallEvent] = {}
-    research, done = Research(), Evidence()
-    for chunk in past:
+    research, evidence = Research(), Evidence()
+    for chunk in chunks:
         research = gather(research, chunk.event)
         match chunk.event:
             case PlanEvent(plan=plan):
                 plans.pop(plan.plan_id, None)
                 plans[plan.plan_id] = plan
             case Edit():
-                done = after_edit(done, chunk.event)
+                evidence = after_edit(evidence, chunk.event)
             case CheckpointEvent():
-                done = after_checkpoint(done, chunk.event)
+                evidence = after_checkpoint(evidence, chunk.event)
             case ToolCallEvent():
                 calls[chunk.event.id] = chunk.event
             case ToolResponse(id=key) if key in calls:
-                done = after_call(done, calls.pop(key), chunk.event)
-            case RunStarted(brief=Brief(findings=Findings() as found)):
-                research = _together(research, found)
+                evidence = after_call(evidence, calls.pop(key), chunk.event)
+            case RunStarted(brief=Brief(findings=Findings() as findings)):
+                research = _merge_findings(research, findings)
             case _:
                 pass
-    plan, step = _place(list(plans.values()), plan_id, step_id)
+    plan, step = _find_plan_and_step(list(plans.values()), plan_id, step_id)
     return Brief(
         request=request,
         plan=plan,
         step_id=step,
         findings=Findings(**dict(research)) if research.results else None,
-        edits=EditsMade(files=done.files, checkpoints=done.checkpoints) if done.files else None,
-        proofs=done.proofs,
-        said=recorded_words(past),
+        edits=EditsMade(files=evidence.files, checkpoints=evidence.checkpoints) if evidence.files else None,
+        proofs=evidence.proofs,
+        said=recorded_words(chunks),
     )
 
 
 BRIEFED = ("researcher", "coder", "runner", "reporter")
-"""Stages that are told what their session knows, whatever door they are asked by."""
+"""Stages that receive their session's history, regardless of how they are started."""
 
 
 async def brief_request(
     services: RunServices, agent: Agent, request: RunRequest, session: str
 ) -> tuple[str, Brief | None]:
-    """Return the text that the agent reads as its request, and its brief."""
+    """Return the prompt text of the request, and the brief."""
     if request.brief is None and agent.machine is not None:
         from daiku.run.documents import AGENT as DOCUMENT  # when used
         from daiku.run.documents import brief_of_context  # when used
@@ -93,12 +93,12 @@ async def brief_request(
     brief = request.brief
     if brief is None and request.session and agent.name in BRIEFED:
         brief = brief_from(services.journal.chunks(request.session), request.text)
-    see = partial(services.seen.note, session)
-    return await write_request(agent, brief or Brief(request=request.text), services.workspace, see)
+    on_shown = partial(services.seen.note, session)
+    return await write_request(agent, brief or Brief(request=request.text), services.workspace, on_shown)
 
 
 def make_brief(log: RunLog, agent: Agent, request: str) -> Brief:
-    """What a nested run of `agent` is given by the run around it."""
+    """Return the brief for a nested run of `agent`."""
     from daiku.team.rules.proof.gate import next_open  # when used
 
     state = log.record.state
@@ -108,157 +108,161 @@ def make_brief(log: RunLog, agent: Agent, request: str) -> Brief:
     return Brief(request=request, plan=plan, said=person_words(state))
 
 
-async def with_lessons(
+async def add_lessons(
     services: RunServices, brief: Brief, approvals: ApprovalMode, mode: Mode, window: int
 ) -> tuple[Brief, tuple[Notice, ...]]:
-    """The brief with what the playbooks say of its own request, and what the person is told where they cannot be asked."""
+    """Return the brief with lessons for its request, and notices if the playbooks cannot be read."""
     lessons, problems = await recall_lessons(services, brief.request, approvals, mode, window)
     return brief.model_copy(update={"lessons": lessons}) if lessons else brief, problems
 
 
-async def write_request(agent: Agent, brief: Brief, workspace: Workspace, see: See) -> tuple[str, Brief]:
-    """Return the prompt for `agent` built from a brief, and the brief, maybe with changed files added."""
+async def write_request(
+    agent: Agent, brief: Brief, workspace: Workspace, on_shown: OnShown
+) -> tuple[str, Brief]:
+    """Return the prompt for `agent` built from a brief, and the brief with changed files if it shows them."""
     stage = agent.stage
-    if stage is None or (make := stage.request) is None:
+    if stage is None or (render := stage.request) is None:
         return brief.request, brief
     if stage.shows == "named":
-        named = await shown_files(places_of(brief), workspace, see)
-        shown = brief.model_copy(update={"code": named, "files": await project_files(workspace)})
-        return _with_words(make(shown), brief), brief
+        code = await render_files(referenced_files(brief), workspace, on_shown)
+        with_files = brief.model_copy(update={"code": code, "files": await list_project(workspace)})
+        return _add_user_messages(render(with_files), brief), brief
     if stage.shows == "changed" and not brief.code and brief.edits is not None:
-        code = await shown_files(changed_files(brief.edits), workspace, see)
+        code = await render_files(changed_files(brief.edits), workspace, on_shown)
         brief = brief.model_copy(update={"code": code})
-    return _with_words(make(brief), brief), brief
+    return _add_user_messages(render(brief), brief), brief
 
 
-def _with_words(request: str, brief: Brief) -> str:
-    """The request with the person's own words of the session that it does not hold already."""
-    words = describe_words(brief.said, request)
-    return f"{request}\n\n{words}" if words else request
+def _add_user_messages(request: str, brief: Brief) -> str:
+    """Return the request with the user's earlier messages that it does not contain."""
+    earlier_messages = describe_words(brief.said, request)
+    return f"{request}\n\n{earlier_messages}" if earlier_messages else request
 
 
-def _place(plans: list[Plan], plan_id: str, step_id: str) -> tuple[Plan | None, str]:
-    """The plan and the step's own id. Raises UsageError (not_found)."""
+def _find_plan_and_step(plans: list[Plan], plan_id: str, step_id: str) -> tuple[Plan | None, str]:
+    """Return the plan and the full step id. Raises UsageError (not_found)."""
     if not (plan_id or step_id):
         return (plans[-1] if plans else None), ""
-    named = [p for p in reversed(plans) if not plan_id or p.plan_id == plan_id]
-    for plan in named:
+    candidates = [p for p in reversed(plans) if not plan_id or p.plan_id == plan_id]
+    for plan in candidates:
         if not step_id:
             return plan, ""
         if (step := find_step(plan, step_id)) is not None:
             return plan, step.step_id
-    no_step = named or not plan_id
-    missing = (
+    is_step_missing = candidates or not plan_id
+    message = (
         text("runs.step_not_here", step=repr(step_id))
-        if no_step
+        if is_step_missing
         else text("runs.plan_not_here", plan=repr(plan_id))
     )
-    raise UsageError(Failure(kind="not_found", message=missing))
+    raise UsageError(Failure(kind="not_found", message=message))
 
 
-def _together(research: Research, found: Findings) -> Research:
-    known = {finding.url for finding in research.results}
-    news = tuple(finding for finding in found.results if finding.url not in known)
-    return research.model_copy(update={"results": (*research.results, *news)})
+def _merge_findings(research: Research, findings: Findings) -> Research:
+    urls = {finding.url for finding in research.results}
+    new_findings = tuple(finding for finding in findings.results if finding.url not in urls)
+    return research.model_copy(update={"results": (*research.results, *new_findings)})
 
 
 # ---- project files in a stage's prompt
 
 CODE_LIMIT = 40_000
-"""Characters of files that a stage is shown."""
+"""Characters of all files in a stage's prompt, at most."""
 FILE_LIMIT = 16_000
-"""A longer file is named, and read by the stage itself where it needs it."""
+"""Characters of one file in a stage's prompt, at most; a longer file is only named."""
 MOST_NAMED = 12
-"""Files of the work's own words that are shown."""
+"""Number of shown files that the work's texts seem to name, at most."""
 MOST_LISTED = 120
+"""Number of file names in a project listing, at most."""
 MAP_TOKENS = 1000
-See = Callable[[Path, str], None]
-"""Hears that a model was shown the whole text of a file."""
+"""Tokens of the repository map, at most."""
+OnShown = Callable[[Path, str], None]
+"""Called with the path and text of each file that is shown completely."""
 _PATH = lazy(r"[\w.@+-]+(?:/[\w.@+-]+)*\.\w+|[\w.@+-]+(?:/[\w.@+-]+)+|Makefile|Dockerfile")
 
 
 @dataclass(frozen=True, slots=True)
-class FileToShow:
-    """A file to be shown. `guessed`: a word that looks like a path, which may be none."""
+class FileReference:
+    """File for a stage's prompt. `guessed`: a word that looks like a path."""
 
     path: str
     deleted: bool = False
     guessed: bool = False
 
 
-def changed_files(edits: EditsMade | None) -> tuple[FileToShow, ...]:
-    """Return the changed files as places to show."""
+def changed_files(edits: EditsMade | None) -> tuple[FileReference, ...]:
+    """Return references to the changed files."""
     stats = edits.files if edits is not None else ()
-    return tuple(FileToShow(stat.path, deleted=stat.kind == "delete") for stat in stats)
+    return tuple(FileReference(stat.path, deleted=stat.kind == "delete") for stat in stats)
 
 
-def places_of(brief: Brief) -> tuple[FileToShow, ...]:
-    """Return the files of a stage's work: changed ones, then those that its request, step or plan seem to name."""
+def referenced_files(brief: Brief) -> tuple[FileReference, ...]:
+    """Return references to changed files, then to files that the request, step, or plan seem to name."""
     plan = brief.plan
     step = find_step(plan, brief.step_id) if plan is not None and brief.step_id else None
     steps = (step,) if step is not None else plan.steps if plan is not None else ()
-    said = [brief.request]
+    texts = [brief.request]
     for each in steps:
-        said += [each.name, each.description, *each.acceptance]
-    known = changed_files(brief.edits)
-    named = dict.fromkeys(path.removeprefix("./") for text in said for path in _PATH.findall(text))
-    for place in known:
-        named.pop(place.path, None)
-    return (*known, *(FileToShow(path, guessed=True) for path in named))
+        texts += [each.name, each.description, *each.acceptance]
+    changed = changed_files(brief.edits)
+    guesses = dict.fromkeys(path.removeprefix("./") for text in texts for path in _PATH.findall(text))
+    for place in changed:
+        guesses.pop(place.path, None)
+    return (*changed, *(FileReference(path, guessed=True) for path in guesses))
 
 
-async def shown_files(places: Iterable[FileToShow], workspace: Workspace, see: See) -> str:
-    """Render the files as far as there is room, and name the others. `see` is called for each complete file."""
+async def render_files(places: Iterable[FileReference], workspace: Workspace, on_shown: OnShown) -> str:
+    """Render the files within the limits, and name the others. `on_shown` is called for each complete file."""
     from daiku.edits.rules.fileblocks import render_file_blocks  # when used
 
-    shown: list[tuple[str, str]] = []
-    others: list[str] = []
+    rendered: list[tuple[str, str]] = []
+    notes: list[str] = []
     room, guesses = CODE_LIMIT, 0
     for place in places:
         path = place.path
         if place.deleted:
-            others.append(f"`{path}` was deleted.")
+            notes.append(f"`{path}` was deleted.")
             continue
         if place.guessed:
-            if guesses >= MOST_NAMED or not await _may_be_shown(path, workspace):
+            if guesses >= MOST_NAMED or not await _may_show(path, workspace):
                 continue
             guesses += 1
         try:
             text = (await workspace.read(path)).text
         except DaikuError as error:
-            others.append(f"`{path}`: {error.failure.message}")
+            notes.append(f"`{path}`: {error.failure.message}")
             continue
         if len(text) > min(FILE_LIMIT, room):
-            others.append(f"`{path}` has {len(text)} characters: files__read shows it.")
+            notes.append(f"`{path}` has {len(text)} characters: files__read shows it.")
             continue
         room -= len(text)
-        shown.append((path, text))
-        see(workspace.locate(path), text)
-    return "\n\n".join(part for part in (render_file_blocks(shown), "\n".join(others)) if part)
+        rendered.append((path, text))
+        on_shown(workspace.locate(path), text)
+    return "\n\n".join(part for part in (render_file_blocks(rendered), "\n".join(notes)) if part)
 
 
-async def _may_be_shown(path: str, workspace: Workspace) -> bool:
-    """Return True if a word names a file that may be shown unasked: neither secret nor hidden."""
+async def _may_show(path: str, workspace: Workspace) -> bool:
+    """Return True if the word names a file that may be shown without a request: not secret, not hidden."""
     from daiku.guard.rules.protected.paths import holds_secrets  # when used
 
     try:
         real = workspace.locate(path)
-        there = real.is_file() and await workspace.exists(path)
+        exists = real.is_file() and await workspace.exists(path)
     except (DaikuError, OSError, ValueError):
         return False
-    if not there or real.suffix == ".ipynb" or workspace.hidden(real) or workspace.ignored(real):
+    if not exists or real.suffix == ".ipynb" or workspace.hidden(real) or workspace.ignored(real):
         return False
     return not holds_secrets(path) and not holds_secrets(workspace.relative(real))
 
 
-async def project_files(workspace: Workspace) -> str:
-    """Return the names of the project's files and what the most used ones define, both bounded."""
+async def list_project(workspace: Workspace) -> str:
+    """Return the project's file names and what the most referenced files define; both are limited."""
     from daiku.tools.files.mapping import repository_map  # when used
 
     names = [workspace.relative(path) for path in islice(files(workspace.roots), MOST_LISTED + 1)]
     if not names:
         return ""
     more = "\n[… more; files__list shows them …]" if len(names) > MOST_LISTED else ""
-    drawn = await repository_map(workspace, (), MAP_TOKENS)
-    listed = "\n".join(names[:MOST_LISTED]) + more
-    return f"{listed}\n\nWhat they define:\n{drawn}" if drawn else listed
+    map_text = await repository_map(workspace, (), MAP_TOKENS)
+    listing = "\n".join(names[:MOST_LISTED]) + more
+    return f"{listing}\n\nWhat they define:\n{map_text}" if map_text else listing

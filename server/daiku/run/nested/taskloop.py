@@ -1,4 +1,4 @@
-"""Plans and tasks by nested runs: a plan of a goal, the tasks of a step, working through them, a report."""
+"""Plans and tasks by nested runs: plan a goal, list a step's tasks, work through them, report."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from daiku.models.rules.replies.actions import ActionReply
 from daiku.models.rules.replies.parse import error_text
 from daiku.run.live import LiveRun
 from daiku.run.nested.briefing import make_brief
-from daiku.run.nested.handoff import Nested, nest, nest_at_once
+from daiku.run.nested.handoff import Nested, nest, nest_in_parallel
 from daiku.run.nested.worktrees import Piece, side_by_side
 from daiku.run.rules.calls.refs import find_refs
 from daiku.run.rules.calls.toolnames import wire_name
@@ -41,70 +41,73 @@ from daiku.texts.text import NO_TEXT, Text, text
 from daiku.tools.tool import failed
 
 MAX_ROUNDS = 25
-"""Replies of one explorer; the last of them is for what it has by then."""
+"""Model replies of one explorer, at most; the last one is its answer."""
 SHARE = 2
-"""Divisor of the replies that are left to the whole run: all explorers at once get one such part."""
+"""Divisor of the run's remaining model replies; all parallel explorers together get one part."""
 MAX_WORDS = 1000
+"""Words of an explorer's answer, at most."""
 REPORT = ":report"
-"""Behind a call's id: the nested run of it that reports."""
+"""Suffix of a call's id for the nested run that writes its report."""
 WORKING = "act"
 
 
 @dataclass(frozen=True, slots=True)
-class TaskWork:
-    """Plan and task tools of one call of `parent`; continue after a restart. Raise HandoffDepthExceeded, Paused."""
+class NestedTaskWork:
+    """Plan and task tools for one call of `parent`; continued after a restart.
+
+    Methods raise HandoffDepthExceeded, Paused."""
 
     parent: LiveRun
     call: str
 
     async def plan(self, goal: str) -> ToolResult:
-        """Have the planner make a plan for `goal` (R4.14), and record it in this run."""
+        """Have the planner make a plan for `goal`, and record it in this run."""
         parent = self.parent
         planner = parent.log.services.agents.find("planner")
-        if parent.log.agent.name == planner.name:  # it would hand over to itself
+        if parent.log.agent.name == planner.name:  # the planner cannot call itself
             return failed("plan__propose needs `steps`: a list of {name, description, depends_on}.")
         back = await nest(parent, self.call, Nested(planner, goal, make_brief(parent.log, planner, goal)))
         if not isinstance(back.handover, PlanMade):
             return failed(f"No plan came of it: {back.problem or back.result}")
-        made = back.handover.plan.model_copy(update={"goal": goal})  # as it was asked for
-        parent.record(PlanEvent(plan=made))
-        text = f"{checklist(made)}\n\n{back.result}".strip()
-        return ToolResult(ok=True, text=text, data={"planId": made.plan_id}, untrusted=back.tainted)
+        plan = back.handover.plan.model_copy(update={"goal": goal})  # the goal in the caller's wording
+        parent.record(PlanEvent(plan=plan))
+        text = f"{checklist(plan)}\n\n{back.result}".strip()
+        return ToolResult(ok=True, text=text, data={"planId": plan.plan_id}, untrusted=back.tainted)
 
     async def generate(self, step_id: str) -> ToolResult:
-        """Make the list of the step's tasks and keep it with the step."""
+        """Generate the step's tasks and store them in the plan."""
         parent = self.parent
         place = tasks.find_place(parent.record.state.plans.all, step_id)
         if place is None:
-            return failed(_no_step(step_id))
+            return failed(_step_not_found(step_id))
         if place.step.status == "completed":
             return failed(text("tasks.completed", name=place.step.name))
-        agent = build_task_maker(parent.log.services.registry.resolve, self._check)
-        request = build_tasks_request(place, parent.record.state.conversation.messages, self._operations())
-        back = await nest(parent, self.call, Nested(agent, request, _brief(place, request)))
+        agent = build_task_maker(parent.log.services.registry.resolve, self._validate_task)
+        request = build_tasks_request(place, parent.record.state.conversation.messages, self._task_tools())
+        back = await nest(parent, self.call, Nested(agent, request, _build_brief(place, request)))
         if not isinstance(back.handover, TasksMade):
             return failed(f"No tasks could be made for step “{place.step.name}”: {back.problem}")
-        place = tasks.with_list(self._now(place), back.handover.tasks)
+        place = tasks.with_list(self._reload(place), back.handover.tasks)
         parent.record(PlanEvent(plan=place.plan))
-        return _listed(place, back)
+        return _format_task_list(place, back)
 
     async def run(self, step_id: str, task_list: tuple[JsonObject, ...]) -> ToolResult:
-        """Work through the step's tasks, or through `task_list` ({operation, args, id}); end in a report."""
-        place = self._place(step_id, task_list)
+        """Work through the step's tasks, or through `task_list` ({operation, args, id}), and report."""
+        place = self._find_step(step_id, task_list)
         if place is None:
-            return failed(_no_step(step_id))
-        if not self._begun() and (why := self._why_not(place)):
-            return failed(why)
+            return failed(_step_not_found(step_id))
+        if not self._has_begun() and (refusal := self._refusal_reason(place)):
+            return failed(refusal)
         self._record(place)
         back = await self._work(place)
-        place = tasks.reset_interrupted_tasks(self._now(place))
-        report = await self._report(place, back)
-        place = self._ended(place)
+        place = tasks.reset_interrupted_tasks(self._reload(place))
+        report = await self._build_report(place, back)
+        place = self._complete_if_done(place)
         self._record(place)
-        apart = "" if step_id else self._tell_apart(place)
+        note = "" if step_id else self._restore_open_plan(place)
         return ToolResult(
             ok=report.status == "completed",
-            text=f"{task_report.report_text(report)}\n\n{_told(place)}{apart}",
+            text=f"{task_report.report_text(report)}\n\n{_format_progress(place)}{note}",
             data={
                 "report": report.model_dump(),
                 "step_id": place.step.step_id,
@@ -116,102 +119,102 @@ class TaskWork:
     async def side_by_side(
         self, pieces: tuple[tuple[str, str, str], ...], *, only_apart: bool = False
     ) -> ToolResult:
-        """Give independent requests to agents, in parallel where possible (`runs.nested.worktrees`)."""
-        works = [self._nested(*piece) for piece in pieces]
-        done = await side_by_side(self.parent, self.call, works, only_apart=only_apart)
-        if isinstance(done, str):
-            return ToolResult(outcome="not_run", text=f"Not side by side: {done}.")
+        """Give independent requests to agents, in parallel if possible (`run.nested.worktrees`)."""
+        works = [self._build_nested(*piece) for piece in pieces]
+        results = await side_by_side(self.parent, self.call, works, only_apart=only_apart)
+        if isinstance(results, str):
+            return ToolResult(outcome="not_run", text=f"Not side by side: {results}.")
         lines = [
-            _piece(number, work, piece)
-            for number, (work, piece) in enumerate(zip(works, done, strict=True), 1)
+            _format_piece(number, work, piece)
+            for number, (work, piece) in enumerate(zip(works, results, strict=True), 1)
         ]
-        well = all(has_answer(p.back.status) and not p.back.problem for p in done)
+        is_ok = all(has_answer(p.back.status) and not p.back.problem for p in results)
         return ToolResult(
-            ok=well, text="\n\n".join(lines), untrusted=any(piece.back.tainted for piece in done)
+            ok=is_ok, text="\n\n".join(lines), untrusted=any(piece.back.tainted for piece in results)
         )
 
     async def explore(self, questions: tuple[str, ...]) -> ToolResult:
-        """Have each question about the project answered by an explorer, all at once. Failed ones are reported."""
-        explorer, most = (
+        """Have explorers answer questions about the project in parallel. Failures are reported."""
+        explorer, max_rounds = (
             self.parent.log.services.agents.find("explorer"),
-            _rounds_each(self.parent, len(questions)),
+            _rounds_per_explorer(self.parent, len(questions)),
         )
         works = {
-            f"{self.call}:{n}": Nested(explorer, question, Brief(request=question), max_rounds=most)
+            f"{self.call}:{n}": Nested(explorer, question, Brief(request=question), max_rounds=max_rounds)
             for n, question in enumerate(questions)
         }
-        backs = await nest_at_once(self.parent, works)
-        answers = [_answer(back) for back in backs]
-        parts = [answer or _failure(back) for answer, back in zip(answers, backs, strict=True)]
+        results = await nest_in_parallel(self.parent, works)
+        answers = [_format_answer(back) for back in results]
+        parts = [answer or _format_failure(back) for answer, back in zip(answers, results, strict=True)]
         if len(questions) > 1:
             parts = [
                 f"{n}. {question}\n{part}"
                 for n, (question, part) in enumerate(zip(questions, parts, strict=True), 1)
             ]
         return ToolResult(
-            ok=any(answers), text="\n\n".join(parts), untrusted=any(back.tainted for back in backs)
+            ok=any(answers), text="\n\n".join(parts), untrusted=any(back.tainted for back in results)
         )
 
-    def _nested(self, agent: str, request: str, step_id: str) -> Nested:
-        named = self.parent.log.services.agents.find(agent)
-        brief = make_brief(self.parent.log, named, request)
-        return Nested(named, request, brief.model_copy(update={"step_id": step_id}) if step_id else brief)
+    def _build_nested(self, agent: str, request: str, step_id: str) -> Nested:
+        target = self.parent.log.services.agents.find(agent)
+        brief = make_brief(self.parent.log, target, request)
+        return Nested(target, request, brief.model_copy(update={"step_id": step_id}) if step_id else brief)
 
-    def _tell_apart(self, place: PlanStep) -> str:
-        """Make the plan that is being worked the last one again after a list apart from it, and tell the model."""
+    def _restore_open_plan(self, place: PlanStep) -> str:
+        """Make the open plan the latest one again after an unrelated task list; return a note for the model."""
         plan = tasks.open_plan_besides(self.parent.record.state.plans.all, place.plan)
         if plan is None or place.plan.name != tasks.APART:
             return ""
         self.parent.record(PlanEvent(plan=plan))
         return f" These tasks are no part of plan “{plan.name}”: give a step_id to work a step of it."
 
-    # -- which step ----------------------------------------------------------------------
+    # -- the step -----------------------------------------------------------------------------
 
-    def _place(self, step_id: str, task_list: tuple[JsonObject, ...]) -> PlanStep | None:
-        """The step that is worked, with `task_list` as its tasks where there is one."""
+    def _find_step(self, step_id: str, task_list: tuple[JsonObject, ...]) -> PlanStep | None:
+        """Return the step to work on, with `task_list` as its tasks if there is one."""
         state = self.parent.record.state
         place = tasks.find_place(state.plans.all, step_id) if step_id else None
         if not task_list or (step_id and place is None):
             return place
-        made = self._inline(task_list)
+        new_tasks = self._parse_task_list(task_list)
         return (
-            tasks.attach_task_list(state.plans.all, made, state.request.prompt)
+            tasks.attach_task_list(state.plans.all, new_tasks, state.request.prompt)
             if place is None
-            else tasks.with_list(place, made)
+            else tasks.with_list(place, new_tasks)
         )
 
-    def _inline(self, task_list: Sequence[JsonObject]) -> tuple[Task, ...]:
-        """The list that a call brought; the same ids again when the call goes on after a restart."""
-        known = {
+    def _parse_task_list(self, task_list: Sequence[JsonObject]) -> tuple[Task, ...]:
+        """Parse the task list of a call; ids are stable across restarts."""
+        known_ids = {
             t.task_id for plan in self.parent.record.state.plans.all for s in plan.steps for t in s.task_list
         }
 
         def name(number: int) -> str:
-            own = str(task_list[number - 1].get("id") or "")
-            made = sha256(f"{self.parent.run} {self.call} {number}".encode()).hexdigest()[:8]
-            return own if own in known else f"task_{made}"
+            requested_id = str(task_list[number - 1].get("id") or "")
+            digest = sha256(f"{self.parent.run} {self.call} {number}".encode()).hexdigest()[:8]
+            return requested_id if requested_id in known_ids else f"task_{digest}"
 
         try:
             replies = [ActionReply.model_validate(each) for each in task_list]
             return tasks.tasks_from_actions(
-                replies, self.parent.log.services.registry.resolve, self._check, name
+                replies, self.parent.log.services.registry.resolve, self._validate_task, name
             )
         except ValueError as error:
             failure = Failure(kind="tool", message=text("runs.tasks_cannot", why=error_text(error)))
             raise ToolValidationError(failure) from error
 
-    def _begun(self) -> bool:
+    def _has_begun(self) -> bool:
         state = self.parent.record.state
         return self.call in state.nested.open or any(b.call_id == self.call for b in state.nested.returned)
 
-    def _why_not(self, place: PlanStep) -> Text:
+    def _refusal_reason(self, place: PlanStep) -> Text:
         if self.parent.record.state.request.mode != WORKING:
             return text("tasks.act_only")
         if place.step.status == "completed":
             return text("tasks.completed", name=place.step.name)
         if waiting := tasks.waits_for(place):
             return text("tasks.waits", name=place.step.name, names=", ".join(waiting))
-        if not (place.step.task_list and self._calls(place)):
+        if not (place.step.task_list and self._build_calls(place)):
             return text("tasks.none", name=place.step.name)
         return NO_TEXT
 
@@ -222,42 +225,44 @@ class TaskWork:
         work = Nested(
             TASK_LOOP,
             request,
-            _brief(place, request),
-            calls=self._calls(place),
-            after=partial(self._follow, place),
+            _build_brief(place, request),
+            calls=self._build_calls(place),
+            after=partial(self._record_progress, place),
         )
         return await nest(self.parent, self.call, work)
 
-    def _follow(self, place: PlanStep, state: State) -> None:
-        """The plan as the nested run stands, on record here."""
-        self._record(tasks.with_task_progress(self._now(place), state))
+    def _record_progress(self, place: PlanStep, state: State) -> None:
+        """Record the plan's progress from the nested run's state."""
+        self._record(tasks.with_task_progress(self._reload(place), state))
 
-    def _ended(self, place: PlanStep) -> PlanStep:
-        """The step is completed when its tasks are, and nothing is left to be shown."""
+    def _complete_if_done(self, place: PlanStep) -> PlanStep:
+        """Mark the step as completed if its tasks are and no proof is missing."""
         step = place.step
-        left = tasks.open_tasks(step) or any(self._missing(place))
-        return place if left or place.plan.status == "draft" else tasks.with_step_status(place, "completed")
+        is_open = tasks.open_tasks(step) or any(self._find_missing_proofs(place))
+        return (
+            place if is_open or place.plan.status == "draft" else tasks.with_step_status(place, "completed")
+        )
 
-    def _missing(self, place: PlanStep) -> MissingProofs:
-        return missing_proofs(place.step, self.parent.record.state.done, editor=self._editor)
+    def _find_missing_proofs(self, place: PlanStep) -> MissingProofs:
+        return missing_proofs(place.step, self.parent.record.state.done, editor=self._has_editor)
 
-    def _calls(self, place: PlanStep) -> tuple[ToolCall, ...]:
+    def _build_calls(self, place: PlanStep) -> tuple[ToolCall, ...]:
         seconds = self.parent.record.state.request.limits.check_seconds
-        return tasks.calls_of(place, editor=self._editor, check_seconds=seconds)
+        return tasks.calls_of(place, editor=self._has_editor, check_seconds=seconds)
 
     @property
-    def _editor(self) -> bool:
+    def _has_editor(self) -> bool:
         return self.parent.log.services.registry.spec("editor/diagnostics") is not None
 
-    async def _report(self, place: PlanStep, back: HandoffEnd) -> TaskReport:
-        """A model's report that agrees with the log, else the plain one (C4.11)."""
-        lacking = self._missing(place)
-        checks = (*(check for check, _ in lacking.to_run), *lacking.unseen)
+    async def _build_report(self, place: PlanStep, back: HandoffEnd) -> TaskReport:
+        """Return a model's report that agrees with the log, or the plain report."""
+        missing = self._find_missing_proofs(place)
+        checks = (*(check for check, _ in missing.to_run), *missing.unseen)
         facts = task_report.plain_report(place, checks[0] if checks else "", back.problem)
         if place.plan.status == "draft":
             return facts
-        log = task_report.execution_log(place.step, _checks(place, back))
-        person = next(
+        log = task_report.execution_log(place.step, _executed_checks(place, back))
+        user_message = next(
             (
                 m.text
                 for m in reversed(self.parent.record.state.conversation.messages)
@@ -265,13 +270,13 @@ class TaskWork:
             ),
             "",
         )
-        request = build_report_request(place, log, person)
-        work = Nested(build_task_reporter(facts), request, _brief(place, request))
-        told = await nest(self.parent, self.call + REPORT, work)
-        return told.handover.report if isinstance(told.handover, TasksReported) else facts
+        request = build_report_request(place, log, user_message)
+        work = Nested(build_task_reporter(facts), request, _build_brief(place, request))
+        result = await nest(self.parent, self.call + REPORT, work)
+        return result.handover.report if isinstance(result.handover, TasksReported) else facts
 
-    def _now(self, place: PlanStep) -> PlanStep:
-        """The step as it is on record now: a person may have changed the plan meanwhile."""
+    def _reload(self, place: PlanStep) -> PlanStep:
+        """Return the step as currently recorded; the user may have changed the plan."""
         plans = self.parent.record.state.plans.all
         plan = next((p for p in plans if p.plan_id == place.plan.plan_id), place.plan)
         step = next((s for s in plan.steps if s.step_id == place.step.step_id), None)
@@ -283,45 +288,45 @@ class TaskWork:
 
     # -- operations ----------------------------------------------------------------------
 
-    def _operations(self) -> tuple[ToolSpec, ...]:
-        """The tools that a task may name."""
-        return tuple(spec for spec in self.parent.log.services.registry.specs() if _may_be_task(spec))
+    def _task_tools(self) -> tuple[ToolSpec, ...]:
+        """Return the tools that a task may use."""
+        return tuple(spec for spec in self.parent.log.services.registry.specs() if _can_be_task(spec))
 
-    def _check(self, call: ToolCall) -> str:
-        """What is wrong with a task, in words for the model."""
+    def _validate_task(self, call: ToolCall) -> str:
+        """Return what is wrong with a task, as text for the model; empty if it is valid."""
         spec = self.parent.log.services.registry.spec(call.tool)
-        if spec is not None and not _may_be_task(spec):
+        if spec is not None and not _can_be_task(spec):
             return f"{wire_name(call.tool)} cannot be a task"
         if spec is not None and any(find_refs(call.args)):
-            return ""  # its arguments are known only when it is its turn
+            return ""  # its arguments are known only at execution
         parsed = self.parent.log.services.registry.parse(call)
         return parsed.text if isinstance(parsed, ToolResult) else ""
 
 
-def _may_be_task(spec: ToolSpec) -> bool:
+def _can_be_task(spec: ToolSpec) -> bool:
     return not any(fnmatchcase(spec.name, pattern) for pattern in tasks.OUTSIDE_LISTS)
 
 
-def _brief(place: PlanStep, request: str) -> Brief:
+def _build_brief(place: PlanStep, request: str) -> Brief:
     return Brief(request=request, plan=place.plan, step_id=place.step.step_id)
 
 
-def _checks(place: PlanStep, back: HandoffEnd) -> list[tuple[str, bool, str]]:
-    """The step's checks that were made: what, whether it passed, its output."""
+def _executed_checks(place: PlanStep, back: HandoffEnd) -> list[tuple[str, bool, str]]:
+    """Return the step's executed checks: command, whether it passed, output."""
     deeds = back.deeds
     if deeds is None:
         return []
-    found: list[tuple[str, bool, str]] = []
+    checks: list[tuple[str, bool, str]] = []
     for check in place.step.acceptance:
         outcome = next((c for c in reversed(deeds.commands) if c.command == check), None)
         if outcome is not None:
-            found.append((check, outcome.exit_code == 0, f"exit code {outcome.exit_code}\n{outcome.output}"))
-    return found
+            checks.append((check, outcome.exit_code == 0, f"exit code {outcome.exit_code}\n{outcome.output}"))
+    return checks
 
 
-def _listed(place: PlanStep, back: HandoffEnd) -> ToolResult:
+def _format_task_list(place: PlanStep, back: HandoffEnd) -> ToolResult:
     step = place.step
-    given: JsonObject = {
+    data: JsonObject = {
         "plan_id": place.plan.plan_id,
         "step_id": step.step_id,
         "tasks": [
@@ -330,52 +335,52 @@ def _listed(place: PlanStep, back: HandoffEnd) -> ToolResult:
         ],
     }
     text = f"Step “{step.name}” has {len(step.task_list)} tasks now ({step.step_id}):\n{back.result}"
-    return ToolResult(ok=True, text=text, data=given, untrusted=back.tainted)
+    return ToolResult(ok=True, text=text, data=data, untrusted=back.tainted)
 
 
-def _piece(number: int, work: Nested, piece: Piece) -> str:
-    again = f" (done again on top of the others: {piece.again})" if piece.again else ""
-    return f"{number}. {work.agent.name}{again}: {piece.back.result or piece.back.problem}"
+def _format_piece(number: int, work: Nested, piece: Piece) -> str:
+    note = f" (done again on top of the others: {piece.repeated_because})" if piece.repeated_because else ""
+    return f"{number}. {work.agent.name}{note}: {piece.back.result or piece.back.problem}"
 
 
-def _told(place: PlanStep) -> str:
-    done, total = place.plan.progress()
+def _format_progress(place: PlanStep) -> str:
+    completed, total = place.plan.progress()
     return (
         f"Step “{place.step.name}” is {place.step.status}."
-        f" Plan “{place.plan.name}”: {done} of {total} steps completed."
+        f" Plan “{place.plan.name}”: {completed} of {total} steps completed."
     )
 
 
-def _no_step(step_id: str) -> str:
+def _step_not_found(step_id: str) -> str:
     return f"No plan has a step {step_id!r}. plan__get shows the steps."
 
 
 # ---- explorers
 
 
-def _rounds_each(parent: LiveRun, explorers: int) -> int:
-    """Replies of each of so many explorers at once."""
+def _rounds_per_explorer(parent: LiveRun, explorers: int) -> int:
+    """Return the model replies that each of `explorers` parallel explorers may use."""
     limit = parent.record.state.request.asked_limits.max_rounds
     if not limit:
         return MAX_ROUNDS
-    left = limit - parent.tree.budget.budget.rounds - parent.kept_rounds
-    return max(1, min(MAX_ROUNDS, left // SHARE // explorers))
+    remaining = limit - parent.tree.budget.budget.rounds - parent.kept_rounds
+    return max(1, min(MAX_ROUNDS, remaining // SHARE // explorers))
 
 
-def _answer(back: HandoffEnd) -> str:
-    """What the explorer found, also where a limit ended it before it was done; empty where it has failed."""
-    found = _found(back)
-    if not found or not (has_answer(back.status) or back.status == "limit"):
+def _format_answer(back: HandoffEnd) -> str:
+    """Return the explorer's answer, complete or cut off by a limit; empty if it failed."""
+    findings = _explorer_text(back)
+    if not findings or not (has_answer(back.status) or back.status == "limit"):
         return ""
-    return f"{found}\n(It was not done: {back.problem})" if back.status == "limit" else found
+    return f"{findings}\n(It was not done: {back.problem})" if back.status == "limit" else findings
 
 
-def _failure(back: HandoffEnd) -> str:
-    found = _found(back)
-    why = f"No answer: {back.problem or f'the explorer ended as {back.status}'}"
-    return f"{why}\n{found}" if found else why
+def _format_failure(back: HandoffEnd) -> str:
+    findings = _explorer_text(back)
+    reason = f"No answer: {back.problem or f'the explorer ended as {back.status}'}"
+    return f"{reason}\n{findings}" if findings else reason
 
 
-def _found(back: HandoffEnd) -> str:
-    said = back.handover.text.strip() if isinstance(back.handover, SaidInWords) else ""
-    return limit_words(said, MAX_WORDS)
+def _explorer_text(back: HandoffEnd) -> str:
+    content = back.handover.text.strip() if isinstance(back.handover, SaidInWords) else ""
+    return limit_words(content, MAX_WORDS)

@@ -1,1 +1,1 @@
-"""What the loop asks of the world for one run: the model, the tools, the guard, the person."""
+"""Ports of the loop for one run: model, tools, guard, and user."""

@@ -1,4 +1,4 @@
-"""The guardrails of one run, asked about its request, its calls and its replies."""
+"""Guardrails of one run: checks of its request, calls, and replies."""
 
 from __future__ import annotations
 
@@ -26,81 +26,87 @@ from daiku.texts.text import NO_TEXT, Text, as_text, joined, text
 
 @dataclass(slots=True)
 class RunGuards:
-    """Guardrails of a run: `shared` ones, whose schemas do not count in a `nested` run, and the agent's `own`."""
+    """Guardrails of a run: `shared` ones, and the agent's `own`.
+
+    In a `nested` run, schemas of `shared` ones do not apply."""
 
     shared: tuple[Guard, ...]
     own: tuple[Guard, ...]
     nested: bool
-    _judged: dict[str, ToolResult | None] = field(default_factory=dict[str, "ToolResult | None"])
-    """Calls that were judged already: a call that waits for a person is judged before that."""
+    _refusals: dict[str, ToolResult | None] = field(default_factory=dict[str, "ToolResult | None"])
+    """Results by call id; a call that waits for approval is checked only once."""
 
     @property
     def all(self) -> tuple[Guard, ...]:
         return (*self.shared, *self.own)
 
     @property
-    def hold_back(self) -> bool:
-        """Whether nothing of a reply is shown before it has passed."""
+    def buffers_replies(self) -> bool:
+        """True if a reply is buffered until it has passed."""
         return any(guard.judges_output for guard in self.all)
 
-    async def request(self, said: str, context: tuple[ContextItem, ...] = ()) -> tuple[Failure | Notice, ...]:
-        """Judge the request and its context: return a failure that ends the run, a warning, or nothing."""
-        asked = self.own if self.nested else self.all
+    async def request(
+        self, request: str, context: tuple[ContextItem, ...] = ()
+    ) -> tuple[Failure | Notice, ...]:
+        """Check the request and its context; return a failure that ends the run, a warning, or nothing."""
+        guards = self.own if self.nested else self.all
         texts = [item.text for item in context if item.text]
-        checks = (guard.validate_input(said) for guard in asked)
-        more = (guard.screen_input(each) for guard in asked for each in texts)
-        return _as_events(await _judged(chain(checks, more)))
+        checks = (guard.validate_input(request) for guard in guards)
+        context_checks = (guard.screen_input(each) for guard in guards for each in texts)
+        return _to_events(await _combine(chain(checks, context_checks)))
 
-    async def joining(self, said: str) -> tuple[Failure | Notice, ...]:
-        """The same for what a person says while the run is under way."""
-        return _as_events(await _judged(guard.screen_input(said) for guard in self.all))
+    async def check_message(self, message: str) -> tuple[Failure | Notice, ...]:
+        """Check a user message to a run in progress."""
+        return _to_events(await _combine(guard.screen_input(message) for guard in self.all))
 
-    async def reply(self, said: str, *, last: bool) -> GuardrailAnswer:
-        """Judge the text of a reply; the `last` one is what the run answers."""
-        whole = self.own if self.nested else self.all
-        return await _judged(
-            guard.validate_output(said) if last and guard in whole else guard.screen_output(said)
+    async def reply(self, reply_text: str, *, last: bool) -> GuardrailAnswer:
+        """Check the text of a reply; the `last` one is the run's answer."""
+        schema_guards = self.own if self.nested else self.all
+        return await _combine(
+            guard.validate_output(reply_text)
+            if last and guard in schema_guards
+            else guard.screen_output(reply_text)
             for guard in self.all
         )
 
     async def refusal(self, call: ToolCall, warn: Callable[[Text], None]) -> ToolResult | None:
-        """Why `call` is not carried out (R1.51); None where it may be. What somebody warns of is told once."""
+        """Return the result of a blocked `call`, or None if it may run. Warnings are reported once."""
         if not self.all:
             return None
-        if call.id in self._judged:
-            return self._judged[call.id]
-        said = call_text(call)
-        answer = await _judged(guard.screen_output(said) for guard in self.all)
+        if call.id in self._refusals:
+            return self._refusals[call.id]
+        call_as_text = call_text(call)
+        answer = await _combine(guard.screen_output(call_as_text) for guard in self.all)
         if answer["action"] == "warn":
-            warn(_warning(answer["reason"]))
+            warn(_format_warning(answer["reason"]))
         why = text("guardrails.not_called", why=as_text(answer["reason"]))
         blocked = answer["action"] == "block"
-        found = self._judged[call.id] = ToolResult(outcome="denied", text=why) if blocked else None
-        return found
+        result = self._refusals[call.id] = ToolResult(outcome="denied", text=why) if blocked else None
+        return result
 
 
 def guards_of(services: RunServices, agent: Agent, *, nested: bool) -> RunGuards:
-    """The guardrails of a run of `agent`."""
-    shared = _of_content(services.guardrails)
+    """Return the guardrails for a run of `agent`."""
+    shared = _content_guards(services.guardrails)
     if agent.part is not None and agent.part.repeats:
         from daiku.guard.guardrails.similarity import SimilarityGuard  # when used
 
         shared = tuple(guard for guard in shared if not isinstance(guard, SimilarityGuard))
-    return RunGuards(shared, _of_content(agent.guardrails), nested)
+    return RunGuards(shared, _content_guards(agent.guardrails), nested)
 
 
-def _of_content(guards: tuple[Guard, ...]) -> tuple[Guard, ...]:
-    """Those that judge what is said; tokens are counted elsewhere."""
+def _content_guards(guards: tuple[Guard, ...]) -> tuple[Guard, ...]:
+    """Return the guardrails that check content; token guards are handled by `token_guards`."""
     return tuple(
-        guard if hasattr(guard, "screen_output") else _OfTwo(guard)
+        guard if hasattr(guard, "screen_output") else _TwoMethodGuard(guard)
         for guard in guards
         if not isinstance(guard, TokenGuard)
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _OfTwo:
-    """Somebody's own guardrail that only knows inputs and outputs: what else is said is one of these."""
+class _TwoMethodGuard:
+    """Adapter for a guardrail without screen_input and screen_output; it validates all content."""
 
     guard: Guard
 
@@ -118,81 +124,85 @@ class _OfTwo:
     screen_output = validate_output
 
 
-async def let_in(services: RunServices, live: LiveRun | None, said: str) -> None:
-    """Judge what a person says to a run, `live` where it is under way here. Raises GuardrailViolation."""
+async def check_user_message(services: RunServices, live: LiveRun | None, message: str) -> None:
+    """Check a user message for a run; `live` if it is in progress here. Raises GuardrailViolation."""
     own = live.log.agent.guardrails if live is not None else ()
-    for event in await RunGuards(_of_content(services.guardrails), _of_content(own), nested=False).joining(
-        said
-    ):
-        blocked = isinstance(event, Failure)
+    for event in await RunGuards(
+        _content_guards(services.guardrails), _content_guards(own), nested=False
+    ).check_message(message):
+        is_blocked = isinstance(event, Failure)
         if live is not None:
-            live.record(Notice(level="warning", text=event.message) if blocked else event)
-        if blocked:
+            live.record(Notice(level="warning", text=event.message) if is_blocked else event)
+        if is_blocked:
             raise GuardrailViolation(event)
 
 
-async def guarded(
+async def guard_reply(
     guards: RunGuards, pieces: AsyncIterator[ModelEvent], warn: Callable[[Text], None]
 ) -> AsyncGenerator[ModelEvent]:
-    """Yield a reply's pieces, held back until it passed if a guardrail judges outputs. Raises BlockedReply."""
-    held: list[ModelEvent] = []
-    hold_back = guards.hold_back  # asked once: it may look at files, and there are hundreds of pieces
+    """Yield a reply's pieces, buffered until it has passed if a guardrail checks outputs.
+
+    Raises BlockedReply."""
+    buffered: list[ModelEvent] = []
+    buffers_replies = guards.buffers_replies  # read once: it may read files, and there are hundreds of pieces
     source = cast("AsyncGenerator[ModelEvent]", pieces)
     try:
         async for piece in source:
             match piece:
                 case Reply():
-                    passed = await _passed(guards, piece, warn)
-                    unfit = passed.message.thinking != piece.message.thinking
-                    for each in held:
-                        if not (unfit and isinstance(each, ThinkingDelta)):
+                    checked = await _check_reply(guards, piece, warn)
+                    thinking_blocked = checked.message.thinking != piece.message.thinking
+                    for each in buffered:
+                        if not (thinking_blocked and isinstance(each, ThinkingDelta)):
                             yield each
-                    yield passed
+                    yield checked
                 case Restarted():
-                    held.clear()
+                    buffered.clear()
                     yield piece
-                case _ if hold_back:
-                    held.append(piece)
+                case _ if buffers_replies:
+                    buffered.append(piece)
                 case _:
                     yield piece
     finally:
         await source.aclose()
 
 
-async def _passed(guards: RunGuards, reply: Reply, warn: Callable[[Text], None]) -> Reply:
+async def _check_reply(guards: RunGuards, reply: Reply, warn: Callable[[Text], None]) -> Reply:
     message = reply.message
     answer = await guards.reply(message.text, last=not message.calls)
     if answer["action"] == "block":
-        told = text("guardrails.answer_again", why=as_text(answer["reason"])) if guards.nested else NO_TEXT
-        raise BlockedReply(violation(answer["reason"]), reply.usage, told)
+        correction = (
+            text("guardrails.answer_again", why=as_text(answer["reason"])) if guards.nested else NO_TEXT
+        )
+        raise BlockedReply(violation(answer["reason"]), reply.usage, correction)
     if answer["action"] == "warn":
-        warn(_warning(answer["reason"]))
+        warn(_format_warning(answer["reason"]))
     if message.thinking and (await guards.reply(message.thinking, last=False))["action"] == "block":
         return replace(reply, message=message.model_copy(update={"thinking": ""}))
     return reply
 
 
-async def _judged(answers: Iterable[Awaitable[GuardrailAnswer]]) -> GuardrailAnswer:
-    """The first block, else every warning in one. `answers` are begun one after the other."""
-    warned: list[str] = []
+async def _combine(answers: Iterable[Awaitable[GuardrailAnswer]]) -> GuardrailAnswer:
+    """Return the first block, or all warnings in one. Checks run one after the other."""
+    warnings: list[str] = []
     for each in answers:
         answer = await each
         if answer["action"] == "block":
             return answer
         if answer["action"] == "warn":
-            warned.append(answer["reason"])
-    return {"action": "warn", "reason": joined("sentences", warned)} if warned else PASS
+            warnings.append(answer["reason"])
+    return {"action": "warn", "reason": joined("sentences", warnings)} if warnings else PASS
 
 
-def _as_events(answer: GuardrailAnswer) -> tuple[Failure | Notice, ...]:
+def _to_events(answer: GuardrailAnswer) -> tuple[Failure | Notice, ...]:
     match answer["action"]:
         case "block":
             return (violation(answer["reason"]),)
         case "warn":
-            return (Notice(level="warning", text=_warning(answer["reason"])),)
+            return (Notice(level="warning", text=_format_warning(answer["reason"])),)
         case "pass":
             return ()
 
 
-def _warning(reason: str) -> Text:
+def _format_warning(reason: str) -> Text:
     return text("guardrails.warned", why=as_text(reason))

@@ -1,4 +1,4 @@
-"""Edits that were interrupted: the files and the checkpoint show whether they were made."""
+"""Recovery of interrupted edits: files and checkpoints show whether they were made."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from daiku.tools.files.make_edit import STORED_DIFF
 
 
 async def settle_edit(call: ToolCall, log: RunLog) -> ToolResult | None:
-    """Return the result of an interrupted edit, and record it if it was made; None if the files do not show it."""
-    since = _events_since(call, log)
-    if any(isinstance(event, Edit) for event in since):
+    """Return the result of an interrupted edit, and record it if it was made; None if that is unknown."""
+    events = _events_since(call, log)
+    if any(isinstance(event, Edit) for event in events):
         return ToolResult(ok=True, text=text("calls.edit_made"))
-    checkpoints = [event.checkpoint_id for event in since if isinstance(event, CheckpointEvent)]
-    if not checkpoints:  # a checkpoint is taken before anything is changed
+    checkpoints = [event.checkpoint_id for event in events if isinstance(event, CheckpointEvent)]
+    if not checkpoints:  # a checkpoint precedes each change
         return ToolResult(outcome="not_run", text=text("calls.edit_not_made"))
     changes = await log.services.checkpoints.compare(checkpoints[-1])
     if changes is None:

@@ -1,4 +1,4 @@
-"""The guard's policy for a run: the settings, the mode, what was granted, and how paths stand to the workspace."""
+"""Guard policy of a run: settings, mode, grants, and paths relative to the workspace."""
 
 from __future__ import annotations
 
@@ -24,33 +24,33 @@ def run_policy(
     approvals: ApprovalMode,
     attended: bool,
 ) -> Policy:
-    """Build the guard's policy for a run. `key`: the name under which the workspace's grants are kept."""
+    """Build the guard's policy for a run. `key`: the key of the workspace's grants."""
     return Policy(
         approvals=config.approvals,
         mode=mode,
         approval_mode=approvals,
         trusted=trusted,
-        own=own or not workspace.roots,  # without a folder there are no texts of a stranger in it
+        own=own or not workspace.roots,  # without a folder there are no untrusted texts
         headless=not attended,
-        sandbox=_sandbox(config, workspace),
+        sandbox=_sandbox_state(config, workspace),
         network=config.sandbox.network,
         hosts=config.work.network,
         granted=partial(grants.lookup, key),
-        resolve=_resolver(workspace),
+        resolve=_make_resolver(workspace),
         closed=partial(is_closed, workspace),
         roots=tuple(str(root) for root in workspace.roots),
         home=os.path.expanduser("~"),  # noqa: PTH111  # a tenth of what a Path costs, for every run
     )
 
 
-def as_unwatched(config: Config) -> Config:
-    """Return the settings for a run on a work item: commands get no variables, folders, or network of the person."""
-    held_in = {"environment": (), "write": (), "network": False}
-    return config.model_copy(update={"sandbox": config.sandbox.model_copy(update=held_in)})
+def restrict_for_work_item(config: Config) -> Config:
+    """Return the settings for a run on a work item: no user variables, extra folders, or network in commands."""
+    restrictions = {"environment": (), "write": (), "network": False}
+    return config.model_copy(update={"sandbox": config.sandbox.model_copy(update=restrictions)})
 
 
-def _sandbox(config: Config, workspace: Workspace) -> SandboxState:
-    """Trying one out starts programs: not where there is no folder that a command could run in."""
+def _sandbox_state(config: Config, workspace: Workspace) -> SandboxState:
+    """Return the sandbox state; "missing" without a folder, as probing a sandbox starts programs."""
     if not workspace.roots:
         return "missing"
     from daiku.guard.sandbox import sandbox_state  # when used
@@ -58,11 +58,11 @@ def _sandbox(config: Config, workspace: Workspace) -> SandboxState:
     return sandbox_state(config.sandbox)
 
 
-def _resolver(workspace: Workspace) -> Callable[[str], str | None]:
+def _make_resolver(workspace: Workspace) -> Callable[[str], str | None]:
     def resolve(path: str) -> str | None:
         try:
             return workspace.relative(workspace.locate(path))
-        except Exception:  # noqa: BLE001  # whatever is wrong with a path, it is not inside
+        except Exception:  # noqa: BLE001  # an invalid path is not inside
             return None
 
     return resolve

@@ -1,4 +1,4 @@
-"""Request the model's replies for a run: system prompt, offered tools, compaction."""
+"""Model requests of a run: system prompt, offered tools, compaction."""
 
 from __future__ import annotations
 
@@ -27,22 +27,25 @@ if TYPE_CHECKING:
 
 
 COMPACT_SHARE = 0.8
-"""Part of the model's window that may be full before old messages are condensed."""
+"""Share of the context window above which old messages are condensed."""
 PRICE_SHARE = 0.95
-"""Part of the prompt tokens from which on a model costs more that may be sent before that."""
+"""Share of a model's price step, in prompt tokens, above which old messages are condensed."""
 RESULT_SHARES = (2000, 1000, 500, 250, 120)
-"""Characters of one result that the model is shown for a summary: the most with which all of it fits."""
+"""Characters of one result in a summary request; the largest value that fits is used."""
 SUMMARY_SHARE = 0.6
-"""Part of the limit that a request for a summary may take: its answer needs room too."""
+"""Share of the token limit that a summary request may use; the rest is for its answer."""
 LONGEST_SUMMARY = 0.15
-"""Part of the limit that a summary may take."""
+"""Share of the token limit that a summary may use."""
 LONGEST_WORDS = 1500
+"""Words of a summary, at most."""
 
 
 @dataclass(slots=True)
 class Replies:
-    """The replies of one run, and its tools. `model` is None where none is asked; `consent` starts its MCP servers.
-    `share`: part of the window that may be full before old messages are condensed."""
+    """Model replies and tools of one run.
+
+    `model` is None if the run uses no model. `consent` starts its MCP servers. `share`: share of the context
+    window above which old messages are condensed."""
 
     log: RunLog
     model: Metered | None
@@ -55,9 +58,9 @@ class Replies:
     _prefix: tuple[tuple[ToolSpec, ...] | None, str, int] = field(default=(None, "", 0), init=False)
 
     def __post_init__(self) -> None:
-        self._offer()
+        self._select_tools()
 
-    def _offer(self) -> None:
+    def _select_tools(self) -> None:
         request, services = self.log.record.state.request, self.log.services
         mode, brief = request.mode, request.brief
         servers = self.consent.servers if self.consent is not None else None
@@ -65,18 +68,18 @@ class Replies:
         model = self.model.model if self.model is not None else None
         window = model.context if model is not None else 0
         native = model is None or model.tool_protocol == "native"
-        own = agent.role.tools if agent.role is not None and native else ()
+        role_tools = agent.role.tools if agent.role is not None and native else ()
         traits = model.traits if model is not None else ANY_MODEL
-        chosen = agent.sent(specs, window, traits.edits, lambda: is_large_project(services.roots))
-        # The same tuple in every run, where nothing is added: a provider knows by it what it encoded last.
-        self._set = replace(chosen, offered=(*chosen.offered, *own)) if own else chosen
+        toolset = agent.sent(specs, window, traits.edits, lambda: is_large_project(services.roots))
+        # Without additions this is the same tuple in every run; providers cache its encoding by identity.
+        self._set = replace(toolset, offered=(*toolset.offered, *role_tools)) if role_tools else toolset
         self.tools = {spec.name: spec for spec in agent.allowed(specs, mode)}
-        told = servers.prompt() if servers is not None else ""
+        server_prompt = servers.prompt() if servers is not None else ""
         system = system_prompt(
             agent,
             services.roots,
             bool(self._set.offered),
-            told,
+            server_prompt,
             trusted=services.trusted,
             offered=tuple(spec.name for spec in self._set.offered),
             traits=traits,
@@ -88,7 +91,7 @@ class Replies:
 
     @property
     def compact_at(self) -> int:
-        """Tokens of context from which on old messages are condensed, before the model costs more; 0: never."""
+        """Tokens of context above which old messages are condensed, also below the price step; 0: never."""
         if self.model is None:
             return 0
         model = self.model.model
@@ -96,11 +99,11 @@ class Replies:
         return min((int(limit) for limit in limits if limit), default=0)
 
     async def reply(self, state: State) -> AsyncIterator[ModelEvent]:
-        """The pieces of the next reply. Raises DaikuError."""
+        """Yield the pieces of the next reply. Raises DaikuError."""
         if self.consent is not None:
             await self.consent()
             if self.consent.servers.version != self._servers:
-                self._offer()
+                self._select_tools()
         assert self.model is not None, "a run without a model is driven by its machine"
         request = ModelRequest(
             model="",
@@ -112,75 +115,81 @@ class Replies:
             in_words="last_word" in state.health.reminders,
         )
         role = self.log.agent.role
-        pieces = self.model.stream(request) if role is None else self._in_role(role, self.model, request)
+        pieces = (
+            self.model.stream(request) if role is None else self._reply_in_role(role, self.model, request)
+        )
         async for piece in pieces:
-            yield self._canonical(piece) if isinstance(piece, Reply) else piece
+            yield self._normalize_calls(piece) if isinstance(piece, Reply) else piece
 
-    def _in_role(self, role: Role, model: Metered, request: ModelRequest) -> AsyncIterator[ModelEvent]:
+    def _reply_in_role(self, role: Role, model: Metered, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         from daiku.team.role import stream_role_reply  # when used
 
-        async def ask(asked: ModelRequest) -> AsyncIterator[ModelEvent]:
-            async for piece in model.stream(asked):
-                yield self._canonical(piece) if isinstance(piece, Reply) else piece
+        async def ask(request: ModelRequest) -> AsyncIterator[ModelEvent]:
+            async for piece in model.stream(request):
+                yield self._normalize_calls(piece) if isinstance(piece, Reply) else piece
 
         protocol = None if model.model.tool_protocol == "native" else model.model.tool_protocol
         brief, nested = self.log.record.state.request.brief, self.log.parent is not None
         return stream_role_reply(role, request, ask, protocol=protocol, brief=brief, nested=nested)
 
-    def _canonical(self, reply: Reply) -> Reply:
-        """The reply with every call as it is carried out: by its tool's name, out of its tools/call."""
+    def _normalize_calls(self, reply: Reply) -> Reply:
+        """Return the reply with calls by their tools' registered names, unwrapped from tools/call."""
         from daiku.run.rules.calls.findtools import unwrap_call  # when used
 
         calls = reply.message.calls
         if all(call.tool in self.tools and call.tool != CALL for call in calls):
             return reply
         resolve = self.log.services.registry.resolve
-        meant = (unwrap_call(call) for call in calls)
-        named = tuple(call.model_copy(update={"tool": resolve(call.tool) or call.tool}) for call in meant)
-        return replace(reply, message=reply.message.model_copy(update={"calls": named}))
+        unwrapped = (unwrap_call(call) for call in calls)
+        renamed = tuple(
+            call.model_copy(update={"tool": resolve(call.tool) or call.tool}) for call in unwrapped
+        )
+        return replace(reply, message=reply.message.model_copy(update={"calls": renamed}))
 
     @property
     def model_prompt(self) -> ModelPrompt:
-        """What the model is told besides the conversation."""
+        """System prompt and context window of the model."""
         return ModelPrompt(self._system, self.model.model.context if self.model is not None else 0)
 
     def toolset(self) -> ToolSet:
-        """The tools that the model is sent, and those that it can find."""
+        """Return the tools that the model is sent, and those that it can search."""
         return self._set
 
     async def summarise(self, messages: tuple[Message, ...]) -> tuple[str, Usage | None]:
-        """A summary of `messages` by the run's model and what it cost; empty where no model is asked."""
+        """Return a summary of `messages` by the run's model, and its usage; empty without a model."""
         if self.model is None:
             return "", None
-        asked = UserMessage(text=self._told_for_summary(messages))
-        request = ModelRequest(model="", system=summary_order(), messages=(asked,), session=self.log.session)
+        message = UserMessage(text=self._summary_prompt(messages))
+        request = ModelRequest(
+            model="", system=summary_order(), messages=(message,), session=self.log.session
+        )
         async for piece in self.model.stream(request):
             if isinstance(piece, Reply):
                 return piece.message.text, piece.usage
         return "", None
 
-    def _told_for_summary(self, messages: tuple[Message, ...]) -> str:
-        """What a summary is made of, so long that the request fits the window, and how long it may be."""
+    def _summary_prompt(self, messages: tuple[Message, ...]) -> str:
+        """Return the prompt of a summary that fits the context window, with its maximum length."""
         limit = self.compact_at
         if not limit:
             return transcript(messages, RESULT_SHARES[0])
         room = int(limit * SUMMARY_SHARE)
-        whole = ""
+        content = ""
         for share in RESULT_SHARES:
-            whole = transcript(messages, share)
-            if estimate(whole, self._model_name) <= room:
+            content = transcript(messages, share)
+            if estimate(content, self._model_name) <= room:
                 break
         else:
-            whole = truncate_output(whole, room * 2)
+            content = truncate_output(content, room * 2)
         words = min(int(limit * LONGEST_SUMMARY * 0.75), LONGEST_WORDS)
-        return f"{whole}\n\nWrite the summary of this session now, in at most {words} words."
+        return f"{content}\n\nWrite the summary of this session now, in at most {words} words."
 
     @property
     def _model_name(self) -> str:
         return self.log.record.state.request.model.rpartition("/")[2]
 
     def prefix(self) -> int:
-        """Tokens of the system prompt and the tools, by estimate."""
+        """Return the estimated tokens of the system prompt and the tools."""
         if self._prefix[0] is not self._set.offered or self._prefix[1] is not self._system:
             name = self._model_name
             counted = estimate(self._system, name) + estimate_tools(self._set.offered, name)
@@ -188,5 +197,5 @@ class Replies:
         return self._prefix[2]
 
     def tokens(self, messages: Sequence[Message]) -> int:
-        """Tokens of `messages`, by estimate."""
+        """Return the estimated tokens of `messages`."""
         return estimate_messages(messages, self._model_name)

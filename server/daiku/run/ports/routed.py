@@ -1,4 +1,4 @@
-"""Before a run begins: its request judged by guardrails, then given to the agents that a router names."""
+"""Preparation of a request: guardrails check it, then a router chooses its agents."""
 
 from __future__ import annotations
 
@@ -19,75 +19,90 @@ from daiku.texts.text import NO_TEXT, text
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
-    """A request as it is run: agent, results of guardrails and router, and events before the first reply."""
+class PreparedRequest:
+    """A request ready to run: agent, results of guardrails and router, and events before the first reply."""
 
     request: RunRequest
-    said: tuple[Failure | Notice, ...] = ()
-    used: Usage | None = None
-    first: tuple[Event, ...] = ()
+    guard_events: tuple[Failure | Notice, ...] = ()
+    routing_usage: Usage | None = None
+    opening: tuple[Event, ...] = ()
 
     @property
-    def blocked(self) -> bool:
-        """Whether a guardrail ends the run before anybody sees its request."""
-        return any(isinstance(event, Failure) for event in self.said)
+    def is_blocked(self) -> bool:
+        """True if a guardrail ends the run before any agent receives the request."""
+        return any(isinstance(event, Failure) for event in self.guard_events)
 
 
-async def prepared(services: RunServices, request: RunRequest) -> Prepared:
-    """Judge the request and route it (R1.8, R1.11). Raises UsageError: no such agent or router's model."""
+async def prepare_request(services: RunServices, request: RunRequest) -> PreparedRequest:
+    """Check the request and route it. Raises UsageError: no such agent, or no such router model."""
     agent = request.agent if isinstance(request.agent, Agent) else services.agents.find(request.agent)
-    said = await guards_of(services, agent, nested=False).request(request.text, request.context)
-    found = Prepared(replace(request, agent=agent), said)
-    if found.blocked or services.router is None or not _is_open(request, agent):
-        return found
-    known = _choice(services, agent)
+    guard_events = await guards_of(services, agent, nested=False).request(request.text, request.context)
+    prepared = PreparedRequest(replace(request, agent=agent), guard_events)
+    if prepared.is_blocked or services.router is None or not _may_route(request, agent):
+        return prepared
+    candidates = _routable_agents(services, agent)
     route = await services.router.route(
-        request.text, agents={name: each.description for name, each in known.items()}, model=services.model
+        request.text,
+        agents={name: each.description for name, each in candidates.items()},
+        model=services.model,
     )
-    chosen = [known[name] for name in route.agents if name in known]
-    return await _given_to(replace(found, used=route.usage), agent, chosen, route)
+    chosen = [candidates[name] for name in route.agents if name in candidates]
+    return await _assign(replace(prepared, routing_usage=route.usage), agent, chosen, route)
 
 
-def _is_open(request: RunRequest, agent: Agent) -> bool:
-    """Return True if the router may choose who works on the request: it is new, and for nobody in particular."""
+def _may_route(request: RunRequest, agent: Agent) -> bool:
+    """Return True if the router may choose the agent: a new request that names none."""
     from daiku.team.table import COORDINATOR  # when used
 
-    said = request.calls or request.brief is not None or request.told
-    return not said and (agent.part is None or agent.name == COORDINATOR.name)
+    has_content = request.calls or request.brief is not None or request.told
+    return not has_content and (agent.part is None or agent.name == COORDINATOR.name)
 
 
-def _choice(services: RunServices, agent: Agent) -> Mapping[str, Agent]:
-    """Whom a request to `agent` may go to, by name."""
+def _routable_agents(services: RunServices, agent: Agent) -> Mapping[str, Agent]:
+    """Return the agents by name that a request to `agent` may go to."""
     from daiku.team.table import AGENTS, COORDINATOR  # when used
 
-    ours: Mapping[str, Agent] = AGENTS if agent.name == COORDINATOR.name else {}
-    given = getattr(services.router, "given", {})
-    brought = {name: each for name, each in given.items() if isinstance(each, Agent)}
-    handed = {each.name: each for each in agent.handoffs}
-    return {**ours, **services.agents.own, **brought, **handed, agent.name: agent}
+    builtin: Mapping[str, Agent] = AGENTS if agent.name == COORDINATOR.name else {}
+    router_agents = getattr(services.router, "given", {})
+    custom = {name: each for name, each in router_agents.items() if isinstance(each, Agent)}
+    handoffs = {each.name: each for each in agent.handoffs}
+    return {**builtin, **services.agents.own, **custom, **handoffs, agent.name: agent}
 
 
-async def _given_to(found: Prepared, agent: Agent, chosen: list[Agent], route: Route) -> Prepared:
-    """One agent gets the run itself. Several are handed the request in turn, and `agent` joins what they bring."""
+async def _assign(
+    prepared: PreparedRequest, agent: Agent, chosen: list[Agent], route: Route
+) -> PreparedRequest:
+    """Give the run to one agent, or have `agent` combine the results of several hand-offs."""
     others = [each for each in chosen if each.name != agent.name]
     if not others:
-        return found
+        return prepared
     names = ", ".join(each.name for each in others)
-    how = text("routing.by_model") if route.by == "model" else text("routing.by_rule")
-    told = Notice(level="info", text=text("routing.to", names=names, how=how))
+    method = text("routing.by_model") if route.by == "model" else text("routing.by_rule")
+    notice = Notice(level="info", text=text("routing.to", names=names, how=method))
     if len(chosen) == 1:
-        alone = chosen[0]
-        own = await RunGuards((), alone.guardrails, nested=False).request(found.request.text)
-        return replace(found, request=replace(found.request, agent=alone), said=(*found.said, *own, told))
-    known = {each.name for each in agent.handoffs}
+        target = chosen[0]
+        target_events = await RunGuards((), target.guardrails, nested=False).request(prepared.request.text)
+        return replace(
+            prepared,
+            request=replace(prepared.request, agent=target),
+            guard_events=(*prepared.guard_events, *target_events, notice),
+        )
+    existing = {each.name for each in agent.handoffs}
     if agent.part is None:
-        agent = agent.with_(handoffs=(*agent.handoffs, *(each for each in others if each.name not in known)))
+        agent = agent.with_(
+            handoffs=(*agent.handoffs, *(each for each in others if each.name not in existing))
+        )
     calls = tuple(
-        ToolCall(id=long_id("call"), tool=HANDOFF, args={"agent": each.name, "request": found.request.text})
+        ToolCall(
+            id=long_id("call"), tool=HANDOFF, args={"agent": each.name, "request": prepared.request.text}
+        )
         for each in others
     )
     opaque = mark_own(AssistantMessage(calls=calls)).opaque
-    handing = MessageEvent(role="assistant", text=NO_TEXT, agent=agent.name, calls=calls, opaque=opaque)
+    message = MessageEvent(role="assistant", text=NO_TEXT, agent=agent.name, calls=calls, opaque=opaque)
     return replace(
-        found, request=replace(found.request, agent=agent), said=(*found.said, told), first=(handing, Usage())
+        prepared,
+        request=replace(prepared.request, agent=agent),
+        guard_events=(*prepared.guard_events, notice),
+        opening=(message, Usage()),
     )

@@ -1,4 +1,4 @@
-"""The loop's ports for one run: replies, calls, previews and questions, each through guard and journal."""
+"""The loop's ports for one run: replies, calls, previews, and questions, through guard and journal."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from daiku.domain.work.patches import Patch
 from daiku.guard.rules.grant_words import grant_in_words
 from daiku.models.rules.replies.parse import Unreadable
 from daiku.run.live import LiveRun
-from daiku.run.ports.guards import guarded, guards_of
-from daiku.run.ports.policy import as_unwatched
+from daiku.run.ports.guards import guard_reply, guards_of
+from daiku.run.ports.policy import restrict_for_work_item
 from daiku.run.ports.replies import COMPACT_SHARE, Replies
 from daiku.run.ports.token_guards import token_meter
 from daiku.run.rules.decide import Rules, never_unfinished
@@ -40,12 +40,12 @@ if TYPE_CHECKING:
     from daiku.guard.rules.policy import Verdict
     from daiku.run.ports.mcp_consent import McpConsent
 
-_UNKNOWN = Patch(files=())
-"""The patch of an edit whose preview was not built yet."""
+_UNKNOWN_PATCH = Patch(files=())
+"""Patch of an edit whose preview is not built yet."""
 
 
 class RunPorts:
-    """Implements the loop's Ports. Raises DaikuError where the run's model cannot be resolved."""
+    """Implementation of the loop's Ports. Raises DaikuError if the run's model cannot be resolved."""
 
     def __init__(self, live: LiveRun) -> None:
 
@@ -53,32 +53,32 @@ class RunPorts:
         self._live = live
         self._services = log.services
         self._unwatched = live.tree.approvals == "work"
-        """No person is at hand: whoever answers sees one question, from afar, and later."""
-        self._config = as_unwatched(log.services.config) if self._unwatched else log.services.config
+        """Work-item run: users see questions remotely, one at a time, and answer later."""
+        self._config = restrict_for_work_item(log.services.config) if self._unwatched else log.services.config
         self._policy = live.policy()
         self._at_place: set[str] = set()
-        """Calls whose edit stays where the person pointed."""
+        """Ids of calls whose edit stays inside the place that the user selected."""
         self._patches: dict[str, Patch] = {}
-        """What edits that are not made yet would make of their files."""
+        """Patches of previewed edits by call id."""
         self._folder_rules = FolderRules(log.services, log.record)
         self._guards = guards_of(log.services, log.agent, nested=log.parent is not None)
         model = log.services.model_of(log.agent, request.model) if request.asks_model else None
         self._meter = token_meter(live)
         self._replies = Replies(
             log,
-            None if model is None else Metered(model, live.tree.budget, self._warn, self._counted()),
+            None if model is None else Metered(model, live.tree.budget, self._warn, self._request_counter()),
             self._consent() if request.asks_model else None,
             WORK_SHARE if live.tree.approvals == "work" else COMPACT_SHARE,
         )
         if model is not None:
             live.model_prompt = self._replies.model_prompt
         self.agent = log.agent.name
-        self.rules = self._rules()
+        self.rules = self._build_rules()
 
-    def _counted(self) -> Counting:
+    def _request_counter(self) -> Counting:
         return self._meter.request if self._meter.guards else count_nothing
 
-    def _rules(self) -> Rules:
+    def _build_rules(self) -> Rules:
         state, agent = self._live.record.state, self._live.log.agent
         machine = None if state.calls.preset else agent.machine
         return Rules(
@@ -107,20 +107,20 @@ class RunPorts:
         if not servers or not wants_servers(servers, live.log.agent):
             return None
         asks = live.record.state.request.mode == "act"
-        # A stranger's repository must not put the question to people who only see it from afar.
-        there = live.tree.attended and not self._unwatched
-        return McpConsent(servers, live.record, self.approval, there, asks, live.log.agent.patterns)
+        # An untrusted repository must not make work items ask for consent to its servers.
+        is_attended = live.tree.attended and not self._unwatched
+        return McpConsent(servers, live.record, self.approval, is_attended, asks, live.log.agent.patterns)
 
     def _objection(self, state: State) -> Text:
-        """Why what a stage of work hands back cannot be passed on."""
+        """Return the reason that a stage's handover cannot be used; empty if it can."""
         log = self._live.log
         if log.parent is None or log.agent.stage is None:
             return NO_TEXT
-        found = log.agent.stage.hand_back(state)
-        return found.problem if isinstance(found, Unreadable) else NO_TEXT
+        handover = log.agent.stage.hand_back(state)
+        return handover.problem if isinstance(handover, Unreadable) else NO_TEXT
 
-    def _warn(self, said: Text) -> None:
-        self._live.record(Notice(level="warning", text=said))
+    def _warn(self, message: Text) -> None:
+        self._live.record(Notice(level="warning", text=message))
 
     def _spec(self, name: str) -> ToolSpec | None:
         return self._replies.tools.get(name)
@@ -129,21 +129,25 @@ class RunPorts:
         from daiku.guard.rules.guard import verdict  # when used
 
         spec = self._replies.tools[call.tool]
-        looks = spec.effect == "edit" and self._services.registry.has_preview(call.tool)
-        patch = self._patches.get(call.id, _UNKNOWN if looks else None)
+        has_preview = spec.effect == "edit" and self._services.registry.has_preview(call.tool)
+        patch = self._patches.get(call.id, _UNKNOWN_PATCH if has_preview else None)
         foreign = self._live.record.state.foreign
         placed = call.id in self._at_place
         policy = replace(self._policy, tainted=tainted, foreign=foreign, pointed_at=placed, patch=patch)
-        found = verdict(call, spec, policy)
-        # An edit is judged by what it makes of the file: its preview is built first, and the guard asked again.
-        return replace(found, answer="ask") if patch is _UNKNOWN and found.answer == "allow" else found
+        decision = verdict(call, spec, policy)
+        # An edit is judged by its patch: build the preview first, then ask the guard again.
+        return (
+            replace(decision, answer="ask")
+            if patch is _UNKNOWN_PATCH and decision.answer == "allow"
+            else decision
+        )
 
     def paused(self) -> bool:
         return self._live.is_pausing
 
     def reply(self, state: State) -> AsyncIterator[ModelEvent]:
         pieces = self._replies.reply(state)
-        return guarded(self._guards, pieces, self._warn) if self._guards.all else pieces
+        return guard_reply(self._guards, pieces, self._warn) if self._guards.all else pieces
 
     async def summarise(self, messages: tuple[Message, ...]) -> tuple[str, Usage | None]:
         return await self._replies.summarise(messages)
@@ -155,7 +159,7 @@ class RunPorts:
         from daiku.run.rules.verdict import refused_edits  # when used
 
         live, services, state = self._live, self._services, record.state
-        covered = self._covers_of(call, state.tainted)
+        command_verdict = self._command_verdict(call, state.tainted)
         return ToolContext(
             session=live.log.session,
             run=live.run,
@@ -177,8 +181,8 @@ class RunPorts:
             document=None if state.request.brief is None else state.request.brief.document,
             place=live.place if call.id in self._at_place else None,
             wanted=chosen_hunks_of(state.questions.approvals.get(call.id), state.questions.decisions),
-            masked=covered is not None and covered.masked,
-            unseen=covered is not None and covered.unseen,
+            masked=command_verdict is not None and command_verdict.masked,
+            unseen=command_verdict is not None and command_verdict.unseen,
             consented=state.questions.is_allowed(call.id),
             ask=partial(self._ask, call) if live.tree.attended and not self._unwatched else None,
             hand_over=partial(live.tree.nested.hand_over, live, call.id),
@@ -187,7 +191,7 @@ class RunPorts:
             personal=not self._unwatched,
         )
 
-    def _covers_of(self, call: ToolCall, tainted: bool) -> Verdict | None:
+    def _command_verdict(self, call: ToolCall, tainted: bool) -> Verdict | None:
         """Return the verdict that says what the sandbox hides from a command; None for other tools."""
         spec = self._replies.tools.get(call.tool)
         return self._verdict(call, tainted) if spec is not None and spec.effect == "command" else None
@@ -196,24 +200,24 @@ class RunPorts:
         registry = self._services.registry
         spec = None if call.tool in self._replies.tools else registry.spec(call.tool)
         if spec is not None:
-            why = self._live.log.agent.why_refused(spec, record.state.request.mode)
-            return ToolResult(outcome="denied", text=why)
+            reason = self._live.log.agent.why_refused(spec, record.state.request.mode)
+            return ToolResult(outcome="denied", text=reason)
         if (blocked := await self._guards.refusal(call, self._warn)) is not None:
             return blocked
-        if (over := await self._meter.tool(call)) is not None:
-            return over
+        if (limit_result := await self._meter.tool(call)) is not None:
+            return limit_result
         result = await registry.call(call, self._context(call, record))
         self._patches.pop(call.id, None)
         if result.images:
             from daiku.models.history.pictures import fit_result  # when used
 
             result = await fit_result(result)
-        if (shown := show_invisible(result.text)) != result.text:
-            result = result.model_copy(update={"text": shown})
+        if (visible_text := show_invisible(result.text)) != result.text:
+            result = result.model_copy(update={"text": visible_text})
         await self._meter.result(result)
         if call.tool in self._replies.tools and self._verdict(call, record.state.tainted).outside:
             result = result.model_copy(update={"untrusted": True})
-        self._folder_rules.tell(call, result)
+        self._folder_rules.record_rules(call, result)
         return result
 
     async def preview(self, call: ToolCall, record: Recorder) -> ApprovalPreview | ToolResult | None:
@@ -226,14 +230,14 @@ class RunPorts:
             self._patches[call.id] = preview.patch
             if self._stays_at_place(call, preview):
                 return None
-        found = self._verdict(call, record.state.tainted)
-        if found.answer == "allow":
+        decision = self._verdict(call, record.state.tainted)
+        if decision.answer == "allow":
             return None
-        if found.answer == "deny":
-            return ToolResult(outcome="unattended" if found.unattended else "denied", text=found.why)
-        shown = preview or Preview(ToolCall.model_dump_json(call, include={"tool", "args"}, indent=1))
-        remember = (shown.remember or grant_in_words(found.key)) if found.key else ""
-        return approval_preview(call, shown.text, remember, found.why)
+        if decision.answer == "deny":
+            return ToolResult(outcome="unattended" if decision.unattended else "denied", text=decision.why)
+        display = preview or Preview(ToolCall.model_dump_json(call, include={"tool", "args"}, indent=1))
+        remember = (display.remember or grant_in_words(decision.key)) if decision.key else ""
+        return approval_preview(call, display.text, remember, decision.why)
 
     async def trial(self, call: ToolCall, record: Recorder) -> ToolResult | Text:
         if (blocked := await self._guards.refusal(call, self._warn)) is not None:
@@ -241,7 +245,7 @@ class RunPorts:
         result = await self._services.registry.trial(call, self._context(call, record))
         if isinstance(result, ToolResult):
             await self._meter.result(result)
-            self._folder_rules.tell(call, result)
+            self._folder_rules.record_rules(call, result)
         return result
 
     async def settle(self, call: ToolCall, record: Recorder) -> ToolResult | None:
@@ -252,7 +256,7 @@ class RunPorts:
         return await settle_edit(call, self._live.log)
 
     def _stays_at_place(self, call: ToolCall, preview: Preview) -> bool:
-        """True where the edit is the one that was asked for by pointing, and the guard allows it for that."""
+        """Return True if the edit stays inside the place that the user selected and the guard allows it."""
         from daiku.edits.rules.changes.scope import is_inside  # when used
 
         place = self._live.place
@@ -264,48 +268,48 @@ class RunPorts:
         self._at_place.discard(call.id)
         return False
 
-    # -- the person -----------------------------------------------------------------------
+    # -- the user --------------------------------------------------------------------------
 
-    async def approval(self, asked: ApprovalAsked) -> ApprovalGiven:
-        return await self._live.waits.approval(asked)
+    async def approval(self, question: ApprovalAsked) -> ApprovalGiven:
+        return await self._live.waits.approval(question)
 
-    async def answer(self, asked: InputAsked) -> InputGiven:
-        return await self._live.waits.answer(asked)
+    async def answer(self, question: InputAsked) -> InputGiven:
+        return await self._live.waits.answer(question)
 
     async def _ask(self, call: ToolCall, question: str, choices: tuple[str, ...]) -> Answer:
-        """A tool's own question in the middle of its call (a server's form)."""
+        """Ask a question of a tool during its call (an MCP server's form)."""
         input_id = long_id("input")
-        asked = InputAsked(
+        event = InputAsked(
             input_id=input_id,
             question=show_hidden(question),
             choices=tuple(map(show_hidden, choices)),
             call_id=f"{call.id}:{input_id}",
             from_server=True,
         )
-        self._live.record(asked)
-        given = await self.answer(asked)
-        if given.input_id not in self._live.record.state.questions.answers:
-            self._live.record(given)
-        return Answer(given.text, asked.chosen(given.text))
+        self._live.record(event)
+        answer = await self.answer(event)
+        if answer.input_id not in self._live.record.state.questions.answers:
+            self._live.record(answer)
+        return Answer(answer.text, event.chosen(answer.text))
 
 
 # ---- rules of folders
 
-MANY = 50
-"""Files of one call whose folders are looked at."""
+MOST_FILES = 50
+"""Files of one call whose folders are checked for rules, at most."""
 
 
 @dataclass(slots=True)
 class FolderRules:
-    """Tells a run the rules of folders, and keeps which folders it has looked at."""
+    """Sends a run the rules of folders that it touches; remembers the folders it has checked."""
 
     services: RunServices
     record: Recorder
     _seen: set[Path] = field(default_factory=set[Path])
 
-    def tell(self, call: ToolCall, result: ToolResult) -> None:
-        """Record the rules that hold for the files of `call`, where they are new to the model."""
-        paths = tuple(islice(_paths(call, result), MANY))
+    def record_rules(self, call: ToolCall, result: ToolResult) -> None:
+        """Record rules that apply to the files of `call` and are new to the model."""
+        paths = tuple(islice(_touched_paths(call, result), MOST_FILES))
         if not paths:
             return
         workspace = self.services.workspace
@@ -330,7 +334,7 @@ class FolderRules:
                 self.record(Notice(level="info", text=text("runs.rules", names=names), rules=rules))
 
 
-def _paths(call: ToolCall, result: ToolResult) -> Iterator[str]:
+def _touched_paths(call: ToolCall, result: ToolResult) -> Iterator[str]:
     if not call.tool.startswith("files/") or not result.ok:
         return
     for name in ("path", "to"):

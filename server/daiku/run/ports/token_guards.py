@@ -1,4 +1,4 @@
-"""Token guards of one run: asked before every call of its model and its tools, corrected by what was used."""
+"""Token guards of one run: checked before each model and tool call, corrected by actual usage."""
 
 from __future__ import annotations
 
@@ -21,24 +21,26 @@ from daiku.texts.text import text
 
 @dataclass(slots=True)
 class TokenMeter:
-    """What a run used, as all its token guards count it. `reached`: why no more may be called."""
+    """Token usage of a run, counted with all its token guards.
+
+    `reached`: the reason that no more calls are allowed."""
 
     live: LiveRun
     guards: tuple[TokenGuard, ...]
     reached: Failure | None = None
-    _of_tools: int = field(default=0, init=False)
-    """Tokens of tools since the last request: the next one holds them again."""
+    _tool_tokens: int = field(default=0, init=False)
+    """Tokens of tool calls since the last request, which the next request includes."""
 
     async def take(self, tokens: int) -> Failure | None:
-        """Count tokens that are about to be used, with every guard or with none."""
+        """Count tokens before they are used, with every guard or with none."""
         session = self.live.log.session
-        for at, guard in enumerate(self.guards):
-            found = self.reached or await guard.take(session, tokens)
-            if found is not None:
-                for earlier in self.guards[:at]:
+        for index, guard in enumerate(self.guards):
+            failure = self.reached or await guard.take(session, tokens)
+            if failure is not None:
+                for earlier in self.guards[:index]:
                     await earlier.add(session, -tokens)
-                self.reached = self.live.tree.budget.refused = found
-                return found
+                self.reached = self.live.tree.budget.refused = failure
+                return failure
         await self._warn()
         return None
 
@@ -48,48 +50,50 @@ class TokenMeter:
 
     async def _warn(self) -> None:
         for guard in self.guards:
-            if (said := await guard.warning(self.live.log.session)) is not None:
-                self.live.record(Notice(level="warning", text=said))
+            if (message := await guard.warning(self.live.log.session)) is not None:
+                self.live.record(Notice(level="warning", text=message))
 
     async def tool(self, call: ToolCall) -> ToolResult | None:
-        """Count a call that is about to be carried out; its result where it may not be."""
+        """Count a call before it is executed; return its result if it is not allowed."""
         if not self.guards:
             return None
         tokens = estimate(call_text(call))
         if await self.take(tokens) is not None:
             return ToolResult(outcome="not_run", text=text("guardrails.tokens_not_run"))
-        self._of_tools += tokens
+        self._tool_tokens += tokens
         return None
 
     async def result(self, result: ToolResult) -> None:
-        """Count what a tool answered."""
+        """Count a tool result."""
         if self.guards:
             tokens = estimate(result.text)
-            self._of_tools += tokens
+            self._tool_tokens += tokens
             await self._add(tokens)
 
     @asynccontextmanager
     async def request(self, request: ModelRequest) -> AsyncGenerator[Callable[[ModelEvent], None]]:
-        """Count a request while it runs, then its usage; yield a listener for pieces. Raises DaikuError (limit)."""
-        asked, of_tools = estimate_request(request), self._of_tools
-        held = max(asked - of_tools, 0)
-        if (reached := await self.take(held)) is not None:
+        """Count a request while it runs, then its usage; yield a listener for pieces.
+
+        Raises DaikuError (limit)."""
+        estimated, tool_tokens = estimate_request(request), self._tool_tokens
+        reserved = max(estimated - tool_tokens, 0)
+        if (reached := await self.take(reserved)) is not None:
             raise DaikuError(reached)
-        self._of_tools, used = 0, _Used()
+        self._tool_tokens, usage = 0, _RequestUsage()
         try:
-            yield used.hear
+            yield usage.hear
         finally:
-            counted = held + of_tools
-            if used.tokens is not None:
-                await self._add((used.tokens or asked + used.estimated) - counted)
-            elif not used.begun:
-                self._of_tools = of_tools
-                await self._add(-held)
+            counted = reserved + tool_tokens
+            if usage.tokens is not None:
+                await self._add((usage.tokens or estimated + usage.estimated) - counted)
+            elif not usage.begun:
+                self._tool_tokens = tool_tokens
+                await self._add(-reserved)
 
 
 @dataclass(slots=True)
-class _Used:
-    """What came of a request: whether anything did, what the provider counted, and the estimate of the reply."""
+class _RequestUsage:
+    """Usage of a request: whether a reply began, the provider's token count, and the reply's estimate."""
 
     begun: bool = False
     tokens: int | None = None
@@ -102,24 +106,24 @@ class _Used:
             self.estimated = estimate_message(piece.message)
 
 
-async def count_routing(services: RunServices, agent: Agent, session: str, used: Usage | None) -> None:
-    """Count what a router used before the run of `agent` began."""
-    tokens = used.prompt_tokens + used.completion_tokens if used is not None else 0
+async def count_routing(services: RunServices, agent: Agent, session: str, usage: Usage | None) -> None:
+    """Count the tokens that a router used before the run of `agent` started."""
+    tokens = usage.prompt_tokens + usage.completion_tokens if usage is not None else 0
     for guard in (*services.guardrails, *agent.guardrails):
         if isinstance(guard, TokenGuard):
             await guard.add(session, tokens)
 
 
 def token_meter(live: LiveRun) -> TokenMeter:
-    """The meter of a run; what it used before a restart counts again where only this process counts."""
-    found: dict[int, TokenGuard] = {}
-    around: LiveRun | None = live
-    while around is not None:
-        for guard in (*around.log.services.guardrails, *around.log.agent.guardrails):
+    """Return the meter of a run. Usage before a restart counts again for guards that count in this process."""
+    guards: dict[int, TokenGuard] = {}
+    run: LiveRun | None = live
+    while run is not None:
+        for guard in (*run.log.services.guardrails, *run.log.agent.guardrails):
             if isinstance(guard, TokenGuard):
-                found[id(guard)] = guard
-        around = live.tree.under_way.get(around.log.parent) if around.log.parent is not None else None
+                guards[id(guard)] = guard
+        run = live.tree.under_way.get(run.log.parent) if run.log.parent is not None else None
     usage = live.record.state.spending.usage
-    for guard in found.values():
+    for guard in guards.values():
         guard.begin(live.log.session, usage.prompt_tokens + usage.completion_tokens)
-    return TokenMeter(live, tuple(found.values()))
+    return TokenMeter(live, tuple(guards.values()))

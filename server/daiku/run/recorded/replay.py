@@ -10,7 +10,7 @@ from daiku.domain.chunks import Chunk
 from daiku.domain.events import EPHEMERAL, HandoffEnd, HandoffStart, RunStarted, ToolResponse
 from daiku.domain.runs import EnvironmentFact
 from daiku.playbook.rules.insights.run_text import is_of_a_look
-from daiku.run.ending import Between, handed_back
+from daiku.run.ending import ParentLink, build_handoff_end
 from daiku.run.recorded.compare import (
     Difference,
     Mismatch,
@@ -176,14 +176,14 @@ class _Session:
             return Mismatch(chunk, f"{event.type} of {event.run}", "a nested run that has not ended")
         agent, ours = _find_agent(first), ALL_AGENTS.get(first.agent)
         followed = agent is not None and agent.name == TASK_LOOP.name
-        between = Between(chunk.agent, event.run, start.call_id, self._ran_in_copy(first, state), followed)
+        between = ParentLink(chunk.agent, event.run, start.call_id, self._ran_in_copy(first, state), followed)
         if agent is None:  # its own `on_handoff_return` is unknown, so the result is not compared
             own = Agent(first.agent, Prompt("team/coordinator"))
-            mismatch = compare(chunk, handed_back(own, state, between), ("result",))
+            mismatch = compare(chunk, build_handoff_end(own, state, between), ("result",))
             if mismatch is None or ours is None:
                 return mismatch
             agent = ours  # given up before it was told anything
-        return compare(chunk, handed_back(agent, state, between))
+        return compare(chunk, build_handoff_end(agent, state, between))
 
     def _ran_in_copy(self, first: Chunk, state: State) -> bool:
         """Return True if the run used a copy of the project: another folder than the run around it."""
