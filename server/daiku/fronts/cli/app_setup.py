@@ -1,4 +1,4 @@
-"""From a folder and options to a running App: settings read, logs started, notices said."""
+"""Build the App of a command: read settings, start logging, print notices."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TypeVar
 
 from daiku.domain.base import JsonObject
 from daiku.fronts.cli.display.term import human_stream, safe
-from daiku.fronts.cli.main import usage
+from daiku.fronts.cli.main import usage_error
 from daiku.guard.rules.redact import Redactor
 from daiku.library.fronts import App, build
 from daiku.logs import start_logging
@@ -25,22 +25,24 @@ T = TypeVar("T")
 
 
 def folder_of(path: str | None) -> Path:
-    """The folder to work in. Raises UsageError where there is none."""
+    """Return the folder to work in. Raises UsageError if it does not exist."""
     folder = Path(path or ".")
     try:
         folder = folder.resolve(strict=True)
     except (OSError, RuntimeError, ValueError):
-        raise usage(say("error.folder", folder=path)) from None
+        raise usage_error(say("error.folder", folder=path)) from None
     if not folder.is_dir():
-        raise usage(say("error.folder", folder=path))
+        raise usage_error(say("error.folder", folder=path))
     return folder
 
 
 def settings_for(
     folder: Path, overrides: JsonObject | None = None, *, asks_model: bool = False
 ) -> tuple[Loaded, Path]:
-    """Return the settings of `folder`, and Daiku's home. Raises UsageError: a setting is wrong, one of models only for
-    commands that ask one."""
+    """Return the settings of `folder`, and Daiku's home.
+
+    Raises UsageError for an invalid setting; model settings are checked only for commands that call a model.
+    """
     state = home(os.environ)
     loaded = load(
         workspace=folder,
@@ -53,16 +55,16 @@ def settings_for(
     return loaded, state
 
 
-def tell_notices(loaded: Loaded) -> None:
-    """Write the notices about the settings to the person's terminal."""
+def print_notices(loaded: Loaded) -> None:
+    """Print notices about the settings to the terminal."""
     people = human_stream()
     hint = f" ({say('config.ignored')})" if loaded.ignored else ""
     for notice in loaded.notices:
         people.write(people.paint(f"! {safe(localize(notice))}{hint}", "yellow") + "\n")
 
 
-def tell_recovery(journal: Journal) -> None:
-    """Write to the terminal that the damaged journal was repaired, if it was."""
+def print_recovery(journal: Journal) -> None:
+    """Print a notice if a damaged journal was repaired."""
     if notice := journal.recovered:
         people = human_stream()
         people.write(people.paint(f"! {safe(localize(notice))}", "yellow") + "\n")
@@ -72,10 +74,13 @@ def tell_recovery(journal: Journal) -> None:
 async def open_app(
     folder: Path, overrides: JsonObject | None = None, *, asks_model: bool = False
 ) -> AsyncGenerator[App]:
-    """The App of a folder. A person who starts Daiku in a folder has chosen it: the guard trusts the
-    folder; only its settings file needs `daiku config trust`. Raises UsageError."""
+    """Open the App of a folder for the block.
+
+    The guard trusts the folder, because the user started Daiku in it; its settings file needs `daiku config
+    trust`. Raises UsageError.
+    """
     loaded, state = settings_for(folder, overrides, asks_model=asks_model)
-    tell_notices(loaded)
+    print_notices(loaded)
     app = build(
         loaded.config,
         workspace=DiskWorkspace((folder,)),
@@ -83,7 +88,7 @@ async def open_app(
         own=is_trusted(state, folder),
         locale=locale_of(os.environ),
     )
-    tell_recovery(app.journal)
+    print_recovery(app.journal)
     try:
         yield app
     finally:
@@ -93,8 +98,8 @@ async def open_app(
 def in_app(folder: str | None, work: Callable[[App], Awaitable[T]], *, asks_model: bool = False) -> T:
     """Run `work` with the App of a folder and return its result. Raises UsageError."""
 
-    async def inside() -> T:
+    async def run_in_app() -> T:
         async with open_app(folder_of(folder), asks_model=asks_model) as app:
             return await work(app)
 
-    return asyncio.run(inside())
+    return asyncio.run(run_in_app())

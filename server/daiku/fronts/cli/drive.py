@@ -1,4 +1,4 @@
-"""One run from the terminal: shown or written as JSON, answered, cancelled, with its exit code."""
+"""Drive one run from the terminal: show it or write JSON, answer its questions, return its exit code."""
 
 from __future__ import annotations
 
@@ -48,28 +48,28 @@ from daiku.texts.terminal import locale_of, localize, say
 
 LIMIT, NO_APPROVAL, UNVERIFIED = 3, 4, 5
 LEFT_UNDONE = ("plan", "tool")
-"""Failures that are the work's own: where nobody could be asked, that is why."""
+"""Failure kinds of the work itself; with an unattended run the missing approval is the cause."""
 SHOWN_COMMAND = 120
-"""Characters of a command that is named when it is ended."""
+"""Maximum characters of a command in the notice that it was ended."""
 Asked: TypeAlias = ApprovalAsked | InputAsked
 Start = Callable[[Listener], Awaitable[RunResult]]
 
 
 @dataclass(slots=True)
 class _StreamEnd:
-    """State of a run's stream that decides how the command ends."""
+    """State of a run's stream that determines the exit code."""
 
     run: str = ""
     killed: bool = False
     unread: bool = False
     write_error: str = ""
     asked: dict[str, ApprovalKind] = field(default_factory=dict[str, ApprovalKind])
-    """Kinds of the approvals that were asked for, by the id of their call."""
+    """Kind of each requested approval, by call id."""
     refused: set[str] = field(default_factory=set[str])
-    """Ids of calls that were refused because nobody could be asked."""
+    """Ids of calls that were denied because nobody could be asked."""
 
     def note_approval(self, event: Event) -> None:
-        """Note an approval that is asked for, or a call that is refused as nobody could be asked."""
+        """Record an approval request, or a call that was denied because nobody could be asked."""
         if isinstance(event, ApprovalAsked):
             self.asked[event.call_id] = event.kind
         elif isinstance(event, ToolResponse) and event.outcome == "unattended":
@@ -78,8 +78,11 @@ class _StreamEnd:
 
 @dataclass(frozen=True, slots=True)
 class RunMode:
-    """Options for following a run. `attended`: a person can be asked. `steer`: typed lines are sent to the model.
-    `drafts`: a plan that was only drafted counts as unfinished work."""
+    """Options for following a run.
+
+    `attended`: the user can be asked. `steer`: typed lines are sent to the model. `drafts`: a drafted plan
+    counts as unfinished work.
+    """
 
     approvals: ClientApprovals
     attended: bool
@@ -111,7 +114,7 @@ async def drive(app: App, start: Start, how: RunMode) -> tuple[int, RunResult]:
             asking.put_nowait(localized.event)
 
     with keyboard.restore_terminal():
-        app.runs.afterwards.holds_looks = True  # the terminal ends with the answer
+        app.runs.afterwards.holds_looks = True  # do not delay the prompt
         running = asyncio.ensure_future(start(listen))
         answering = asyncio.create_task(_converse(app, end, asking, show, people, steer=how.steer))
         restore = _cancel_on_interrupt(app, running, end, show)
@@ -140,7 +143,7 @@ async def drive(app: App, start: Start, how: RunMode) -> tuple[int, RunResult]:
 
 @asynccontextmanager
 async def end_background_commands() -> AsyncGenerator[None]:
-    """End the background commands of the block when it ends, and name those that were still running."""
+    """End background commands when the block ends, and name those that were still running."""
     from daiku.tools.shell.background import ending_with_the_block  # when used
 
     async with ending_with_the_block() as jobs:
@@ -153,7 +156,7 @@ async def end_background_commands() -> AsyncGenerator[None]:
 
 
 def _show_lessons(app: App, result: RunResult, show: Show, language: str) -> None:
-    """Show the lessons that rules drew from the run, after its answer."""
+    """Show the lessons learned from the run, after its answer."""
     for chunk in app.journal.chunks(result.session_id, result.last_seq):
         if isinstance(chunk.event, Bullet | Notice):
             show(chunk.in_language(language))
@@ -180,7 +183,7 @@ def exit_code(result: RunResult, how: RunMode) -> int:
 
 
 def has_open_steps(result: RunResult, how: RunMode) -> bool:
-    """Return whether an unattended run leaves steps of its plan unfinished."""
+    """Return True if an unattended run leaves steps of its plan unfinished."""
     plan = result.plan
     if plan is None or how.attended or (plan.status == "draft" and not how.drafts):
         return False
@@ -188,12 +191,12 @@ def has_open_steps(result: RunResult, how: RunMode) -> bool:
 
 
 def _write_chunk(chunk: Chunk, end: _StreamEnd) -> bool:
-    """Write the chunk as a line of JSON; False if no one reads any more, or if it cannot be written."""
+    """Write the chunk as a line of JSON; return False if that fails."""
     try:
         write_json(chunk.json())
-    except (BrokenPipeError, WriteFailed) as wrong:
-        if isinstance(wrong, WriteFailed):
-            end.write_error = str(wrong)
+    except (BrokenPipeError, WriteFailed) as error:
+        if isinstance(error, WriteFailed):
+            end.write_error = str(error)
         silence_broken_pipe()
         return False
     return True
@@ -203,13 +206,13 @@ async def _wait_for_result(running: asyncio.Future[RunResult], end: _StreamEnd) 
     try:
         return await running
     except asyncio.CancelledError:
-        if end.killed:  # before the run began, so that nothing records it
+        if end.killed:  # before the run started: it is not in the journal
             raise click.Abort from None
         raise
 
 
 def _write_recorded_end(app: App, result: RunResult, end: _StreamEnd) -> None:
-    """Write the last chunk of a run that has already ended, as its own command wrote it."""
+    """Write the last recorded chunk of a run that had already ended."""
     for chunk in reversed(app.journal.chunks(result.session_id)):
         if chunk.run == result.run_id and isinstance(chunk.event, RunFinished):
             _write_chunk(chunk, end)
@@ -219,7 +222,7 @@ def _write_recorded_end(app: App, result: RunResult, end: _StreamEnd) -> None:
 async def _converse(
     app: App, end: _StreamEnd, asking: asyncio.Queue[Asked], show: Show, people: Terminal, *, steer: bool
 ) -> None:
-    """Ask the user the questions of the run one by one, and read typed lines between them."""
+    """Ask the run's questions one by one, and read typed lines between them."""
     question = asyncio.create_task(asking.get())
     line: asyncio.Task[str | None] | None = None
     try:
@@ -231,7 +234,7 @@ async def _converse(
                 steer = await _steer(app, end, line.result(), show)
                 line = None
             if question.done():
-                if line is not None:  # it must have let go of the keyboard before a question takes it
+                if line is not None:  # the keyboard must be free for the question
                     line.cancel()
                     await asyncio.wait({line})
                     line = None
@@ -244,7 +247,7 @@ async def _converse(
 
 
 async def _steer(app: App, end: _StreamEnd, text: str | None, show: Show) -> bool:
-    """Send a line that was typed during a run to the model; False at the end of input."""
+    """Send a typed line to the model; return False at the end of input."""
     if text is None:
         return False
     try:
@@ -253,8 +256,8 @@ async def _steer(app: App, end: _StreamEnd, text: str | None, show: Show) -> boo
         elif text.strip():
             await app.runs.steer(end.run, text.strip())
             show.line(f"  ({say('steered')})")
-    except DaikuError as wrong:  # the run ended in the same moment
-        show.line(f"  ({safe(localize(wrong.failure.message))})")
+    except DaikuError as error:  # the run has just ended
+        show.line(f"  ({safe(localize(error.failure.message))})")
     return True
 
 
@@ -269,10 +272,13 @@ async def _ask_user(app: App, end: _StreamEnd, question: Asked, show: Show, peop
 def _cancel_on_interrupt(
     app: App, running: asyncio.Future[RunResult], end: _StreamEnd, show: Show
 ) -> Callable[[], None]:
-    """Cancel the run at the first Ctrl-C and end the process at the second. Return what undoes this."""
+    """Cancel the run at the first Ctrl-C and end the process at the second.
+
+    Return a function that removes the handlers.
+    """
     tasks: set[asyncio.Task[RunResult]] = set()
 
-    def interrupted() -> None:
+    def handle_interrupt() -> None:
         if end.killed:
             show.stop()
             os._exit(CANCELLED)
@@ -283,7 +289,7 @@ def _cancel_on_interrupt(
         else:
             running.cancel()
 
-    return on_interrupt(interrupted)
+    return on_interrupt(handle_interrupt)
 
 
 def _print_usage(result: RunResult, people: Terminal, seconds: float) -> None:
@@ -293,11 +299,11 @@ def _print_usage(result: RunResult, people: Terminal, seconds: float) -> None:
 
 
 def _suggest_approval(app: App, end: _StreamEnd, how: RunMode) -> str:
-    """Return what would grant the approval that nobody was there to give."""
+    """Return the option that would grant the approval that was missing."""
     kinds = {*end.asked.values()}
-    if end.refused - end.asked.keys():  # no approval level covers a call that was refused without a question
+    if end.refused - end.asked.keys():  # denied without a request: no level covers it
         return say("no_approval.all")
-    own = app.runs.services.policy("act", how.approvals, False).own  # nobody is there
+    own = app.runs.services.policy("act", how.approvals, False).own
     if "network" in kinds and not own:
         return say("no_approval.all.untrusted")
     if how.approvals == "none" and kinds <= {"edit"}:
@@ -312,7 +318,7 @@ def _suggest_approval(app: App, end: _StreamEnd, how: RunMode) -> str:
 
 
 def _conclude(result: RunResult, code: int, how: RunMode, hint: str, *, is_shown: bool) -> None:
-    """Write the answer unless the terminal shows it, and one line for a run that did not end well."""
+    """Write the answer unless the terminal shows it, and one line for an unsuccessful run."""
     if result.text and not how.as_json and not is_shown:
         write_output(result.text.rstrip("\n") + "\n")
     verdict = localize(verdict_note(result.reasons, unchecked=result.unchecked))

@@ -14,13 +14,16 @@ from daiku.texts.terminal import say
 SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
-def on_interrupt(interrupted: Callable[[], None]) -> Callable[[], None]:
-    """Call `interrupted` in the running loop at each Ctrl-C and SIGTERM. Return what undoes this."""
+def on_interrupt(handler: Callable[[], None]) -> Callable[[], None]:
+    """Call `interrupted` in the running loop at each Ctrl-C and SIGTERM.
+
+    Return a function that removes the handlers.
+    """
     loop = asyncio.get_running_loop()
     try:
         for number in SIGNALS:
-            loop.add_signal_handler(number, interrupted)
-    except (NotImplementedError, RuntimeError):  # Windows, or not the main thread: KeyboardInterrupt does it
+            loop.add_signal_handler(number, handler)
+    except (NotImplementedError, RuntimeError):  # Windows, or not the main thread
         return lambda: None
 
     def restore() -> None:
@@ -31,12 +34,15 @@ def on_interrupt(interrupted: Callable[[], None]) -> Callable[[], None]:
 
 
 def stop_on_interrupt(stopped: asyncio.Event) -> Callable[[], None]:
-    """Set `stopped` at the first Ctrl-C or SIGTERM and end the process at the second. Return what undoes this."""
+    """Set `stopped` at the first Ctrl-C or SIGTERM and end the process at the second.
 
-    def interrupted() -> None:
+    Return a function that removes the handlers.
+    """
+
+    def handle() -> None:
         if stopped.is_set():
             os._exit(CANCELLED)
         human_stream().write(say("cancelling") + "\n")
         stopped.set()
 
-    return on_interrupt(interrupted)
+    return on_interrupt(handle)

@@ -1,4 +1,4 @@
-"""The `daiku` command: its sub-commands, loaded when asked for, and one line for every mistake."""
+"""The `daiku` command: subcommands that are imported on demand, and one-line error messages."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ from daiku.version import __version__
 if TYPE_CHECKING:
     from daiku.domain.events import Event
 
-# Loading a sub-command's module loads what it needs (pygls, the app, …). `daiku --help` and the start
-# of `daiku lsp` must not wait for the others: so each is imported when it is called for by name.
+# A subcommand's module is imported only when it runs: `daiku --help` and `daiku lsp` must start fast.
 COMMANDS = {
     "run": "daiku.fronts.cli.commands.run:run",
     "chat": "daiku.fronts.cli.commands.chat:chat",
@@ -58,11 +57,11 @@ COMMANDS = {
 }
 FAILED, USAGE, CANCELLED = 1, 2, 130
 NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
-"""Why an open file refuses what is written to it."""
+"""Error numbers of failed writes to standard output."""
 
 
 class LazyGroup(click.Group):
-    """A group that knows its commands by name and help, and imports one only to run it."""
+    """A click group that knows its commands by name and help, and imports one only to run it."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -78,7 +77,7 @@ class LazyGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
-            # click names the nearest by itself, but would import every command to find it.
+            # click would import every command to suggest the nearest.
             raise click.exceptions.NoSuchCommand(args[0], possibilities=COMMANDS, ctx=ctx)
         return super().resolve_command(ctx, args)
 
@@ -88,7 +87,7 @@ class LazyGroup(click.Group):
 
 
 class LocalizedHelp(click.HelpFormatter):
-    """The formatter of help, with click's own words in the user's language."""
+    """A help formatter that translates click's own texts."""
 
     def write_usage(self, prog: str, args: str = "", prefix: str | None = None) -> None:
         super().write_usage(prog, args, f"{say('word.usage')} " if prefix is None else prefix)
@@ -133,62 +132,64 @@ def cli(ctx: click.Context) -> None:
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """Run the command line; the exit code (PROTOCOL 1). Never raises for what we expect."""
-    words = sys.argv[1:] if args is None else list(args)
-    as_json = wants_json(words)
-    _all_open()
+    """Run the command line and return the exit code (PROTOCOL 1). Handles all expected errors."""
+    arguments = sys.argv[1:] if args is None else list(args)
+    as_json = wants_json(arguments)
+    _open_closed_streams()
     logging.getLogger("daiku").addHandler(
         logging.NullHandler()
-    )  # before there is a log, nothing goes to the terminal
+    )  # logging must not write to the terminal before it is set up
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     try:
-        code = cli.main(args=words, prog_name="daiku", standalone_mode=False)
+        code = cli.main(args=arguments, prog_name="daiku", standalone_mode=False)
         write_output("")
-    except click.exceptions.Exit as ended:
-        return ended.exit_code
-    except click.ClickException as wrong:
-        from daiku.fronts.cli.usage_messages import usage_message  # only a mistake needs it
+    except click.exceptions.Exit as exit_:
+        return exit_.exit_code
+    except click.ClickException as error:
+        from daiku.fronts.cli.usage_messages import usage_message  # when used
 
-        failure = Failure(kind="usage", message=Text(_one_line(usage_message(wrong))), hint=Text(_see(wrong)))
+        failure = Failure(
+            kind="usage", message=Text(_one_line(usage_message(error))), hint=Text(_help_hint(error))
+        )
         return fail(UsageError(failure), as_json=as_json)
     except (click.Abort, KeyboardInterrupt):
         if as_json:
             write_event(Failure(kind="cancelled", message=Text(say("cancelled"))))
         return CANCELLED
-    except DaikuError as wrong:
-        return fail(wrong, as_json=as_json)
+    except DaikuError as error:
+        return fail(error, as_json=as_json)
     except BrokenPipeError:
         silence_broken_pipe()
         return 0
-    except WriteFailed as wrong:
+    except WriteFailed as error:
         silence_broken_pipe()
-        return complain(say("error.output", why=wrong), "", FAILED)
-    except OSError as wrong:
-        if wrong.errno not in NO_ROOM or wrong.filename is not None:
-            return _unexpected(wrong, as_json=as_json)
+        return complain(say("error.output", why=error), "", FAILED)
+    except OSError as error:
+        if error.errno not in NO_ROOM or error.filename is not None:
+            return _unexpected(error, as_json=as_json)
         silence_broken_pipe()
-        return complain(say("error.output", why=wrong.strerror), "", FAILED)
-    except Exception as wrong:  # noqa: BLE001  # the wire: one of the three places that catch all
-        return _unexpected(wrong, as_json=as_json)
+        return complain(say("error.output", why=error.strerror), "", FAILED)
+    except Exception as error:  # noqa: BLE001  # the wire: one of the three places that catch all
+        return _unexpected(error, as_json=as_json)
     return code if isinstance(code, int) else 0
 
 
-def _unexpected(wrong: Exception, *, as_json: bool) -> int:
-    logging.getLogger(__name__).error("the command failed", exc_info=wrong)
-    message = Text(say("error.internal", what=type(wrong).__name__, log=_log_file()))
+def _unexpected(error: Exception, *, as_json: bool) -> int:
+    logging.getLogger(__name__).error("the command failed", exc_info=error)
+    message = Text(say("error.internal", what=type(error).__name__, log=_log_file()))
     return fail(DaikuError(Failure(kind="internal", message=message)), as_json=as_json)
 
 
 def wants_json(words: Sequence[str]) -> bool:
-    """Return True if the command line asks for JSON, even if it has mistakes."""
+    """Return True if the command line contains `--json`, even if it is invalid."""
     return "--json" in takewhile(lambda word: word != "--", words)
 
 
 def write_event(event: Event) -> None:
-    """Write an event as a line of JSON, in the form of a chunk that belongs to no run."""
-    from daiku.domain.chunks import Chunk, encode_event, iso_now  # only a mistake needs it
+    """Write an event as a line of JSON, as a chunk without a run."""
+    from daiku.domain.chunks import Chunk, encode_event, iso_now  # when used
 
     chunk = Chunk(0, iso_now(), "", "", "", event, encode_event(event))
     try:
@@ -198,22 +199,21 @@ def write_event(event: Event) -> None:
 
 
 def write_notice(message: str) -> None:
-    """Write a message to the user as a line of JSON, where nothing else would be written."""
+    """Write a message to the user as a line of JSON, if there is no other output."""
     from daiku.domain.events import Notice  # when used
 
     write_event(Notice(level="info", text=Text(message)))
 
 
-def _all_open() -> None:
-    """A stream that was closed by whoever started us leads nowhere: else the next file to be opened
-    would take its place."""
+def _open_closed_streams() -> None:
+    """Replace closed standard streams by /dev/null, so that no file takes their descriptor."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115  # for as long as we live
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115  # open until the process ends
 
 
 class WriteFailed(Exception):
-    """Standard output refuses what is written to it."""
+    """A failed write to standard output."""
 
 
 def write_output(text: str) -> None:
@@ -223,7 +223,7 @@ def write_output(text: str) -> None:
 
 
 def write_json(document: str) -> None:
-    """Write JSON as a line of UTF-8, hidden characters as JSON escapes. Raises BrokenPipeError, WriteFailed."""
+    """Write JSON as a line of UTF-8, with hidden characters escaped. Raises BrokenPipeError, WriteFailed."""
     from daiku.texts.rules.visible import escape_invisible_json  # when used
 
     line = escape_invisible_json(document) + "\n"
@@ -241,50 +241,50 @@ def _checked_stdout() -> Generator[TextIO]:
         sys.stdout.flush()
     except BrokenPipeError:
         raise
-    except OSError as wrong:
-        raise WriteFailed(wrong.strerror or type(wrong).__name__) from wrong
+    except OSError as error:
+        raise WriteFailed(error.strerror or type(error).__name__) from error
 
 
 def silence_broken_pipe() -> None:
-    """The reader of stdout went away (`| head`): nothing is wrong, and Python must not complain at exit."""
+    """Redirect stdout to /dev/null after its reader ended (`| head`), so that exit does not fail."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 1)
     os.close(nowhere)
 
 
-def fail(wrong: DaikuError, *, as_json: bool) -> int:
+def fail(error: DaikuError, *, as_json: bool) -> int:
     """Print an error in one line, and as JSON if `as_json`. Return the exit code."""
     if as_json:
-        write_event(wrong.failure)
-    return complain(localize(wrong.failure.message), localize(wrong.failure.hint), exit_code_of(wrong))
+        write_event(error.failure)
+    return complain(localize(error.failure.message), localize(error.failure.hint), exit_code_of(error))
 
 
-def exit_code_of(wrong: DaikuError) -> int:
-    """2 for what the person got wrong, 1 for the rest (no usable provider is no mistake of theirs)."""
-    return USAGE if isinstance(wrong, UsageError) and wrong.failure.kind != "no_provider" else FAILED
+def exit_code_of(error: DaikuError) -> int:
+    """Return 2 for usage errors and 1 for others; a missing provider is not a usage error."""
+    return USAGE if isinstance(error, UsageError) and error.failure.kind != "no_provider" else FAILED
 
 
 def complain(message: str, hint: str, code: int) -> int:
-    """One line on stderr: what is wrong, and what to do."""
+    """Write one line to stderr: the error and what to do. Return `code`."""
     line = _one_line(f"{message} {hint}" if hint else message)
     sys.stderr.write(f"daiku: {line}\n")
     sys.stderr.flush()
     return code
 
 
-def usage(message: str) -> UsageError:
-    """Build the error for a usage mistake, for sub-commands to raise."""
+def usage_error(message: str) -> UsageError:
+    """Build a usage error for a subcommand to raise."""
     return UsageError(Failure(kind="usage", message=Text(message)))
 
 
 def _one_line(text: str) -> str:
-    from daiku.fronts.cli.display.term import safe  # only a mistake needs it
+    from daiku.fronts.cli.display.term import safe  # when used
 
     return safe(" ".join(text.split()))
 
 
-def _see(wrong: click.ClickException) -> str:
-    ctx = getattr(wrong, "ctx", None)
+def _help_hint(error: click.ClickException) -> str:
+    ctx = getattr(error, "ctx", None)
     return say("error.help", command=ctx.command_path) if ctx is not None else ""
 
 

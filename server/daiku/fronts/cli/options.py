@@ -1,4 +1,4 @@
-"""The options that commands share: those of every command that runs something, and where to look and in which form."""
+"""Options that commands share."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from daiku.dataclass import dataclass
 from daiku.domain.base import JsonObject
 from daiku.domain.runs import ClientApprovals, Mode
 from daiku.fronts.cli.display.term import person_present
-from daiku.fronts.cli.main import usage
+from daiku.fronts.cli.main import usage_error
 from daiku.texts.terminal import say
 
 F = TypeVar("F", bound=Callable[..., Any])
 MAX_PROMPT = 10_000_000
+"""Maximum bytes of a prompt on stdin."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
-    """What was said on the command line beside the prompt; empty fields leave it to the settings."""
+    """Command-line options of a run; empty fields fall back to the settings."""
 
     folder: str | None
     model: str
@@ -36,20 +37,22 @@ class RunOptions:
     max_seconds: int | None
 
     def approvals(self) -> ClientApprovals:
-        """Return what is granted beforehand. The rest is asked at the terminal, and refused without one.
-        Raises UsageError."""
-        there = self.attended
-        if self.approve == "ask" and not there:
-            raise usage(say("error.ask_nobody"))
-        return self.approve or ("ask" if there else "none")
+        """Return the approval level: what is granted in advance.
+
+        Without a terminal, all other requests are denied. Raises UsageError.
+        """
+        attended = self.attended
+        if self.approve == "ask" and not attended:
+            raise usage_error(say("error.ask_nobody"))
+        return self.approve or ("ask" if attended else "none")
 
     @property
     def attended(self) -> bool:
-        """Whether a person can be asked. Text from a pipe is no person."""
+        """True if the user can be asked; input from a pipe does not count."""
         return person_present()
 
     def overrides(self) -> JsonObject:
-        """The options as the layer of settings that wins over all others."""
+        """Return the options as the settings layer with the highest precedence."""
         limits: JsonObject = {
             name: value
             for name in ("max_cost", "max_tokens", "max_rounds", "max_seconds")
@@ -59,7 +62,7 @@ class RunOptions:
 
 
 def command_group(name: str) -> click.Group:
-    """Return the group of commands with this name; without a command it shows its help."""
+    """Return a command group that shows its help if no command is given."""
 
     @click.pass_context
     def show_help(ctx: click.Context) -> None:
@@ -70,7 +73,7 @@ def command_group(name: str) -> click.Group:
 
 
 def run_options(command: F) -> F:
-    """Decorate a command that takes `options: RunOptions` with `-C`, `--model` and the others."""
+    """Decorate a command that takes `options: RunOptions` with `-C`, `--model`, and the others."""
     limit, whole = click.FloatRange(min=0), click.IntRange(min=0)
     for option in reversed(
         [
@@ -96,7 +99,7 @@ def run_options(command: F) -> F:
 
 
 def place_options(command: F) -> F:
-    """Decorate a command that only shows something, or changes it at once, with `-C` and `--json`."""
+    """Decorate a command that needs no run with `-C` and `--json`."""
     for option in (
         click.option("--json", "as_json", is_flag=True, help=say("help.opt.list_json")),
         click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir")),
@@ -106,26 +109,26 @@ def place_options(command: F) -> F:
 
 
 def prompt_text(words: tuple[str, ...]) -> str:
-    """The prompt from the command line, or from stdin for `-`. Raises UsageError."""
-    text = given_text(words)
+    """Return the prompt from the command line, or from stdin for `-`. Raises UsageError."""
+    text = argument_text(words)
     if not text.strip() or "\0" in text:
-        raise usage(say("error.prompt_empty"))
+        raise usage_error(say("error.prompt_empty"))
     return text
 
 
-def given_text(words: tuple[str, ...]) -> str:
-    """What was said on the command line, or stands in stdin for `-`; it may be empty. Raises UsageError."""
+def argument_text(words: tuple[str, ...]) -> str:
+    """Return the text from the command line, or from stdin for `-`; may be empty. Raises UsageError."""
     text = " ".join(words)
     if words == ("-",):
         data = sys.stdin.buffer.read(MAX_PROMPT + 1)
         if len(data) > MAX_PROMPT:
-            raise usage(say("error.prompt_large", where="stdin", limit=MAX_PROMPT))
+            raise usage_error(say("error.prompt_large", where="stdin", limit=MAX_PROMPT))
         try:
             text = data.decode("utf-8-sig")
         except UnicodeDecodeError:
-            raise usage(say("error.prompt_utf8", where="stdin")) from None
+            raise usage_error(say("error.prompt_utf8", where="stdin")) from None
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        raise usage(say("error.prompt_utf8", where="PROMPT")) from None
+        raise usage_error(say("error.prompt_utf8", where="PROMPT")) from None
     return text

@@ -1,4 +1,4 @@
-"""Error messages for a wrong command line: click's own in English, translations of them in other languages."""
+"""Messages for command-line errors: click's own in English, translated in other languages."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from daiku.texts.terminal import locale_of
 from daiku.texts.text import Text, joined, render, text
 
 
-def usage_message(wrong: click.ClickException) -> str:
-    """Return the message for a usage error, in the person's language."""
+def usage_message(error: click.ClickException) -> str:
+    """Return the message for a usage error, in the user's language."""
     language = locale_of(os.environ)
     if language != ENGLISH:
-        return render(_said(wrong), language)
-    message = wrong.format_message()
+        return render(_translated_message(error), language)
+    message = error.format_message()
     return message if message.endswith((".", "?", "!", "?)")) else f"{message}."
 
 
-def _said(wrong: click.ClickException) -> Text:
-    match wrong:
+def _translated_message(error: click.ClickException) -> Text:
+    match error:
         case exceptions.NoSuchCommand(command_name=name, possibilities=near):
             return joined("sentences", [text("misuse.no_command", name=name), _nearest(near)])
         case exceptions.NoSuchOption(option_name=name, possibilities=near):
             return joined("sentences", [text("misuse.no_option", name=name), _nearest(near)])
         case exceptions.MissingParameter():
-            return text("misuse.missing", name=_name(wrong))
+            return text("misuse.missing", name=_name(error))
         case exceptions.BadOptionUsage(option_name=name):
             return text("misuse.option_usage", name=name)
         case exceptions.BadParameter(param=click.Parameter(type=click.Choice(choices=choices))):
             listed = ", ".join(str(choice) for choice in choices)
-            return text("misuse.not_one_of", name=_name(wrong), listed=listed)
+            return text("misuse.not_one_of", name=_name(error), listed=listed)
         case exceptions.BadParameter():
-            return text("misuse.bad_value", name=_name(wrong), what=wrong.message)
+            return text("misuse.bad_value", name=_name(error), what=error.message)
         case _:
-            return text("misuse.other", what=wrong.format_message())
+            return text("misuse.other", what=error.format_message())
 
 
 def _nearest(names: Iterable[str] | None) -> str:
@@ -46,7 +46,7 @@ def _nearest(names: Iterable[str] | None) -> str:
     return text("misuse.nearest", near=near) if near else ""
 
 
-def _name(wrong: exceptions.BadParameter) -> str:
-    if wrong.param is None:
+def _name(error: exceptions.BadParameter) -> str:
+    if error.param is None:
         return text("misuse.a_value")
-    return wrong.param.opts[0] if isinstance(wrong.param, click.Option) else wrong.param.human_readable_name
+    return error.param.opts[0] if isinstance(error.param, click.Option) else error.param.human_readable_name

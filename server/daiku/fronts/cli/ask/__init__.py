@@ -1,1 +1,1 @@
-"""What the terminal asks: approvals, keys, hunks to pick."""
+"""Terminal prompts: approvals, keys, and hunk selection."""

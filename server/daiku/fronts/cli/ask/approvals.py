@@ -1,4 +1,4 @@
-"""Approvals and questions in the terminal: exactly what will happen is shown, then one key decides."""
+"""Approvals and questions in the terminal: show exactly what will happen, then read one key."""
 
 from __future__ import annotations
 
@@ -16,19 +16,21 @@ from daiku.texts.terminal import say
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A person's decision: with `hunks` only these of the edit, None all of it."""
+    """The user's decision; `hunks` limits it to these hunks of the edit, None means all."""
 
     decision: ApprovalDecision
     feedback: str | None = None
     hunks: tuple[int, ...] | None = None
 
 
-async def pick_hunks(asked: ApprovalAsked, show: Show, people: Terminal) -> Decision | None:
-    """Ask for each change of the edit; None where the person went back. The end of input leaves out the
-    rest, and an edit of which nothing is wanted is rejected."""
-    parts = shown_hunks(asked.preview)
+async def pick_hunks(approval: ApprovalAsked, show: Show, people: Terminal) -> Decision | None:
+    """Ask for each hunk of the edit; return None if the user went back.
+
+    The end of input rejects the remaining hunks. An edit without approved hunks is rejected.
+    """
+    parts = shown_hunks(approval.preview)
     with keyboard.key_by_key():
-        chosen = await _chosen(parts, show, people)
+        chosen = await _select_hunks(parts, show, people)
     if chosen is None:
         return None
     show.line(people.paint(say("pick.done", count=len(chosen), all=len(parts)), "bold"))
@@ -39,18 +41,20 @@ async def pick_hunks(asked: ApprovalAsked, show: Show, people: Terminal) -> Deci
     return Decision("allow_once", feedback, chosen) if chosen else Decision("reject_once", feedback)
 
 
-async def _chosen(parts: tuple[NumberedHunk, ...], show: Show, people: Terminal) -> tuple[int, ...] | None:
+async def _select_hunks(
+    parts: tuple[NumberedHunk, ...], show: Show, people: Terminal
+) -> tuple[int, ...] | None:
     answers: list[bool] = []
     while len(answers) < len(parts):
         number = len(answers)
-        _show(parts, number, show, people)
-        match await _key():
+        _show_hunk(parts, number, show, people)
+        match await _read_hunk_key():
             case "y":
-                _note(show, people, answers, taken=True)
+                _record_answer(show, people, answers, accepted=True)
             case "n":
-                _note(show, people, answers, taken=False)
+                _record_answer(show, people, answers, accepted=False)
             case "a":
-                _note(show, people, answers, taken=True)
+                _record_answer(show, people, answers, accepted=True)
                 answers += [True] * (len(parts) - len(answers))
             case "k":
                 show.raw("\n")
@@ -59,24 +63,24 @@ async def _chosen(parts: tuple[NumberedHunk, ...], show: Show, people: Terminal)
                 show.raw("\n")
                 return None
             case _:  # d, or the end of input
-                _note(show, people, answers, taken=False)
+                _record_answer(show, people, answers, accepted=False)
                 answers += [False] * (len(parts) - len(answers))
-    return tuple(number for number, taken in enumerate(answers) if taken)
+    return tuple(number for number, is_accepted in enumerate(answers) if is_accepted)
 
 
-async def _key() -> str:
+async def _read_hunk_key() -> str:
     while (key := await keyboard.read_key()) not in ("y", "n", "a", "d", "k", "q", "", "\x04", "\x1b"):
         pass
     return "q" if key == "\x1b" else key
 
 
-def _note(show: Show, people: Terminal, answers: list[bool], *, taken: bool) -> None:
-    text = people.paint(say("pick.yes"), "green") if taken else people.paint(say("pick.no"), "red")
+def _record_answer(show: Show, people: Terminal, answers: list[bool], *, accepted: bool) -> None:
+    text = people.paint(say("pick.yes"), "green") if accepted else people.paint(say("pick.no"), "red")
     show.raw(text + "\n")
-    answers.append(taken)
+    answers.append(accepted)
 
 
-def _show(parts: tuple[NumberedHunk, ...], number: int, show: Show, people: Terminal) -> None:
+def _show_hunk(parts: tuple[NumberedHunk, ...], number: int, show: Show, people: Terminal) -> None:
     part = parts[number]
     show.line("")
     show.line(people.paint(say("pick.title", number=number + 1, count=len(parts)), "bold", "yellow"))
@@ -86,34 +90,36 @@ def _show(parts: tuple[NumberedHunk, ...], number: int, show: Show, people: Term
 
 
 FIRST_LINES = 60
-"""Lines of a long diff that are shown at once; commands are always shown whole."""
+"""Maximum lines of a diff that are shown at first; commands are always complete."""
 
 
-async def ask_approval(asked: ApprovalAsked, show: Show, people: Terminal) -> Decision:
-    """The person's decision, and what they say to it. The end of input is a no."""
-    limit = FIRST_LINES if asked.kind == "edit" else 0
+async def ask_approval(approval: ApprovalAsked, show: Show, people: Terminal) -> Decision:
+    """Ask for an approval and return the decision. The end of input rejects."""
+    limit = FIRST_LINES if approval.kind == "edit" else 0
     show.quiet(silent=True)
     try:
         show.line("")
-        show.line(people.paint(say(f"approve.{asked.kind}"), "bold", "yellow") + f"  {safe(asked.tool)}")
-        _preview(asked, show, people, limit)
-        if asked.why:
-            show.line(people.paint(f"  ({safe(asked.why)})", "dim"))
-        details = asked.preview.count("\n") >= limit > 0
-        always = say("approve.always", what=safe(asked.remember)) if asked.remember else ""
-        pick = say("approve.pick") if asked.hunks > 1 else ""
+        show.line(
+            people.paint(say(f"approve.{approval.kind}"), "bold", "yellow") + f"  {safe(approval.tool)}"
+        )
+        _show_preview(approval, show, people, limit)
+        if approval.why:
+            show.line(people.paint(f"  ({safe(approval.why)})", "dim"))
+        details = approval.preview.count("\n") >= limit > 0
+        always = say("approve.always", what=safe(approval.remember)) if approval.remember else ""
+        pick = say("approve.pick") if approval.hunks > 1 else ""
         more = pick + (say("approve.details") if details else "")
         while True:
             with keyboard.key_by_key():
                 show.raw(
                     people.paint(say("approve.keys", always=always) + f"  {more}".rstrip(), "bold") + " "
                 )
-                decision = await _decided(asked, show, people)
+                decision = await _read_decision(approval, show, people)
             if decision == "pick":
-                said = await pick_hunks(asked, show, people)
-                if said is None:
+                picked = await pick_hunks(approval, show, people)
+                if picked is None:
                     continue
-                return said
+                return picked
             if decision is not None:
                 return Decision(decision)
             show.raw("\n" + people.paint(say("approve.feedback"), "bold"))
@@ -122,33 +128,33 @@ async def ask_approval(asked: ApprovalAsked, show: Show, people: Terminal) -> De
         show.quiet(silent=False)
 
 
-async def ask_question(asked: InputAsked, show: Show, people: Terminal) -> str:
-    """The person's answer; one of the choices by its number, or free text."""
+async def ask_question(question: InputAsked, show: Show, people: Terminal) -> str:
+    """Ask a question and return the answer: a choice by its number, or free text."""
     show.quiet(silent=True)
     try:
         show.line("")
-        show.line(people.paint(f"{say('question')}: ", "bold", "yellow") + safe(asked.question))
-        for number, choice in enumerate(asked.choices, 1):
+        show.line(people.paint(f"{say('question')}: ", "bold", "yellow") + safe(question.question))
+        for number, choice in enumerate(question.choices, 1):
             show.line(f"  {number}. {safe(choice)}")
-        show.raw(people.paint(say("question.choose") if asked.choices else say("answer"), "bold"))
+        show.raw(people.paint(say("question.choose") if question.choices else say("answer"), "bold"))
         text = ((await keyboard.read_line()) or "").strip()
-        if text.isdecimal() and 0 < int(text) <= len(asked.choices):
-            return asked.choices[int(text) - 1]
+        if text.isdecimal() and 0 < int(text) <= len(question.choices):
+            return question.choices[int(text) - 1]
         return text
     finally:
         show.quiet(silent=False)
 
 
-async def _decided(
-    asked: ApprovalAsked, show: Show, people: Terminal
+async def _read_decision(
+    approval: ApprovalAsked, show: Show, people: Terminal
 ) -> ApprovalDecision | Literal["pick"] | None:
-    """What the keys say; None for a no whose reason is still to come."""
+    """Read keys until a decision; return None for a rejection with feedback."""
     while True:
         match await keyboard.read_key():
             case "y":
                 show.raw(people.paint(say("approve.yes"), "green") + "\n")
                 return "allow_once"
-            case "a" if asked.remember:
+            case "a" if approval.remember:
                 show.raw(people.paint(say("approve.always.done"), "green") + "\n")
                 return "allow_always"
             case "n" | "" | "\x04" | "\x1b":
@@ -156,22 +162,22 @@ async def _decided(
                 return "reject_once"
             case "f":
                 return None
-            case "p" if asked.hunks > 1:
+            case "p" if approval.hunks > 1:
                 show.raw("\n")
                 return "pick"
             case "d":
                 show.raw("\n")
-                _preview(asked, show, people, 0)
+                _show_preview(approval, show, people, 0)
                 show.raw("> ")
             case _:
                 continue
 
 
-def _preview(asked: ApprovalAsked, show: Show, people: Terminal, limit: int) -> None:
-    """The diff, or the whole command with its control characters visible."""
-    if looks_like_diff(asked.preview):
-        for line in coloured_diff(asked.preview, people, limit):
+def _show_preview(approval: ApprovalAsked, show: Show, people: Terminal, limit: int) -> None:
+    """Show the diff, or the complete command with control characters visible."""
+    if looks_like_diff(approval.preview):
+        for line in coloured_diff(approval.preview, people, limit):
             show.line("  " + line)
         return
-    for line in safe(asked.preview).split("\n"):
+    for line in safe(approval.preview).split("\n"):
         show.line("  " + people.paint(line, "cyan"))

@@ -1,4 +1,4 @@
-"""Keys and lines from a person while the event loop goes on; cancelling a wait leaves nothing behind."""
+"""Asynchronous input of keys and lines; cancelling a read leaves no reader behind."""
 
 from __future__ import annotations
 
@@ -23,37 +23,37 @@ except ImportError:  # Windows has no such terminals
 
 
 async def read_key() -> str:
-    """Read one key in lower case; full-width letters of an input method count as plain ones.
+    """Read one key in lower case; full-width letters count as plain ones.
 
-    "" at the end of input. Inside `key_by_key`, which begins before the question is shown: a key
-    that is typed at once must not wait for the end of a line.
+    Returns "" at the end of input. Enter `key_by_key` before the question is shown, so that an early key
+    does not wait for the end of a line.
     """
-    if termios is None:  # no key without a line there: the first letter of a line will do
-        return _plain((await read_line()) or "")[:1]
+    if termios is None:  # Windows: read a line and use its first letter
+        return _normalize_key((await read_line()) or "")[:1]
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     text = ""
     while not text:
-        data = await _bytes(sys.stdin.fileno())
+        data = await _read_bytes(sys.stdin.fileno())
         if not data:
             return ""
         text = decoder.decode(data)
-    return _plain(text)[:1] if not text.startswith("\x1b") else "\x1b"
+    return _normalize_key(text)[:1] if not text.startswith("\x1b") else "\x1b"
 
 
 async def read_line() -> str | None:
-    """Read one line as the terminal edits it, without its end; None at the end of input.
+    """Read one line without its end; None at the end of input.
 
-    The terminal's own line editing is used, which every input method works with.
+    The terminal's line editing is used, because every input method works with it.
     """
     if termios is None:
-        return await _in_thread(sys.stdin.readline)
-    got = b""
-    while not got.endswith(b"\n"):
-        data = await _bytes(sys.stdin.fileno())
+        return await _run_in_thread(sys.stdin.readline)
+    received = b""
+    while not received.endswith(b"\n"):
+        data = await _read_bytes(sys.stdin.fileno())
         if not data:
-            return got.decode("utf-8", "replace") if got else None
-        got += data
-    return got.decode("utf-8", "replace").rstrip("\r\n")
+            return received.decode("utf-8", "replace") if received else None
+        received += data
+    return received.decode("utf-8", "replace").rstrip("\r\n")
 
 
 @contextmanager
@@ -85,7 +85,7 @@ def key_by_key() -> Generator[None]:
 
 
 async def confirm(people: Terminal, question: str) -> bool:
-    """Ask a question that one key answers; True for `y`. The end of input is a no."""
+    """Ask a question that one key answers; return True for `y`, and False at the end of input."""
     with key_by_key():
         people.write(people.paint(question, "bold") + " ")
         key = await read_key()
@@ -93,42 +93,45 @@ async def confirm(people: Terminal, question: str) -> bool:
     return key == "y"
 
 
-def _plain(text: str) -> str:
+def _normalize_key(text: str) -> str:
     return unicodedata.normalize("NFKC", text).lower()
 
 
-async def _bytes(fd: int) -> bytes:
-    """Wait for input of the terminal and return it. A file or /dev/null, which cannot be waited for, is read at once."""
+async def _read_bytes(fd: int) -> bytes:
+    """Wait for terminal input and return it.
+
+    A file or /dev/null, which cannot be waited for, is read immediately.
+    """
     loop = asyncio.get_running_loop()
-    ready: asyncio.Future[bytes] = loop.create_future()
+    received: asyncio.Future[bytes] = loop.create_future()
 
     def read() -> None:
-        if not ready.done():
+        if not received.done():
             try:
-                ready.set_result(os.read(fd, 4096))
+                received.set_result(os.read(fd, 4096))
             except OSError:
-                ready.set_result(b"")
+                received.set_result(b"")
 
     try:
         loop.add_reader(fd, read)
     except OSError:
         read()
-        return await ready
+        return await received
     try:
-        return await ready
+        return await received
     finally:
         loop.remove_reader(fd)
 
 
-async def _in_thread(read: Callable[[], str]) -> str | None:
-    """Run `read` in a daemon thread: waiting for input must not keep the process from ending."""
+async def _run_in_thread(read: Callable[[], str]) -> str | None:
+    """Run `read` in a daemon thread, so that waiting for input does not keep the process alive."""
     loop = asyncio.get_running_loop()
-    ready: asyncio.Future[str] = loop.create_future()
+    received: asyncio.Future[str] = loop.create_future()
 
     def work() -> None:
         line = read()
-        loop.call_soon_threadsafe(lambda: None if ready.done() else ready.set_result(line))
+        loop.call_soon_threadsafe(lambda: None if received.done() else received.set_result(line))
 
     threading.Thread(target=work, daemon=True).start()
-    line = await ready
+    line = await received
     return line.rstrip("\r\n") if line else None

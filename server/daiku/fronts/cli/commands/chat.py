@@ -21,7 +21,7 @@ from daiku.fronts.cli.commands.sessions import session_line
 from daiku.fronts.cli.display.term import human_stream, safe, terminal
 from daiku.fronts.cli.display.toollines import stays_lines
 from daiku.fronts.cli.drive import RunMode, drive, end_background_commands
-from daiku.fronts.cli.main import fail, usage, write_notice
+from daiku.fronts.cli.main import fail, usage_error, write_notice
 from daiku.fronts.cli.options import RunOptions, run_options
 from daiku.library.fronts import App, RunRequest
 from daiku.settings import home, private_file
@@ -129,7 +129,7 @@ def _command(runner: asyncio.Runner, app: App, talk: ChatState, text: str) -> Ch
             if rest in get_args(Mode):
                 talk = replace(talk, mode=rest)
             elif rest:
-                raise usage(f"--mode: ask, plan, act ({safe(rest)})")
+                raise usage_error(f"--mode: ask, plan, act ({safe(rest)})")
             _say(say("chat.mode", mode=talk.mode))
         case "/model":
             if rest:
@@ -146,7 +146,7 @@ def _command(runner: asyncio.Runner, app: App, talk: ChatState, text: str) -> Ch
         case "/undo":
             _undo(runner, app, talk.session)
         case _:
-            raise usage(say("chat.unknown", command=safe(name)))
+            raise usage_error(say("chat.unknown", command=safe(name)))
     return talk
 
 

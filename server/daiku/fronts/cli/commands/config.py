@@ -11,7 +11,7 @@ import click
 from pydantic import BaseModel, SecretStr
 
 from daiku.domain.base import JsonObject
-from daiku.fronts.cli.app_setup import folder_of, settings_for, tell_notices
+from daiku.fronts.cli.app_setup import folder_of, print_notices, settings_for
 from daiku.fronts.cli.display.term import safe, terminal
 from daiku.fronts.cli.main import write_json
 from daiku.fronts.cli.options import command_group, place_options
@@ -29,7 +29,7 @@ config = command_group("config")
 @place_options
 def show(folder: str | None, as_json: bool) -> None:  # click's flag
     loaded, _ = settings_for(folder_of(folder))
-    tell_notices(loaded)
+    print_notices(loaded)
     if as_json:
         rows: JsonObject = {
             key: {"value": _value(loaded, key), "source": loaded.origins.get(key, "default")}

@@ -21,7 +21,7 @@ from daiku.eval.compare import beside
 from daiku.eval.evaluate import Wanted, evaluate
 from daiku.eval.results import Attempt, Evaluation
 from daiku.eval.task import BUILTIN, Task, builtin_folder, choose, is_builtin, read_tasks
-from daiku.fronts.cli.app_setup import settings_for, tell_notices
+from daiku.fronts.cli.app_setup import print_notices, settings_for
 from daiku.fronts.cli.ask import keyboard
 from daiku.fronts.cli.display.evaluations import (
     call_lines,
@@ -32,7 +32,7 @@ from daiku.fronts.cli.display.evaluations import (
 )
 from daiku.fronts.cli.display.term import human_stream, person_present, terminal
 from daiku.fronts.cli.interrupts import stop_on_interrupt
-from daiku.fronts.cli.main import CANCELLED, usage, write_json, write_output
+from daiku.fronts.cli.main import CANCELLED, usage_error, write_json, write_output
 from daiku.guard.rules.redact import Redactor
 from daiku.playbook.desk.desk import open_desk
 from daiku.settings import home, secrets_of
@@ -88,9 +88,9 @@ def eval_(**options: Any) -> int:
     chosen = EvalOptions(**options)
     folder = builtin_folder() if chosen.folder == BUILTIN else Path(chosen.folder)
     if chosen.baseline and (chosen.compare or chosen.overrides):
-        raise usage(say("error.eval_two_sides"))
+        raise usage_error(say("error.eval_two_sides"))
     if chosen.with_lesson and (chosen.baseline or chosen.compare or chosen.overrides):
-        raise usage(say("error.eval_with_lesson"))
+        raise usage_error(say("error.eval_with_lesson"))
     earlier = _earlier(chosen.baseline)
     tasks = choose(read_tasks(folder), chosen.only)
     if chosen.listed:
@@ -122,12 +122,12 @@ def _are_trusted(chosen: EvalOptions, folder: Path) -> bool:
 def _ask_for_consent(chosen: EvalOptions, tasks: tuple[Task, ...]) -> EvalOptions:
     """Show the commands of the tasks and ask; a yes allows their setup the network it asks for. Raises UsageError."""
     if not person_present():
-        raise usage(say("error.eval_untrusted", folder=chosen.folder))
+        raise usage_error(say("error.eval_untrusted", folder=chosen.folder))
     people = human_stream()
     for line in (say("eval.consent"), *command_lines(tasks)):
         people.write(line + "\n")
     if not asyncio.run(keyboard.confirm(people, say("eval.run_them"))):
-        raise usage(say("error.eval_declined"))
+        raise usage_error(say("error.eval_declined"))
     return replace(chosen, setup_network=True)
 
 
@@ -138,7 +138,7 @@ def _earlier(name: str) -> Evaluation | None:
     try:
         return Evaluation.model_validate_json(Path(name).read_bytes())
     except (OSError, ValidationError):
-        raise usage(say("error.eval_baseline", file=name)) from None
+        raise usage_error(say("error.eval_baseline", file=name)) from None
 
 
 async def _evaluate(chosen: EvalOptions, tasks: tuple[Task, ...], folder: Path) -> Evaluation:
@@ -169,7 +169,7 @@ async def _evaluate(chosen: EvalOptions, tasks: tuple[Task, ...], folder: Path) 
 def _settings(chosen: EvalOptions, folder: Path) -> tuple[tuple[Setting, ...], Path]:
     """Return the settings to compare: those of the files and the command line, and the second ones, if any."""
     loaded, state = settings_for(Path.cwd(), asks_model=True)
-    tell_notices(loaded)
+    print_notices(loaded)
     first = Setting("A", _model(chosen.model or loaded.config.llm.model, folder), loaded.config)
     if chosen.with_lesson:
         lesson = _find_lesson(chosen.with_lesson, first.config, state)
@@ -216,13 +216,13 @@ def _overrides(pairs: tuple[str, ...]) -> JsonObject:
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals or not key.strip():
-            raise usage(say("error.eval_set", pair=pair))
+            raise usage_error(say("error.eval_set", pair=pair))
         here = merged
         *tables, name = key.strip().split(".")
         for table in tables:
             inner = here.setdefault(table, {})
             if not isinstance(inner, dict):
-                raise usage(say("error.eval_set", pair=pair))
+                raise usage_error(say("error.eval_set", pair=pair))
             here = inner
         try:
             here[name] = tomllib.loads(f"value = {value}")["value"]

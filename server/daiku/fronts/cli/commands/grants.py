@@ -10,7 +10,7 @@ import click
 from daiku.dataclass import asdict
 from daiku.fronts.cli.app_setup import in_app
 from daiku.fronts.cli.display.term import safe, terminal
-from daiku.fronts.cli.main import usage, write_json
+from daiku.fronts.cli.main import usage_error, write_json
 from daiku.fronts.cli.options import command_group, place_options
 from daiku.library.fronts import App
 from daiku.texts.terminal import localize, say
@@ -45,7 +45,7 @@ def revoke(which: tuple[str, ...], every: bool, folder: str | None) -> None:  # 
         found = await _everything(app)
         gone = found if every else tuple(_named(name, found) for name in which)
         if not gone and not every:
-            raise usage(say("grants.which"))
+            raise usage_error(say("grants.which"))
         for one in gone:
             revoke_answer(app.grants, app.consents, _workspace(app), one.key)
             if one.key.startswith(SERVER):
@@ -70,5 +70,5 @@ def _named(name: str, found: tuple[RememberedAnswer, ...]) -> RememberedAnswer:
         return found[int(name) - 1]
     one = next((one for one in found if name == one.key or name in renderings(one.what)), None)
     if one is None:
-        raise usage(say("grants.unknown", name=name))
+        raise usage_error(say("grants.unknown", name=name))
     return one

@@ -15,7 +15,7 @@ from daiku.domain.tools import ToolSpec
 from daiku.fronts.cli.app_setup import in_app
 from daiku.fronts.cli.commands.mcp import servers_now, show_server
 from daiku.fronts.cli.display.term import Terminal, clip, human_stream, safe, terminal
-from daiku.fronts.cli.main import usage, write_json
+from daiku.fronts.cli.main import usage_error, write_json
 from daiku.fronts.cli.options import place_options
 from daiku.library.fronts import App
 from daiku.library.offers import agents_of
@@ -140,11 +140,11 @@ def show_plugin(plugin: Plugin, out: Terminal) -> None:
 @click.option("--stdio", is_flag=True, hidden=True)
 def lsp(**_: Any) -> None:
     """Provide the help text of `daiku lsp`; the server itself is started by `daiku.__main__`."""
-    raise usage(say("help.lsp"))
+    raise usage_error(say("help.lsp"))
 
 
 @click.command(help=say("help.acp"))
 @click.option("--model", metavar="NAME", help=say("help.opt.model"))
 def acp(**_: Any) -> None:
     """Provide the help text of `daiku acp`; the agent itself is started by `daiku.__main__`."""
-    raise usage(say("help.acp"))
+    raise usage_error(say("help.acp"))

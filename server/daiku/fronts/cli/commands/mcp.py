@@ -10,7 +10,7 @@ import click
 from daiku.domain.servers import ServerReport
 from daiku.fronts.cli.app_setup import in_app
 from daiku.fronts.cli.display.term import Terminal, human_stream, safe, terminal
-from daiku.fronts.cli.main import FAILED, usage, write_json
+from daiku.fronts.cli.main import FAILED, usage_error, write_json
 from daiku.fronts.cli.options import command_group, place_options
 from daiku.library.fronts import App
 from daiku.texts.terminal import localize, say
@@ -50,7 +50,7 @@ def allow(name: str, folder: str | None) -> int:
     async def work(app: App) -> ServerReport:
         server = app.servers.find(name)
         if server is None:
-            raise usage(say("mcp.unknown", name=name, names=_names(app)))
+            raise usage_error(say("mcp.unknown", name=name, names=_names(app)))
         if server.report().status == "rejected":
             app.servers.forget(name)
         while question := server.agreement.question():
@@ -71,7 +71,7 @@ def allow(name: str, folder: str | None) -> int:
 def forget(name: str, folder: str | None) -> None:
     async def work(app: App) -> None:
         if not app.servers.forget(name):
-            raise usage(say("mcp.unknown", name=name, names=_names(app)))
+            raise usage_error(say("mcp.unknown", name=name, names=_names(app)))
 
     in_app(folder, work)
     click.echo(say("mcp.forgotten", name=name))

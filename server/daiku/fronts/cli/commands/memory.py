@@ -11,9 +11,9 @@ from typing import TypeVar
 
 import click
 
-from daiku.fronts.cli.app_setup import folder_of, settings_for, tell_notices
+from daiku.fronts.cli.app_setup import folder_of, print_notices, settings_for
 from daiku.fronts.cli.display.term import human_stream, safe, terminal
-from daiku.fronts.cli.main import usage, write_json
+from daiku.fronts.cli.main import usage_error, write_json
 from daiku.fronts.cli.options import command_group, place_options
 from daiku.guard.rules.redact import Redactor
 from daiku.memory.memory import Memory
@@ -64,7 +64,7 @@ def search(query: str, folder: str | None, limit: int, as_json: bool) -> None:  
 @place_options
 def forget(ids: tuple[str, ...], every: bool, folder: str | None, as_json: bool) -> None:  # click's flags
     if bool(ids) == every:
-        raise usage(say("memory.which"))
+        raise usage_error(say("memory.which"))
 
     async def work(kept: Memory) -> tuple[int, list[str]]:
         if every:
@@ -78,7 +78,7 @@ def forget(ids: tuple[str, ...], every: bool, folder: str | None, as_json: bool)
     elif count or not missing:
         click.echo(say("memory.forgotten", count=count))
     if missing:
-        raise usage(say("memory.unknown", names=", ".join(missing)))
+        raise usage_error(say("memory.unknown", names=", ".join(missing)))
 
 
 def _with_memory(folder: str | None, work: Callable[[Memory], Awaitable[T]]) -> T:
@@ -87,7 +87,7 @@ def _with_memory(folder: str | None, work: Callable[[Memory], Awaitable[T]]) -> 
     async def inside() -> T:
         place = folder_of(folder)
         loaded, state = settings_for(place)
-        tell_notices(loaded)
+        print_notices(loaded)
         redact = Redactor(secrets_of(loaded.config, os.environ))
         async with open_memory(loaded.config, str(place), state, redact) as kept:
             return await work(kept)

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import click
 
-from daiku.fronts.cli.app_setup import folder_of, settings_for, tell_notices
+from daiku.fronts.cli.app_setup import folder_of, print_notices, settings_for
 from daiku.fronts.cli.display.term import human_stream, safe, terminal
-from daiku.fronts.cli.main import usage, write_json
+from daiku.fronts.cli.main import usage_error, write_json
 from daiku.fronts.cli.options import place_options
 from daiku.prompts import Prompts
 from daiku.settings.trust import is_trusted
@@ -49,14 +49,14 @@ def show(template: str, folder: str | None) -> None:
     library = _library(folder_of(folder))
     found = library.source(template)
     if found is None:
-        raise usage(say("prompts.unknown", id=template))
+        raise usage_error(say("prompts.unknown", id=template))
     click.echo(found.text.rstrip("\n"))
 
 
 def _library(folder: Path) -> Prompts:
     """The prompts of a folder, with what is wrong with its own told on stderr. Raises UsageError."""
     loaded, state = settings_for(folder)
-    tell_notices(loaded)
+    print_notices(loaded)
     library = build_prompts(loaded.config, DiskWorkspace((folder,)), own=is_trusted(state, folder))
     people = human_stream()
     for problem in library.problems():

@@ -11,7 +11,7 @@ import click
 from daiku.dataclass import replace
 from daiku.fronts.cli.app_setup import folder_of, open_app
 from daiku.fronts.cli.drive import RunMode, Start, drive, end_background_commands
-from daiku.fronts.cli.main import usage
+from daiku.fronts.cli.main import usage_error
 from daiku.fronts.cli.options import RunOptions, prompt_text, run_options
 from daiku.library.fronts import App, RunRequest
 from daiku.texts.terminal import say
@@ -128,7 +128,7 @@ def _follow(
 def named_session(app: App, options: RunOptions) -> str | None:
     """Return the session that the options name, None for a new one. Raises UsageError."""
     if options.session and options.last:
-        raise usage(say("error.both_sessions"))
+        raise usage_error(say("error.both_sessions"))
     folder = app.runs.services.workspace_key
     session = newest_session(app.journal, folder) if options.last else options.session
     if session:
@@ -140,5 +140,5 @@ def newest_session(journal: Journal, folder: str) -> str:
     """Return the newest session of `folder`. Raises UsageError where there is none."""
     sessions = journal.list_sessions(limit=1, workspace=folder)
     if not sessions:
-        raise usage(say("error.no_last_session", folder=folder))
+        raise usage_error(say("error.no_last_session", folder=folder))
     return sessions[0].session_id

@@ -15,7 +15,7 @@ import click
 from daiku.fronts.cli.app_setup import folder_of, open_app
 from daiku.fronts.cli.display.term import human_stream
 from daiku.fronts.cli.interrupts import on_interrupt
-from daiku.fronts.cli.main import CANCELLED, usage, write_json
+from daiku.fronts.cli.main import CANCELLED, usage_error, write_json
 from daiku.fronts.http.server import listen, serve_http, url_of
 from daiku.texts.terminal import say
 
@@ -32,12 +32,12 @@ FAR_TOKEN = 32
 def serve_(host: str, port: int, names: tuple[str, ...], folder: str | None) -> int:
     place, given = folder_of(folder), os.environ.get(TOKEN, "")
     if given and not (given.isascii() and given.isprintable() and " " not in given):
-        raise usage(say("serve.token", name=TOKEN))
+        raise usage_error(say("serve.token", name=TOKEN))
     listening = listen(host, port)
     with listening:
         if not _is_near(listening):
             if len(given) < FAR_TOKEN:
-                raise usage(say("serve.far", host=host, name=TOKEN, length=FAR_TOKEN))
+                raise usage_error(say("serve.far", host=host, name=TOKEN, length=FAR_TOKEN))
             human_stream().write(say("serve.plain") + "\n")
         # As a variable it is blacked out wherever a text is kept, like every other secret.
         token = os.environ[TOKEN] = given or secrets.token_urlsafe(32)

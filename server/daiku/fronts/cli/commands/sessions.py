@@ -27,7 +27,7 @@ from daiku.domain.events import (
 )
 from daiku.domain.labels import LineEvent
 from daiku.domain.sessions import Session
-from daiku.fronts.cli.app_setup import in_app, settings_for, tell_notices, tell_recovery
+from daiku.fronts.cli.app_setup import in_app, print_notices, print_recovery, settings_for
 from daiku.fronts.cli.display.diffs import coloured_diff
 from daiku.fronts.cli.display.show import usage_text
 from daiku.fronts.cli.display.term import Colour, Terminal, clip, columns, safe, terminal, to_the_minute
@@ -211,10 +211,10 @@ def trace(session: str) -> None:
 def open_journal() -> Generator[Journal]:
     """Open the journal alone: looking back needs no model and no tools."""
     loaded, state = settings_for(Path.cwd())
-    tell_notices(loaded)
+    print_notices(loaded)
     place = opened_place(loaded.config.storage.place(state))
     journal = Journal(place, Redactor(secrets_of(loaded.config, os.environ)))
-    tell_recovery(journal)
+    print_recovery(journal)
     try:
         yield journal
     finally:

@@ -16,7 +16,7 @@ from daiku.domain.work.plans import Plan, in_full
 from daiku.fronts.cli.app_setup import in_app
 from daiku.fronts.cli.commands.run import run_agent, start_request
 from daiku.fronts.cli.display.term import clip, human_stream, person_present, safe, terminal
-from daiku.fronts.cli.main import usage, write_json
+from daiku.fronts.cli.main import usage_error, write_json
 from daiku.fronts.cli.options import RunOptions, place_options, prompt_text, run_options
 from daiku.library.fronts import App, RunRequest
 from daiku.library.plans.managing import approve_draft, delete_plan, find_plan, save_plan, work_request
@@ -137,10 +137,12 @@ def edit(name: str, folder: str | None, as_json: bool) -> None:  # click's flag
             return found
         try:
             if app.journal.get_plan(found.plan_id) != found:
-                raise usage(say("plan.changed_meanwhile", name=found.name))
+                raise usage_error(say("plan.changed_meanwhile", name=found.name))
             changed = await save_plan(app, found, revise_plan(found, edited))
         except DaikuError as wrong:
-            raise usage(say("plan.not_saved", why=localize(wrong.failure.message), path=path)) from wrong
+            raise usage_error(
+                say("plan.not_saved", why=localize(wrong.failure.message), path=path)
+            ) from wrong
         path.unlink()
         return changed
 
@@ -151,7 +153,7 @@ def edit(name: str, folder: str | None, as_json: bool) -> None:  # click's flag
 def _edit_text(content: str) -> tuple[Path, str]:
     """Let the person edit the text; return the file that holds it and its new text. Raises UsageError."""
     if not (os.environ.get("VISUAL") or os.environ.get("EDITOR") or person_present()):
-        raise usage(say("plan.no_editor"))
+        raise usage_error(say("plan.no_editor"))
     handle, name = tempfile.mkstemp(prefix="daiku-plan-", suffix=".md")
     os.close(handle)
     path = Path(name)
@@ -161,7 +163,7 @@ def _edit_text(content: str) -> tuple[Path, str]:
         return path, path.read_text(encoding="utf-8-sig")
     except (click.ClickException, UnicodeDecodeError) as wrong:
         said = wrong.format_message() if isinstance(wrong, click.ClickException) else str(wrong)
-        raise usage(say("plan.not_saved", why=said, path=path)) from wrong
+        raise usage_error(say("plan.not_saved", why=said, path=path)) from wrong
 
 
 @plan.command("approve", help=say("help.plan.approve"))
@@ -200,11 +202,11 @@ def export_(name: str, folder: str | None, as_json: bool) -> None:  # click's fl
 def import_(file: Any, folder: str | None, as_json: bool) -> None:  # click's file and flag
     data: bytes = file.read(MAX_FILE + 1)
     if len(data) > MAX_FILE:
-        raise usage(say("error.prompt_large", where=file.name, limit=MAX_FILE))
+        raise usage_error(say("error.prompt_large", where=file.name, limit=MAX_FILE))
     try:
         content = data.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise usage(say("error.prompt_utf8", where=file.name)) from None
+        raise usage_error(say("error.prompt_utf8", where=file.name)) from None
 
     async def work(app: App) -> Plan:
         return await app.runs.keep_plan(read_plan_text(content), None)

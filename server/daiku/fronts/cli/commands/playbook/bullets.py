@@ -12,7 +12,7 @@ import click
 
 from daiku.api import ShownDelta
 from daiku.domain.playbook import PlaybookScope
-from daiku.fronts.cli.app_setup import folder_of, settings_for, tell_notices
+from daiku.fronts.cli.app_setup import folder_of, print_notices, settings_for
 from daiku.fronts.cli.commands.playbook.files import export_, import_
 from daiku.fronts.cli.commands.playbook.looks import bullet_line, delta_lines, indented, observation_line
 from daiku.fronts.cli.commands.playbook.opening import (
@@ -25,8 +25,8 @@ from daiku.fronts.cli.commands.playbook.opening import (
 )
 from daiku.fronts.cli.commands.playbook.reviewing import deltas, review, undo
 from daiku.fronts.cli.display.term import Terminal, clip, safe, terminal, to_the_minute
-from daiku.fronts.cli.main import usage, write_output
-from daiku.fronts.cli.options import given_text, place_options
+from daiku.fronts.cli.main import usage_error, write_output
+from daiku.fronts.cli.options import argument_text, place_options
 from daiku.guard.rules.redact import Redactor
 from daiku.playbook.rules.sections import SECTIONS, section_words
 from daiku.playbook.rules.textform import by_section
@@ -45,7 +45,7 @@ TEXT = 100
 def _refuse_removed(_: click.Context, option: click.Parameter, value: object) -> None:
     """Raise UsageError for an option of the trials that earlier versions made."""
     if value:
-        raise usage(say("adapt.removed", option=f"--{option.name}"))
+        raise usage_error(say("adapt.removed", option=f"--{option.name}"))
 
 
 @click.command("adapt", help=say("help.playbook.adapt"))
@@ -70,9 +70,9 @@ def adapt(
     del max_cost, offline  # learning offline is the only mode, and costs nothing
     place = folder_of(folder)
     loaded, home = settings_for(place)
-    tell_notices(loaded)
+    print_notices(loaded)
     if why := _why_nothing_is_learned(loaded.config):
-        raise usage(why)
+        raise usage_error(why)
     redact = Redactor(secrets_of(loaded.config, os.environ))
     trusted = is_trusted(home, place)
     found = learn_offline(
@@ -248,7 +248,7 @@ def add(
     folder: str | None,
     as_json: bool,  # click's flag
 ) -> None:
-    content = given_text(words).strip("\n")
+    content = argument_text(words).strip("\n")
     with desk_in(folder) as desk:
         made = desk.add(section, content, scope, keywords, propose=propose)
     tell_redacted(made.redacted)

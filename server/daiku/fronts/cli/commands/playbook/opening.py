@@ -12,7 +12,7 @@ import click
 from pydantic import BaseModel
 
 from daiku.domain.base import JsonObject
-from daiku.fronts.cli.app_setup import folder_of, settings_for, tell_notices
+from daiku.fronts.cli.app_setup import folder_of, print_notices, settings_for
 from daiku.fronts.cli.display.term import human_stream
 from daiku.fronts.cli.main import write_json
 from daiku.guard.rules.redact import Redactor
@@ -36,7 +36,7 @@ def desk_in(folder: str | None) -> Generator[PlaybookDesk]:
     """The playbooks of a folder. Raises UsageError."""
     place = folder_of(folder)
     loaded, state = settings_for(place)
-    tell_notices(loaded)
+    print_notices(loaded)
     redact = Redactor(secrets_of(loaded.config, os.environ))
     with open_desk(loaded.config, state, place, redact, locale_of(os.environ)) as desk:
         yield desk

@@ -25,7 +25,7 @@ from daiku.fronts.cli.commands.playbook.opening import (
 )
 from daiku.fronts.cli.commands.sessions import chunk_lines
 from daiku.fronts.cli.display.term import Terminal, human_stream, person_present, safe, terminal
-from daiku.fronts.cli.main import FAILED, complain, usage
+from daiku.fronts.cli.main import FAILED, complain, usage_error
 from daiku.fronts.cli.options import place_options
 from daiku.playbook.desk.desk import PlaybookDesk
 from daiku.playbook.rules.shown import diff_of
@@ -138,7 +138,7 @@ def review(
             click.echo("[]" if as_json else say("playbook.nothing_waits"))
             return 0
         if as_json or not person_present():
-            raise usage(say("playbook.nobody", count=len(waiting)))
+            raise usage_error(say("playbook.nobody", count=len(waiting)))
         return asyncio.run(_asked(desk, waiting))
 
 

@@ -14,7 +14,7 @@ import click
 
 from daiku.domain.items.item import ItemState, WorkItem
 from daiku.domain.messages import Usage
-from daiku.fronts.cli.app_setup import folder_of, settings_for, tell_notices
+from daiku.fronts.cli.app_setup import folder_of, print_notices, settings_for
 from daiku.fronts.cli.display.term import Colour, Terminal, clip, safe, terminal, to_the_minute
 from daiku.fronts.cli.main import write_json
 from daiku.fronts.cli.options import place_options
@@ -141,7 +141,7 @@ _add("retry", say("help.work.retry"))
 @contextmanager
 def _items(folder: str | None) -> Generator[ItemStore]:
     loaded, state = settings_for(folder_of(folder))
-    tell_notices(loaded)
+    print_notices(loaded)
     redact = Redactor(secrets_of(loaded.config, os.environ))
     with open_items(loaded.config, state, redact) as items:
         yield items

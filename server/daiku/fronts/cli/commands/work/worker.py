@@ -14,7 +14,7 @@ import click
 
 from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.items.item import SourceName, WorkItem
-from daiku.fronts.cli.app_setup import folder_of, settings_for, tell_notices
+from daiku.fronts.cli.app_setup import folder_of, print_notices, settings_for
 from daiku.fronts.cli.display.term import human_stream, safe
 from daiku.fronts.cli.interrupts import on_interrupt
 from daiku.fronts.cli.main import (
@@ -67,7 +67,7 @@ def worker(
     loaded, home = settings_for(where, asks_model=not ask_health)
     if ask_health:
         return _tell_health(home, as_json=as_json)
-    tell_notices(loaded)
+    print_notices(loaded)
     redact = Redactor(secrets_of(loaded.config, os.environ))
     start_logging(home, redact)  # which from here on hears of tokens that are made while it works
     work = Work(
