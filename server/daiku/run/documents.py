@@ -13,8 +13,8 @@ from daiku.domain.work.handovers import Brief
 from daiku.edits.rules.positions import Encoding, line_starts, offset_of
 from daiku.run.request import RunRequest
 from daiku.run.rules.outside import Workspace
-from daiku.team.rules.drafting.headings import format_of, is_prose
-from daiku.team.rules.drafting.reflection import evidence_of
+from daiku.team.rules.drafting.headings import detect_format, is_prose
+from daiku.team.rules.drafting.reflection import format_evidence
 from daiku.texts.text import text
 
 AGENT = "document"
@@ -38,7 +38,7 @@ async def reflection_request(workspace: Workspace, evaluations: Sequence[KeptEva
         path=LESSONS,
         form="markdown",
         text=await _read_text(workspace, LESSONS),
-        passages=evidence_of(evaluations),
+        passages=format_evidence(evaluations),
     )
     request_text = text("document.reflect")
     return RunRequest(request_text, agent="reflection", brief=Brief(request=request_text, document=document))
@@ -67,7 +67,7 @@ async def document_request(
     content = (await workspace.read(uri)).text if exists else ""
     document = Document(
         path=path,
-        form=format_of(path),
+        form=detect_format(path),
         text=content,
         depth=depth,
         selection=None if selection is None else _line_offsets(content, selection, encoding),

@@ -25,7 +25,7 @@ from daiku.team.drafting.reflection import LESSONS, REFLECTION
 from daiku.team.drafting.style import STYLE
 from daiku.team.drafting.tool_stage import GUARD, REFERENCE
 from daiku.team.part import Machine, Part, Stage
-from daiku.team.rules.moves import brief_of, next_move, team_report
+from daiku.team.rules.moves import build_brief, build_team_report, next_move
 from daiku.texts.text import text
 
 COORDINATOR = Agent(
@@ -66,8 +66,8 @@ TEAM = Agent(
         description="works a plan through, step by step, by the other agents",
         delegate=False,
         may_cd=False,
-        stage=Stage(team_report),
-        machine=Machine(next_move, brief_of, unfinished),
+        stage=Stage(build_team_report),
+        machine=Machine(next_move, build_brief, unfinished),
     ),
 )
 

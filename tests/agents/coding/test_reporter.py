@@ -26,7 +26,7 @@ from daiku.models.rules.replies.parse import Unreadable
 from daiku.run.rules.state.fold import fold
 from daiku.run.rules.state.state import Request, State
 from daiku.team.coding.reporter import REPORT, build_report, build_report_request
-from daiku.team.rules.summary import claims_markdown, plain_report, proofs_of
+from daiku.team.rules.summary import build_plain_report, format_claims, list_proofs
 from daiku.team.table import find_agent
 from daiku.texts.text import Text
 from tests.agents.acting import PROTOCOLS, act, app_with
@@ -122,7 +122,7 @@ def test_any_other_reply_is_unreadable(text: str) -> None:
 
 def test_without_a_readable_report_the_records_speak() -> None:
     made = build_report(State(request=Request(brief=BRIEF)))
-    assert made == ReportMade(report=plain_report(BRIEF))
+    assert made == ReportMade(report=build_plain_report(BRIEF))
     assert isinstance(made, ReportMade)
     assert "1 of 1 steps done" in made.report.text
     assert [claim.text for claim in made.report.claims] == [
@@ -132,13 +132,13 @@ def test_without_a_readable_report_the_records_speak() -> None:
         "`ruff check` failed with exit code 1.",
     ]
     assert all(claim.proofs for claim in made.report.claims)
-    assert "Nothing was changed" in plain_report(Brief(request="x")).text
+    assert "Nothing was changed" in build_plain_report(Brief(request="x")).text
     assert isinstance(build_report(State()), Unreadable)
 
 
 def test_claims_are_shown_with_what_they_rest_on() -> None:
-    proofs = proofs_of(BRIEF)
-    text = claims_markdown(
+    proofs = list_proofs(BRIEF)
+    text = format_claims(
         (
             Claim(text=Text("All is well."), proofs=proofs),
             Claim(text=Text("`pytest -q` passed."), proofs=proofs[2:3]),

@@ -19,8 +19,8 @@ from daiku.team.coding.tasks import (
     build_task_reporter,
     build_tasks_request,
 )
-from daiku.team.rules.task_report import plain_report
-from daiku.team.rules.tasks import PlanStep, calls_of, task_of, with_list
+from daiku.team.rules.task_report import build_plain_report
+from daiku.team.rules.tasks import PlanStep, build_calls, find_task_id, with_list
 from daiku.texts.text import Text
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.table import builtin_tools
@@ -111,7 +111,7 @@ def test_what_is_wrong_with_a_list_is_said(reply: str, problem: str) -> None:
     ],
 )
 def test_a_report_has_to_agree_with_what_happened(said: dict[str, Any], problem: str) -> None:
-    agent = build_task_reporter(plain_report(done("completed", "failed", "pending")))
+    agent = build_task_reporter(build_plain_report(done("completed", "failed", "pending")))
     assert agent.role is not None
     read = agent.role.read(AssistantMessage(text=Text(json.dumps(said))), (), False)
     if problem:
@@ -140,7 +140,9 @@ def test_a_new_list_loses_nothing_that_was_done_and_does_nothing_twice(
     assert sorted(kept) == sorted(before)
     assert with_list(after, after.step.task_list) == after
     ids = [
-        task_of(call.id) for call in calls_of(after, editor=False, check_seconds=600) if "task_" in call.id
+        find_task_id(call.id)
+        for call in build_calls(after, editor=False, check_seconds=600)
+        if "task_" in call.id
     ]
     assert ids == [t.task_id for t in after.step.task_list if t.status != "completed"]
     assert len(set(ids)) == len(ids)

@@ -77,7 +77,7 @@ class NestedTaskWork:
     async def generate(self, step_id: str) -> ToolResult:
         """Generate the step's tasks and store them in the plan."""
         parent = self.parent
-        place = tasks.find_place(parent.record.state.plans.all, step_id)
+        place = tasks.find_plan_step(parent.record.state.plans.all, step_id)
         if place is None:
             return failed(_step_not_found(step_id))
         if place.step.status == "completed":
@@ -107,7 +107,7 @@ class NestedTaskWork:
         note = "" if step_id else self._restore_open_plan(place)
         return ToolResult(
             ok=report.status == "completed",
-            text=f"{task_report.report_text(report)}\n\n{_format_progress(place)}{note}",
+            text=f"{task_report.format_report_json(report)}\n\n{_format_progress(place)}{note}",
             data={
                 "report": report.model_dump(),
                 "step_id": place.step.step_id,
@@ -162,7 +162,7 @@ class NestedTaskWork:
 
     def _restore_open_plan(self, place: PlanStep) -> str:
         """Make the open plan the latest one again after an unrelated task list; return a note for the model."""
-        plan = tasks.open_plan_besides(self.parent.record.state.plans.all, place.plan)
+        plan = tasks.find_other_open_plan(self.parent.record.state.plans.all, place.plan)
         if plan is None or place.plan.name != tasks.APART:
             return ""
         self.parent.record(PlanEvent(plan=plan))
@@ -173,7 +173,7 @@ class NestedTaskWork:
     def _find_step(self, step_id: str, task_list: tuple[JsonObject, ...]) -> PlanStep | None:
         """Return the step to work on, with `task_list` as its tasks if there is one."""
         state = self.parent.record.state
-        place = tasks.find_place(state.plans.all, step_id) if step_id else None
+        place = tasks.find_plan_step(state.plans.all, step_id) if step_id else None
         if not task_list or (step_id and place is None):
             return place
         new_tasks = self._parse_task_list(task_list)
@@ -212,7 +212,7 @@ class NestedTaskWork:
             return text("tasks.act_only")
         if place.step.status == "completed":
             return text("tasks.completed", name=place.step.name)
-        if waiting := tasks.waits_for(place):
+        if waiting := tasks.find_blocking_steps(place):
             return text("tasks.waits", name=place.step.name, names=", ".join(waiting))
         if not (place.step.task_list and self._build_calls(place)):
             return text("tasks.none", name=place.step.name)
@@ -238,7 +238,7 @@ class NestedTaskWork:
     def _complete_if_done(self, place: PlanStep) -> PlanStep:
         """Mark the step as completed if its tasks are and no proof is missing."""
         step = place.step
-        is_open = tasks.open_tasks(step) or any(self._find_missing_proofs(place))
+        is_open = tasks.find_open_tasks(step) or any(self._find_missing_proofs(place))
         return (
             place if is_open or place.plan.status == "draft" else tasks.with_step_status(place, "completed")
         )
@@ -248,7 +248,7 @@ class NestedTaskWork:
 
     def _build_calls(self, place: PlanStep) -> tuple[ToolCall, ...]:
         seconds = self.parent.record.state.request.limits.check_seconds
-        return tasks.calls_of(place, editor=self._has_editor, check_seconds=seconds)
+        return tasks.build_calls(place, editor=self._has_editor, check_seconds=seconds)
 
     @property
     def _has_editor(self) -> bool:
@@ -258,10 +258,10 @@ class NestedTaskWork:
         """Return a model's report that agrees with the log, or the plain report."""
         missing = self._find_missing_proofs(place)
         checks = (*(check for check, _ in missing.to_run), *missing.unseen)
-        facts = task_report.plain_report(place, checks[0] if checks else "", back.problem)
+        facts = task_report.build_plain_report(place, checks[0] if checks else "", back.problem)
         if place.plan.status == "draft":
             return facts
-        log = task_report.execution_log(place.step, _executed_checks(place, back))
+        log = task_report.format_execution_log(place.step, _executed_checks(place, back))
         user_message = next(
             (
                 m.text

@@ -283,7 +283,7 @@ def _question(state: State, call: ToolCall) -> Command:
 
 
 def _approval(state: State, call: ToolCall, verdict: Verdict) -> Command:
-    from daiku.team.rules.person import rejection  # when used
+    from daiku.team.rules.person import format_rejection  # when used
 
     asked = state.questions.approvals.get(call.id)
     given = state.questions.decisions.get(asked.approval_id) if asked is not None else None
@@ -295,7 +295,7 @@ def _approval(state: State, call: ToolCall, verdict: Verdict) -> Command:
         network = verdict.kind == "network" and call.args.get("network") is True
         why = text("run.nobody_approves_network") if network else text("run.nobody_approves")
         return Refuse(call, why, "unattended")
-    return Refuse(call, rejection(given.feedback or ""), "rejected")
+    return Refuse(call, format_rejection(given.feedback or ""), "rejected")
 
 
 def _together(state: State, rules: Rules, first: ToolCall, spec: ToolSpec) -> tuple[ToolCall, ...]:

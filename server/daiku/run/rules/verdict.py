@@ -49,10 +49,10 @@ _RUN_REQUEST = lazy(
 
 def unfinished(state: State) -> Failure | None:
     """Return why the plan or step that the run was asked to do is not completed; None if it is."""
-    from daiku.team.rules.moves import plan_of  # when used
+    from daiku.team.rules.moves import find_team_plan  # when used
     from daiku.team.rules.proof.gate import progress_text  # when used
 
-    plan = plan_of(state)
+    plan = find_team_plan(state)
     wanted = state.request.brief.step_id if state.request.brief is not None else ""
     if plan is None:
         return Failure(kind="plan", message=text("run.no_plan"))
@@ -208,11 +208,11 @@ def _is_open(call: FailedCall, state: State, checks: CheckRuns | None) -> bool:
 
 def refused_edits(state: State, plan: Plan, step: Step) -> tuple[str, ...]:
     """Return the files of a step's edits that the guard or the user refused, and that nothing made up for."""
-    from daiku.team.rules.record import answered_calls, calls_for_step  # when used
+    from daiku.team.rules.record import answered_calls, select_for_step  # when used
 
     checks, rejected, tried = _checks(state), list[str](), set[str]()
-    for each in calls_for_step(answered_calls(state), plan, step):
-        back, paths = each.back, edited_paths(each.call) if each.call.tool in EDITING else ()
+    for each in select_for_step(answered_calls(state), plan, step):
+        back, paths = each.handoff, edited_paths(each.call) if each.call.tool in EDITING else ()
         tried.update(paths, (call.subject for call in back.refused) if back is not None else ())
         if (paths and each.ok) or (back is not None and back.deeds is not None and back.deeds.files):
             rejected.clear()

@@ -22,7 +22,7 @@ from daiku.team.form_tool import by_tool
 from daiku.team.part import Part, Stage
 from daiku.team.role import Role
 from daiku.team.rules.plans.transitions import checklist
-from daiku.team.rules.summary import plain_report, proofs_of, sentence
+from daiku.team.rules.summary import build_plain_report, describe_proof, list_proofs
 from daiku.texts.text import NO_TEXT, Text, joined, text
 from daiku.tools.rules.web.research import sources_text
 
@@ -48,7 +48,7 @@ def build_report_request(brief: Brief) -> str:
             plan=checklist(brief.plan) if brief.plan is not None else "",
             findings=_format_findings(findings) if findings else "",
             happened=format_work_so_far(brief),
-            proofs=tuple((ref, sentence(p)) for ref, p in _number_proofs(brief).items()),
+            proofs=tuple((ref, describe_proof(p)) for ref, p in _number_proofs(brief).items()),
         ),
     ).strip()
 
@@ -74,7 +74,7 @@ def build_report(state: State) -> ReportMade | Unreadable:
         return ReportMade(report=Report(text=Text(reply.text), claims=claims))
     if brief is None:
         return Unreadable(text("roles.nothing_to_report"))
-    return ReportMade(report=plain_report(brief))
+    return ReportMade(report=build_plain_report(brief))
 
 
 class ClaimReply(Frozen):
@@ -186,7 +186,7 @@ def _render_reply(reply: ReportReply) -> Text:
 
 def _number_proofs(brief: Brief | None) -> dict[str, Proof]:
     """Return the proofs by reference (P1, P2, …), as shown to the reporter."""
-    return {f"P{number}": proof for number, proof in enumerate(proofs_of(brief) if brief else (), 1)}
+    return {f"P{number}": proof for number, proof in enumerate(list_proofs(brief) if brief else (), 1)}
 
 
 def _skip_after_calls(_: tuple[Message, ...]) -> None:

@@ -182,7 +182,7 @@ def _format_operation(spec: ToolSpec) -> str:
 
 
 def build_report_request(plan_step: PlanStep, log: str, person: str) -> str:
-    """Build the request for the report on a step's tasks; `log` comes from `task_report.execution_log`."""
+    """Build the request for the report on a step's tasks; `log` comes from `task_report.format_execution_log`."""
     plan, step = plan_step
     return render(
         "team/task_loop_request",

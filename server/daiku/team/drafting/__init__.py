@@ -1,1 +1,1 @@
-"""The agents that revise prose, one file each: draft, style, reference, guard, eval, and the document they work on."""
+"""The agents that revise prose: draft, style, reference, guard, eval, and the document agent that leads them."""

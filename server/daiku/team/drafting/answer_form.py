@@ -1,4 +1,4 @@
-"""An answer in a form: asked for by a tool, read from its call or from JSON, kept with the reply that gave it."""
+"""Structured answers: given by a tool call or as JSON, and stored in the reply's data."""
 
 from __future__ import annotations
 
@@ -22,42 +22,45 @@ from daiku.texts.text import NO_TEXT, Text, text
 F = TypeVar("F", bound=BaseModel)
 
 
-def _anything_fits(_form: object, _brief: Brief | None) -> Text:
+def _accept_any(_form: object, _brief: Brief | None) -> Text:
     return NO_TEXT
 
 
 @dataclass(frozen=True, slots=True)
 class AnswerForm(Generic[F]):
-    """Answers of type `kind`, given by tool `name`. `shown`: text for people; `unfit`: a problem, or empty."""
+    """Answers of type `kind`, given by the tool `name`.
+
+    `render` formats one for people; `unfit` returns its problem, or empty.
+    """
 
     kind: type[F]
     name: str
     description: str
-    shown: Callable[[F], Text]
-    unfit: Callable[[F, Brief | None], Text] = _anything_fits
+    render: Callable[[F], Text]
+    unfit: Callable[[F, Brief | None], Text] = _accept_any
 
     @property
     def role(self) -> Role:
-        """The role of an agent that answers so and says nothing in words."""
+        """Role of an agent that answers only in this form."""
         tool = ToolSpec(
             name=self.name, description=self.description, parameters=schema_of(self.kind), effect="none"
         )
         return Role(
             by_tool(tool, self._read),
-            prose=lambda _said, _before: self.missing,
+            prose=lambda _reply, _messages: self.missing,
             tools=(tool,),
             unfit=self._unfit,
         )
 
     @property
     def missing(self) -> Unreadable:
-        """What a model is told that did not answer so."""
+        """Problem for a reply without the form."""
         return Unreadable(text("roles.call_missing", tool=wire_name(self.name)))
 
-    def given(self, state: State) -> F | None:
-        """The answer that the run's last reply gave; None where it gave none."""
-        said = last_reply(state)
-        return None if said is None else self._kept(said)
+    def find_answer(self, state: State) -> F | None:
+        """Return the answer in the run's last reply; None if there is none."""
+        reply = find_last_reply(state)
+        return None if reply is None else self._load(reply)
 
     def _read(
         self, message: AssistantMessage, _messages: tuple[Message, ...], cut: bool
@@ -65,19 +68,19 @@ class AnswerForm(Generic[F]):
         form = read_json(message.text, self.kind.model_validate, cut=cut)
         if isinstance(form, Unreadable):
             return form
-        kept = form.model_dump(mode="json")
-        return AssistantMessage(text=self.shown(form), thinking=message.thinking, opaque={"daiku": kept})
+        data = form.model_dump(mode="json")
+        return AssistantMessage(text=self.render(form), thinking=message.thinking, opaque={"daiku": data})
 
     def _unfit(self, message: AssistantMessage, brief: Brief | None) -> Text:
-        form = self._kept(message)
+        form = self._load(message)
         return NO_TEXT if form is None else self.unfit(form, brief)
 
-    def _kept(self, message: AssistantMessage) -> F | None:
-        told = message.opaque.get("daiku")
-        return self.kind.model_validate(told) if isinstance(told, dict) else None
+    def _load(self, message: AssistantMessage) -> F | None:
+        data = message.opaque.get("daiku")
+        return self.kind.model_validate(data) if isinstance(data, dict) else None
 
 
-def last_reply(state: State) -> AssistantMessage | None:
-    """The last reply of this run."""
-    here = state.conversation.messages[state.conversation.start :]
-    return next((m for m in reversed(here) if isinstance(m, AssistantMessage)), None)
+def find_last_reply(state: State) -> AssistantMessage | None:
+    """Return the last reply of this run."""
+    messages = state.conversation.messages[state.conversation.start :]
+    return next((m for m in reversed(messages) if isinstance(m, AssistantMessage)), None)

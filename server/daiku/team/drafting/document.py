@@ -1,4 +1,4 @@
-"""The agent that leads a document through draft, style, reference, guard and evaluation, without a model of its own."""
+"""The document agent: leads a document through draft, style, reference, guard, and evaluation without a model."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from daiku.models.rules.replies.parse import Unreadable
 from daiku.run.rules.state.state import State
 from daiku.team.agent import Agent, Prompt
 from daiku.team.part import Machine, Part, Stage
-from daiku.team.rules.drafting.moves import brief_of, document_of, next_move, unfinished
-from daiku.team.rules.drafting.progress import merged_work, progress_of
+from daiku.team.rules.drafting.moves import build_brief, find_document, next_move, unfinished
+from daiku.team.rules.drafting.progress import find_progress, merge_work
 from daiku.texts.text import text
 
 
-def document_made(state: State) -> PatchMade | Unreadable:
-    """The patch of the whole document, for an agent that asked for it."""
-    document = document_of(state)
+def build_document_patch(state: State) -> PatchMade | Unreadable:
+    """Return the patch of the complete document, as the handover to the calling agent."""
+    document = find_document(state)
     if document is None:
         return Unreadable(text("document.none"))
-    return PatchMade(patch=merged_work(progress_of(state, document)).patch)
+    return PatchMade(patch=merge_work(find_progress(state, document)).patch)
 
 
 DOCUMENT = Agent(
@@ -30,7 +30,7 @@ DOCUMENT = Agent(
         description="revises a document by draft, style, reference, guard and evaluation",
         delegate=False,
         repeats=True,
-        stage=Stage(document_made),
-        machine=Machine(next_move, brief_of, unfinished),
+        stage=Stage(build_document_patch),
+        machine=Machine(next_move, build_brief, unfinished),
     ),
 )

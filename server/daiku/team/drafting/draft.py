@@ -1,4 +1,4 @@
-"""The draft agent: writes a part of a document anew, headings kept; and the one that chooses the parts (R1.60)."""
+"""The draft agent rewrites a part of a document and keeps its headings; the sections agent chooses parts (R1.60)."""
 
 from __future__ import annotations
 
@@ -18,65 +18,69 @@ from daiku.prompts import render
 from daiku.run.rules.state.state import State
 from daiku.team.agent import Agent, Prompt
 from daiku.team.coding.handover_text import fence
-from daiku.team.drafting.answer_form import AnswerForm, last_reply
-from daiku.team.drafting.part_request import part_request
+from daiku.team.drafting.answer_form import AnswerForm, find_last_reply
+from daiku.team.drafting.part_request import build_part_request
 from daiku.team.part import Part, Stage
-from daiku.team.rules.drafting.headings import front_matter_end, lost_headings
-from daiku.team.rules.drafting.moves import document_of
+from daiku.team.rules.drafting.headings import find_front_matter_end, find_lost_headings
+from daiku.team.rules.drafting.moves import find_document
 from daiku.texts.rules.omissions import may_hold_omission, omission_kind
 from daiku.texts.rules.patterns import lazy
 from daiku.texts.text import Text, text
 
 OPEN, CLOSE = "<new-text>", "</new-text>"
 LEAST = 0.6
-"""The share of a text that a draft has to keep in length, where it is not to be shortened."""
+"""Minimum length of a draft as a share of the old text, unless it is to be shortened."""
 SHORT = 400
-"""Characters below which a text may become shorter than that: one sentence less is no loss."""
-_MOST_NAMED = 8
+"""Length in characters up to which a text may shrink more: one sentence less is no loss."""
+_MAX_LISTED = 8
 _FENCED = lazy(r"\A(`{3,}|~{3,})[ \t]*\w*[ \t]*\n(.*)\n\1[ \t]*\Z", re.DOTALL)
 
 
-def new_text(reply: str, document: Document) -> str | Unreadable:
-    """Return the new text of the document's part; Unreadable if cut off, or without headings or passages of it."""
-    found = _between(reply, document.text)
-    if isinstance(found, Unreadable):
-        return found
-    made = restored(document.text, found)
-    problem = objection(document, made)
-    return Unreadable(problem) if problem else made
+def parse_new_text(reply: str, document: Document) -> str | Unreadable:
+    """Parse the part's new text from a reply.
+
+    Unreadable if it is cut off, or lacks headings or passages of the old text.
+    """
+    body = _extract_text(reply, document.text)
+    if isinstance(body, Unreadable):
+        return body
+    new = restore_line_ends(document.text, body)
+    problem = find_problem(document, new)
+    return Unreadable(problem) if problem else new
 
 
-def objection(document: Document, new: str) -> Text:
+def find_problem(document: Document, new: str) -> Text:
     """Return why `new` cannot replace the document's text; empty if it can."""
     old = document.text
     if old.strip() and not new.strip():
         return text("document.empty_draft")
-    if lost := lost_headings(old, new, document.form):
-        shown = ", ".join(f"“{heading.shown()}”" for heading in lost[:_MOST_NAMED])
-        more = f", … ({len(lost)})" if len(lost) > _MOST_NAMED else ""
-        return text("document.headings_lost", headings=shown + more)
-    if front_matter_end(old) and not front_matter_end(new):
+    if lost := find_lost_headings(old, new, document.form):
+        names = ", ".join(f"“{heading.shown()}”" for heading in lost[:_MAX_LISTED])
+        more = f", … ({len(lost)})" if len(lost) > _MAX_LISTED else ""
+        return text("document.headings_lost", headings=names + more)
+    if find_front_matter_end(old) and not find_front_matter_end(new):
         return text("document.front_matter_lost")
     if (MARK in old or MARK in new) and moves_marks(old, MARK, change_map(old, new)):
         return text("document.mark_moved", mark=MARK)
-    if left_out := _left_out(old, new):
+    if left_out := _find_omission(old, new):
         return text("document.left_out", line=left_out)
     if document.depth and len(old) > SHORT and len(new) < LEAST * len(old):
         return text("document.too_short", old=len(old), new=len(new))
     return Text("")
 
 
-def _left_out(old: str, new: str) -> str:
-    """Return a line of `new` that stands for omitted text, if the old text has no such line."""
+def _find_omission(old: str, new: str) -> str:
+    """Return a line of `new` that replaces omitted text, if the old text has no such line."""
     if not may_hold_omission(new):
         return ""
-    known = {line.strip() for line in old.splitlines()}
+    old_lines = {line.strip() for line in old.splitlines()}
     return next(
-        (line.strip() for line in new.splitlines() if omission_kind(line) and line.strip() not in known), ""
+        (line.strip() for line in new.splitlines() if omission_kind(line) and line.strip() not in old_lines),
+        "",
     )
 
 
-def _between(reply: str, old: str) -> str | Unreadable:
+def _extract_text(reply: str, old: str) -> str | Unreadable:
     """Return the text between the marks, or a reply without marks that begins as the old text does."""
     start = reply.find(OPEN)
     if start >= 0:
@@ -94,30 +98,30 @@ def _between(reply: str, old: str) -> str | Unreadable:
     return Unreadable(text("document.no_marks", open=OPEN, close=CLOSE), words_only=True)
 
 
-def restored(old: str, new: str) -> str:
-    """Return `new` with the line ends of `old`, line by line, and its surrounding blank lines."""
-    head, tail = _around(old)
+def restore_line_ends(old: str, new: str) -> str:
+    """Return `new` with the line endings of `old`, line by line, and its surrounding blank lines."""
+    head, tail = _find_blank_margins(old)
     body = new.replace("\r\n", "\n").strip("\n")
     if not body.strip():
         return ""
     if "\r\n" not in old:
         return head + body + (tail if old else "\n")
-    usual = "\r\n" if old.count("\r\n") * 2 > old.count("\n") else "\n"
+    default_end = "\r\n" if old.count("\r\n") * 2 > old.count("\n") else "\n"
     inner = old[len(head) : len(old) - len(tail)] if tail else old[len(head) :]
     before = split_lines(inner)
-    plain = [line.removesuffix("\n").removesuffix("\r") for line in before]
+    old_lines = [line.removesuffix("\n").removesuffix("\r") for line in before]
     after = body.split("\n")
-    ends = [usual] * len(after)
-    for kind, i, j, k, _ in line_ops(plain, after):
+    line_ends = [default_end] * len(after)
+    for kind, i, j, k, _ in line_ops(old_lines, after):
         if kind == "equal":
             for n in range(j - i):
-                ends[k + n] = before[i + n][len(plain[i + n]) :] or usual
-    lines = (line + end for line, end in zip(after, [*ends[:-1], ""], strict=True))
+                line_ends[k + n] = before[i + n][len(old_lines[i + n]) :] or default_end
+    lines = (line + end for line, end in zip(after, [*line_ends[:-1], ""], strict=True))
     return head + "".join(lines) + tail
 
 
-def _around(text: str) -> tuple[str, str]:
-    """Return the blank lines before and after a text; a text of blank lines counts as after."""
+def _find_blank_margins(text: str) -> tuple[str, str]:
+    """Return the blank lines before and after a text; for a blank text, all of them as after."""
     body = text.strip("\r\n")
     if not body:
         return "", text
@@ -125,17 +129,17 @@ def _around(text: str) -> tuple[str, str]:
     return text[:start], text[start + len(body) :]
 
 
-def draft_request(brief: Brief) -> str:
-    """The request to the draft agent: its part, the headings that stay, and how deep to go."""
-    return part_request("team/draft_request", brief)
+def build_draft_request(brief: Brief) -> str:
+    """Build the draft agent's request: its part, the headings to keep, and the depth."""
+    return build_part_request("team/draft_request", brief)
 
 
-def draft_made(state: State) -> PatchMade | Unreadable:
-    """Return the patch to the text of the last reply; Unreadable if that text lost parts or was cut off."""
-    document, said = document_of(state), last_reply(state)
-    if document is None or said is None:
+def build_draft_patch(state: State) -> PatchMade | Unreadable:
+    """Return the patch for the text in the last reply; Unreadable if the text lost parts or was cut off."""
+    document, reply = find_document(state), find_last_reply(state)
+    if document is None or reply is None:
         return Unreadable(text("roles.no_answer"))
-    new = new_text(said.text, document)
+    new = parse_new_text(reply.text, document)
     return new if isinstance(new, Unreadable) else PatchMade(patch=patch_between(document.text, new))
 
 
@@ -147,12 +151,12 @@ DRAFT = Agent(
         description="writes a part of a document anew and keeps its headings",
         delegate=False,
         repeats=True,
-        stage=Stage(draft_made, draft_request),
+        stage=Stage(build_draft_patch, build_draft_request),
     ),
 )
 
 
-# ---- which parts of a long document are concerned
+# ---- choosing the parts of a long document to change
 
 
 class SectionsForm(Frozen):
@@ -172,7 +176,7 @@ CHOICE = AnswerForm(
 
 
 class SectionsVariables(Frozen):
-    """A long document as a list of its parts, fenced already."""
+    """Template variables: a long document as a list of its parts, fenced already."""
 
     request: str
     path: str
@@ -180,8 +184,8 @@ class SectionsVariables(Frozen):
     outline: str
 
 
-def sections_request(brief: Brief) -> str:
-    """The request for the parts that are concerned."""
+def build_sections_request(brief: Brief) -> str:
+    """Build the request to choose the parts to change."""
     document = brief.document
     if document is None:
         return brief.request
@@ -196,14 +200,14 @@ def sections_request(brief: Brief) -> str:
     ).strip()
 
 
-def sections_chosen(state: State) -> SectionsChosen | Unreadable:
-    """The parts that the run chose; Unreadable where it names one that there is not."""
-    document, form = document_of(state), CHOICE.given(state)
+def find_chosen_sections(state: State) -> SectionsChosen | Unreadable:
+    """Return the parts that the run chose; Unreadable if one of them does not exist."""
+    document, form = find_document(state), CHOICE.find_answer(state)
     if document is None or form is None:
         return CHOICE.missing
-    wrong = [str(number) for number in form.numbers if not 1 <= number <= document.parts]
-    if wrong:
-        return Unreadable(text("document.no_such_part", numbers=", ".join(wrong), count=document.parts))
+    unknown = [str(number) for number in form.numbers if not 1 <= number <= document.parts]
+    if unknown:
+        return Unreadable(text("document.no_such_part", numbers=", ".join(unknown), count=document.parts))
     return SectionsChosen(numbers=tuple(sorted(set(form.numbers))))
 
 
@@ -216,6 +220,6 @@ SECTIONS = Agent(
         delegate=False,
         repeats=True,
         role=CHOICE.role,
-        stage=Stage(sections_chosen, sections_request),
+        stage=Stage(find_chosen_sections, build_sections_request),
     ),
 )

@@ -1,4 +1,4 @@
-"""The eval agent: judges the new paragraphs of a document by a rubric, each criterion with a score (R1.66)."""
+"""The eval agent: scores the new paragraphs of a document by the criteria of a rubric (R1.66)."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from daiku.team.agent import Agent, Prompt
 from daiku.team.coding.handover_text import fence
 from daiku.team.drafting.answer_form import AnswerForm
 from daiku.team.part import Part, Stage
-from daiku.team.rules.drafting.moves import document_of
-from daiku.team.rules.drafting.rubric import BEST, rubric_of, total
+from daiku.team.rules.drafting.moves import find_document
+from daiku.team.rules.drafting.rubric import BEST, compute_total, find_rubric
 from daiku.texts.text import NO_TEXT, Text, text
 
 
@@ -36,7 +36,7 @@ class ScoresForm(Frozen):
 
 
 class EvaluationVariables(Frozen):
-    """What is judged, and by what; texts are fenced already."""
+    """Template variables of the evaluator's request; texts are fenced already."""
 
     request: str
     path: str
@@ -46,12 +46,12 @@ class EvaluationVariables(Frozen):
     references: tuple[tuple[str, str], ...]
 
 
-def evaluation_request(brief: Brief) -> str:
-    """The request to the evaluator."""
+def build_evaluation_request(brief: Brief) -> str:
+    """Build the evaluator's request."""
     document = brief.document
     if document is None:
         return brief.request
-    rubric = rubric_of(document)
+    rubric = find_rubric(document)
     return render(
         "team/eval_request",
         EvaluationVariables(
@@ -60,20 +60,22 @@ def evaluation_request(brief: Brief) -> str:
             rubric=rubric.name,
             criteria=rubric.criteria,
             passages=fence("\n\n[…]\n\n".join(document.passages), "~"),
-            references=tuple((each.source, fence(each.text, "~")) for each in document.references),
+            references=tuple(
+                (reference.source, fence(reference.text, "~")) for reference in document.references
+            ),
         ),
     ).strip()
 
 
-def not_the_rubric(form: ScoresForm, brief: Brief | None) -> Text:
-    """What is wrong with scores that are not one for each criterion; empty where nothing is."""
+def check_criteria(form: ScoresForm, brief: Brief | None) -> Text:
+    """Return an error unless the scores have each criterion exactly once; empty if they do."""
     if brief is None or brief.document is None:
         return NO_TEXT
-    given = [each.criterion for each in form.scores]
-    wanted = [each.id for each in rubric_of(brief.document).criteria]
-    if sorted(given) == sorted(wanted):
+    scored = [item.criterion for item in form.scores]
+    required = [item.id for item in find_rubric(brief.document).criteria]
+    if sorted(scored) == sorted(required):
         return NO_TEXT
-    return text("document.other_criteria", given=", ".join(given), wanted=", ".join(wanted))
+    return text("document.other_criteria", given=", ".join(scored), wanted=", ".join(required))
 
 
 SCORES = AnswerForm(
@@ -81,18 +83,18 @@ SCORES = AnswerForm(
     "report/scores",
     "End your work with the scores, each criterion once.",
     lambda form: Text(", ".join(f"{each.criterion} {each.score}/{BEST}" for each in form.scores)),
-    not_the_rubric,
+    check_criteria,
 )
 
 
-def evaluated(state: State) -> Evaluated | Unreadable:
-    """The scores with their weighted total."""
-    document, form = document_of(state), SCORES.given(state)
+def build_evaluation(state: State) -> Evaluated | Unreadable:
+    """Return the scores with their weighted total."""
+    document, form = find_document(state), SCORES.find_answer(state)
     if document is None or form is None:
         return SCORES.missing
-    rubric: Rubric = rubric_of(document)
-    scores = tuple(Score(**dict(each)) for each in form.scores)
-    return Evaluated(scores=scores, total=round(total(rubric, scores), 4))
+    rubric: Rubric = find_rubric(document)
+    scores = tuple(Score(**dict(score)) for score in form.scores)
+    return Evaluated(scores=scores, total=round(compute_total(rubric, scores), 4))
 
 
 EVAL = Agent(
@@ -104,6 +106,6 @@ EVAL = Agent(
         delegate=False,
         repeats=True,
         role=SCORES.role,
-        stage=Stage(evaluated, evaluation_request),
+        stage=Stage(build_evaluation, build_evaluation_request),
     ),
 )

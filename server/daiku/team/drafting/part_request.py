@@ -1,4 +1,4 @@
-"""What draft and style are told of the part that they work on."""
+"""Build the requests to the draft and style agents for a part of a document."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from daiku.domain.base import Frozen
 from daiku.domain.work.handovers import Brief
 from daiku.prompts import render
 from daiku.team.coding.handover_text import fence
-from daiku.team.rules.drafting.headings import headings
+from daiku.team.rules.drafting.headings import find_headings
 from daiku.texts.rules.patterns import lazy
 
 _KANA = re.compile(r"[\u3040-\u30ff]")
@@ -24,8 +24,8 @@ def is_japanese(text: str) -> bool:
     return len(_KANA.findall(text)) > _SHARE * max(1, len(_LETTER.findall(text)))
 
 
-def manner_of(text: str) -> str:
-    """Return how the sentences of a Japanese text end, for a model; empty if that is mixed or unclear."""
+def detect_sentence_endings(text: str) -> str:
+    """Return how the sentences of a Japanese text end, for the prompt; empty if mixed or unclear."""
     if not is_japanese(text):
         return ""
     polite, plain = len(_POLITE.findall(text)), len(_PLAIN.findall(text))
@@ -35,7 +35,7 @@ def manner_of(text: str) -> str:
 
 
 class PartVariables(Frozen):
-    """A part of a document with what has to be known of it; `text` is fenced already."""
+    """Template variables: a part of a document and facts about it; `text` is fenced already."""
 
     request: str
     path: str
@@ -51,8 +51,8 @@ class PartVariables(Frozen):
     text: str
 
 
-def part_request(template: str, brief: Brief) -> str:
-    """The request made from `template` for the part in `brief`; the bare request where there is none."""
+def build_part_request(template: str, brief: Brief) -> str:
+    """Build the request for the part in `brief` from `template`; the bare request if there is no document."""
     document = brief.document
     if document is None:
         return brief.request
@@ -67,9 +67,9 @@ def part_request(template: str, brief: Brief) -> str:
             part=document.part,
             parts=document.parts,
             outline=fence(document.outline, "~") if document.outline else "",
-            headings=tuple(heading.shown() for heading in headings(plain, document.form)),
+            headings=tuple(heading.shown() for heading in find_headings(plain, document.form)),
             japanese=is_japanese(plain),
-            manner=manner_of(plain),
+            manner=detect_sentence_endings(plain),
             lessons=document.lessons,
             text=fence(plain, "~"),
         ),

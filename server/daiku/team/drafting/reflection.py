@@ -1,4 +1,4 @@
-"""The agents that learn from judgements of finished work: one writes the lessons, one proposes their file (R1.67)."""
+"""The agents that learn from evaluations: one writes the lessons, one proposes their file (R1.67)."""
 
 from __future__ import annotations
 
@@ -16,8 +16,14 @@ from daiku.team.agent import Agent, Prompt
 from daiku.team.coding.handover_text import fence
 from daiku.team.drafting.answer_form import AnswerForm
 from daiku.team.part import Machine, Part, Stage
-from daiku.team.rules.drafting.moves import document_of, unfinished
-from daiku.team.rules.drafting.reflection import MOST_LESSONS, brief_of, lessons_in, lessons_text, next_move
+from daiku.team.rules.drafting.moves import find_document, unfinished
+from daiku.team.rules.drafting.reflection import (
+    MOST_LESSONS,
+    build_brief,
+    format_lessons,
+    next_move,
+    parse_lessons,
+)
 from daiku.texts.text import text
 
 
@@ -39,17 +45,17 @@ ANSWER = AnswerForm(
 
 
 class LessonsVariables(Frozen):
-    """What judgements say, and the lessons so far; fenced already."""
+    """Template variables: evaluations, and the lessons so far; fenced already."""
 
     lessons: str
     evidence: str
 
 
-def lessons_request(brief: Brief) -> str:
-    """The request to the agent that writes the lessons."""
+def build_lessons_request(brief: Brief) -> str:
+    """Build the request to the agent that writes the lessons."""
     if brief.document is None:
         return brief.request
-    so_far = "\n".join(f"- {lesson}" for lesson in lessons_in(brief.document.text))
+    so_far = "\n".join(f"- {lesson}" for lesson in parse_lessons(brief.document.text))
     evidence = fence("\n\n".join(brief.document.passages), "~")
     return render(
         "team/lessons_request",
@@ -57,13 +63,13 @@ def lessons_request(brief: Brief) -> str:
     ).strip()
 
 
-def lessons_made(state: State) -> PatchMade | Unreadable:
-    """The patch of the file of lessons."""
-    document, form = document_of(state), ANSWER.given(state)
+def build_lessons_patch(state: State) -> PatchMade | Unreadable:
+    """Return the patch of the lessons file."""
+    document, form = find_document(state), ANSWER.find_answer(state)
     if document is None or form is None:
         return ANSWER.missing
     lessons = tuple(lesson for lesson in form.lessons if lesson.strip())
-    new = document.text if lessons == lessons_in(document.text) else lessons_text(lessons)
+    new = document.text if lessons == parse_lessons(document.text) else format_lessons(lessons)
     return PatchMade(patch=patch_between(document.text, new))
 
 
@@ -75,7 +81,7 @@ LESSONS = Agent(
         description="draws lessons for writers from judgements of texts",
         delegate=False,
         role=ANSWER.role,
-        stage=Stage(lessons_made, lessons_request),
+        stage=Stage(build_lessons_patch, build_lessons_request),
     ),
 )
 REFLECTION = Agent(
@@ -86,6 +92,6 @@ REFLECTION = Agent(
         label=Label("Reflection", "振り返り"),
         description="proposes lessons for the drafting agents from all judgements of a workspace",
         delegate=False,
-        machine=Machine(next_move, brief_of, unfinished),
+        machine=Machine(next_move, build_brief, unfinished),
     ),
 )

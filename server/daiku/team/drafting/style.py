@@ -1,4 +1,4 @@
-"""The style agent: finds what is wrong in grammar, spelling and tone; its issues become a change map (R1.61)."""
+"""The style agent: finds mistakes in grammar, spelling, and tone; its issues become a change map (R1.61)."""
 
 from __future__ import annotations
 
@@ -19,38 +19,40 @@ from daiku.models.rules.replies.parse import Unreadable
 from daiku.run.rules.state.state import State
 from daiku.team.agent import Agent, Prompt
 from daiku.team.drafting.answer_form import AnswerForm
-from daiku.team.drafting.part_request import part_request
+from daiku.team.drafting.part_request import build_part_request
 from daiku.team.part import Part, Stage
-from daiku.team.rules.drafting.headings import headings, lines_of
-from daiku.team.rules.drafting.moves import document_of
+from daiku.team.rules.drafting.headings import find_headings, split_document_lines
+from daiku.team.rules.drafting.moves import find_document
 from daiku.texts.text import text
 
-Why: TypeAlias = Literal["no_place", "not_there", "several_places", "overlap", "outside", "nothing_changes"]
+PlacementProblem: TypeAlias = Literal[
+    "no_place", "not_there", "several_places", "overlap", "outside", "nothing_changes"
+]
 
 
 def patch_from_issues(text: str, issues: Iterable[Issue]) -> IssuePatch:
-    """Build the patch of the issues whose place is certain, the first of overlapping ones; list the others."""
+    """Build the patch of the issues with a certain place, the first of overlapping ones; list the others."""
     placed: list[Change] = []
     unplaced: list[Unplaced] = []
     for issue in issues:
-        found = _placed(text, issue)
-        if isinstance(found, Change) and any(overlap(found, other) for other in placed):
-            found = "overlap"
-        if isinstance(found, Change):
-            placed.append(found)
+        change = _place_issue(text, issue)
+        if isinstance(change, Change) and any(overlap(change, other) for other in placed):
+            change = "overlap"
+        if isinstance(change, Change):
+            placed.append(change)
         else:
-            unplaced.append(Unplaced(issue=issue, why=found))
+            unplaced.append(Unplaced(issue=issue, why=change))
     patch = patch_from(text, placed)
     assert not isinstance(patch, Refusal), "changes that do not overlap are a change map"
     return IssuePatch(new_text=patch.new_text, change_map=patch.change_map, unplaced=tuple(unplaced))
 
 
-def _placed(text: str, issue: Issue) -> Change | Why:
+def _place_issue(text: str, issue: Issue) -> Change | PlacementProblem:
     """Return the change that fixes `issue`, or why there is none."""
-    quote, replacement = _line_ends(text, issue.quote), _line_ends(text, issue.replacement)
-    place = _by_offsets(text, issue, quote)
+    quote, replacement = _match_line_ends(text, issue.quote), _match_line_ends(text, issue.replacement)
+    place = _find_by_offsets(text, issue, quote)
     if isinstance(place, str) and quote:
-        place = _by_quote(text, quote)
+        place = _find_by_quote(text, quote)
     if isinstance(place, str):
         return place
     start, end = place
@@ -59,7 +61,7 @@ def _placed(text: str, issue: Issue) -> Change | Why:
     return trim_change(start, text[start:end], replacement)
 
 
-def _by_offsets(text: str, issue: Issue, quote: str) -> tuple[int, int] | Why:
+def _find_by_offsets(text: str, issue: Issue, quote: str) -> tuple[int, int] | PlacementProblem:
     if issue.start is None:
         return "no_place"
     end = issue.start + len(quote) if issue.end is None else issue.end
@@ -68,41 +70,41 @@ def _by_offsets(text: str, issue: Issue, quote: str) -> tuple[int, int] | Why:
     return (issue.start, end) if not quote or text[issue.start : end] == quote else "not_there"
 
 
-def _by_quote(text: str, quote: str) -> tuple[int, int] | Why:
-    at = text.find(quote)
-    if at < 0:
+def _find_by_quote(text: str, quote: str) -> tuple[int, int] | PlacementProblem:
+    index = text.find(quote)
+    if index < 0:
         return "not_there"
-    return "several_places" if text.find(quote, at + 1) >= 0 else (at, at + len(quote))
+    return "several_places" if text.find(quote, index + 1) >= 0 else (index, index + len(quote))
 
 
-def _line_ends(text: str, part: str) -> str:
-    """Return `part` with the line ends of `text`: a model writes plain ones."""
+def _match_line_ends(text: str, part: str) -> str:
+    """Return `part` with the line endings of `text`: models write plain ones."""
     return part.replace("\n", "\r\n") if "\r\n" in text and "\r" not in part else part
 
 
-def patch_of_style(text: str, form: DocumentFormat, issues: Sequence[Issue]) -> IssuePatch:
-    """Build the patch of `issues`; those in headings, code, front matter, or marks of secrets are not placed."""
-    closed = [(line.start, line.end) for line in lines_of(text, form) if line.closed]
-    closed += [(heading.start, heading.end) for heading in headings(text, form)]
-    kept: list[Issue] = []
+def build_style_patch(text: str, form: DocumentFormat, issues: Sequence[Issue]) -> IssuePatch:
+    """Build the patch of `issues`; those in headings, code, front matter, or secret marks are not placed."""
+    protected = [(line.start, line.end) for line in split_document_lines(text, form) if line.closed]
+    protected += [(heading.start, heading.end) for heading in find_headings(text, form)]
+    placeable: list[Issue] = []
     unplaced: list[Unplaced] = []
     for issue in issues:
-        alone = patch_from_issues(text, (issue,))
-        if any(_inside(change, closed) for change in alone.change_map) or moves_marks(
-            text, MARK, alone.change_map
+        single = patch_from_issues(text, (issue,))
+        if any(_is_inside(change, protected) for change in single.change_map) or moves_marks(
+            text, MARK, single.change_map
         ):
             unplaced.append(Unplaced(issue=issue, why="protected"))
         else:
-            kept.append(issue)
-    patch = patch_from_issues(text, kept)
+            placeable.append(issue)
+    patch = patch_from_issues(text, placeable)
     return patch.model_copy(update={"unplaced": (*unplaced, *patch.unplaced)})
 
 
-def _inside(change: Change, closed: Sequence[tuple[int, int]]) -> bool:
-    """Return True if a change touches a closed stretch; an insertion before or behind it does not."""
+def _is_inside(change: Change, protected: Sequence[tuple[int, int]]) -> bool:
+    """Return True if a change touches a protected range; an insertion right before or after it does not."""
     if change.start == change.end:
-        return any(start < change.start < end for start, end in closed)
-    return any(change.start < end and start < change.end for start, end in closed)
+        return any(start < change.start < end for start, end in protected)
+    return any(change.start < end and start < change.end for start, end in protected)
 
 
 MOST_ISSUES = 60
@@ -134,18 +136,18 @@ ISSUES = AnswerForm(
 )
 
 
-def style_request(brief: Brief) -> str:
-    """The request to the style agent."""
-    return part_request("team/style_request", brief)
+def build_style_request(brief: Brief) -> str:
+    """Build the style agent's request."""
+    return build_part_request("team/style_request", brief)
 
 
-def style_made(state: State) -> PatchMade | Unreadable:
-    """The patch that puts right every issue whose place is certain."""
-    document, form = document_of(state), ISSUES.given(state)
+def build_handover(state: State) -> PatchMade | Unreadable:
+    """Return the patch that fixes every issue whose place is certain."""
+    document, form = find_document(state), ISSUES.find_answer(state)
     if document is None or form is None:
         return ISSUES.missing
     issues = tuple(Issue(quote=i.quote, replacement=i.replacement, reason=i.reason) for i in form.issues)
-    patch = patch_of_style(document.text, document.form, issues)
+    patch = build_style_patch(document.text, document.form, issues)
     return PatchMade(patch=patch.plain(), unplaced=patch.unplaced)
 
 
@@ -158,6 +160,6 @@ STYLE = Agent(
         delegate=False,
         repeats=True,
         role=ISSUES.role,
-        stage=Stage(style_made, style_request),
+        stage=Stage(build_handover, build_style_request),
     ),
 )

@@ -1,4 +1,4 @@
-"""Agents that are one call of a tool without a model: the search of references (R1.62) and the guard (R1.63-R1.65)."""
+"""Agents without a model that call one tool: reference search (R1.62) and similarity guard (R1.63-R1.65)."""
 
 from __future__ import annotations
 
@@ -25,45 +25,45 @@ from daiku.texts.text import as_text, text
 T = TypeVar("T", ReferencesFound, SimilarityFound)
 
 
-def _tool_part(tool: str, kind: type[T], label: Label, description: str) -> Part:
-    """Build the part of an agent that calls `tool` once, without a model, and hands over its result as a `kind`."""
+def _build_part(tool: str, kind: type[T], label: Label, description: str) -> Part:
+    """Build the part of an agent that calls `tool` once without a model; its handover is the result as a `kind`."""
 
     def handover(state: State) -> T | Unreadable:
-        done = _answer(state, tool)
+        entry = _find_answer(state, tool)
         try:
-            return kind.model_validate_json(done.text if done is not None else "")
+            return kind.model_validate_json(entry.text if entry is not None else "")
         except ValidationError:
-            return Unreadable(as_text(done.text) if done is not None else text("roles.no_answer"))
+            return Unreadable(as_text(entry.text) if entry is not None else text("roles.no_answer"))
 
     return Part(
         label=label,
         description=description,
         delegate=False,
         stage=Stage(handover),
-        machine=Machine(_calls_once(tool), _no_brief, unfinished),
+        machine=Machine(_build_single_call(tool), _build_bare_brief, unfinished),
     )
 
 
-def _calls_once(tool: str) -> Callable[[State, ApprovalMode, Failure | None], Move]:
-    """The machine of a stage that calls `tool` and ends."""
+def _build_single_call(tool: str) -> Callable[[State, ApprovalMode, Failure | None], Move]:
+    """Build the state machine of a stage that calls `tool` and ends."""
 
     def next_move(state: State, _approvals: ApprovalMode, _refused: Failure | None) -> Move:
-        done = _answer(state, tool)
-        if done is None:
+        entry = _find_answer(state, tool)
+        if entry is None:
             return MakeCall(ToolCall(tool=tool))
         return (
-            EndRun(text("document.looked")) if done.ok else Failure(kind="tool", message=as_text(done.text))
+            EndRun(text("document.looked")) if entry.ok else Failure(kind="tool", message=as_text(entry.text))
         )
 
     return next_move
 
 
-def _answer(state: State, tool: str) -> AnsweredCall | None:
-    return next((taken for taken in answered_calls(state) if taken.call.tool == tool), None)
+def _find_answer(state: State, tool: str) -> AnsweredCall | None:
+    return next((entry for entry in answered_calls(state) if entry.call.tool == tool), None)
 
 
-def _no_brief(_state: State, _agent: str, request: str) -> Brief:
-    """Return a bare brief: these stages hand nothing on."""
+def _build_bare_brief(_state: State, _agent: str, request: str) -> Brief:
+    """Return a bare brief: these stages pass no results on."""
     return Brief(request=request)
 
 
@@ -71,7 +71,7 @@ REFERENCE = Agent(
     "reference",
     Prompt("team/coordinator"),
     tools=("document/references",),
-    part=_tool_part(
+    part=_build_part(
         "document/references",
         ReferencesFound,
         Label("Reference", "参照担当"),
@@ -82,7 +82,7 @@ GUARD = Agent(
     "guard",
     Prompt("team/coordinator"),
     tools=("document/similarity",),
-    part=_tool_part(
+    part=_build_part(
         "document/similarity",
         SimilarityFound,
         Label("Guard", "類似度の確認担当"),

@@ -18,76 +18,76 @@ from daiku.texts.rules.truncate import truncate_middle
 from daiku.texts.text import NO_TEXT, Text, text
 
 TIMED_OUT = 124
-"""The exit code of a command that took too long."""
+"""Exit code of a command that timed out."""
 CHECKING = ("shell/run", "editor/diagnostics")
-"""The tools that show a check."""
+"""Tools that run checks."""
 OUTPUT_SHARE = 6000
-"""Characters of a failed command's output that the next attempt is told."""
+"""Maximum characters of a failed command's output in the next attempt's prompt."""
 
 
 class TeamCall(NamedTuple):
-    """One call, and the words that go with it."""
+    """One call of the team, with its text for the user."""
 
     tool: str
     args: JsonObject
     text: Text = NO_TEXT
     asks: tuple[Text, ...] = ()
-    """Of a question to the person: the question and its choices."""
+    """For a question to the user: the question and its choices."""
 
 
-def hand(agent: str, request: str, said: Text) -> TeamCall:
-    """Build the call that hands `request` over to `agent`."""
-    return TeamCall("agent/handoff", {"agent": agent, "request": request}, said)
+def build_handoff(agent: str, request: str, words: Text) -> TeamCall:
+    """Build the call that hands `request` off to `agent`."""
+    return TeamCall("agent/handoff", {"agent": agent, "request": request}, words)
 
 
-def move(step: Step, status: str, said: Text) -> TeamCall:
-    """Move a step of the plan."""
-    return TeamCall("plan/update_step", {"step_id": step.step_id, "status": status}, said)
+def build_step_update(step: Step, status: str, words: Text) -> TeamCall:
+    """Build the call that sets the status of a plan step."""
+    return TeamCall("plan/update_step", {"step_id": step.step_id, "status": status}, words)
 
 
-def ask(question: Text, *choices: Text) -> TeamCall:
-    """Let the person choose."""
+def build_question(question: Text, *choices: Text) -> TeamCall:
+    """Build the question to the user with its choices."""
     return TeamCall("user/ask", {"question": question, "choices": [*choices]}, asks=(question, *choices))
 
 
-def preliminary_checks(
-    state: State, plan: Plan, step: Step, since: tuple[AnsweredCall, ...], approvals: ApprovalMode
+def build_preliminary_checks(
+    state: State, plan: Plan, step: Step, earlier: tuple[AnsweredCall, ...], approvals: ApprovalMode
 ) -> Iterator[TeamCall]:
-    """Yield the calls of a step's checks to run before the work, for comparison; not those that need approval."""
-    free = (
+    """Yield calls for a step's checks to run before the work, for comparison, without those that need approval."""
+    checks = (
         check
         for check in step.acceptance
         if diagnosed_place(check) is None
         and exit_status(check) == "open"
         and (approvals in ("sandbox", "all", "work") or read_only(check, LOOKING))
     )
-    for do in untried_checks(state, plan, tuple(free), since):
-        yield do._replace(text=text("team.check_before", check=f"`{do.args['command']}`"))
+    for call in build_untried_checks(state, plan, tuple(checks), earlier):
+        yield call._replace(text=text("team.check_before", check=f"`{call.args['command']}`"))
 
 
 def is_met(state: State, step: Step) -> bool:
-    """Return True if a step is done already: its checks only look at files, and pass."""
+    """Return True if a step is already done: its checks only read files, and pass."""
     checks = step.acceptance
     return bool(checks) and all(map(only_looks, checks)) and not unproven_checks(checks, state.done)
 
 
-def untried_checks(
-    state: State, plan: Plan, checks: tuple[str, ...], since: tuple[AnsweredCall, ...]
+def build_untried_checks(
+    state: State, plan: Plan, checks: tuple[str, ...], earlier: tuple[AnsweredCall, ...]
 ) -> Iterator[TeamCall]:
-    """Yield the calls of checks that are unproven and not tried since the last edit of this attempt."""
-    tried = {_key(t.call.tool, t.call.args) for t in since if t.outcome != "interrupted"}
+    """Yield calls for unproven checks that were not tried since the last edit of this attempt."""
+    tried = {_build_key(t.call.tool, t.call.args) for t in earlier if t.outcome != "interrupted"}
     for check, _ in unproven_checks(checks, state.done):
-        do = check_call(check, seconds_of(plan, check, state.request.limits.check_seconds))
-        if _key(do.tool, do.args) not in tried:
-            yield do
+        call = build_check_call(check, seconds_of(plan, check, state.request.limits.check_seconds))
+        if _build_key(call.tool, call.args) not in tried:
+            yield call
 
 
-def _key(tool: str, args: JsonObject) -> tuple[str, str]:
+def _build_key(tool: str, args: JsonObject) -> tuple[str, str]:
     return tool, plain_command(str(args.get("command", args.get("path", ""))))
 
 
-def check_call(check: str, seconds: int) -> TeamCall:
-    """The call that shows an acceptance check; a command may take so many seconds."""
+def build_check_call(check: str, seconds: int) -> TeamCall:
+    """Build the call that runs an acceptance check. `seconds`: timeout of a command."""
     place = diagnosed_place(check)
     if place is None:
         return TeamCall(
@@ -99,8 +99,8 @@ def check_call(check: str, seconds: int) -> TeamCall:
     )
 
 
-class FailedCheck(NamedTuple):
-    """A check that fails: what came of it as a person is told, and what it printed."""
+class CheckFailure(NamedTuple):
+    """A failed check: its outcome for the user, and its output."""
 
     why: Text
     output: str = ""
@@ -110,36 +110,38 @@ class FailedCheck(NamedTuple):
         return f"{self.why}:\n{self.output}" if self.output else f"{self.why.rstrip('.')}."
 
 
-def failed_checks(state: State, checks: tuple[str, ...]) -> list[FailedCheck]:
-    """What fails, with exit code and output. Diagnostics that nobody can show here are the person's."""
-    problems: list[FailedCheck] = []
+def find_failed_checks(state: State, checks: tuple[str, ...]) -> list[CheckFailure]:
+    """Return the failed checks with exit code and output; without diagnostics that nothing here can provide."""
+    problems: list[CheckFailure] = []
     for check, proof in unproven_checks(checks, state.done):
         if proof is not None:
-            problems.append(_shown(state, check, proof))
+            problems.append(_describe_failure(state, check, proof))
         elif diagnosed_place(check) is None:
-            problems.append(FailedCheck(text("team.check_not_run", command=check, why=_answer(state, check))))
+            problems.append(
+                CheckFailure(text("team.check_not_run", command=check, why=_find_answer(state, check)))
+            )
     return problems
 
 
-def _shown(state: State, check: str, proof: Proof) -> FailedCheck:
+def _describe_failure(state: State, check: str, proof: Proof) -> CheckFailure:
     if proof.kind != "exit_code":
         place = proof.subject or text("team.the_project")
-        return FailedCheck(text("team.check_errors", check=check, count=proof.value, place=place))
+        return CheckFailure(text("team.check_errors", check=check, count=proof.value, place=place))
     outcome = next((c for c in reversed(state.done.commands) if c.call_id == proof.ref), None)
     if outcome is None:
-        return FailedCheck(text("team.check_failed", command=check, code=proof.value))
-    return failed_check(outcome)
+        return CheckFailure(text("team.check_failed", command=check, code=proof.value))
+    return convert_outcome(outcome)
 
 
-def failed_check(outcome: CommandOutcome) -> FailedCheck:
-    """Convert a failed command to a failing check."""
+def convert_outcome(outcome: CommandOutcome) -> CheckFailure:
+    """Convert a failed command to a failed check."""
     output = truncate_middle(outcome.output.rstrip(), OUTPUT_SHARE) or "(no output)"
     if outcome.exit_code == TIMED_OUT:
-        return FailedCheck(text("team.check_timed_out", command=outcome.command), output)
-    return FailedCheck(text("team.check_failed", command=outcome.command, code=outcome.exit_code), output)
+        return CheckFailure(text("team.check_timed_out", command=outcome.command), output)
+    return CheckFailure(text("team.check_failed", command=outcome.command, code=outcome.exit_code), output)
 
 
-def _answer(state: State, check: str) -> str:
+def _find_answer(state: State, check: str) -> str:
     return next(
         (t.text for t in reversed(answered_calls(state)) if t.call.args.get("command") == check), "no answer"
     )

@@ -1,4 +1,4 @@
-"""Run coders of independent steps in parallel: when to do so, and the results of each."""
+"""Decide when coders of independent steps run in parallel, and find the result of each."""
 
 from __future__ import annotations
 
@@ -11,69 +11,75 @@ from daiku.domain.work.plans import Plan, Step
 from daiku.run.rules.state.state import State
 from daiku.team.rules.record import AnsweredCall
 
-GRANTED: tuple[ApprovalMode, ...] = ("edits", "sandbox", "all")
-"""Approvals with which steps are worked at once: with `ask` the person is asked before each step."""
+PARALLEL_MODES: tuple[ApprovalMode, ...] = ("edits", "sandbox", "all")
+"""Approval modes that allow parallel steps; with `ask` the user is asked before each step."""
 MOST = 4
 TOOL = "agent/parallel"
 
 
-def at_once(plan: Plan, log: tuple[AnsweredCall, ...], approvals: ApprovalMode) -> tuple[Step, ...] | None:
-    """Return the ready steps that coders could work on at once; None if fewer than two, or refused before."""
-    if approvals not in GRANTED or any(t.call.tool == TOOL and not _pieces(t) for t in log):
+def find_parallel_steps(
+    plan: Plan, log: tuple[AnsweredCall, ...], approvals: ApprovalMode
+) -> tuple[Step, ...] | None:
+    """Return the ready steps for parallel coders; None if there are fewer than two, or a call was rejected before."""
+    if approvals not in PARALLEL_MODES or any(t.call.tool == TOOL and not _find_requests(t) for t in log):
         return None
-    given = {_step_of(piece) for t in log for piece in _pieces(t)}
+    started_ids = {_find_step_id(part) for t in log for part in _find_requests(t)}
     done = {s.step_id for s in plan.steps if s.status == "completed"}
-    ready = [
+    steps = [
         s
         for s in plan.steps
-        if s.status == "pending" and done.issuperset(s.depends_on) and s.step_id not in given
+        if s.status == "pending" and done.issuperset(s.depends_on) and s.step_id not in started_ids
     ]
-    return tuple(ready[:MOST]) if len(ready) > 1 else None
+    return tuple(steps[:MOST]) if len(steps) > 1 else None
 
 
-def requests(steps: tuple[Step, ...], request: str) -> JsonObject:
-    """Arguments of the call that gives `steps` to coders at once."""
-    wanted: list[JsonValue] = [{"agent": "coder", "request": request, "step_id": s.step_id} for s in steps]
-    return {"requests": wanted, "only_apart": True}
+def build_requests(steps: tuple[Step, ...], request: str) -> JsonObject:
+    """Build the arguments of the call that gives `steps` to parallel coders."""
+    requested: list[JsonValue] = [{"agent": "coder", "request": request, "step_id": s.step_id} for s in steps]
+    return {"requests": requested, "only_apart": True}
 
 
-def early_coder_result(state: State, log: tuple[AnsweredCall, ...], step: Step) -> AnsweredCall | None:
-    """Return the coder's result from the parallel call, if it was made before the step began and is unused."""
-    return _piece_of(state, log, step, begun=1)
+def find_early_result(state: State, log: tuple[AnsweredCall, ...], step: Step) -> AnsweredCall | None:
+    """Return the coder's unused result from a parallel call that was made before the step began."""
+    return _find_result(state, log, step, begun=1)
 
 
 def has_early_coder(state: State, log: tuple[AnsweredCall, ...], step: Step) -> bool:
-    """Whether a coder is done with the step, though it was not begun yet."""
-    found = _piece_of(state, log, step, begun=0)
-    return found is not None and found.ok
+    """Return True if a parallel coder finished the step before it began."""
+    entry = _find_result(state, log, step, begun=0)
+    return entry is not None and entry.ok
 
 
-def _piece_of(state: State, log: tuple[AnsweredCall, ...], step: Step, *, begun: int) -> AnsweredCall | None:
-    """What the coder made of the step in a call since which it was begun so many times."""
-    for place, taken in enumerate(log):
-        for number, piece in enumerate(_pieces(taken)):
-            if _step_of(piece) != step.step_id or begun != sum(
-                t.step_update == (step.step_id, "in_progress") for t in log[place:]
+def _find_result(
+    state: State, log: tuple[AnsweredCall, ...], step: Step, *, begun: int
+) -> AnsweredCall | None:
+    """Return the coder's result for the step from a call after which the step was begun `begun` times."""
+    for index, entry in enumerate(log):
+        for number, part in enumerate(_find_requests(entry)):
+            if _find_step_id(part) != step.step_id or begun != sum(
+                t.step_update == (step.step_id, "in_progress") for t in log[index:]
             ):
                 continue
-            key = f"{taken.call.id}:{number}"
-            back = next(
+            key = f"{entry.call.id}:{number}"
+            handoff = next(
                 (b for b in reversed(state.nested.returned) if b.call_id in (key, f"{key}:again")), None
             )
-            if back is None:
+            if handoff is None:
                 return None
             call = ToolCall(id=key, tool="agent/handoff", args={"agent": "coder", "request": step.name})
-            well = has_answer(back.status) and not back.problem
-            return AnsweredCall(call, "done" if well else "failed", back.result or back.problem, back)
+            is_ok = has_answer(handoff.status) and not handoff.problem
+            return AnsweredCall(
+                call, "done" if is_ok else "failed", handoff.result or handoff.problem, handoff
+            )
     return None
 
 
-def _pieces(taken: AnsweredCall) -> list[JsonValue]:
-    """The requests of a call that was carried out; none where it was refused."""
-    requests = taken.call.args.get("requests") if taken.call.tool == TOOL else None
-    refused = taken.outcome == "not_run"
-    return requests if isinstance(requests, list) and not refused else []
+def _find_requests(entry: AnsweredCall) -> list[JsonValue]:
+    """Return the requests of an executed parallel call; none if it was rejected."""
+    requests = entry.call.args.get("requests") if entry.call.tool == TOOL else None
+    is_rejected = entry.outcome == "not_run"
+    return requests if isinstance(requests, list) and not is_rejected else []
 
 
-def _step_of(piece: JsonValue) -> str:
-    return str(piece.get("step_id", "")) if isinstance(piece, dict) else ""
+def _find_step_id(part: JsonValue) -> str:
+    return str(part.get("step_id", "")) if isinstance(part, dict) else ""

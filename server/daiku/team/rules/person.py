@@ -1,4 +1,4 @@
-"""Questions to the person during a team's run, and their answers as text for the later stages."""
+"""The team's questions to the user, and their answers as text for later stages."""
 
 from __future__ import annotations
 
@@ -11,62 +11,64 @@ from daiku.texts.text import Text, text
 GO_ON, STOP = OFFERED = (text("team.go_on"), text("team.stop_here"))
 
 
-def rejection(feedback: str) -> Text:
-    """Return the result text of a call that the person rejected."""
+def format_rejection(feedback: str) -> Text:
+    """Return the result text of a call that the user rejected."""
     return text("team.call_rejected_because", message=feedback) if feedback else text("team.call_rejected")
 
 
-def asked(state: State, plan: Plan) -> str:
-    """What the team was asked to do."""
+def find_request(state: State, plan: Plan) -> str:
+    """Return the team's task: the request, else the plan's goal."""
     return state.request.prompt or plan.goal
 
 
-def with_words(state: State, request: str) -> str:
-    """The request with what the person said while the team worked."""
+def add_user_messages(state: State, request: str) -> str:
+    """Append what the user said during the run to the request."""
     words = "\n".join(describe_answers(state))
     return f"{request}\n\n{words}" if words else request
 
 
 def describe_answers(state: State) -> tuple[str, ...]:
-    """What the person said while the team worked, oldest first; an answer with its question."""
-    asks = (t for t in answered_calls(state) if t.call.tool == "user/ask")
-    answers = (_answer(t) for t in asks if chosen(state, t) is None)
+    """Return the user's answers and messages during the run, oldest first, each answer with its question."""
+    questions = (t for t in answered_calls(state) if t.call.tool == "user/ask")
+    answers = (_format_answer(t) for t in questions if find_choice(state, t) is None)
     return (*answers, *(f"The person says: {text}" for text in state.conversation.steering))
 
 
-def open_question(state: State, log: tuple[AnsweredCall, ...]) -> str | None:
-    """What the researcher wants to know of the person, where they were not asked yet."""
-    found = [b.handover for b in state.nested.returned if isinstance(b.handover, Findings)]
-    question = found[-1].ask_user.strip() if found else ""
+def find_open_question(state: State, log: tuple[AnsweredCall, ...]) -> str | None:
+    """Return the researcher's question to the user if it was not asked yet."""
+    findings = [b.handover for b in state.nested.returned if isinstance(b.handover, Findings)]
+    question = findings[-1].ask_user.strip() if findings else ""
     if not question or any(t.call.args.get("question") == question for t in log):
         return None
     return question
 
 
 def unanswered_questions(state: State) -> tuple[str, ...]:
-    """Return the open questions that nobody was there to answer; the assumptions made are unconfirmed."""
-    asks = (t for t in answered_calls(state) if t.call.tool == "user/ask" and not t.call.args.get("choices"))
-    return tuple(str(t.call.args.get("question", "")) for t in asks if _nobody(t))
+    """Return the questions that nobody was there to answer; assumptions replaced the answers."""
+    questions = (
+        t for t in answered_calls(state) if t.call.tool == "user/ask" and not t.call.args.get("choices")
+    )
+    return tuple(str(t.call.args.get("question", "")) for t in questions if _is_unanswered(t))
 
 
-def chosen(state: State, taken: AnsweredCall) -> int | None:
-    """Which of the offered choices the person took (0-based); None for words of their own, or no answer."""
-    asked = state.questions.inputs.get(taken.call.id)
-    given = state.questions.answers.get(asked.input_id) if asked is not None else None
-    return asked.chosen(given.text) if asked is not None and given is not None else None
+def find_choice(state: State, entry: AnsweredCall) -> int | None:
+    """Return the 0-based choice of the user; None for a free-text answer, or no answer."""
+    question = state.questions.inputs.get(entry.call.id)
+    answer = state.questions.answers.get(question.input_id) if question is not None else None
+    return question.chosen(answer.text) if question is not None and answer is not None else None
 
 
-def _answer(taken: AnsweredCall) -> str:
-    question = taken.call.args.get("question")
-    if taken.call.args.get("choices"):
-        return f"The person says: {taken.text}"
-    if _nobody(taken):
+def _format_answer(entry: AnsweredCall) -> str:
+    question = entry.call.args.get("question")
+    if entry.call.args.get("choices"):
+        return f"The person says: {entry.text}"
+    if _is_unanswered(entry):
         return (
             f"Nobody was there to answer this question: “{question}” Go by what is most usual and easiest to change "
             "later, all the same way, and say in your notes what you assumed."
         )
-    return f"The person was asked: “{question}” They answered: {taken.text}"
+    return f"The person was asked: “{question}” They answered: {entry.text}"
 
 
-def _nobody(taken: AnsweredCall) -> bool:
-    return not taken.ok
+def _is_unanswered(entry: AnsweredCall) -> bool:
+    return not entry.ok

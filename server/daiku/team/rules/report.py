@@ -1,4 +1,4 @@
-"""The team's report: the steps and proofs from the records, and what the reporter says as its own statement."""
+"""The team's report: steps and proofs from the records, and the reporter's text as its own statement."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from types import MappingProxyType
 from daiku.domain.work.handovers import Brief, Claim, CommandsRun, EditsMade, Proof, Report, ReportMade
 from daiku.domain.work.plans import Plan, Step, WorkStatus
 from daiku.run.rules.state.state import State
-from daiku.team.rules.checks import failed_checks
+from daiku.team.rules.checks import find_failed_checks
 from daiku.team.rules.parallel import TOOL
 from daiku.team.rules.person import unanswered_questions
 from daiku.team.rules.proof.evidence import Evidence, proof_of
 from daiku.team.rules.proof.placeholders import new_leftovers
-from daiku.team.rules.record import AnsweredCall, answered_calls, begins, since_begun
-from daiku.team.rules.summary import claims_markdown, plain_report
+from daiku.team.rules.record import AnsweredCall, answered_calls, has_begun, select_since_begin
+from daiku.team.rules.summary import build_plain_report, format_claims
 from daiku.texts.rules.truncate import truncate_middle
 from daiku.texts.text import Text, joined, text
 
 CAUSE = 300
-"""Characters of why a step failed."""
+"""Maximum characters of why a step failed."""
 STATUS: Mapping[WorkStatus, str] = MappingProxyType(
     {
         "pending": "plan.pending",
@@ -28,25 +28,26 @@ STATUS: Mapping[WorkStatus, str] = MappingProxyType(
         "failed": "plan.failed",
     }
 )
-"""What a step's status is called."""
+"""Text id of each step status."""
 OPEN_STEP: Mapping[WorkStatus, str] = MappingProxyType(
     {"failed": "team.claim_failed", "in_progress": "team.claim_not_finished"}
 )
 
 
 def final_report(state: State, plan: Plan | None) -> Report:
-    """Return the report, the reporter's or from the records (C4.11), with a claim for each step and its proofs."""
-    made = [b.handover.report for b in state.nested.returned if isinstance(b.handover, ReportMade)]
-    report = made[-1] if made else plain_report(_brief(state, plan))
+    """Return the reporter's report, or one from the records (C4.11), with a claim and proofs for each step."""
+    reports = [b.handover.report for b in state.nested.returned if isinstance(b.handover, ReportMade)]
+    report = reports[-1] if reports else build_plain_report(_build_brief(state, plan))
     claims = tuple(
-        claim.model_copy(update={"proofs": on_record(claim.proofs, state.done)}) for claim in report.claims
+        claim.model_copy(update={"proofs": match_records(claim.proofs, state.done)})
+        for claim in report.claims
     )
-    steps = step_claims(plan, state.done, _met_already(state))
+    steps = build_step_claims(plan, state.done, _find_met_steps(state))
     return report.model_copy(update={"claims": (*steps, *claims)})
 
 
-def _met_already(state: State) -> frozenset[str]:
-    """The steps that were completed without a coder, because their checks passed before any work."""
+def _find_met_steps(state: State) -> frozenset[str]:
+    """Return the ids of steps completed without a coder, because their checks passed before any work."""
     log = answered_calls(state)
     begun: dict[str, int] = {
         t.step_update[0]: i for i, t in enumerate(log) if t.step_update and t.step_update[1] == "in_progress"
@@ -57,112 +58,124 @@ def _met_already(state: State) -> frozenset[str]:
     worked = {
         step
         for step, first in begun.items()
-        if any(t.agent == "coder" for t in log[first : ended.get(step, len(log))]) or _pieces_for(log, step)
+        if any(t.agent == "coder" for t in log[first : ended.get(step, len(log))])
+        or _ran_in_parallel(log, step)
     }
     return frozenset(step for step in ended if step in begun and step not in worked)
 
 
-def _pieces_for(log: tuple[AnsweredCall, ...], step: str) -> bool:
+def _ran_in_parallel(log: tuple[AnsweredCall, ...], step: str) -> bool:
     return any(step in str(t.call.args.get("requests")) for t in log if t.call.tool == TOOL)
 
 
-def on_record(proofs: tuple[Proof, ...], done: Evidence) -> tuple[Proof, ...]:
-    """Those of `proofs` that the records know, as the records have them."""
-    known = records(done)
-    found = (
-        known.get((proof.kind, proof.ref, proof.subject if proof.kind != "exit_code" else ""))
+def match_records(proofs: tuple[Proof, ...], evidence: Evidence) -> tuple[Proof, ...]:
+    """Return the recorded versions of `proofs`, without unrecorded ones."""
+    recorded = index_proofs(evidence)
+    matches = (
+        recorded.get((proof.kind, proof.ref, proof.subject if proof.kind != "exit_code" else ""))
         for proof in proofs
     )
-    return tuple(dict.fromkeys(proof for proof in found if proof is not None))
+    return tuple(dict.fromkeys(proof for proof in matches if proof is not None))
 
 
-def records(done: Evidence) -> dict[tuple[str, str, str], Proof]:
-    """Every proof there is, by kind and reference (and path, where one reference is about several)."""
-    ran = (
+def index_proofs(evidence: Evidence) -> dict[tuple[str, str, str], Proof]:
+    """Return all recorded proofs by kind and reference, and by path if one reference has several."""
+    commands = (
         Proof(kind="exit_code", subject=c.command, ref=c.call_id, ok=c.exit_code == 0, value=str(c.exit_code))
-        for c in done.commands
+        for c in evidence.commands
     )
     return {
-        (p.kind, p.ref, "" if p.kind == "exit_code" else p.subject): p for p in (*ran, *done.proofs) if p.ref
+        (p.kind, p.ref, "" if p.kind == "exit_code" else p.subject): p
+        for p in (*commands, *evidence.proofs)
+        if p.ref
     }
 
 
-def step_claims(plan: Plan | None, done: Evidence, met: Collection[str] = ()) -> tuple[Claim, ...]:
-    """What is said of each step: done with what shows it, or not done; `met` needed no work."""
+def build_step_claims(plan: Plan | None, evidence: Evidence, met: Collection[str] = ()) -> tuple[Claim, ...]:
+    """Build the claim of each step: done with its proofs, or not done. `met`: steps that needed no work."""
     return tuple(
-        _step_claim(number, step, done, met=step.step_id in met)
+        _build_step_claim(number, step, evidence, met=step.step_id in met)
         for number, step in enumerate(plan.steps if plan else (), 1)
     )
 
 
-def _step_claim(number: int, step: Step, done: Evidence, *, met: bool) -> Claim:
+def _build_step_claim(number: int, step: Step, evidence: Evidence, *, met: bool) -> Claim:
     if step.status != "completed":
         key = OPEN_STEP.get(step.status, "team.claim_not_begun")
-        shown = (proof_of(check, done) for check in step.acceptance)
-        against = tuple(proof for proof in shown if proof is not None and not proof.ok)
-        return Claim(text=text(key, number=number, name=step.name), proofs=against)
+        open_proofs = (proof_of(check, evidence) for check in step.acceptance)
+        failed_proofs = tuple(proof for proof in open_proofs if proof is not None and not proof.ok)
+        return Claim(text=text(key, number=number, name=step.name), proofs=failed_proofs)
     if not step.acceptance:
         return Claim(text=text("team.claim_by_word", number=number, name=step.name))
-    found = tuple(proof_of(check, done) for check in step.acceptance)
-    proofs = tuple(proof for proof in found if proof is not None)
-    if len(proofs) == len(found) and all(proof.ok for proof in proofs):
-        weak = all(proof.remarks for proof in proofs)
-        key = "team.claim_met" if met else "team.claim_not_proven" if weak else "team.claim_done"
+    all_proofs = tuple(proof_of(check, evidence) for check in step.acceptance)
+    proofs = tuple(proof for proof in all_proofs if proof is not None)
+    if len(proofs) == len(all_proofs) and all(proof.ok for proof in proofs):
+        is_weak = all(proof.remarks for proof in proofs)
+        key = "team.claim_met" if met else "team.claim_not_proven" if is_weak else "team.claim_done"
         return Claim(text=text(key, number=number, name=step.name), proofs=proofs)
     failing = tuple(proof for proof in proofs if not proof.ok)
     key = "team.claim_fails_now" if failing else "team.claim_outdated"
     return Claim(text=text(key, number=number, name=step.name), proofs=failing)
 
 
-def closing_words(state: State, plan: Plan | None, why: Text) -> Text:
-    """The team's last words: why it stopped, and what is missing; then the report, whatever that says."""
+def build_closing_words(state: State, plan: Plan | None, why: Text) -> Text:
+    """Return the team's closing text: why it stopped, what is missing, and the report."""
     report = final_report(state, plan)
-    lacking = _lacking(state, plan) if plan is not None else []
-    items = [text("team.item", what=each) for each in lacking]
+    problems = _list_missing(state, plan) if plan is not None else []
+    items = [text("team.item", what=entry) for entry in problems]
     missing = joined("lines", [text("team.not_finished"), *items]) if items else ""
-    claims = claims_markdown(report.claims) if report.claims and not (why and plan is None) else ""
-    assumed = joined("lines", [text("team.assumed", question=each) for each in unanswered_questions(state)])
+    claims = format_claims(report.claims) if report.claims and not (why and plan is None) else ""
+    assumptions = joined(
+        "lines", [text("team.assumed", question=entry) for entry in unanswered_questions(state)]
+    )
     dropped = ", ".join(f"`{check}`" for check in plan.dropped_checks) if plan is not None else ""
-    gone = text("team.checks_gone", names=dropped) if dropped else ""
-    said = "" if why else _statement(report)
-    return joined("paragraphs", (why, missing, said, assumed, gone, claims))
+    dropped_note = text("team.checks_gone", names=dropped) if dropped else ""
+    statement = "" if why else _format_statement(report)
+    return joined("paragraphs", (why, missing, statement, assumptions, dropped_note, claims))
 
 
-def _statement(report: Report) -> Text:
+def _format_statement(report: Report) -> Text:
     """Return the text of a report; a model's is marked as its statement, which nothing checks."""
     marked = report.text and not report.from_records
     return text("team.statement", text=report.text) if marked else report.text
 
 
-def _lacking(state: State, plan: Plan) -> list[Text]:
-    left = [Text(f"{each.path}: `{each.text}`") for each in new_leftovers(state.done.leftovers)]
-    return [*(_open_step(state, step) for step in plan.steps if step.status != "completed"), *left]
+def _list_missing(state: State, plan: Plan) -> list[Text]:
+    leftovers = [
+        Text(f"{leftover.path}: `{leftover.text}`") for leftover in new_leftovers(state.done.leftovers)
+    ]
+    return [
+        *(_format_open_step(state, step) for step in plan.steps if step.status != "completed"),
+        *leftovers,
+    ]
 
 
-def _open_step(state: State, step: Step) -> Text:
-    status, why = text(STATUS[step.status]), _because(state, step)
+def _format_open_step(state: State, step: Step) -> Text:
+    status, why = text(STATUS[step.status]), _find_reason(state, step)
     if why:
         return text("team.open_step_because", name=step.name, status=status, why=why)
     return text("team.open_step", name=step.name, status=status)
 
 
-def _because(state: State, step: Step) -> Text:
-    """What the step failed of, in a few words: the first check that fails, else how its coder ended."""
+def _find_reason(state: State, step: Step) -> Text:
+    """Return why the step failed: the first failing check, else the first line of its coder's last text."""
     if step.status != "failed":
         return Text("")
-    problems = failed_checks(state, step.acceptance)
+    problems = find_failed_checks(state, step.acceptance)
     if problems:
         return problems[0].why
-    here = since_begun(answered_calls(state), step)
+    entries = select_since_begin(answered_calls(state), step)
     coders = (
-        [t for t in here if t.agent == "coder" and not t.ok] if begins(answered_calls(state), step) else []
+        [t for t in entries if t.agent == "coder" and not t.ok]
+        if has_begun(answered_calls(state), step)
+        else []
     )
     return Text(
         truncate_middle(coders[-1].text.strip().partition("\n")[0].rstrip(":"), CAUSE) if coders else ""
     )
 
 
-def _brief(state: State, plan: Plan | None) -> Brief:
+def _build_brief(state: State, plan: Plan | None) -> Brief:
     done = state.done
     return Brief(
         request=state.request.prompt,

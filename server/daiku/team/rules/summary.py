@@ -1,4 +1,4 @@
-"""A report without a model: what was done, told from its records, each claim with what it rests on."""
+"""Build a report without a model: what was done according to the records, each claim with its proof."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ REMARKS: Mapping[Remark, str] = MappingProxyType(
 )
 
 
-def proofs_of(brief: Brief) -> tuple[Proof, ...]:
+def list_proofs(brief: Brief) -> tuple[Proof, ...]:
     """Return the proofs that a report may cite: those in `brief`, a diff per file, an exit code per command."""
     edits, commands = brief.edits, brief.commands
     checkpoint = edits.checkpoints[-1] if edits is not None and edits.checkpoints else ""
@@ -33,18 +33,18 @@ def proofs_of(brief: Brief) -> tuple[Proof, ...]:
         for c in (commands.commands if commands is not None else ())
         if c.call_id
     )
-    found: dict[tuple[str, str, str], Proof] = {}
+    proofs: dict[tuple[str, str, str], Proof] = {}
     for proof in (*brief.proofs, *diffs, *runs):
-        found.setdefault((proof.kind, proof.subject, proof.ref), proof)
-    return tuple(found.values())
+        proofs.setdefault((proof.kind, proof.subject, proof.ref), proof)
+    return tuple(proofs.values())
 
 
-def plain_report(brief: Brief) -> Report:
-    """The report that follows from the records alone; the same for the same brief."""
-    proofs = proofs_of(brief)
-    claims = tuple(Claim(text=sentence(proof), proofs=(proof,)) for proof in proofs)
-    asked = text("team.asked", request=brief.request) if brief.request else text("team.asked_nothing")
-    parts = [asked]
+def build_plain_report(brief: Brief) -> Report:
+    """Build the report from the records alone; equal briefs give equal reports."""
+    proofs = list_proofs(brief)
+    claims = tuple(Claim(text=describe_proof(proof), proofs=(proof,)) for proof in proofs)
+    request_text = text("team.asked", request=brief.request) if brief.request else text("team.asked_nothing")
+    parts = [request_text]
     if brief.plan is not None:
         done, total = brief.plan.progress()
         parts.append(text("team.plan_progress", name=brief.plan.name, done=done, total=total))
@@ -53,8 +53,8 @@ def plain_report(brief: Brief) -> Report:
     return Report(text=joined("paragraphs", parts), claims=claims, from_records=True)
 
 
-def sentence(proof: Proof) -> Text:
-    """What a proof shows, as a sentence."""
+def describe_proof(proof: Proof) -> Text:
+    """Describe a proof in a sentence."""
     match proof.kind:
         case "exit_code":
             command = truncate_middle(proof.subject, SHOWN_COMMAND)
@@ -72,33 +72,35 @@ def sentence(proof: Proof) -> Text:
             return text("team.proof_changed", path=proof.subject, how=proof.value)
 
 
-def claims_markdown(claims: Iterable[Claim]) -> Text:
-    """Claims as Markdown, each with what it rests on; one without proof says so."""
-    return joined("lines", [text("team.claim", claim=claim.text, proofs=_shown(claim)) for claim in claims])
+def format_claims(claims: Iterable[Claim]) -> Text:
+    """Format claims as Markdown, each with its proofs; a claim without proof says so."""
+    return joined(
+        "lines", [text("team.claim", claim=claim.text, proofs=_format_proofs(claim)) for claim in claims]
+    )
 
 
-def _shown(claim: Claim) -> Text:
-    named = (_named(proof, claim.text) for proof in claim.proofs[:SHOWN_PROOFS])
-    rest = len(claim.proofs) - SHOWN_PROOFS
+def _format_proofs(claim: Claim) -> Text:
+    proofs = (_format_proof(proof, claim.text) for proof in claim.proofs[:SHOWN_PROOFS])
+    hidden_count = len(claim.proofs) - SHOWN_PROOFS
     unfit = text("team.not_proven") if claim.unfit else ""
-    parts = [unfit, *named, text("team.more_proofs", count=rest) if rest > 0 else ""]
+    parts = [unfit, *proofs, text("team.more_proofs", count=hidden_count) if hidden_count > 0 else ""]
     return joined("clauses", parts) or text("team.not_checked")
 
 
-def _named(proof: Proof, beside: str) -> Text:
-    """A proof in a few words; without its subject where that stands beside it already."""
+def _format_proof(proof: Proof, claim_text: str) -> Text:
+    """Format a proof briefly, without its subject if `claim_text` contains it."""
     subject = truncate_middle(proof.subject, SHOWN_COMMAND)
     match proof.kind:
         case "exit_code":
-            what, name = text("team.exit_code", code=proof.value), f"`{subject}`"
+            detail, name = text("team.exit_code", code=proof.value), f"`{subject}`"
         case "diagnostics":
-            what = text("team.no_errors") if proof.ok else text("team.errors", count=proof.value)
+            detail = text("team.no_errors") if proof.ok else text("team.errors", count=proof.value)
             name = subject or text("team.everywhere")
         case "diff":
-            what, name = Text(proof.value), subject
+            detail, name = Text(proof.value), subject
         case "person":
-            what, name = text("team.your_word"), f"`{subject}`"
-    whole = what if subject and subject in beside else text("team.proof", name=name, what=what)
+            detail, name = text("team.your_word"), f"`{subject}`"
+    result = detail if subject and subject in claim_text else text("team.proof", name=name, what=detail)
     for remark in proof.remarks:
-        whole = text("team.proof_but", proof=whole, remark=text(REMARKS[remark]))
-    return whole
+        result = text("team.proof_but", proof=result, remark=text(REMARKS[remark]))
+    return result

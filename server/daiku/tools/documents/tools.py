@@ -18,7 +18,7 @@ from daiku.edits.rules.matching.refusal import AS_WANTED, Refusal
 from daiku.guard.rules.guardrails.fingerprints import fingerprints, similarity, similarity_action
 from daiku.guard.rules.redact import MARK
 from daiku.run.rules.outside import Workspace
-from daiku.team.rules.drafting.headings import lines_of
+from daiku.team.rules.drafting.headings import split_document_lines
 from daiku.texts.text import text
 from daiku.tools.documents.desk import DocumentDesk
 from daiku.tools.face import Face
@@ -174,7 +174,7 @@ def passages(text: str) -> Iterator[tuple[int, str]]:
 
     A passage is a paragraph; short ones are joined, long ones cut."""
     first, kept, size = 1, list[str](), 0
-    for number, line in enumerate(lines_of(text, "markdown"), 1):
+    for number, line in enumerate(split_document_lines(text, "markdown"), 1):
         ends = not line.text.strip() and size > LONGEST // 2
         for piece in (line.text[at : at + LONGEST] for at in range(0, max(len(line.text), 1), LONGEST)):
             if kept and (ends or size + len(piece) > LONGEST):

@@ -27,9 +27,9 @@ from daiku.library.fronts import Listener, RunRequest, Runs, brief_from, documen
 from daiku.library.plans.managing import work_request
 from daiku.run.rules.state.fold import apply
 from daiku.run.rules.state.state import State
-from daiku.team.rules.drafting.moves import document_of
-from daiku.team.rules.drafting.progress import merged_work, progress_of
-from daiku.team.rules.moves import plan_of
+from daiku.team.rules.drafting.moves import find_document
+from daiku.team.rules.drafting.progress import find_progress, merge_work
+from daiku.team.rules.moves import find_team_plan
 from daiku.team.rules.plans.markdown import read_plan_text, to_markdown
 from daiku.team.rules.plans.transitions import find_step
 from daiku.team.rules.report import final_report
@@ -126,7 +126,7 @@ async def plan_run(c: ClientConnection, p: api.PlanRunParams) -> RunResult:
     request = await work_request(app, plan, p.step_id or "")
     fold = RunFold()
     result = await start(c, p, request, fold.hear)
-    now = plan_of(fold.state) or app.journal.get_plan(plan.plan_id)
+    now = find_team_plan(fold.state) or app.journal.get_plan(plan.plan_id)
     fields = dict(result)
     fields["plan"] = in_full(now)
     return api.PlanRunResult(**fields, report=final_report(fold.state, now))
@@ -174,11 +174,11 @@ def _edits(old: str, patch: PatchJSON | None, encoding: Encoding) -> tuple[Range
 
 def revised(state: State, old: str) -> PatchJSON | None:
     """Return the run's patch of `old`, the document as it was read; None if there is none or a guard blocked it."""
-    document = document_of(state)
+    document = find_document(state)
     blocked = state.failure is not None and state.failure.kind == "guardrail"
     if document is None or blocked:
         return None
-    found = merged_work(progress_of(state, document)).patch
+    found = merge_work(find_progress(state, document)).patch
     changes = unredact(old, document.text, MARK, found.change_map)
     if isinstance(changes, Refusal) or not changes:
         return None

@@ -1,1 +1,1 @@
-"""Prose revised by the drafting agents: headings, parts, replies, the machine that leads through the stages."""
+"""Pure rules of the drafting agents: headings, document parts, progress, and the state machine of the stages."""

@@ -1,4 +1,4 @@
-"""The headings of a document, by its format; and which of them a new text lost (R1.60)."""
+"""Parse the headings of a document by its format, and find those that a new text lost (R1.60)."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ _SUFFIXES: Mapping[str, DocumentFormat] = MappingProxyType(
 )
 
 
-def format_of(path: str) -> DocumentFormat:
-    """The format of a document by the end of its name; `plain` where it tells none."""
+def detect_format(path: str) -> DocumentFormat:
+    """Return the format of a document by its file suffix; `plain` if unknown."""
     return _SUFFIXES.get(PurePosixPath(path).suffix.lower(), "plain")
 
 
 def is_prose(path: str) -> bool:
-    """Whether a file holds prose by its name: what the drafting agents work on."""
-    return format_of(path) != "plain" or PurePosixPath(path).suffix.lower() in (".txt", ".text")
+    """Return True if the file's suffix is one of a prose format."""
+    return detect_format(path) != "plain" or PurePosixPath(path).suffix.lower() in (".txt", ".text")
 
 
 class Heading(NamedTuple):
-    """A heading: `mark` is what shows its level, `start` and `end` are its lines in the text (code points)."""
+    """A heading: its level mark, title, and range in the text (code points)."""
 
     mark: str
     title: str
@@ -43,12 +43,12 @@ class Heading(NamedTuple):
     end: int
 
     def shown(self) -> str:
-        """Return the heading as it is named to people and models."""
+        """Return the heading as displayed to people and models."""
         return f"{self.mark} {self.title}".strip() if self.mark.startswith(("#", "=")) else self.title
 
 
-class Line(NamedTuple):
-    """A line without its end, where it stands, and whether it is code, a comment or front matter."""
+class DocumentLine(NamedTuple):
+    """A line without its end, its range, and whether it is in code, a comment, or front matter (`closed`)."""
 
     text: str
     start: int
@@ -56,32 +56,32 @@ class Line(NamedTuple):
     closed: bool
 
 
-def headings(text: str, form: DocumentFormat) -> tuple[Heading, ...]:
-    """The headings of a document in their order; a `#` line within code is none."""
+def find_headings(text: str, form: DocumentFormat) -> tuple[Heading, ...]:
+    """Return the headings of a document in order; `#` lines in code are not headings."""
     return tuple(_READERS[form](text))
 
 
-def lost_headings(old: str, new: str, form: DocumentFormat) -> tuple[Heading, ...]:
-    """The headings of `old` that do not stand in `new` as they were and in their order. New ones may stand between."""
-    there: dict[tuple[str, str], list[int]] = {}
-    for place, heading in enumerate(headings(new, form)):
-        there.setdefault((heading.mark, " ".join(heading.title.split())), []).append(place)
+def find_lost_headings(old: str, new: str, form: DocumentFormat) -> tuple[Heading, ...]:
+    """Return the headings of `old` that are missing in `new` or out of order; new ones may be between."""
+    places_by_heading: dict[tuple[str, str], list[int]] = {}
+    for index, heading in enumerate(find_headings(new, form)):
+        places_by_heading.setdefault((heading.mark, " ".join(heading.title.split())), []).append(index)
     lost: list[Heading] = []
-    at = 0
-    for heading in headings(old, form):
-        places = there.get((heading.mark, " ".join(heading.title.split())), [])
-        next_one = bisect_left(places, at)
-        if next_one < len(places):
-            at = places[next_one] + 1
+    position = 0
+    for heading in find_headings(old, form):
+        places = places_by_heading.get((heading.mark, " ".join(heading.title.split())), [])
+        next_place = bisect_left(places, position)
+        if next_place < len(places):
+            position = places[next_place] + 1
         else:
             lost.append(heading)
     return tuple(lost)
 
 
-def front_matter_end(text: str) -> int:
-    """Where the front matter of a document ends (its last line included); 0 where there is none."""
-    found = _FRONT.match(text)
-    return found.end() if found is not None else 0
+def find_front_matter_end(text: str) -> int:
+    """Return the offset after the front matter's last line; 0 if there is no front matter."""
+    match = _FRONT.match(text)
+    return match.end() if match is not None else 0
 
 
 _FRONT = lazy(
@@ -95,56 +95,56 @@ _NO_PARAGRAPH = re.compile(
 )
 
 
-def lines_of(text: str, form: DocumentFormat) -> list[Line]:
-    """The lines of a document; those within code, comments and front matter are `closed`."""
-    found: list[Line] = []
-    front = front_matter_end(text) if form in ("markdown", "html", "plain", "asciidoc") else 0
+def split_document_lines(text: str, form: DocumentFormat) -> list[DocumentLine]:
+    """Return the lines of a document; those in code, comments, and front matter are `closed`."""
+    lines: list[DocumentLine] = []
+    front_end = find_front_matter_end(text) if form in ("markdown", "html", "plain", "asciidoc") else 0
     closes: Callable[[str], bool] | None = None
-    at = 0
+    start = 0
     for raw in text.split("\n"):
-        end = at + len(raw)
+        end = start + len(raw)
         line = raw.removesuffix("\r")
-        if at < front:
+        if start < front_end:
             closed = True
         elif closes is not None:
             closed = True
             closes = None if closes(line) else closes
         else:
-            closes = _opens(line, form)
+            closes = _find_block_end(line, form)
             closed = closes is not None
-        found.append(Line(line, at, min(end + 1, len(text)), closed))
-        at = end + 1
-    return found
+        lines.append(DocumentLine(line, start, min(end + 1, len(text)), closed))
+        start = end + 1
+    return lines
 
 
-def _opens(line: str, form: DocumentFormat) -> Callable[[str], bool] | None:
-    """What closes the code or comment that begins with this line; None where none begins."""
+def _find_block_end(line: str, form: DocumentFormat) -> Callable[[str], bool] | None:
+    """Return a function that recognizes the end of the code or comment begun by `line`; None if none begins."""
     if form == "asciidoc":
         mark = line.rstrip()
-        return (lambda each: each.rstrip() == mark) if _ASCIIDOC_BLOCK.match(mark) else None
+        return (lambda other: other.rstrip() == mark) if _ASCIIDOC_BLOCK.match(mark) else None
     if form not in ("markdown", "plain"):
         return None
     if line.lstrip().startswith("<!--") and "-->" not in line:
-        return lambda each: "-->" in each
+        return lambda other: "-->" in other
     fence = _FENCE.match(line)
     if fence is None or (fence[1][0] == "`" and "`" in fence[2]):
         return None
     mark = fence[1]
 
-    def closes(each: str) -> bool:
-        found = _FENCE.match(each)
-        return found is not None and found[1].startswith(mark) and not found[2].strip()
+    def closes(other: str) -> bool:
+        match = _FENCE.match(other)
+        return match is not None and match[1].startswith(mark) and not match[2].strip()
 
     return closes
 
 
-def _markdown(text: str) -> Iterator[Heading]:
-    paragraph: Line | None = None
-    for line in lines_of(text, "markdown"):
+def _read_markdown(text: str) -> Iterator[Heading]:
+    paragraph: DocumentLine | None = None
+    for line in split_document_lines(text, "markdown"):
         atx = None if line.closed else _ATX.match(line.text)
         setext = None if line.closed or paragraph is None else _SETEXT.match(line.text)
         if atx is not None:
-            yield Heading(atx[1], _unclosed(atx[2] or ""), line.start, line.end)
+            yield Heading(atx[1], _strip_closing_marks(atx[2] or ""), line.start, line.end)
         elif setext is not None and paragraph is not None:
             mark = "#" if setext[1][0] == "=" else "##"
             yield Heading(mark, paragraph.text.strip(), paragraph.start, line.end)
@@ -152,8 +152,8 @@ def _markdown(text: str) -> Iterator[Heading]:
         paragraph = line if plain else None
 
 
-def _unclosed(title: str) -> str:
-    """A title without the `#` that may close it."""
+def _strip_closing_marks(title: str) -> str:
+    """Return a title without its closing `#` marks."""
     title = title.strip()
     bare = title.rstrip("#")
     return bare.rstrip() if not bare or bare[-1].isspace() else title
@@ -162,8 +162,8 @@ def _unclosed(title: str) -> str:
 _RULE = re.compile(r"^([=\-`:'\"~^_*+#<>.!])\1{2,}\s*$")
 
 
-def _rst(text: str) -> Iterator[Heading]:
-    lines = lines_of(text, "rst")
+def _read_rst(text: str) -> Iterator[Heading]:
+    lines = split_document_lines(text, "rst")
     for before, title, under in zip([None, *lines], lines, lines[1:], strict=False):
         rule = _RULE.match(under.text)
         if rule is None or not title.text.strip() or _RULE.match(title.text):
@@ -178,11 +178,11 @@ _ASCIIDOC_BLOCK = re.compile(r"^(?:-{4,}|\.{4,}|\+{4,}|/{4,}|`{3,}\S*)$")
 _ASCIIDOC = re.compile(r"^(={1,6})[ \t]+(\S.*)$")
 
 
-def _asciidoc(text: str) -> Iterator[Heading]:
-    for line in lines_of(text, "asciidoc"):
-        found = None if line.closed else _ASCIIDOC.match(line.text)
-        if found is not None:
-            yield Heading(found[1], found[2].strip(), line.start, line.end)
+def _read_asciidoc(text: str) -> Iterator[Heading]:
+    for line in split_document_lines(text, "asciidoc"):
+        match = None if line.closed else _ASCIIDOC.match(line.text)
+        if match is not None:
+            yield Heading(match[1], match[2].strip(), line.start, line.end)
 
 
 _HTML = lazy(r"<h([1-6])(?:\s[^<>]*+)?>", re.IGNORECASE)
@@ -194,9 +194,9 @@ _HIDDEN_ENDS = {"!--": lazy(r".*?-->", re.DOTALL)} | {
 }
 
 
-def _html(text: str) -> Iterator[Heading]:
+def _read_html(text: str) -> Iterator[Heading]:
     hidden = [(a.start(), b.end()) for a, b in enclosed(text, _HIDDEN, lambda f: f[1].lower(), _HIDDEN_ENDS)]
-    for begin, end in enclosed(text, _HTML, lambda found: found[1], _HTML_ENDS):
+    for begin, end in enclosed(text, _HTML, lambda match: match[1], _HTML_ENDS):
         before = bisect_left(hidden, (begin.start() + 1, 0)) - 1
         if before < 0 or begin.start() >= hidden[before][1]:
             title = " ".join(_TAG.sub("", end[1]).split())
@@ -209,9 +209,9 @@ _LATEX = lazy(
 )
 
 
-def _latex(text: str) -> Iterator[Heading]:
-    for found in _LATEX.finditer(text):
-        yield Heading(found[1], found[2].strip(), found.start(), found.end())
+def _read_latex(text: str) -> Iterator[Heading]:
+    for match in _LATEX.finditer(text):
+        yield Heading(match[1], match[2].strip(), match.start(), match.end())
 
 
 _NUMBERED = re.compile(
@@ -221,9 +221,9 @@ _NUMBERED = re.compile(
 _LONGEST = 80
 
 
-def _plain(text: str) -> Iterator[Heading]:
-    """Short lines with nothing beside them that are numbered, marked or underlined."""
-    lines = [line for line in lines_of(text, "plain") if not line.closed]
+def _read_plain(text: str) -> Iterator[Heading]:
+    """Yield short lines between blank lines that are numbered, marked, or underlined."""
+    lines = [line for line in split_document_lines(text, "plain") if not line.closed]
     for n, line in enumerate(lines):
         title = line.text.strip()
         above = lines[n - 1].text.strip() if n else ""
@@ -239,11 +239,11 @@ def _plain(text: str) -> Iterator[Heading]:
 
 _READERS: Mapping[DocumentFormat, Callable[[str], Iterator[Heading]]] = MappingProxyType(
     {
-        "markdown": _markdown,
-        "rst": _rst,
-        "asciidoc": _asciidoc,
-        "html": _html,
-        "latex": _latex,
-        "plain": _plain,
+        "markdown": _read_markdown,
+        "rst": _read_rst,
+        "asciidoc": _read_asciidoc,
+        "html": _read_html,
+        "latex": _read_latex,
+        "plain": _read_plain,
     }
 )

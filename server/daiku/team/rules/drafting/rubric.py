@@ -1,4 +1,4 @@
-"""The rubric that new texts are judged by, and the total of its scores (R1.66)."""
+"""The rubric for evaluating new texts, and the total of its scores (R1.66)."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ DEFAULT = Rubric(
 )
 
 
-def rubric_of(document: Document) -> Rubric:
-    """The rubric that came with a document, else the usual one."""
+def find_rubric(document: Document) -> Rubric:
+    """Return the document's rubric, else the default one."""
     return document.rubric or DEFAULT
 
 
-def total(rubric: Rubric, scores: Sequence[Score]) -> float:
-    """The weighted mean of the scores, 0 to 1."""
-    weights = {each.id: each.weight for each in rubric.criteria}
-    whole = sum(weights.values())
-    return sum(weights[s.criterion] * s.score for s in scores if s.criterion in weights) / (whole * BEST)
+def compute_total(rubric: Rubric, scores: Sequence[Score]) -> float:
+    """Return the weighted mean of the scores, 0 to 1."""
+    weights = {criterion.id: criterion.weight for criterion in rubric.criteria}
+    weight_sum = sum(weights.values())
+    return sum(weights[s.criterion] * s.score for s in scores if s.criterion in weights) / (weight_sum * BEST)
