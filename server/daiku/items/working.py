@@ -208,7 +208,7 @@ async def attempt_item(
         locale=language,
         parts=AppParts(allowed_in=DiskWorkspace((folder,)).roots),
     )
-    app.llm.policy = RetryPolicy(unreadable=config.work.parse_retries, strict=True)
+    app.llm.policy = RetryPolicy(format_retries=config.work.parse_retries, strict=True)
     try:
         assert app.stores is not None, "an App that is built here has stores of its own"
         items = ItemStore(app.stores.database)

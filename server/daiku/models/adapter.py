@@ -30,7 +30,7 @@ from daiku.models.cures import Cures
 from daiku.models.families import ModelTraits, find_traits
 from daiku.models.provider import ModelChoice, Provider, ProviderEntry
 from daiku.models.reply_filter import filter_reply
-from daiku.models.retries.policy import RetryPolicy, is_transient, retry_delay
+from daiku.models.retries.policy import RetryPolicy, compute_retry_delay, is_transient
 from daiku.models.rules.textcalls.codecs import add_dropped_notes
 from daiku.models.tokens import estimate, estimate_message, estimate_messages, estimate_request
 from daiku.run.rules.budget import Quote, worst_quote
@@ -140,9 +140,9 @@ class LLMAdapter:
         """Stream the reply of this model, with the retries of the policy."""
         request = replace(request, model=self.choice.model, effort=self._choose_effort(request))
         if any(not isinstance(message, AssistantMessage) and message.images for message in request.messages):
-            from daiku.models.history.pictures import within_limits  # when used
+            from daiku.models.history.pictures import fit_message_pictures  # when used
 
-            request = replace(request, messages=await within_limits(request.messages))
+            request = replace(request, messages=await fit_message_pictures(request.messages))
         if request.schema is not None:
             from daiku.models.textcalls import apply_schema  # when used
 
@@ -166,14 +166,18 @@ class LLMAdapter:
                 else:
                     return
             except LLMError as error:
-                from daiku.models.retries.trial import Trial, describe_end  # when used
+                from daiku.models.retries.trial import Trial, describe_final_error  # when used
 
                 trial = trial or Trial()
                 notice = trial.next_cure(error, self.cures, request, may_move=self.entry.versioned)
-                wait = 0.0 if notice else retry_delay(attempt, error, self.policy, self.clock.chance())
+                wait = (
+                    0.0 if notice else compute_retry_delay(attempt, error, self.policy, self.clock.chance())
+                )
                 if wait is None:
                     window = self.context if self.entry.needs in ("server", "address") else None
-                    raise describe_end(trial.refusal or error, request, attempt, window) from error.__cause__
+                    raise describe_final_error(
+                        trial.refusal or error, request, attempt, window
+                    ) from error.__cause__
                 yield Restarted(notice or self.policy.describe_retry(error, attempt), attempt, wait)
                 attempt += notice is None
             finally:
@@ -218,7 +222,7 @@ class LLMAdapter:
         from daiku.models.textcalls import TextCallStream  # when used
 
         policy = self.policy
-        return TextCallStream(self.provider, protocol, policy.unreadable, policy.strict).stream(request)
+        return TextCallStream(self.provider, protocol, policy.format_retries, policy.strict).stream(request)
 
     def _with_price(self, reply: Reply, request: ModelRequest) -> Reply:
         usage = reply.usage

@@ -118,10 +118,10 @@ class Cures:
         keys = self._left_out.get(request.session)
         messages = request.messages
         if part is not None or keys:
-            from daiku.models.history.parts import without_known, without_part  # when used
+            from daiku.models.history.parts import remove_part, remove_refused_parts  # when used
 
-            messages = tuple(without_part(message, part) if part else message for message in messages)
-            messages = tuple(without_known(message, keys) if keys else message for message in messages)
+            messages = tuple(remove_part(message, part) if part else message for message in messages)
+            messages = tuple(remove_refused_parts(message, keys) if keys else message for message in messages)
         if not refused and not self._efforts and messages is request.messages:
             return request
         options = tuple(option for option in request.options if option[0] not in refused)
@@ -204,10 +204,10 @@ class Cures:
 
     def keep(self, session: str, part: Part, messages: tuple[Message, ...]) -> None:
         """Remember for the session that a request was accepted without `part`."""
-        from daiku.models.history.parts import keys_of  # when used
+        from daiku.models.history.parts import hash_parts  # when used
 
         keys = self._left_out.setdefault(session, set())
-        keys.update(key for message in messages for key in keys_of(message, part))
+        keys.update(key for message in messages for key in hash_parts(message, part))
 
 
 def may_be_path(error: LLMError) -> bool:

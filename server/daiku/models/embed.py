@@ -16,7 +16,7 @@ from daiku.memory.rules.vectors import Vector, whole_vector
 from daiku.models.adapter import Clock
 from daiku.models.choice import Probe, missing_requirement
 from daiku.models.embedder import Embedder, HashedWords
-from daiku.models.retries.policy import RetryPolicy, retry_delay
+from daiku.models.retries.policy import RetryPolicy, compute_retry_delay
 from daiku.models.table import PROVIDERS, LLMSettings
 from daiku.models.transport.addresses import join_url
 from daiku.models.transport.failures import unreadable_error
@@ -99,7 +99,7 @@ class ServiceEmbedder:
             try:
                 return self._decode_vectors(await self._send_request(texts), len(texts))
             except LLMError as error:
-                wait = retry_delay(attempt, error, self.policy, self.clock.chance())
+                wait = compute_retry_delay(attempt, error, self.policy, self.clock.chance())
                 if wait is None:
                     raise
             await self.clock.sleep(wait)

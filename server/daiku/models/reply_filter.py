@@ -1,4 +1,4 @@
-"""The events of a reply with its thinking moved out of the text, wherever a chat template puts it."""
+"""Separation of thinking from the text of a reply, for chat templates that put both into the text."""
 
 from __future__ import annotations
 
@@ -19,15 +19,16 @@ from daiku.run.rules.calls.refs import resolve_positions
 from daiku.texts.text import Text, text
 
 THOUGHT_AFTER_ALL = text("llm.thought_after_all")
-_LOOKED_AT = re.compile(r"[<\[◁\n](?:(?<!\[)|(?=[/A-Z_]|$))")
-"""What `ThoughtSplitter` or `HumanText` has to see at once within a line: all begins with one of a few signs,
-so that a text without them is known at a glance."""
+_NEEDS_PROCESSING = re.compile(r"[<\[◁\n](?:(?<!\[)|(?=[/A-Z_]|$))")
+"""Matches text that `ThoughtSplitter` or `HumanText` must process; other deltas pass unprocessed."""
 
 
 class ReplyFilter:
-    """The events of one reply as they come: thoughts as thinking, in the deltas and in the Reply, so that
-    everything behind it sees the answer only. `Restarted` comes where what was shown turns out to be a
-    thought. With `for_person`, which begins a reply anew, only what is for the person comes as text."""
+    """Filter for the events of one reply that turns thinking in the text into ThinkingDelta events.
+
+    Yields `Restarted` if text that was already shown turns out to be thinking. With `for_person`, which starts a new
+    filter for visible text, only text meant for the user comes as text.
+    """
 
     __slots__ = ("_calm", "_for_person", "_passed", "_splitter", "prose")
 
@@ -35,13 +36,15 @@ class ReplyFilter:
         self._for_person = for_person
         self.prose = for_person() if for_person else None
         self._splitter = ThoughtSplitter()
-        self._calm = False  # text without marks is shown as it is
-        self._passed: list[str] = []  # it was shown, and the two above have not seen it yet
+        self._calm = False  # text without marks passes unchanged
+        self._passed: list[str] = []  # already shown, but not yet fed to the splitter and `prose`
 
     def passes(self, text: str) -> bool:
-        """Return whether a delta can be shown unprocessed, by a cheap check that holds for most deltas. If
-        not, it must go through `events_of`."""
-        if not self._calm or _LOOKED_AT.search(text):
+        """Return True if a delta can be shown unprocessed. The check is cheap and true for most deltas.
+
+        Otherwise pass the delta to `events_of`.
+        """
+        if not self._calm or _NEEDS_PROCESSING.search(text):
             return False
         self._passed.append(text)
         return True
@@ -52,13 +55,13 @@ class ReplyFilter:
             self._catch_up("".join(self._passed))
         match event:
             case TextDelta(text):
-                shown = self._events(self._splitter.feed(text))
+                events = self._convert_pieces(self._splitter.feed(text))
                 self._calm = self._splitter.is_calm and (self.prose is None or self.prose.can_pass_through)
-                return shown
+                return events
             case Reply():
-                message = _with_result_ids(separate_thinking(event.message))
+                message = _resolve_references(separate_thinking(event.message))
                 reply = event if message is event.message else replace(event, message=message)
-                return (*self._events(self._splitter.close()), reply)
+                return (*self._convert_pieces(self._splitter.close()), reply)
             case _:
                 return (event,)
 
@@ -68,7 +71,7 @@ class ReplyFilter:
         if self.prose is not None:
             self.prose.feed(text)
 
-    def _events(self, pieces: Iterable[ThoughtPiece]) -> list[ModelEvent]:
+    def _convert_pieces(self, pieces: Iterable[ThoughtPiece]) -> list[ModelEvent]:
         out: list[ModelEvent] = []
         for piece in pieces:
             match piece.kind:
@@ -88,15 +91,15 @@ class ReplyFilter:
 
 
 async def filter_reply(stream: AsyncGenerator[ModelEvent]) -> AsyncGenerator[ModelEvent]:
-    """`stream` through a `ReplyFilter`, for a reply whose calls come apart from its text."""
+    """Filter a stream whose tool calls come apart from its text through a `ReplyFilter`."""
     reply_filter = ReplyFilter()
     try:
         async for event in stream:
             if isinstance(event, TextDelta) and reply_filter.passes(event.text):
                 yield event
                 continue
-            for shown in reply_filter.events_of(event):
-                yield shown
+            for filtered in reply_filter.events_of(event):
+                yield filtered
     finally:
         await stream.aclose()
 
@@ -112,7 +115,7 @@ def separate_thinking(message: AssistantMessage) -> AssistantMessage:
     return message.model_copy(update={"text": Text(answer), "thinking": thinking})
 
 
-def _with_result_ids(message: AssistantMessage) -> AssistantMessage:
-    """The reply with references to its calls by number made to references by id, which no model knows."""
+def _resolve_references(message: AssistantMessage) -> AssistantMessage:
+    """Return the message with references to its calls by number replaced by call ids, which models do not know."""
     calls = resolve_positions(message.calls)
     return message if calls == message.calls else message.model_copy(update={"calls": calls})

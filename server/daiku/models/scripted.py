@@ -1,4 +1,4 @@
-"""The `scripted` provider: plays a file of replies instead of asking a model, for tests, demos and replay."""
+"""The `scripted` provider, which replays replies from a file for tests, demos, and recorded runs."""
 
 from __future__ import annotations
 
@@ -45,15 +45,15 @@ from daiku.texts.text import NO_TEXT, Text, text
 
 _KANA_OR_KANJI = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]")
 USER_TEXT = "{{user}}"
-"""Stands in texts and arguments for what the person wrote last."""
+"""Placeholder for the user's last message in texts and arguments."""
 
 
-class _Line(BaseModel):
+class _ScriptPart(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
-class ScriptCall(_Line):
-    """A tool call of a scripted reply; `malformed` is argument text that is no JSON object."""
+class ScriptCall(_ScriptPart):
+    """Tool call of a scripted reply. `malformed` is argument text that is not a JSON object."""
 
     tool: str = Field(min_length=1)
     args: dict[str, JsonValue] = {}
@@ -62,8 +62,8 @@ class ScriptCall(_Line):
     malformed: str | None = None
 
 
-class ScriptError(_Line):
-    """A failure to play: after the line's text, the first `times` times that the line is asked for."""
+class ScriptError(_ScriptPart):
+    """Failure to simulate after the line's text, for the first `times` requests of the line."""
 
     kind: FailureKind = "timeout"
     message: Text = text("llm.script.says_so")
@@ -73,9 +73,11 @@ class ScriptError(_Line):
     times: int = Field(1_000_000, ge=1)
 
 
-class ScriptLine(_Line):
-    """One reply. `when` must be in the message before it, `agent` in the system prompt: else the
-    line is skipped. `delay_ms` is the pause before each piece of text."""
+class ScriptLine(_ScriptPart):
+    """One reply. The line is skipped unless `when` is in the preceding message and `agent` in the system prompt.
+
+    `delay_ms` is the pause in milliseconds before each piece of text.
+    """
 
     text: str = ""
     thinking: str = ""
@@ -97,94 +99,103 @@ class Script:
 
 
 def read_script(path: Path) -> Script:
-    """Read a script file. Raises UsageError that names the wrong line."""
+    """Read a script file. Raises UsageError that names the invalid line."""
     try:
-        written = path.read_text(encoding="utf-8-sig")
+        content = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         why = text("llm.script.no_file") if isinstance(error, FileNotFoundError) else str(error)
-        raise _usage(text("llm.script.unreadable", name=str(path), why=why)) from error
+        raise _usage_error(text("llm.script.unreadable", name=str(path), why=why)) from error
     lines: list[ScriptLine] = []
-    for number, line in enumerate(written.split("\n"), 1):
+    for number, line in enumerate(content.split("\n"), 1):
         if line.strip() and not line.lstrip().startswith("//"):
             try:
                 lines.append(ScriptLine.model_validate_json(line))
             except ValidationError as error:
                 first = error.errors(include_url=False)[0]
-                place = ".".join(str(part) for part in first["loc"])
-                what = f"{place}: {first['msg']}" if place else first["msg"]
-                raise _usage(text("llm.script.wrong_line", name=str(path), line=number, what=what)) from error
+                location = ".".join(str(part) for part in first["loc"])
+                problem = f"{location}: {first['msg']}" if location else first["msg"]
+                raise _usage_error(
+                    text("llm.script.wrong_line", name=str(path), line=number, what=problem)
+                ) from error
     if not lines:
-        raise _usage(text("llm.script.empty", name=str(path)))
+        raise _usage_error(text("llm.script.empty", name=str(path)))
     return Script(path, tuple(lines))
 
 
-def _usage(message: Text) -> UsageError:
+def _usage_error(message: Text) -> UsageError:
     return UsageError(Failure(kind="usage", message=message, hint=text("llm.script.form")))
 
 
-def next_line(script: Script, system: str, messages: Sequence[Message]) -> int:
-    """The index of the line that answers `messages`: the first that fits behind the one that gave
-    the last reply. Depends on the messages only, so a resumed run goes on where it was."""
-    place, seen = 0, 0
+def find_next_line(script: Script, system: str, messages: Sequence[Message]) -> int:
+    """Return the index of the line that answers `messages`: the first match after the line of the last reply.
+
+    Depends on the messages only, so that a resumed run continues where it stopped.
+    """
+    position, start = 0, 0
     for index in range(len(messages) - 1, -1, -1):
         message = messages[index]
-        if isinstance(message, AssistantMessage) and (told := _next_index(message, script)) is not None:
-            place, seen = told, index + 1
+        if (
+            isinstance(message, AssistantMessage)
+            and (next_index := _get_next_index(message, script)) is not None
+        ):
+            position, start = next_index, index + 1
             break
-    for index in range(seen, len(messages)):
+    for index in range(start, len(messages)):
         message = messages[index]
         if isinstance(message, AssistantMessage) and not is_own(message):
-            place = _find_line(script, place, system, messages[:index]) + 1
-    return _find_line(script, place, system, messages)
+            position = _find_line(script, position, system, messages[:index]) + 1
+    return _find_line(script, position, system, messages)
 
 
-def _script_of(message: Message) -> JsonValue:
-    """The name of the script that a reply was played from."""
+def _get_script_name(message: Message) -> JsonValue:
+    """Return the name of the script that a reply was played from."""
     own = message.opaque.get("scripted") if isinstance(message, AssistantMessage) else None
     return own.get("script") if isinstance(own, dict) else None
 
 
-def _next_index(message: AssistantMessage, script: Script) -> int | None:
+def _get_next_index(message: AssistantMessage, script: Script) -> int | None:
     own = message.opaque.get("scripted")
     if isinstance(own, dict) and own.get("script") == script.path.name:
-        place = own.get("next")
-        return place if isinstance(place, int) else None
+        position = own.get("next")
+        return position if isinstance(position, int) else None
     return None
 
 
-def _words(message: Message | None) -> str:
-    """What a message says; of a person's only their own words."""
+def _get_own_text(message: Message | None) -> str:
+    """Return the text of a message; of a user message only what the user wrote."""
     if message is None:
         return ""
     return message.words if isinstance(message, UserMessage) else message.text
 
 
-def _find_line(script: Script, place: int, system: str, messages: Sequence[Message]) -> int:
+def _find_line(script: Script, start: int, system: str, messages: Sequence[Message]) -> int:
     last = messages[-1] if messages else None
-    before = _words(last)
-    for index in range(place, len(script.lines)):
+    last_text = _get_own_text(last)
+    for index in range(start, len(script.lines)):
         line = script.lines[index]
-        if line.when in before and line.agent in system:
+        if line.when in last_text and line.agent in system:
             return index
     return len(script.lines)
 
 
 @dataclass(slots=True)
 class ScriptedProvider:
-    """Plays `scripted/<path>`; a relative path is looked for under each of `folders` in order, `demo` is the
-    built-in demonstration: with `.ja` before its suffix for who writes Japanese or, by `locale`, has their
-    editor in it. Besides LLMError it raises UsageError for a bad script."""
+    """Provider that plays `scripted/<path>`. A relative path is searched in `folders` in order.
+
+    `demo` is the built-in demonstration; its `.ja` variant is played for users who write Japanese or whose `locale`
+    is Japanese. Besides LLMError, raises UsageError for a bad script.
+    """
 
     folders: tuple[Path, ...] = ()
     demo: Path | None = None
     locale: str = "en"
     name: str = "scripted"
-    _played: dict[tuple[Path, int], int] = field(default_factory=dict[tuple[Path, int], int])
-    _read: dict[Path, tuple[int, Script]] = field(default_factory=dict[Path, tuple[int, Script]])
+    _play_counts: dict[tuple[Path, int], int] = field(default_factory=dict[tuple[Path, int], int])
+    _scripts: dict[Path, tuple[int, Script]] = field(default_factory=dict[Path, tuple[int, Script]])
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
-        script = self._script(request)
-        index = next_line(script, request.system, request.messages)
+        script = self._load_script(request)
+        index = find_next_line(script, request.system, request.messages)
         if index >= len(script.lines):
             message = text("llm.script.at_end", name=script.path.name, count=len(script.lines))
             raise LLMRequestError(Failure(kind="usage", message=message, hint=text("llm.script.play_again")))
@@ -198,8 +209,8 @@ class ScriptedProvider:
             await asyncio.sleep(line.delay_ms / 1000)
             yield TextDelta(piece)
         if line.error is not None:
-            self._fail(script, index, line.error)
-        yield _reply(request, script, index, answer, thinking, user)
+            self._raise_error(script, index, line.error)
+        yield _build_reply(request, script, index, answer, thinking, user)
 
     async def models(self) -> tuple[ModelInfo, ...]:
         if self.demo is None or not self.demo.is_file():
@@ -212,42 +223,44 @@ class ScriptedProvider:
     async def aclose(self) -> None:
         """Do nothing: this provider holds no connection."""
 
-    def _script(self, request: ModelRequest) -> Script:
-        path = self._find(request.model.removeprefix("scripted/").strip())
+    def _load_script(self, request: ModelRequest) -> Script:
+        path = self._find_script(request.model.removeprefix("scripted/").strip())
         if path == self.demo:
-            path = self._in_language(path, request.messages)
+            path = self._localize_demo(path, request.messages)
         try:
-            changed = path.stat().st_mtime_ns
+            modified = path.stat().st_mtime_ns
         except OSError:
-            changed = 0
-        held = self._read.get(path)
-        if held is None or held[0] != changed:
-            held = self._read[path] = (changed, read_script(path))
-        return held[1]
+            modified = 0
+        cached = self._scripts.get(path)
+        if cached is None or cached[0] != modified:
+            cached = self._scripts[path] = (modified, read_script(path))
+        return cached[1]
 
-    def _find(self, name: str) -> Path:
+    def _find_script(self, name: str) -> Path:
         if name in {"", "demo"} and self.demo is not None:
             return self.demo
         if not name:
-            raise _usage(text("llm.script.unnamed"))
+            raise _usage_error(text("llm.script.unnamed"))
         path = Path(name).expanduser()
         candidates = (path,) if path.is_absolute() else tuple(folder / path for folder in self.folders)
         return next((c for c in candidates if c.is_file()), candidates[0] if candidates else path)
 
-    def _in_language(self, demo: Path, messages: Sequence[Message]) -> Path:
-        """The demonstration in the person's language; a conversation goes on in the one that it began in."""
+    def _localize_demo(self, demo: Path, messages: Sequence[Message]) -> Path:
+        """Return the demonstration in the user's language. A conversation keeps the language in which it began."""
         japanese = demo.with_suffix(f".ja{demo.suffix}")
-        began = next((name for m in messages if (name := _script_of(m)) in (demo.name, japanese.name)), None)
-        said = next((m.text for m in reversed(messages) if isinstance(m, UserMessage)), "")
-        wanted = _KANA_OR_KANJI.search(said) is not None or self.locale.startswith("ja")
-        wanted = wanted if began is None else began == japanese.name
-        return japanese if wanted and japanese.is_file() else demo
+        first_script = next(
+            (name for m in messages if (name := _get_script_name(m)) in (demo.name, japanese.name)), None
+        )
+        last_text = next((m.text for m in reversed(messages) if isinstance(m, UserMessage)), "")
+        is_japanese = _KANA_OR_KANJI.search(last_text) is not None or self.locale.startswith("ja")
+        is_japanese = is_japanese if first_script is None else first_script == japanese.name
+        return japanese if is_japanese and japanese.is_file() else demo
 
-    def _fail(self, script: Script, index: int, error: ScriptError) -> None:
-        played = self._played.get((script.path, index), 0)
-        self._played[script.path, index] = played + 1
-        if played < error.times:
-            raise _error_of(error)
+    def _raise_error(self, script: Script, index: int, error: ScriptError) -> None:
+        play_count = self._play_counts.get((script.path, index), 0)
+        self._play_counts[script.path, index] = play_count + 1
+        if play_count < error.times:
+            raise _build_error(error)
 
 
 _ERRORS: dict[FailureKind, type[LLMError]] = {
@@ -262,7 +275,7 @@ _ERRORS: dict[FailureKind, type[LLMError]] = {
 _RETRYABLE = {"rate_limit", "overloaded", "timeout", "connection", "stream_cut"}
 
 
-def _error_of(error: ScriptError) -> LLMError:
+def _build_error(error: ScriptError) -> LLMError:
     failure = Failure(
         kind=error.kind, message=error.message, hint=error.hint, retryable=error.kind in _RETRYABLE
     )
@@ -270,12 +283,14 @@ def _error_of(error: ScriptError) -> LLMError:
     return kind(failure, status=error.status, retry_after=error.retry_after)
 
 
-def _reply(request: ModelRequest, script: Script, index: int, answer: str, thinking: str, user: str) -> Reply:
+def _build_reply(
+    request: ModelRequest, script: Script, index: int, answer: str, thinking: str, user: str
+) -> Reply:
     line = script.lines[index]
-    calls = tuple(_call(call, user) for call in line.calls)
-    written = answer + thinking + "".join(str(call.args) for call in calls)
+    calls = tuple(_build_call(call, user) for call in line.calls)
+    counted_text = answer + thinking + "".join(str(call.args) for call in calls)
     usage = line.usage or Usage(
-        prompt_tokens=estimate_request(request), completion_tokens=estimate(written), cost=0.0
+        prompt_tokens=estimate_request(request), completion_tokens=estimate(counted_text), cost=0.0
     )
     own: JsonObject = {"script": script.path.name, "next": index + 1}
     message = AssistantMessage(text=Text(answer), thinking=thinking, calls=calls, opaque={"scripted": own})
@@ -284,19 +299,19 @@ def _reply(request: ModelRequest, script: Script, index: int, answer: str, think
     return Reply(message, usage.model_copy(update={"model": usage.model or name}), finish)
 
 
-def _call(call: ScriptCall, user: str) -> ToolCall:
-    args = cast("JsonObject", _fill(call.args, user))
-    made = ToolCall(tool=call.tool, args=args, reasoning=call.reasoning, malformed=call.malformed)
-    return made.model_copy(update={"id": call.id}) if call.id else made
+def _build_call(call: ScriptCall, user: str) -> ToolCall:
+    args = cast("JsonObject", _fill_placeholders(call.args, user))
+    tool_call = ToolCall(tool=call.tool, args=args, reasoning=call.reasoning, malformed=call.malformed)
+    return tool_call.model_copy(update={"id": call.id}) if call.id else tool_call
 
 
-def _fill(value: JsonValue, user: str) -> JsonValue:
+def _fill_placeholders(value: JsonValue, user: str) -> JsonValue:
     match value:
         case str():
             return value.replace(USER_TEXT, user)
         case list():
-            return [_fill(item, user) for item in value]
+            return [_fill_placeholders(item, user) for item in value]
         case dict():
-            return {key: _fill(item, user) for key, item in value.items()}
+            return {key: _fill_placeholders(item, user) for key, item in value.items()}
         case _:
             return value

@@ -1,7 +1,7 @@
-"""The table of model providers, one entry each; settings, model choice and editor UI are derived from it.
+"""Table of model providers, one entry each; settings, model choice, and editor UI are derived from it.
 
-To add one: write its module (or, for a protocol of its own, its package) in `daiku.models`, then put an entry here and
-its field into `LLMSettings`. `npm run gen` writes what the editor shows of it.
+To add a provider, write its module (or, for a new protocol, its package) in `daiku.models`, then add an entry here
+and its field to `LLMSettings`. `npm run gen` writes what the editor shows of it.
 """
 
 import re
@@ -31,59 +31,58 @@ from daiku.texts.text import text
 _OPENAI_HOST = lazy(r"^(?:https?://)?[\w.-]*\.(?:openai\.com|azure\.com)(?=[:/]|$)", re.IGNORECASE)
 
 
-# Each provider is imported when it is first used: httpx2 alone costs 65 ms that the start of the
-# server does not have, and who uses one provider needs none of the others.
-def _anthropic(service: Service, settings: ProviderSettings, _: ProviderDeps) -> Provider:
+# Each provider is imported on first use: httpx2 alone would add 65 ms to the start of the server.
+def _open_anthropic(service: Service, settings: ProviderSettings, _: ProviderDeps) -> Provider:
     from daiku.models.anthropic.provider import AnthropicProvider  # lazy: see above
 
     return AnthropicProvider(service, settings)
 
 
-def _openai(service: Service, settings: ProviderSettings, _: ProviderDeps) -> Provider:
+def _open_openai(service: Service, settings: ProviderSettings, _: ProviderDeps) -> Provider:
     from daiku.models.openai.provider import OpenAIProvider  # lazy: see above
 
     return OpenAIProvider(service, settings)
 
 
-def _gemini(service: Service, settings: ProviderSettings, _: ProviderDeps) -> Provider:
+def _open_gemini(service: Service, settings: ProviderSettings, _: ProviderDeps) -> Provider:
     from daiku.models.gemini.provider import GeminiProvider  # lazy: see above
 
     return GeminiProvider(service, settings)
 
 
-def _ollama(service: Service, settings: ProviderSettings, _: ProviderDeps) -> Provider:
+def _open_ollama(service: Service, settings: ProviderSettings, _: ProviderDeps) -> Provider:
     from daiku.models.ollama.provider import OllamaProvider  # lazy: see above
 
     return OllamaProvider(service, settings, OLLAMA.default_context)
 
 
-def _lmstudio(service: Service, settings: ProviderSettings, _: ProviderDeps) -> Provider:
+def _open_lmstudio(service: Service, settings: ProviderSettings, _: ProviderDeps) -> Provider:
     from daiku.models.openai.provider import LMStudioProvider  # lazy: see above
 
     return LMStudioProvider(service, settings)
 
 
-def _editor(service: Service, settings: ProviderSettings, deps: ProviderDeps) -> Provider:
+def _open_editor(service: Service, settings: ProviderSettings, deps: ProviderDeps) -> Provider:
     from daiku.models.editor import EditorProvider  # lazy: see above
 
     assert deps.bridge is not None, "without an editor the choice refuses this provider"
     return EditorProvider(service, settings, deps.bridge)
 
 
-def _scripted(_service: Service, _settings: ProviderSettings, deps: ProviderDeps) -> Provider:
+def _open_scripted(_service: Service, _settings: ProviderSettings, deps: ProviderDeps) -> Provider:
     from daiku.models.scripted import ScriptedProvider  # lazy: see above
 
     return ScriptedProvider((*deps.script_folders, Path.cwd()), deps.demo, deps.locale)
 
 
 SAMPLING = MappingProxyType({name: name for name in ("temperature", "top_p", "stop", "seed")})
-"""What servers of open models take, under the usual names."""
+"""Sampling options that servers of open models accept, under their usual names."""
 
 ANTHROPIC = ProviderEntry(
     name="anthropic",
     label="Anthropic",
     needs="key",
-    make=_anthropic,
+    make=_open_anthropic,
     key_env=("ANTHROPIC_API_KEY",),
     address_env="ANTHROPIC_BASE_URL",
     address=anthropic_address,
@@ -94,7 +93,7 @@ OPENAI = ProviderEntry(
     name="openai",
     label="OpenAI",
     needs="key",
-    make=_openai,
+    make=_open_openai,
     key_env=("OPENAI_API_KEY",),
     address_env="OPENAI_BASE_URL",
     address=openai_base_url("https://api.openai.com/v1"),
@@ -109,7 +108,7 @@ GEMINI = ProviderEntry(
     label="Google Gemini",
     subject=lambda _: "Gemini",
     needs="key",
-    make=_gemini,
+    make=_open_gemini,
     key_env=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
     address_env="GEMINI_BASE_URL",
     address=normalized_base_url("https://generativelanguage.googleapis.com"),
@@ -120,14 +119,14 @@ OLLAMA = ProviderEntry(
     name="ollama",
     label="Ollama",
     needs="server",
-    make=_ollama,
+    make=_open_ollama,
     setup_hint=text("llm.start_ollama"),
     address_env="OLLAMA_HOST",
     read_address=ollama_host,
     address=ollama_address,
     first_model=first_of_ollama,
     options=SAMPLING,
-    # The server's own default (4,096) silently forgets the beginning of any real task; a model's whole window
+    # The server's default (4,096) silently truncates the start of long prompts. A model's full context window
     # may not fit into memory.
     default_context=32_768,
     writes_calls=lambda _: True,
@@ -136,7 +135,7 @@ LMSTUDIO = ProviderEntry(
     name="lmstudio",
     label="LM Studio",
     needs="server",
-    make=_lmstudio,
+    make=_open_lmstudio,
     setup_hint=text("llm.start_lmstudio"),
     address_env="LMSTUDIO_BASE_URL",
     address=openai_base_url("http://127.0.0.1:1234/v1"),
@@ -150,7 +149,7 @@ COMPATIBLE = ProviderEntry(
     label="OpenAI-compatible",
     subject=lambda host: text("llm.the_server", host=host),
     needs="address",
-    make=_openai,
+    make=_open_openai,
     setup_hint=text("llm.start_compatible"),
     key_env=("COMPATIBLE_API_KEY",),
     address=openai_base_url(),
@@ -164,7 +163,7 @@ EDITOR = ProviderEntry(
     label="Editor",
     subject=lambda _: text("llm.the_editor"),
     needs="editor",
-    make=_editor,
+    make=_open_editor,
     setup_hint=text("llm.use_vscode"),
 )
 SCRIPTED = ProviderEntry(
@@ -172,12 +171,12 @@ SCRIPTED = ProviderEntry(
     label="Script",
     subject=lambda _: text("llm.a_script"),
     needs="script",
-    make=_scripted,
+    make=_open_scripted,
     default_model="demo",
 )
 
 
-def _provider_name(name: str) -> str:
+def _check_provider_name(name: str) -> str:
     if name and name not in PROVIDERS:
         *most, last = [f"'{known}'" for known in ("", *PROVIDERS)]
         raise PydanticKnownError("literal_error", {"expected": f"{', '.join(most)} or {last}"})
@@ -185,9 +184,9 @@ def _provider_name(name: str) -> str:
 
 
 class LLMSettings(Section):
-    """Which model answers, and each provider's settings; providers are tried and listed in this order."""
+    """Model choice and settings of each provider; providers are tried and listed in this order."""
 
-    provider: Annotated[str, AfterValidator(_provider_name)] = ""
+    provider: Annotated[str, AfterValidator(_check_provider_name)] = ""
     model: str = ""
     fallback_model: str = ""
     anthropic: Annotated[ProviderSettings, ANTHROPIC] = ANTHROPIC.settings
@@ -199,45 +198,47 @@ class LLMSettings(Section):
     editor: Annotated[ProviderSettings, EDITOR] = EDITOR.settings
     scripted: Annotated[ProviderSettings, SCRIPTED] = SCRIPTED.settings
     plugins: dict[str, ProviderSettings] = {}
-    """The settings of providers that plug-ins bring, by their names."""
-    _plugged: dict[str, ProviderEntry] = PrivateAttr(default_factory=dict[str, ProviderEntry])
+    """Settings of plug-in providers by name."""
+    _plugin_entries: dict[str, ProviderEntry] = PrivateAttr(default_factory=dict[str, ProviderEntry])
     _mistake: Failure | None = PrivateAttr(default=None)
 
     @property
     def entries(self) -> Mapping[str, ProviderEntry]:
-        """Every provider that there is, ours first."""
-        return {**PROVIDERS, **self._plugged} if self._plugged else PROVIDERS
+        """All providers, the built-in ones first."""
+        return {**PROVIDERS, **self._plugin_entries} if self._plugin_entries else PROVIDERS
 
     def of(self, provider: str) -> ProviderSettings:
-        """The settings of one provider."""
-        if provider in self._plugged:
-            return self.plugins.get(provider, self._plugged[provider].settings)
-        found = getattr(self, provider)
-        assert isinstance(found, ProviderSettings)
-        return found
+        """Return the settings of one provider."""
+        if provider in self._plugin_entries:
+            return self.plugins.get(provider, self._plugin_entries[provider].settings)
+        settings = getattr(self, provider)
+        assert isinstance(settings, ProviderSettings)
+        return settings
 
     def refusing(self, mistake: Failure) -> "LLMSettings":
-        """Return these settings for commands that use no model: choosing a model raises the mistake in them."""
-        made = self.model_copy()
-        made._mistake = mistake  # a private attribute of a copy that nobody has seen yet
-        return made
+        """Return a copy for commands that use no model: choosing a model raises `mistake`."""
+        copy = self.model_copy()
+        copy._mistake = mistake  # a private attribute of a copy that nobody has seen yet
+        return copy
 
     def check(self) -> None:
-        """Raise LLMRequestError if something in these settings is wrong."""
+        """Raise LLMRequestError if these settings are invalid."""
         if self._mistake is not None:
             raise LLMRequestError(self._mistake)
 
-    def with_plugged(self, entries: Mapping[str, ProviderEntry], environ: Mapping[str, str]) -> "LLMSettings":
-        """These settings with the providers of plug-ins, their keys read from the variables that they name."""
-        keyed: dict[str, ProviderSettings] = {}
+    def with_plugins(self, entries: Mapping[str, ProviderEntry], environ: Mapping[str, str]) -> "LLMSettings":
+        """Return a copy with plug-in providers, their keys read from environment variables."""
+        settings_with_keys: dict[str, ProviderSettings] = {}
         for name, entry in entries.items():
             settings = self.plugins.get(name, entry.settings)
             variables = (settings.api_key_env,) if settings.api_key_env else entry.key_env
-            key = next((environ[each] for each in variables if environ.get(each)), "")
-            keyed[name] = settings.model_copy(update={"api_key": SecretStr(key)}) if key else settings
-        made = self.model_copy(update={"plugins": {**self.plugins, **keyed}})
-        made._plugged = dict(entries)  # a private attribute of a copy that nobody has seen yet
-        return made
+            key = next((environ[variable] for variable in variables if environ.get(variable)), "")
+            settings_with_keys[name] = (
+                settings.model_copy(update={"api_key": SecretStr(key)}) if key else settings
+            )
+        copy = self.model_copy(update={"plugins": {**self.plugins, **settings_with_keys}})
+        copy._plugin_entries = dict(entries)  # a private attribute of a copy that nobody has seen yet
+        return copy
 
 
 PROVIDERS = {

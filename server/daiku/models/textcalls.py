@@ -1,4 +1,4 @@
-"""Calls that a model writes into its text: a request written for models without tools, a reply parsed for calls."""
+"""Tool calls in the text of replies: requests for models without native tools, and replies parsed for calls."""
 
 from __future__ import annotations
 
@@ -33,9 +33,12 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class TextCallStream:
-    """One reply whose text may hold calls. One that cannot be read goes back to the model, `retries` times, with
-    what is wrong with it; natively once, and what is still not read then is an answer. `strict`: words alone are no
-    reply of a text protocol, unless the request asks for words."""
+    """Stream of one reply whose text may contain tool calls.
+
+    An unreadable reply is sent back to the model with a correction, up to `retries` times. With native tools it is
+    sent back once, then accepted as an answer. With `strict`, text without a call is not a reply in a text protocol,
+    unless the request asks for text.
+    """
 
     provider: Provider
     protocol: ToolProtocol
@@ -43,42 +46,46 @@ class TextCallStream:
     strict: bool = False
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
-        """Stream the reply like `Provider.stream`, with tool calls taken out of the text."""
-        own = self.protocol != "native"
-        written = request if self.protocol == "native" else encode(request, self.protocol)
+        """Stream the reply like `Provider.stream`, with tool calls removed from the text."""
+        has_text_protocol = self.protocol != "native"
+        encoded = request if self.protocol == "native" else encode(request, self.protocol)
         offered = OfferedTools(request.callable_tools)
         usage = Usage()
         tries = 1 + (1 if self.protocol == "native" else self.retries)
         for attempt in range(1, tries + 1):
             reply: Reply | None = None
-            reply_filter = ReplyFilter(lambda: HumanText(offered, own=own))
-            pieces = self.provider.stream(written)
+            reply_filter = ReplyFilter(lambda: HumanText(offered, own=has_text_protocol))
+            pieces = self.provider.stream(encoded)
             try:
                 async for event in pieces:
                     if isinstance(event, TextDelta) and reply_filter.passes(event.text):
                         yield event
                         continue
-                    for shown in reply_filter.events_of(event):
-                        if isinstance(shown, Reply):
-                            reply = shown
+                    for filtered in reply_filter.events_of(event):
+                        if isinstance(filtered, Reply):
+                            reply = filtered
                         else:
-                            yield shown
+                            yield filtered
             finally:
                 await pieces.aclose()
             assert reply is not None, "a stream ends with a Reply or raises"
             usage = usage.plus(reply.usage)
-            read = self._read(reply, request, last=attempt == tries)
-            if isinstance(read, AssistantMessage):
-                prose = None if reply.message.text.id else reply_filter.prose  # our own words come whole
-                if prose and (left := prose.unshown_text(read.text)):
-                    yield TextDelta(left)
-                yield _final_reply(reply, read, usage)
+            parsed = self._parse_reply(reply, request, last=attempt == tries)
+            if isinstance(parsed, AssistantMessage):
+                prose = (
+                    None if reply.message.text.id else reply_filter.prose
+                )  # Daiku's own texts are not streamed
+                if prose and (unshown := prose.unshown_text(parsed.text)):
+                    yield TextDelta(unshown)
+                yield _final_reply(reply, parsed, usage)
                 return
-            logger.info("reply %d of %d of %s was not read: %s", attempt, tries, request.model, read.problem)
+            logger.info(
+                "reply %d of %d of %s was not read: %s", attempt, tries, request.model, parsed.problem
+            )
             if attempt < tries:
-                unreadable = text("llm.reply_unreadable", what=read.problem)
+                unreadable = text("llm.reply_unreadable", what=parsed.problem)
                 yield Restarted(joined("sentences", [unreadable, text("llm.asking_again")]), attempt, 0.0)
-                written = _with_correction(written, reply, read)
+                encoded = _with_correction(encoded, reply, parsed)
         raise LLMRequestError(
             Failure(
                 kind="format",
@@ -89,11 +96,13 @@ class TextCallStream:
             )
         )
 
-    def _read(self, reply: Reply, request: ModelRequest, *, last: bool) -> AssistantMessage | FormatProblem:
-        whole = reply.message.calls or reply.finish == "content_filter"
-        if reply.message.text.id or (self.protocol == "native" and whole):
+    def _parse_reply(
+        self, reply: Reply, request: ModelRequest, *, last: bool
+    ) -> AssistantMessage | FormatProblem:
+        is_complete = reply.message.calls or reply.finish == "content_filter"
+        if reply.message.text.id or (self.protocol == "native" and is_complete):
             return reply.message
-        read = decode(
+        parsed = decode(
             reply.message,
             self.protocol,
             finish=reply.finish,
@@ -101,16 +110,18 @@ class TextCallStream:
             again=last,
             strict=self.strict and not request.in_words,
         )
-        cut = reply.finish == "length"
-        given_up = last or cut if self.protocol == "native" else last and cut
-        if isinstance(read, FormatProblem) and given_up:
+        is_cut = reply.finish == "length"
+        gives_up = last or is_cut if self.protocol == "native" else last and is_cut
+        if isinstance(parsed, FormatProblem) and gives_up:
             return mark_unreadable(reply.message)
-        return read
+        return parsed
 
 
 def apply_schema(request: ModelRequest, has_support: bool) -> ModelRequest:
-    """Return the request without tools, and with its schema in the conversation too, as servers show it to no model.
-    Without support, return it without its schema."""
+    """Return the request without tools and with its schema in the conversation, as servers do not show it to models.
+
+    Without support, return it without its schema.
+    """
     if not has_support:
         return replace(request, schema=None)
     schema = json.dumps(request.schema, ensure_ascii=False)
@@ -123,6 +134,6 @@ def _final_reply(reply: Reply, message: AssistantMessage, usage: Usage) -> Reply
     return Reply(message, usage, finish)
 
 
-def _with_correction(written: ModelRequest, reply: Reply, problem: FormatProblem) -> ModelRequest:
-    more: tuple[Message, ...] = (reply.message, UserMessage(text=problem.message, kind="note"))
-    return replace(written, messages=(*written.messages, *more))
+def _with_correction(request: ModelRequest, reply: Reply, problem: FormatProblem) -> ModelRequest:
+    correction: tuple[Message, ...] = (reply.message, UserMessage(text=problem.message, kind="note"))
+    return replace(request, messages=(*request.messages, *correction))

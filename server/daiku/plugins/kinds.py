@@ -36,7 +36,7 @@ def plug_in(config: Config, environ: Mapping[str, str]) -> tuple[Config, Plugged
     for plugin in plugged.plugins:
         if plugin.status == "broken":
             log.warning("plug-in %s (%s): %s", plugin.origin, plugin.entry, plugin.why)
-    llm = config.llm.with_plugged(plugged.providers, environ)
+    llm = config.llm.with_plugins(plugged.providers, environ)
     return config.model_copy(update={"llm": llm}), plugged
 
 

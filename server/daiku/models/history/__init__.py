@@ -1,1 +1,1 @@
-"""The history of a request as its service accepts it: pictures within the limits, and parts that are left out."""
+"""Message history as a service accepts it: images within the limits, and refused parts left out."""

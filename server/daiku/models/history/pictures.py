@@ -1,4 +1,4 @@
-"""Pictures as every model service accepts them: scaled and converted by Pillow, or left out with the reason."""
+"""Images within the limits of all model services: scaled and converted by Pillow, or left out with a reason."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from daiku.dataclass import dataclass
 from daiku.domain.messages import AssistantMessage, Image, Message
 from daiku.domain.tools import ToolImage, ToolResult
-from daiku.models.history.parts import key_of, without_part
+from daiku.models.history.parts import hash_image, remove_part
 from daiku.texts.rules.pictures import (
     DROPPED_AT_ONCE,
     JPEG,
@@ -29,20 +29,20 @@ if TYPE_CHECKING:
     from PIL.Image import Image as Bitmap
 
 FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")
-"""The formats that are read; each further decoder is one more that a stranger's file can attack."""
+"""Formats to decode. Few, because every decoder is attack surface."""
 _NAMES = f"{', '.join(FORMATS[:-1])}, or {FORMATS[-1]}"
 MOST_PIXELS = 80_000_000
-"""Pixels of a picture that is decoded: about 320 MB of memory."""
+"""Maximum pixels of an image to decode: about 320 MB of memory."""
 BUDGETS = (6_600_000, 1_600_000, 400_000)
-"""Pixels of a scaled picture, tried until its bytes are within the limit. Services look at no more than the first."""
+"""Maximum pixels of a scaled image, tried in order until its bytes fit. Services use no more than the first."""
 _QUALITY = 85
-_ONE_AT_A_TIME = Lock()
-"""Held while a picture is decoded, as decoded pictures are large."""
+_DECODE_LOCK = Lock()
+"""Held while an image is decoded, to bound memory."""
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
-    """A picture within the limits and what was changed; without data, the problem is why it is left out."""
+class FittedImage:
+    """Image within the limits, with a description of the change; without data, `problem` says why it is left out."""
 
     media_type: str = ""
     data: str = ""
@@ -51,70 +51,72 @@ class Fitted:
 
     @property
     def note(self) -> str:
-        """Return the note on the picture for the model; empty if the picture was not changed."""
+        """Note on the image for the model; empty if the image was not changed."""
         return f"[A picture is left out: {self.problem}.]" if self.problem else self.change
 
 
-def fit_picture(data: str) -> Fitted:
-    """Return a picture, given as base64, within the limits of all services. Blocks while it is scaled."""
+def fit_picture(data: str) -> FittedImage:
+    """Return an image, given as base64, within the limits of all services. Blocks while scaling."""
     if accepted := accepted_type(data):
-        return Fitted(accepted, data)
+        return FittedImage(accepted, data)
     try:
         raw = base64.b64decode(data, validate=True)
     except ValueError:
-        return Fitted(problem=text("picture.base64"))
-    with _ONE_AT_A_TIME:
+        return FittedImage(problem=text("picture.base64"))
+    with _DECODE_LOCK:
         try:
-            return _scale(raw)
+            return _scale_image(raw)
         except Exception:  # noqa: BLE001  # decoders of damaged or hostile files raise anything
-            return Fitted(problem=text("picture.unreadable", formats=_NAMES))
+            return FittedImage(problem=text("picture.unreadable", formats=_NAMES))
 
 
-async def fit_pictures(pictures: Sequence[Image | ToolImage]) -> tuple[Fitted, ...]:
-    """Return each picture within the limits; what has to be scaled is scaled in a thread."""
+async def fit_pictures(images: Sequence[Image | ToolImage]) -> tuple[FittedImage, ...]:
+    """Return each image within the limits. Scaling runs in a thread."""
     return tuple(
         [
-            Fitted(accepted, each.data)
-            if (accepted := accepted_type(each.data))
-            else await asyncio.to_thread(fit_picture, each.data)
-            for each in pictures
+            FittedImage(accepted, image.data)
+            if (accepted := accepted_type(image.data))
+            else await asyncio.to_thread(fit_picture, image.data)
+            for image in images
         ]
     )
 
 
 async def fit_result(result: ToolResult) -> ToolResult:
-    """Return the result of a tool with its pictures within the limits, and with notes on those that were not."""
+    """Return a tool result with its images within the limits, and with notes on the changed ones."""
     fitted = await fit_pictures(result.images)
-    images = tuple(ToolImage(media_type=each.media_type, data=each.data) for each in fitted if each.data)
-    return result.model_copy(update={"images": images, "text": _with_notes(result.text, fitted)})
+    images = tuple(ToolImage(media_type=image.media_type, data=image.data) for image in fitted if image.data)
+    return result.model_copy(update={"images": images, "text": _append_notes(result.text, fitted)})
 
 
-async def within_limits(messages: tuple[Message, ...]) -> tuple[Message, ...]:
-    """Return the messages with their pictures within the limits, and without the oldest of too many."""
-    fitted = [await _fit_message(each) for each in messages]
-    images = [image for each in fitted if not isinstance(each, AssistantMessage) for image in each.images]
+async def fit_message_pictures(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """Return the messages with their images within the limits, and without the oldest if there are too many."""
+    fitted = [await _fit_message(message) for message in messages]
+    images = [
+        image for message in fitted if not isinstance(message, AssistantMessage) for image in message.images
+    ]
     excess = max(0, len(images) - MOST_PICTURES)
-    dropped = {key_of(image) for image in images[: -(-excess // DROPPED_AT_ONCE) * DROPPED_AT_ONCE]}
-    return tuple(without_part(each, "images", dropped.__contains__) for each in fitted)
+    dropped = {hash_image(image) for image in images[: -(-excess // DROPPED_AT_ONCE) * DROPPED_AT_ONCE]}
+    return tuple(remove_part(message, "images", dropped.__contains__) for message in fitted)
 
 
 async def _fit_message(message: Message) -> Message:
-    if isinstance(message, AssistantMessage) or not any(is_too_large(each.data) for each in message.images):
-        return message  # what was refused for another reason is left out by a cure
+    if isinstance(message, AssistantMessage) or not any(is_too_large(image.data) for image in message.images):
+        return message  # images refused for other reasons are removed by `Cures`
     fitted = await fit_pictures(message.images)
-    images = tuple(Image(media_type=each.media_type, data=each.data) for each in fitted if each.data)
-    return message.model_copy(update={"images": images, "text": _with_notes(message.text, fitted)})
+    images = tuple(Image(media_type=image.media_type, data=image.data) for image in fitted if image.data)
+    return message.model_copy(update={"images": images, "text": _append_notes(message.text, fitted)})
 
 
-def _with_notes(told: str, fitted: Sequence[Fitted]) -> str:
-    return "\n".join(filter(None, (told, *(each.note for each in fitted))))
+def _append_notes(message_text: str, fitted: Sequence[FittedImage]) -> str:
+    return "\n".join(filter(None, (message_text, *(image.note for image in fitted))))
 
 
-def _scale(raw: bytes) -> Fitted:
+def _scale_image(raw: bytes) -> FittedImage:
     import PIL.Image  # when used: it is slow to import
     import PIL.ImageOps  # likewise
 
-    too_many = Fitted(problem=text("picture.pixels", most=f"{MOST_PIXELS:,}"))
+    too_many = FittedImage(problem=text("picture.pixels", most=f"{MOST_PIXELS:,}"))
     try:
         picture = PIL.Image.open(BytesIO(raw), formats=FORMATS)
     except (PIL.Image.DecompressionBombError, PIL.Image.DecompressionBombWarning):
@@ -128,15 +130,17 @@ def _scale(raw: bytes) -> Fitted:
         box = (max(1, int(width * factor)), max(1, int(height * factor)))
         picture.draft("RGB", box)  # a JPEG is decoded smaller
         small = PIL.ImageOps.exif_transpose(_resize(picture, box))
-        for media_type, encoded in _encodings(small, lossless=kind != "JPEG" and budget == BUDGETS[0]):
+        for media_type, encoded in _iterate_encodings(
+            small, lossless=kind != "JPEG" and budget == BUDGETS[0]
+        ):
             if len(encoded) <= LARGEST_BASE64:
                 size = f"{width:,} x {height:,} pixels, shown as {small.width:,} x {small.height:,}"
-                return Fitted(media_type, encoded, f"[{kind} picture of {size}{frames}.]")
-    return Fitted(problem=text("picture.bytes"))
+                return FittedImage(media_type, encoded, f"[{kind} picture of {size}{frames}.]")
+    return FittedImage(problem=text("picture.bytes"))
 
 
 def _resize(picture: Bitmap, box: tuple[int, int]) -> Bitmap:
-    """Return the picture in another size, in a mode that can be scaled smoothly and written as PNG."""
+    """Return the image in another size, in a mode that can be scaled smoothly and written as PNG."""
     if picture.mode.startswith("I;16"):  # `convert` would cut 16 bits off at 255
         picture = picture.convert("I").point(lambda value: value * (1 / 256)).convert("L")
     elif picture.mode not in ("L", "LA", "RGB", "RGBA"):
@@ -144,11 +148,11 @@ def _resize(picture: Bitmap, box: tuple[int, int]) -> Bitmap:
     return picture.resize(box)
 
 
-def _encodings(picture: Bitmap, *, lossless: bool) -> Iterator[tuple[str, str]]:
-    """Yield the picture as PNG if `lossless`, then as JPEG: each its type and its base64."""
+def _iterate_encodings(picture: Bitmap, *, lossless: bool) -> Iterator[tuple[str, str]]:
+    """Yield the media type and base64 of the image: as PNG if `lossless`, then as JPEG."""
     if lossless:
         yield PNG, _encode(picture, "PNG")
-    if picture.has_transparency_data:  # JPEG has none
+    if picture.has_transparency_data:  # JPEG has no transparency
         import PIL.Image  # when used
 
         picture = picture.convert("RGBA")

@@ -1,1 +1,1 @@
-"""Retries: when a model is asked again, and with which changes to the request."""
+"""Retries of model requests, unchanged or with changes."""

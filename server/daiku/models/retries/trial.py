@@ -1,4 +1,4 @@
-"""A refused request that is tried with one change after the other."""
+"""Retries of a refused request with one change after another."""
 
 from __future__ import annotations
 
@@ -8,24 +8,27 @@ from daiku.dataclass import dataclass
 from daiku.domain.errors import ContextOverflowError, Failure, LLMError
 from daiku.domain.messages import ModelRequest
 from daiku.models.cures import Cures, may_be_path
-from daiku.models.history.parts import Part, notice_of, parts_to_try
+from daiku.models.history.parts import Part, describe_removal, find_removable_parts
 from daiku.models.retries.policy import is_transient
 from daiku.models.tokens import estimate_request
 from daiku.texts.text import Text, joined, text
 
-ROOM = 2_048
-"""Tokens of a window that are left for a reply and the next turns, at least."""
+RESERVED_TOKENS = 2_048
+"""Minimum tokens of a context window to leave for a reply and the next turns."""
 
 
-def describe_end(error: LLMError, request: ModelRequest, tries: int, window: int | None) -> LLMError:
-    """Return the error that ends the tries of a request: with their number, or with the window that a local server
-    needs for the first request of a conversation. `window` is the server's, 0 if unknown, None for a remote service."""
+def describe_final_error(error: LLMError, request: ModelRequest, tries: int, window: int | None) -> LLMError:
+    """Return the error that ends the retries of a request, with the number of tries.
+
+    For a context overflow of a local server, on the first request of a conversation, the error names the window that
+    is needed. `window` is the server's in tokens, 0 if unknown, None for a remote service.
+    """
     failure = error.failure
     if window is not None and isinstance(error, ContextOverflowError):
         if any(message.role == "assistant" for message in request.messages):
             return error
         needed = int(estimate_request(request) * 1.25)
-        larger = 1 << (needed + ROOM - 1).bit_length()
+        larger = 1 << (needed + RESERVED_TOKENS - 1).bit_length()
         message = (
             text("llm.window_too_small_of", needed=f"{needed:,}", window=f"{window:,}")
             if window
@@ -45,7 +48,7 @@ def describe_end(error: LLMError, request: ModelRequest, tries: int, window: int
 
 @dataclass(slots=True)
 class Trial:
-    """The change that is tried now: another path, or a part of the history left out. `refusal` is the first error."""
+    """Change that is currently tried: another path, or the history without a part. `refusal` is the first error."""
 
     refusal: LLMError | None = None
     path: bool = False
@@ -57,7 +60,7 @@ class Trial:
     ) -> Text | None:
         """Return the notice of the next change to try after `error`; None if there is none.
 
-        `may_move` says that the service's paths may or may not begin with a version.
+        `may_move` is True if the service's paths may or may not begin with a version.
         """
         if self.refusal is None:
             if (notice := cures.learn(error, request)) is not None:
@@ -68,17 +71,17 @@ class Trial:
         if is_transient(error):
             return None
         if self.refusal is None:
-            self.refusal, self.parts = error, parts_to_try(error, cures.apply(request))
+            self.refusal, self.parts = error, find_removable_parts(error, cures.apply(request))
         self.path = False
         self.part = next(self.parts, None)
-        return notice_of(self.part) if self.part is not None else None
+        return describe_removal(self.part) if self.part is not None else None
 
     def apply(self, cures: Cures, request: ModelRequest) -> ModelRequest:
-        """Return the request with all cures and with the change that is tried."""
+        """Return the request with all learned changes and the one that is tried."""
         return cures.apply(request, self.part, other_path=self.path)
 
     def accept(self, cures: Cures, request: ModelRequest) -> None:
-        """Remember the change that was accepted."""
+        """Remember that the service accepted the change."""
         if self.path:
             cures.refused.add("path")
         elif self.part is not None:
