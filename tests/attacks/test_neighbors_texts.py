@@ -11,7 +11,7 @@ import pytest
 from daiku.domain.config import ProviderSettings
 from daiku.guard.rules.commands.judge import CommandRules, judge
 from daiku.items.rules.harmless import harmless
-from daiku.models.transport.wire import http_client
+from daiku.models.transport.wire import create_http_client
 from daiku.workspace.ignores import IgnoreFiles
 from tests.attacks.scene import LEVELS, Scene, call, needs_bubblewrap, shell
 from tests.cases import for_each
@@ -58,7 +58,7 @@ ELSEWHERE = [
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 async def test_n18_no_redirect_leaves_the_service(status: int) -> None:
     """A23.18"""
-    client = http_client(ProviderSettings())
+    client = create_http_client(ProviderSettings())
     (hook,) = client.event_hooks["response"]
     for location in ELSEWHERE:
         request = httpx2.Request("POST", SERVICE)

@@ -32,8 +32,8 @@ from daiku.models.transport.client_errors import from_exception
 from daiku.models.transport.failures import silence_error
 from daiku.models.transport.history import Histories, History
 from daiku.models.transport.service import Service
-from daiku.models.transport.stream import TextMender, mend
-from daiku.models.transport.wire import number
+from daiku.models.transport.stream import SurrogateReplacer, replace_surrogates
+from daiku.models.transport.wire import to_count
 from daiku.run.rules.calls.toolnames import NameMap, wire_name
 from daiku.run.rules.outside import LanguageModelBridge
 from daiku.texts.text import Text, text
@@ -66,7 +66,7 @@ class EditorProvider:
             self._bridge.request(model, messages, list(map(_encode_tool, request.tools)), parts.put_nowait)
         )
         task.add_done_callback(lambda _: parts.put_nowait(None))
-        menders = {"text": TextMender(), "thinking": TextMender()}
+        menders = {"text": SurrogateReplacer(), "thinking": SurrogateReplacer()}
         limit = self._settings.first_token_seconds
         try:
             while True:
@@ -125,7 +125,11 @@ def _new_history(_request: ModelRequest) -> History[JsonObject]:
                 return _build_message("user", [*map(_image_part, message.images), *_text_parts(message.text)])
             case ToolMessage():
                 text = message.text if message.ok else f"Failed: {message.text}"
-                result: JsonObject = {"type": "result", "callId": message.call_id, "text": mend(text)}
+                result: JsonObject = {
+                    "type": "result",
+                    "callId": message.call_id,
+                    "text": replace_surrogates(text),
+                }
                 return _build_message("user", [result, *map(_image_part, message.images)])
             case AssistantMessage():
                 return _build_message(
@@ -162,7 +166,7 @@ def _merge_messages(messages: list[JsonObject]) -> list[JsonObject]:
 
 
 def _text(text: str) -> JsonObject:
-    return {"type": "text", "text": mend(text)}
+    return {"type": "text", "text": replace_surrogates(text)}
 
 
 def _text_parts(text: str) -> list[JsonObject]:
@@ -182,7 +186,7 @@ def _encode_tool(tool: ToolSpec) -> JsonObject:
     return {"name": wire_name(tool.name), "description": tool.description, "inputSchema": tool.parameters}
 
 
-def _decode_event(part: JsonObject, menders: dict[str, TextMender]) -> ModelEvent | None:
+def _decode_event(part: JsonObject, menders: dict[str, SurrogateReplacer]) -> ModelEvent | None:
     kind, text = part.get("type"), part.get("text")
     if not isinstance(kind, str) or kind not in menders or not isinstance(text, str):
         return None
@@ -212,19 +216,22 @@ def _decode_reply(request: ModelRequest, model: str, result: JsonObject) -> Repl
                 )
             case _:
                 pass
-    reply_text, thinking = Text(mend("".join(texts["text"]))), mend("".join(texts["thinking"]))
+    reply_text, thinking = (
+        Text(replace_surrogates("".join(texts["text"]))),
+        replace_surrogates("".join(texts["thinking"])),
+    )
     counted_text = reply_text + thinking + "".join(f"{call.tool} {call.args}" for call in calls)
     usage = Usage(
         model=model,
-        prompt_tokens=number(result.get("promptTokens")) or estimate_request(request),
-        completion_tokens=number(result.get("completionTokens")) or estimate(counted_text, model),
+        prompt_tokens=to_count(result.get("promptTokens")) or estimate_request(request),
+        completion_tokens=to_count(result.get("completionTokens")) or estimate(counted_text, model),
     )
     message = AssistantMessage(text=reply_text, thinking=thinking, calls=tuple(calls))
     return Reply(message, usage, "tool_calls" if calls else "stop")
 
 
 def _decode_info(model: JsonObject) -> ModelInfo:
-    known = build_model_info("editor", str(model["id"]), context=number(model.get("context")))
+    known = build_model_info("editor", str(model["id"]), context=to_count(model.get("context")))
     return known.model_copy(
         update={
             "tools": model.get("tools") is not False,

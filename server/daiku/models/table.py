@@ -17,13 +17,13 @@ from daiku.domain.config import ProviderSettings, Section
 from daiku.domain.errors import Failure, LLMRequestError
 from daiku.models.provider import Provider, ProviderDeps, ProviderEntry
 from daiku.models.transport.addresses import (
-    anthropic_address,
-    normalized_base_url,
-    ollama_address,
-    ollama_host,
-    openai_base_url,
+    base_url_normalizer,
+    normalize_anthropic_address,
+    normalize_ollama_address,
+    openai_url_normalizer,
+    parse_ollama_host,
 )
-from daiku.models.transport.local import first_of_lmstudio, first_of_ollama, first_of_openai
+from daiku.models.transport.local import find_lmstudio_model, find_ollama_model, find_openai_model
 from daiku.models.transport.service import Service
 from daiku.texts.rules.patterns import lazy
 from daiku.texts.text import text
@@ -85,7 +85,7 @@ ANTHROPIC = ProviderEntry(
     make=_open_anthropic,
     key_env=("ANTHROPIC_API_KEY",),
     address_env="ANTHROPIC_BASE_URL",
-    address=anthropic_address,
+    address=normalize_anthropic_address,
     options={"temperature": "temperature", "top_p": "top_p", "stop": "stop_sequences"},
     default_model="claude-sonnet-5-5",
 )
@@ -96,9 +96,9 @@ OPENAI = ProviderEntry(
     make=_open_openai,
     key_env=("OPENAI_API_KEY",),
     address_env="OPENAI_BASE_URL",
-    address=openai_base_url("https://api.openai.com/v1"),
+    address=openai_url_normalizer("https://api.openai.com/v1"),
     versioned=True,
-    first_model=first_of_openai,
+    first_model=find_openai_model,
     options={"temperature": "temperature", "top_p": "top_p"},
     default_model="gpt-6.1-sol",
     writes_calls=lambda base_url: bool(base_url.strip()) and not _OPENAI_HOST.search(base_url.strip()),
@@ -111,7 +111,7 @@ GEMINI = ProviderEntry(
     make=_open_gemini,
     key_env=("GEMINI_API_KEY", "GOOGLE_API_KEY"),
     address_env="GEMINI_BASE_URL",
-    address=normalized_base_url("https://generativelanguage.googleapis.com"),
+    address=base_url_normalizer("https://generativelanguage.googleapis.com"),
     options={"temperature": "temperature", "top_p": "topP", "stop": "stopSequences", "seed": "seed"},
     default_model="gemini-3.8-flash",
 )
@@ -122,9 +122,9 @@ OLLAMA = ProviderEntry(
     make=_open_ollama,
     setup_hint=text("llm.start_ollama"),
     address_env="OLLAMA_HOST",
-    read_address=ollama_host,
-    address=ollama_address,
-    first_model=first_of_ollama,
+    read_address=parse_ollama_host,
+    address=normalize_ollama_address,
+    first_model=find_ollama_model,
     options=SAMPLING,
     # The server's default (4,096) silently truncates the start of long prompts. A model's full context window
     # may not fit into memory.
@@ -138,9 +138,9 @@ LMSTUDIO = ProviderEntry(
     make=_open_lmstudio,
     setup_hint=text("llm.start_lmstudio"),
     address_env="LMSTUDIO_BASE_URL",
-    address=openai_base_url("http://127.0.0.1:1234/v1"),
+    address=openai_url_normalizer("http://127.0.0.1:1234/v1"),
     versioned=True,
-    first_model=first_of_lmstudio,
+    first_model=find_lmstudio_model,
     options=SAMPLING,
     writes_calls=lambda _: True,
 )
@@ -152,9 +152,9 @@ COMPATIBLE = ProviderEntry(
     make=_open_openai,
     setup_hint=text("llm.start_compatible"),
     key_env=("COMPATIBLE_API_KEY",),
-    address=openai_base_url(),
+    address=openai_url_normalizer(),
     versioned=True,
-    first_model=first_of_openai,
+    first_model=find_openai_model,
     options=SAMPLING,
     writes_calls=lambda _: True,
 )

@@ -22,7 +22,7 @@ from daiku.models.catalogue import compute_cost
 from daiku.models.transport.calls import parse_arguments
 from daiku.models.transport.failures import from_body, stream_cut_error
 from daiku.models.transport.service import Service
-from daiku.models.transport.stream import SseCutter, TextMender, mend, parse_json
+from daiku.models.transport.stream import SseParser, SurrogateReplacer, parse_json, replace_surrogates
 from daiku.models.transport.wire import read_object
 from daiku.run.rules.calls.toolnames import NameMap
 from daiku.texts.text import Text, text
@@ -48,7 +48,7 @@ class _Block:
     id: str = ""
     name: str = ""
     input: JsonValue = None
-    mender: TextMender = field(default_factory=TextMender)
+    mender: SurrogateReplacer = field(default_factory=SurrogateReplacer)
 
     @property
     def text(self) -> str:
@@ -71,7 +71,7 @@ class AnthropicDecoder:
         self._service = service
         self._names = names or NameMap()
         self._model, self._after, self._prices = model, after, prices or {}
-        self._cutter = SseCutter()
+        self._cutter = SseParser()
         self._blocks: dict[int, _Block] = {}
         self._usage: dict[str, int] = {}
         self._answered_by = ""
@@ -205,7 +205,7 @@ class AnthropicDecoder:
             args = block.input
         return ToolCall(
             id=block.id or long_id("call"),
-            tool=self._names.to_name(mend(block.name)),
+            tool=self._names.to_name(replace_surrogates(block.name)),
             args=args,
             malformed=malformed,
         )

@@ -20,7 +20,7 @@ from daiku.domain.messages import (
 )
 from daiku.domain.tools import ToolCall, ToolSpec
 from daiku.models.catalogue import Thinking, find_model
-from daiku.models.transport.history import History, splice
+from daiku.models.transport.history import History, join_arrays
 from daiku.models.transport.stream import encode_json
 from daiku.run.rules.calls.toolnames import wire_name
 
@@ -207,7 +207,7 @@ def _messages(turns: list[Turn]) -> list[bytes]:
         if group is not None:
             group[1][-1] = _breakpoint(group[1][-1])
     heads = ((_HEADS[role], blocks) for role, blocks in groups)
-    return splice(b',"messages":[', heads, b"]}")
+    return join_arrays(b',"messages":[', heads, b"]}")
 
 
 def max_tokens(request: ModelRequest) -> int:

@@ -22,7 +22,7 @@ from daiku.models.transport.addresses import join_url
 from daiku.models.transport.client_errors import from_exception
 from daiku.models.transport.history import Histories, LastResult
 from daiku.models.transport.service import Service
-from daiku.models.transport.wire import http_client, read_object, stream_reply, timeouts
+from daiku.models.transport.wire import build_timeouts, create_http_client, read_object, stream_reply
 from daiku.run.rules.calls.toolnames import NameMap
 
 if TYPE_CHECKING:
@@ -133,9 +133,9 @@ class AnthropicProvider:
                 api_key=key or "none",
                 base_url=self._service.address,
                 max_retries=0,
-                timeout=timeouts(self._settings),
+                timeout=build_timeouts(self._settings),
                 default_headers=headers,
-                http_client=http_client(self._settings),
+                http_client=create_http_client(self._settings),
                 open_telemetry=False,
             )
         return self._client

@@ -11,7 +11,7 @@ from daiku.domain.base import JsonObject
 from daiku.domain.messages import AssistantMessage, Image, Message, ModelRequest, ToolMessage, UserMessage
 from daiku.domain.tools import ToolCall, ToolSpec
 from daiku.models.catalogue import find_model
-from daiku.models.transport.history import History, splice
+from daiku.models.transport.history import History, join_arrays
 from daiku.models.transport.stream import encode_json
 from daiku.run.rules.calls.toolnames import wire_name
 
@@ -292,7 +292,7 @@ def _contents(contents: list[Content]) -> list[bytes]:
         groups.insert(0, ("user", False, [encode_json({"text": "(nothing)"})]))
     if groups[-1][0] != "user":
         groups.append(("user", False, [encode_json({"text": "Go on."})]))
-    return splice(b'{"contents":[', ((_HEADS[role], parts) for role, _, parts in groups), b"]}")
+    return join_arrays(b'{"contents":[', ((_HEADS[role], parts) for role, _, parts in groups), b"]}")
 
 
 def _declaration(tool: ToolSpec) -> JsonObject:

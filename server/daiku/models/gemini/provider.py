@@ -30,8 +30,8 @@ from daiku.models.transport.addresses import join_url
 from daiku.models.transport.failures import from_body, stream_cut_error
 from daiku.models.transport.history import Histories, LastResult
 from daiku.models.transport.service import Service
-from daiku.models.transport.stream import SseCutter, TextMender, encode_json, parse_json
-from daiku.models.transport.wire import HttpService, number, read_object, stream_reply
+from daiku.models.transport.stream import SseParser, SurrogateReplacer, encode_json, parse_json
+from daiku.models.transport.wire import HttpService, read_object, stream_reply, to_count
 from daiku.run.rules.calls.toolnames import NameMap
 from daiku.texts.text import Text, text
 
@@ -50,8 +50,8 @@ class GeminiDecoder:
         self._service = service
         self._names = names or NameMap()
         self._model, self._answered_by = model, ""
-        self._cutter = SseCutter()
-        self._mender = TextMender()
+        self._cutter = SseParser()
+        self._mender = SurrogateReplacer()
         self._texts: list[str] = []
         self._thoughts: list[str] = []
         self._calls: list[ToolCall] = []
@@ -190,11 +190,11 @@ class GeminiDecoder:
         )
         usage = Usage(
             model=self._answered_by or self._model,
-            prompt_tokens=number(self._usage.get("promptTokenCount"))
-            + number(self._usage.get("toolUsePromptTokenCount")),
-            completion_tokens=number(self._usage.get("candidatesTokenCount"))
-            + number(self._usage.get("thoughtsTokenCount")),
-            cached_tokens=number(self._usage.get("cachedContentTokenCount")),
+            prompt_tokens=to_count(self._usage.get("promptTokenCount"))
+            + to_count(self._usage.get("toolUsePromptTokenCount")),
+            completion_tokens=to_count(self._usage.get("candidatesTokenCount"))
+            + to_count(self._usage.get("thoughtsTokenCount")),
+            cached_tokens=to_count(self._usage.get("cachedContentTokenCount")),
         )
         return Reply(message, usage, self._reason())
 
@@ -319,8 +319,8 @@ def _info(entry: JsonObject) -> ModelInfo:
     known = build_model_info(
         "gemini",
         str(entry.get("name", "")).removeprefix("models/"),
-        context=number(entry.get("inputTokenLimit")),
-        max_output=number(entry.get("outputTokenLimit")),
+        context=to_count(entry.get("inputTokenLimit")),
+        max_output=to_count(entry.get("outputTokenLimit")),
     )
     thinking = entry.get("thinking")
     images = {"images": known.images or known.name.startswith("gemini-")}

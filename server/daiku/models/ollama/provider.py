@@ -36,8 +36,14 @@ from daiku.models.transport.calls import parse_arguments
 from daiku.models.transport.failures import from_body, stream_cut_error
 from daiku.models.transport.history import Histories, History, LastResult
 from daiku.models.transport.service import Service
-from daiku.models.transport.stream import LineCutter, TextMender, encode_json, mend, parse_json
-from daiku.models.transport.wire import HttpService, number, read_object, stream_reply
+from daiku.models.transport.stream import (
+    LineParser,
+    SurrogateReplacer,
+    encode_json,
+    parse_json,
+    replace_surrogates,
+)
+from daiku.models.transport.wire import HttpService, read_object, stream_reply, to_count
 from daiku.run.rules.calls.toolnames import NameMap, wire_name
 from daiku.texts.text import Text, text
 
@@ -145,8 +151,8 @@ class OllamaDecoder:
         self._service = service
         self._names = names or NameMap()
         self._model = self._asked = model
-        self._cutter = LineCutter()
-        self._mender = TextMender()
+        self._cutter = LineParser()
+        self._mender = SurrogateReplacer()
         self._texts: list[str] = []
         self._thoughts: list[str] = []
         self._calls: list[ToolCall] = []
@@ -177,14 +183,14 @@ class OllamaDecoder:
         self._texts.append(self._mender.flush())
         message = AssistantMessage(
             text=Text("".join(self._texts)),
-            thinking=mend("".join(self._thoughts)),
+            thinking=replace_surrogates("".join(self._thoughts)),
             calls=tuple(self._calls),
             opaque={PROTOCOL: self._asked} if self._thoughts else {},
         )
         usage = Usage(
             model=self._model,
-            prompt_tokens=number(self._last.get("prompt_eval_count")),
-            completion_tokens=number(self._last.get("eval_count")),
+            prompt_tokens=to_count(self._last.get("prompt_eval_count")),
+            completion_tokens=to_count(self._last.get("eval_count")),
         )
         return Reply(message, usage, self._reason(self._last.get("done_reason")))
 
@@ -204,7 +210,7 @@ class OllamaDecoder:
         thinking, text, calls = message.get("thinking"), message.get("content"), message.get("tool_calls")
         if isinstance(thinking, str) and thinking:
             self._thoughts.append(thinking)
-            events.append(ThinkingDelta(mend(thinking)))
+            events.append(ThinkingDelta(replace_surrogates(thinking)))
         if isinstance(text, str) and text and (text := self._mender.feed(text)):
             self._texts.append(text)
             events.append(TextDelta(text))
@@ -224,7 +230,7 @@ class OllamaDecoder:
         self._calls.append(
             ToolCall(
                 id=call_id if isinstance(call_id, str) and usable else long_id("call"),
-                tool=self._names.to_name(mend(name)),
+                tool=self._names.to_name(replace_surrogates(name)),
                 args=args,
                 malformed=malformed,
             )
@@ -389,6 +395,6 @@ def _card(told: JsonObject) -> Card:
     if isinstance(details, dict):
         lengths = [value for key, value in details.items() if key.endswith(".context_length")]
     return Card(
-        context=max((number(length) for length in lengths), default=0),
+        context=max((to_count(length) for length in lengths), default=0),
         able=frozenset(str(a) for a in able) if isinstance(able, list) else None,
     )

@@ -17,11 +17,11 @@ from daiku.domain.messages import (
     Usage,
 )
 from daiku.models.openai.chat_request import PROTOCOL, author
-from daiku.models.transport.calls import CallParts, keep_fields, whole_calls
+from daiku.models.transport.calls import CallParts, build_calls, merge_fields
 from daiku.models.transport.failures import from_body, stream_cut_error
 from daiku.models.transport.service import Service
-from daiku.models.transport.stream import SseCutter, TextMender, mend
-from daiku.models.transport.wire import number, read_object
+from daiku.models.transport.stream import SseParser, SurrogateReplacer, replace_surrogates
+from daiku.models.transport.wire import read_object, to_count
 from daiku.run.rules.calls.toolnames import NameMap
 from daiku.texts.text import Text
 
@@ -44,8 +44,8 @@ class ChatDecoder:
         self._names = names
         self._model = model
         self._author = author(service.address, model)
-        self._cutter = SseCutter()
-        self._mender = TextMender()
+        self._cutter = SseParser()
+        self._mender = SurrogateReplacer()
         self._texts: list[str] = []
         self._thoughts: list[str] = []
         self._calls: list[CallParts] = []
@@ -79,8 +79,8 @@ class ChatDecoder:
             if not self._ended and not self._finish:
                 raise stream_cut_error(self._service)
         self._texts.append(self._mender.flush())
-        calls = whole_calls(self._calls, self._names)
-        thinking = mend("".join(self._thoughts))
+        calls = build_calls(self._calls, self._names)
+        thinking = replace_surrogates("".join(self._thoughts))
         message = AssistantMessage(
             text=Text("".join(self._texts)), thinking=thinking, calls=calls, opaque=self._opaque(thinking)
         )
@@ -190,7 +190,7 @@ class ChatDecoder:
         details = delta.get("reasoning_details")
         if isinstance(details, list):
             self._keep_details(details)
-        keep_fields(self._fields, delta, _KNOWN)
+        merge_fields(self._fields, delta, _KNOWN)
 
     def _parts(self, parts: list[JsonValue]) -> None:
         """Content in parts, as Mistral sends it: text, and thinking that has parts itself."""
@@ -219,7 +219,7 @@ class ChatDecoder:
 
     def _think(self, text: str) -> None:
         self._thoughts.append(text)
-        self._news.append(ThinkingDelta(mend(text)))
+        self._news.append(ThinkingDelta(replace_surrogates(text)))
 
     def _call(self, part: JsonObject, place: int | None) -> None:
         """Add a piece of a call to the call that it belongs to: by index, by id, by place, or the last."""
@@ -238,7 +238,7 @@ class ChatDecoder:
         if name:
             call.add_name(name)
         call.add_arguments(function.get("arguments"))
-        keep_fields(call.extra, part, _KNOWN_OF_CALL)
+        merge_fields(call.extra, part, _KNOWN_OF_CALL)
 
     def _found(self, index: int | None, call_id: str, name: str) -> CallParts:
         if index is not None:
@@ -294,16 +294,16 @@ class ChatDecoder:
 def read_usage(usage: JsonObject, model: str) -> Usage:
     """Usage as the Chat protocol's many speakers write it; the cost where the service tells it."""
     details = usage.get("prompt_tokens_details") or usage.get("input_tokens_details")
-    cached = number(details.get("cached_tokens")) if isinstance(details, dict) else 0
+    cached = to_count(details.get("cached_tokens")) if isinstance(details, dict) else 0
     cost = usage.get("cost")
     if isinstance(cost, dict):  # Perplexity
         cost = cost.get("total_cost")
     return Usage(
         model=model,
-        prompt_tokens=number(usage.get("prompt_tokens") or usage.get("input_tokens")),
-        completion_tokens=number(usage.get("completion_tokens") or usage.get("output_tokens")),
+        prompt_tokens=to_count(usage.get("prompt_tokens") or usage.get("input_tokens")),
+        completion_tokens=to_count(usage.get("completion_tokens") or usage.get("output_tokens")),
         cached_tokens=cached
-        or number(usage.get("prompt_cache_hit_tokens"))
-        or number(usage.get("cached_tokens")),
+        or to_count(usage.get("prompt_cache_hit_tokens"))
+        or to_count(usage.get("cached_tokens")),
         cost=float(cost) if isinstance(cost, int | float) and not isinstance(cost, bool) else None,
     )

@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from daiku.domain.base import JsonObject
 from daiku.domain.messages import AssistantMessage, Image, Message, ModelRequest, ToolMessage, UserMessage
 from daiku.domain.tools import ToolCall, ToolSpec
-from daiku.models.transport.calls import wire_id
+from daiku.models.transport.calls import shorten_call_id
 from daiku.models.transport.history import History
 from daiku.models.transport.stream import encode_json
 from daiku.run.rules.calls.toolnames import NameMap, wire_name
@@ -83,7 +83,7 @@ def _encode(message: Message, reader: str, replay: Replay) -> Piece:
             result = encode_json(
                 {
                     "role": "tool",
-                    "tool_call_id": wire_id(message.call_id, LONGEST_ID),
+                    "tool_call_id": shorten_call_id(message.call_id, LONGEST_ID),
                     "content": message.text or "(no output)",
                 }
             )
@@ -129,7 +129,7 @@ def _call(call: ToolCall, extra: JsonValue = None) -> JsonObject:
     # Servers parse the arguments of the history too, so what was malformed goes back as empty.
     return {
         **(extra if isinstance(extra, dict) else {}),
-        "id": wire_id(call.id, LONGEST_ID),
+        "id": shorten_call_id(call.id, LONGEST_ID),
         "type": "function",
         "function": {"name": NameMap().to_wire(call.tool), "arguments": encode_json(call.args).decode()},
     }

@@ -26,7 +26,14 @@ from daiku.models.transport.client_errors import from_exception
 from daiku.models.transport.history import Histories, LastResult
 from daiku.models.transport.service import Service
 from daiku.models.transport.stream import encode_json
-from daiku.models.transport.wire import Decoder, http_client, number, read_object, stream_reply, timeouts
+from daiku.models.transport.wire import (
+    Decoder,
+    build_timeouts,
+    create_http_client,
+    read_object,
+    stream_reply,
+    to_count,
+)
 from daiku.run.rules.calls.toolnames import NameMap
 from daiku.texts.text import text
 
@@ -98,7 +105,7 @@ class OpenAIProvider:
             )
         except Exception as error:  # the SDK's own kinds; they become LLMError here
             raise from_exception(self._service, error) from error
-        return number(read_object(self._service, response.content).get("input_tokens")) or None
+        return to_count(read_object(self._service, response.content).get("input_tokens")) or None
 
     async def aclose(self) -> None:
         if self._client is not None:
@@ -224,9 +231,9 @@ class OpenAIProvider:
             api_key=self._key,
             base_url=self._service.address,
             max_retries=0,
-            timeout=timeouts(self._settings),
+            timeout=build_timeouts(self._settings),
             default_headers=self._settings.headers,
-            http_client=http_client(self._settings),
+            http_client=create_http_client(self._settings),
             _enforce_credentials=False,
         )
         if not self._official:
@@ -244,13 +251,13 @@ def model_info(provider: str, entry: JsonObject, context: int = 0) -> ModelInfo:
     meta = entry.get("meta")  # llama.cpp
     sources: tuple[JsonObject, ...] = (entry, meta) if isinstance(meta, dict) else (entry,)
     window = context or next(
-        (size for source in sources for key in _WINDOWS if (size := number(source.get(key)))), 0
+        (size for source in sources for key in _WINDOWS if (size := to_count(source.get(key)))), 0
     )
     found = catalogue.build_model_info(
         provider,
         name if isinstance(name, str) else "",
         context=window,
-        max_output=number(entry.get("max_completion_tokens") or entry.get("max_output_tokens")),
+        max_output=to_count(entry.get("max_completion_tokens") or entry.get("max_output_tokens")),
     )
     return found.model_copy(update={"images": True}) if _sees(entry) else found
 
@@ -293,7 +300,7 @@ class LMStudioProvider(OpenAIProvider):
 
     def _info(self, entry: JsonObject) -> ModelInfo:
         """What LM Studio says goes before what is known of the model elsewhere."""
-        window = number(entry.get("loaded_context_length")) or number(entry.get("max_context_length"))
+        window = to_count(entry.get("loaded_context_length")) or to_count(entry.get("max_context_length"))
         abilities = entry.get("capabilities")
         known = catalogue.build_model_info(
             self.name, str(entry["id"]), context=self._settings.context_length or window

@@ -23,11 +23,11 @@ from daiku.domain.messages import (
 )
 from daiku.domain.tools import ToolCall, ToolSpec
 from daiku.models.openai.chat import read_usage
-from daiku.models.transport.calls import CallParts, whole_calls, wire_id
-from daiku.models.transport.failures import cancelled, from_body, stream_cut_error
+from daiku.models.transport.calls import CallParts, build_calls, shorten_call_id
+from daiku.models.transport.failures import cancelled_error, from_body, stream_cut_error
 from daiku.models.transport.history import History
 from daiku.models.transport.service import Service
-from daiku.models.transport.stream import SseCutter, TextMender, encode_json, mend
+from daiku.models.transport.stream import SseParser, SurrogateReplacer, encode_json, replace_surrogates
 from daiku.models.transport.wire import read_object
 from daiku.run.rules.calls.toolnames import NameMap
 from daiku.texts.text import Text
@@ -106,7 +106,7 @@ def _message_items(text: str, more: JsonObject) -> list[JsonObject]:
 def _call(call: ToolCall) -> JsonObject:
     return {
         "type": "function_call",
-        "call_id": wire_id(call.id, LONGEST_ID),
+        "call_id": shorten_call_id(call.id, LONGEST_ID),
         "name": NameMap().to_wire(call.tool),
         "arguments": encode_json(call.args).decode(),
     }
@@ -130,7 +130,7 @@ def _output(call_id: str, text: str, images: tuple[Image, ...]) -> bytes:
         parts: list[JsonValue] = [{"type": "input_text", "text": text}] if text else []
         output = parts + _pictures(images)
     return encode_json(
-        {"type": "function_call_output", "call_id": wire_id(call_id, LONGEST_ID), "output": output}
+        {"type": "function_call_output", "call_id": shorten_call_id(call_id, LONGEST_ID), "output": output}
     )
 
 
@@ -161,11 +161,11 @@ class ResponsesDecoder:
         self._service = service
         self._names = names
         self._author = author
-        self._cutter = SseCutter()
+        self._cutter = SseParser()
         self._begin()
 
     def _begin(self) -> None:
-        self._mender = TextMender()
+        self._mender = SurrogateReplacer()
         self._news: list[ModelEvent] = []
         self._texts: list[str] = []
         self._thoughts: list[str] = []
@@ -251,7 +251,7 @@ class ResponsesDecoder:
     def _think(self, text: JsonValue | None) -> None:
         if isinstance(text, str) and text:
             self._thoughts.append(text)
-            self._news.append(ThinkingDelta(mend(text)))
+            self._news.append(ThinkingDelta(replace_surrogates(text)))
 
     def _close(self, response: JsonObject) -> None:
         if response.get("status") in ("failed", "cancelled") or (
@@ -259,7 +259,7 @@ class ResponsesDecoder:
         ):
             if error := response.get("error"):
                 raise from_body(self._service, {"error": error})
-            raise cancelled(self._service)
+            raise cancelled_error(self._service)
         if not isinstance(response.get("output"), list) and not self._items and "status" not in response:
             raise from_body(self._service, response)
         self._final = response
@@ -271,9 +271,11 @@ class ResponsesDecoder:
             items = [item for item in output if isinstance(item, dict)]
         self._texts.append(self._mender.flush())
         streamed = "".join(self._texts)
-        whole = mend("".join(_said(item) for item in items))
-        thinking = mend("".join(self._thoughts) or "\n\n".join(t for i in items for t in _thoughts(i)))
-        calls = whole_calls((_parts(item) for item in items if item.get("type") in _CALLS), self._names)
+        whole = replace_surrogates("".join(_said(item) for item in items))
+        thinking = replace_surrogates(
+            "".join(self._thoughts) or "\n\n".join(t for i in items for t in _thoughts(i))
+        )
+        calls = build_calls((_parts(item) for item in items if item.get("type") in _CALLS), self._names)
         kept = _kept(items)
         message = AssistantMessage(
             text=Text(whole or streamed),
@@ -349,7 +351,7 @@ def _kept(items: list[JsonObject]) -> list[JsonValue]:
                 found = True
                 kept.append({k: v for k, v in item.items() if k != "status" and v is not None})
             case "message":
-                place: JsonObject = {"type": "message", "length": len(mend(_said(item)))}
+                place: JsonObject = {"type": "message", "length": len(replace_surrogates(_said(item)))}
                 if item.get("phase"):
                     place["phase"] = item["phase"]
                 kept.append(place)

@@ -1,1 +1,1 @@
-"""What every provider's transport shares: HTTP, streams, errors, calls."""
+"""Transport shared by all providers: HTTP, streams, errors, and tool calls."""

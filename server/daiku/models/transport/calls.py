@@ -1,4 +1,4 @@
-"""Streamed tool calls assembled from their pieces, with every known quirk of a service repaired."""
+"""Assembly of streamed tool calls from pieces, including repairs for quirks of services."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from pydantic import JsonValue
 from daiku.dataclass import dataclass, field
 from daiku.domain.base import JsonObject, long_id
 from daiku.domain.tools import ToolCall
-from daiku.models.transport.stream import mend
+from daiku.models.transport.stream import replace_surrogates
 from daiku.run.rules.calls.toolnames import NameMap
 
 _PLAIN_ID = re.compile(r"[A-Za-z0-9_-]+")
@@ -22,7 +22,7 @@ _PLAIN_ID = re.compile(r"[A-Za-z0-9_-]+")
 
 @dataclass(slots=True)
 class CallParts:
-    """One call while it arrives. `value` holds arguments that came as an object instead of as text."""
+    """Tool call that is being received. `value` holds arguments that came as an object instead of text."""
 
     id: str = ""
     name: str = ""
@@ -32,7 +32,7 @@ class CallParts:
     """Fields that only the provider understands, such as a thought signature."""
 
     def add_name(self, piece: str) -> None:
-        """Take a piece of the name: the whole again, the name so far and more, or only what is new."""
+        """Add a piece of the name: the complete name again, a longer prefix, or only the new characters."""
         if piece.startswith(self.name):
             self.name = piece
         elif not self.name.startswith(piece) or not self.pieces:
@@ -47,17 +47,21 @@ class CallParts:
             case _:
                 pass
 
-    def whole(self, names: NameMap) -> ToolCall:
+    def build(self, names: NameMap) -> ToolCall:
+        """Return the complete call."""
         args, malformed = parse_arguments("".join(self.pieces))
         if self.value is not None:
             args, malformed = {**args, **self.value}, None
         return ToolCall(
-            id=self.id or long_id("call"), tool=names.to_name(mend(self.name)), args=args, malformed=malformed
+            id=self.id or long_id("call"),
+            tool=names.to_name(replace_surrogates(self.name)),
+            args=args,
+            malformed=malformed,
         )
 
 
-def keep_fields(target: JsonObject, source: JsonObject, names: Container[str]) -> None:
-    """Add the fields of `source` whose names are not in `names` to `target`, joining the pieces of a streamed one."""
+def merge_fields(target: JsonObject, source: JsonObject, names: Container[str]) -> None:
+    """Add the fields of `source` that are not in `names` to `target`, joining pieces of streamed fields."""
     for key, value in source.items():
         if key in names or value is None or value in ("", [], {}):
             continue
@@ -65,33 +69,33 @@ def keep_fields(target: JsonObject, source: JsonObject, names: Container[str]) -
             case str() as old, str():
                 target[key] = old + value
             case dict() as old, dict():
-                keep_fields(old, value, ())
+                merge_fields(old, value, ())
             case list() as old, list():
                 old.extend(value)
             case _:
                 target[key] = copy.deepcopy(value)
 
 
-def whole_calls(parts: Iterable[CallParts], names: NameMap) -> tuple[ToolCall, ...]:
-    """The calls in order; those without a name are none, and no two share an id."""
+def build_calls(parts: Iterable[CallParts], names: NameMap) -> tuple[ToolCall, ...]:
+    """Return the calls in order, without unnamed ones, and with unique ids."""
     calls: list[ToolCall] = []
-    taken: set[str] = set()
+    used_ids: set[str] = set()
     for part in parts:
         if not part.name:
             continue
-        call = part.whole(names)
-        if call.id in taken:
+        call = part.build(names)
+        if call.id in used_ids:
             call = call.model_copy(update={"id": long_id("call")})
-        taken.add(call.id)
+        used_ids.add(call.id)
         calls.append(call)
     return tuple(calls)
 
 
 def parse_arguments(text: str) -> tuple[JsonObject, str | None]:
-    """The arguments in `text` and None, or an empty object and the text that is no JSON object.
+    """Return the arguments in `text` and None, or an empty object and the text if it is not a JSON object.
 
-    Nothing at all and `null` are no arguments; an object that was encoded twice is decoded twice;
-    raw line ends within strings are let through.
+    Empty text and `null` mean no arguments. An object that was encoded twice is decoded twice; raw line breaks in
+    strings are accepted.
     """
     if not text.strip():
         return {}, None
@@ -100,33 +104,33 @@ def parse_arguments(text: str) -> tuple[JsonObject, str | None]:
         if not isinstance(value, str):
             break
         try:
-            value = cast("JsonValue", json.loads(value, strict=False, parse_constant=_no_constant))
+            value = cast("JsonValue", json.loads(value, strict=False, parse_constant=_reject_constant))
         except (ValueError, RecursionError):
-            return {}, mend(text)
+            return {}, replace_surrogates(text)
     match value:
         case dict():
-            return (value if text.isascii() and "\\u" not in text else _mended(value)), None
+            return (value if text.isascii() and "\\u" not in text else _replace_in_object(value)), None
         case None:
             return {}, None
         case _:
-            return {}, mend(text)
+            return {}, replace_surrogates(text)
 
 
-def _no_constant(name: str) -> float:
+def _reject_constant(name: str) -> float:
     raise ValueError(f"{name} is not JSON")
 
 
-def _mended(value: JsonObject) -> JsonObject:
-    """`value` with every string encodable: a lone surrogate would break the journal later."""
+def _replace_in_object(value: JsonObject) -> JsonObject:
+    """Return the value with lone surrogates replaced, as the journal could not encode them."""
     text = json.dumps(value, ensure_ascii=False)
-    whole = mend(text)
-    return value if whole is text else cast("JsonObject", json.loads(whole))
+    replaced = replace_surrogates(text)
+    return value if replaced is text else cast("JsonObject", json.loads(replaced))
 
 
-def wire_id(call_id: str, longest: int) -> str:
-    """The id of a call for a service that allows `longest` letters, digits, `_` and `-`.
+def shorten_call_id(call_id: str, longest: int) -> str:
+    """Return the id of a call for a service that allows up to `longest` letters, digits, `_`, and `-`.
 
-    A conversation may have been begun with another service, whose ids are longer.
+    A conversation may have begun with another service, whose ids are longer.
     """
     if len(call_id) <= longest and _PLAIN_ID.fullmatch(call_id):
         return call_id

@@ -1,4 +1,4 @@
-"""Vendors' error answers and broken streams as LLMErrors, each with what to do about it."""
+"""Conversion of vendor error responses and broken streams to LLMErrors with hints."""
 
 from __future__ import annotations
 
@@ -54,10 +54,10 @@ _BAD_KEY_CODES = {"invalid_api_key", "API_KEY_INVALID", "authentication_error", 
 def from_status(
     service: Service, status: int, body: bytes | str | JsonValue, headers: Mapping[str, str] | None = None
 ) -> LLMError:
-    """The error of an HTTP answer with `status` 300 and above; `headers` with lower-case names."""
+    """Return the error for an HTTP response with `status` 300 or above. Header names are in lower case."""
     document: JsonValue = body.decode("utf-8", "replace") if isinstance(body, bytes) else body
     plain = document.strip() if isinstance(document, str) else ""
-    if plain.startswith("<"):  # a proxy's HTML page says nothing to a person
+    if plain.startswith("<"):  # an HTML page from a proxy does not help the user
         document = ""
     elif plain:
         document = plain
@@ -66,16 +66,16 @@ def from_status(
 
 
 def from_body(service: Service, document: JsonValue) -> LLMError:
-    """The error that a stream or a 200 body carries."""
+    """Return the error that a stream or a 200 body contains."""
     error = read_error(document)
-    named = [STATUS_OF_CODE[code] for code in error.codes if code in STATUS_OF_CODE]
-    if not (error.status or named or error.message):
+    known_statuses = [STATUS_OF_CODE[code] for code in error.codes if code in STATUS_OF_CODE]
+    if not (error.status or known_statuses or error.message):
         return unreadable_error(service, json.dumps(document, ensure_ascii=False))
-    return _translate(service, error.status or (named[-1] if named else 500), error, None)
+    return _translate(service, error.status or (known_statuses[-1] if known_statuses else 500), error, None)
 
 
 def silence_error(service: Service, seconds: float = 0) -> LLMTimeoutError:
-    """Build the error for a service that sent nothing for too long."""
+    """Build the error for a service that sent nothing for `seconds`."""
     message = (
         text("llm.silent_for", service=service.label, seconds=f"{seconds:g}")
         if seconds
@@ -84,9 +84,9 @@ def silence_error(service: Service, seconds: float = 0) -> LLMTimeoutError:
     return temporary_error("timeout", message, text("llm.more_seconds", name=service.name))
 
 
-def cancelled(service: Service) -> LLMTimeoutError:
+def cancelled_error(service: Service) -> LLMTimeoutError:
     """Build the error for a service that cancelled its own reply without giving a reason."""
-    return _failed(service, 500, text("llm.cancelled"))
+    return _server_error(service, 500, text("llm.cancelled"))
 
 
 def stream_cut_error(service: Service) -> StreamCutError:
@@ -142,29 +142,31 @@ def temporary_error(kind: FailureKind, message: Text, hint: Text, status: int = 
 
 
 def _translate(service: Service, status: int, error: VendorError, wait: float | None) -> LLMError:
-    """The typed error for a status and what the vendor said."""
-    said = service.clean(error.message)
-    more = _in_its_words(said)
+    """Return the typed error for a status and a vendor error."""
+    vendor_message = service.clean(error.message)
+    suffix = _quote_vendor(vendor_message)
     codes = set(error.codes)
     if wait is None:
         wait = error.retry_after
-    elif status == 429:  # it says when to come again
+    elif status == 429:  # Retry-After shows that it is a rate limit
         error = replace(error, rate=True)
     if is_overflow(status, error):
         failure = Failure(
             kind="context_overflow",
-            message=text("llm.too_long", service=service.label, more=more),
+            message=text("llm.too_long", service=service.label, more=suffix),
             hint=text("llm.new_conversation"),
         )
-        return ContextOverflowError(failure, status=status, said=said, codes=error.codes, param=error.param)
+        return ContextOverflowError(
+            failure, status=status, said=vendor_message, codes=error.codes, param=error.param
+        )
     if (
         status in (401, 402, 403)
         or codes & _BAD_KEY_CODES
         or codes & _QUOTA_CODES
         or (status == 400 and _BAD_KEY.search(error.message))
-        or _out_of_credit(status, error)
+        or _is_out_of_credit(status, error)
     ):
-        return _refused(service, status, error, more)
+        return _auth_error(service, status, error, suffix)
     if is_loading(status, error.message):
         failure = Failure(
             kind="overloaded",
@@ -174,72 +176,76 @@ def _translate(service: Service, status: int, error: VendorError, wait: float | 
         )
         return ModelLoadingError(failure, status=status, retry_after=wait)
     if status == 429 or status in (503, 529) or "overloaded_error" in codes:
-        busy = status != 429
+        is_overloaded = status != 429
         failure = Failure(
-            kind="overloaded" if busy else "rate_limit",
-            message=text("llm.overloaded" if busy else "llm.limiting", service=service.label, more=more),
+            kind="overloaded" if is_overloaded else "rate_limit",
+            message=text(
+                "llm.overloaded" if is_overloaded else "llm.limiting", service=service.label, more=suffix
+            ),
             hint=text("llm.wait_or_fallback"),
             retryable=True,
         )
         return LLMRateLimitError(failure, status=status, retry_after=wait)
     if status in (408, 409, 425) or status >= 500:
-        failed = _failed(service, status, more)
-        failed.retry_after, failed.said = wait, said
-        return failed
-    return _rejected(service, status, error, said, more)
+        server_error = _server_error(service, status, suffix)
+        server_error.retry_after, server_error.said = wait, vendor_message
+        return server_error
+    return _request_error(service, status, error, vendor_message, suffix)
 
 
-def _in_its_words(said: str) -> Text:
-    """What the service said, as the end of a sentence of ours; only that end where it said nothing."""
-    if not said:
+def _quote_vendor(vendor_message: str) -> Text:
+    """Return the vendor's message as the end of a sentence; only the end if it is empty."""
+    if not vendor_message:
         return text("llm.end")
-    return text("llm.said" if said.endswith(_ENDS) else "llm.said_end", words=said)
+    return text("llm.said" if vendor_message.endswith(_ENDS) else "llm.said_end", words=vendor_message)
 
 
-def _failed(service: Service, status: int, more: Text) -> LLMTimeoutError:
-    """Something went wrong inside the service."""
-    message = text("llm.failed", service=service.label, status=status, more=more)
+def _server_error(service: Service, status: int, suffix: Text) -> LLMTimeoutError:
+    """Build the error for a failure inside the service."""
+    message = text("llm.failed", service=service.label, status=status, more=suffix)
     return temporary_error("timeout", message, text("llm.again_or_status"), status)
 
 
-def _out_of_credit(status: int, error: VendorError) -> bool:
-    """Whether nothing is left to pay with. A limit per time is none, whatever else its text speaks of."""
+def _is_out_of_credit(status: int, error: VendorError) -> bool:
+    """Return True if the account has no credit. A rate limit does not count, whatever its message says."""
     if status == 402 or not _QUOTA_CODES.isdisjoint(error.codes):
         return True
     return status in (400, 429) and not error.rate and _NO_CREDIT.search(error.message) is not None
 
 
-def _refused(service: Service, status: int, error: VendorError, more: Text) -> LLMError:
-    """No key, a wrong one, one without credit, or one that may not do this."""
-    if _out_of_credit(status, error) or (status in (401, 403) and _NO_CREDIT.search(error.message)):
-        message = text("llm.no_credit", service=service.label, more=more)
+def _auth_error(service: Service, status: int, error: VendorError, suffix: Text) -> LLMError:
+    """Build the error for a missing or wrong key, missing credit, or missing permission."""
+    if _is_out_of_credit(status, error) or (status in (401, 403) and _NO_CREDIT.search(error.message)):
+        message = text("llm.no_credit", service=service.label, more=suffix)
         hint = text("llm.add_credit")
     elif status == 403:
-        message = text("llm.not_allowed", service=service.label, more=more)
+        message = text("llm.not_allowed", service=service.label, more=suffix)
         hint = joined("sentences", [text("llm.key_may_lack"), service.key_hint])
     else:
-        message = text("llm.key_refused", service=service.label, more=more)
+        message = text("llm.key_refused", service=service.label, more=suffix)
         hint = service.key_hint
     return LLMAuthError(Failure(kind="auth", message=message, hint=hint), status=status)
 
 
-def _rejected(service: Service, status: int, error: VendorError, said: str, more: Text) -> LLMError:
-    """The request itself is wrong: the address, the model, an argument."""
+def _request_error(
+    service: Service, status: int, error: VendorError, vendor_message: str, suffix: Text
+) -> LLMError:
+    """Build the error for a bad request: a wrong address, model, or argument."""
     codes = set(error.codes)
     kind: FailureKind = "bad_request"
-    message = text("llm.rejected", service=service.label, status=status, more=more)
+    message = text("llm.rejected", service=service.label, status=status, more=suffix)
     hint = text("llm.ask_otherwise")
-    missing = not codes.isdisjoint({"model_not_found", "not_found_error", "NOT_FOUND"})
-    if status == 404 or missing:
+    is_missing = not codes.isdisjoint({"model_not_found", "not_found_error", "NOT_FOUND"})
+    if status == 404 or is_missing:
         kind = "not_found"
-        message = text("llm.not_there", service=service.label, more=more)
+        message = text("llm.not_there", service=service.label, more=suffix)
         hint = text("llm.see_models", name=service.name)
     elif 300 <= status < 400:
         hint = text("llm.moved", name=service.name)
-    elif not said:
+    elif not vendor_message:
         hint = text("llm.check_model_and_address", name=service.name)
     elif not codes.isdisjoint({"content_policy_violation", "content_filter"}):
         kind = "content_filter"
         hint = text("llm.filtered")
     failure = Failure(kind=kind, message=message, hint=hint)
-    return LLMRequestError(failure, status=status, said=said, codes=error.codes, param=error.param)
+    return LLMRequestError(failure, status=status, said=vendor_message, codes=error.codes, param=error.param)

@@ -1,4 +1,4 @@
-"""A conversation in the form that services accept: each call has one result, ids are unique, messages are encoded once."""
+"""Message histories as services accept them: one result per call, unique ids, each message encoded once."""
 
 from __future__ import annotations
 
@@ -13,22 +13,23 @@ from daiku.domain.tools import ToolCall
 from daiku.run.rules.calls.toolnames import wire_name
 
 UNANSWERED = "There is no result: the call was interrupted before it ended."
-_FOREIGN = re.compile(r"[^A-Za-z0-9_-]")
-ID_LENGTH = 64
+"""Result text for a call without a result."""
+_ILLEGAL_IN_ID = re.compile(r"[^A-Za-z0-9_-]")
+MAX_ID_LENGTH = 64
 
 
 @dataclass(slots=True)
 class CallPairing:
-    """Goes through a conversation once and hands out what can be sent of each message.
+    """Converter for the messages of a conversation, in order, that pairs calls with results.
 
-    Services refuse a call without its result, a result without its call and an id that comes twice;
-    all three happen: after an interruption, after a compaction, with servers that count calls anew.
+    Services reject a call without its result, a result without its call, and duplicate ids. All three occur: after an
+    interruption, after a compaction, and with servers that restart numbering calls.
     """
 
     _open: dict[str, ToolCall] = field(default_factory=dict[str, ToolCall])
     _used: set[str] = field(default_factory=set[str])
 
-    def take(self, message: Message) -> list[Message]:
+    def convert(self, message: Message) -> list[Message]:
         """Return the messages to send for `message`, with results added for calls left open before it."""
         match message:
             case AssistantMessage():
@@ -43,7 +44,7 @@ class CallPairing:
             case _:
                 assert_never(message)
 
-    def unanswered(self) -> list[Message]:
+    def create_placeholders(self) -> list[Message]:
         """Return placeholder results for the open calls, without closing them."""
         return [
             ToolMessage(call_id=call.id, tool=call.tool, ok=False, text=UNANSWERED)
@@ -51,7 +52,8 @@ class CallPairing:
         ]
 
     def close(self) -> list[Message]:
-        answers = self.unanswered()
+        """Close the open calls and return placeholder results for them."""
+        answers = self.create_placeholders()
         self._open.clear()
         return answers
 
@@ -62,15 +64,15 @@ class CallPairing:
         return message.model_copy(update={"calls": calls})
 
     def _with_unique_id(self, call: ToolCall) -> ToolCall:
-        plain = _FOREIGN.sub("_", call.id)[:ID_LENGTH] or "call"
-        name, number = plain, 1
+        base = _ILLEGAL_IN_ID.sub("_", call.id)[:MAX_ID_LENGTH] or "call"
+        name, number = base, 1
         while name in self._used:
             number += 1
-            name = f"{plain[: ID_LENGTH - 8]}_{number}"
+            name = f"{base[: MAX_ID_LENGTH - 8]}_{number}"
         self._used.add(name)
-        named = call if name == call.id else call.model_copy(update={"id": name})
-        self._open[call.id] = named
-        return named
+        renamed = call if name == call.id else call.model_copy(update={"id": name})
+        self._open[call.id] = renamed
+        return renamed
 
 
 def _with_call_id(message: ToolMessage, call_id: str) -> ToolMessage:
@@ -85,65 +87,68 @@ T = TypeVar("T")
 
 
 class History(Generic[T]):
-    """Keeps the encoded form of the messages of one conversation and adds what is new to it.
+    """Encoded form of the messages of one conversation, extended incrementally.
 
-    `encode` is called once for each message, in order, with what came of the ones before it.
+    `encode` is called once per message, in order, with the encoded messages before it.
     """
 
-    __slots__ = ("_encode", "_encoded", "_pairing", "_seen")
+    __slots__ = ("_encode", "_encoded", "_messages", "_pairing")
 
     def __init__(self, encode: Callable[[Message, list[T]], T]) -> None:
         self._encode = encode
-        self._begin()
+        self._reset()
 
-    def _begin(self) -> None:
+    def _reset(self) -> None:
         self._pairing = CallPairing()
-        self._seen: tuple[Message, ...] = ()
+        self._messages: tuple[Message, ...] = ()
         self._encoded: list[T] = []
 
     def encode(self, messages: tuple[Message, ...]) -> list[T]:
-        """All of `messages`, encoded; answers to open calls at the end are added but not kept."""
-        known = len(self._seen)
-        if self._seen != messages[:known]:  # compares identities first: no text is looked at
-            self._begin()
-            known = 0
-        for message in messages[known:]:
-            for sendable in self._pairing.take(message):
+        """Return all of `messages` encoded. Placeholder results for open calls at the end are not stored."""
+        encoded_count = len(self._messages)
+        if self._messages != messages[:encoded_count]:  # compares identities first, so no text is compared
+            self._reset()
+            encoded_count = 0
+        for message in messages[encoded_count:]:
+            for sendable in self._pairing.convert(message):
                 self._encoded.append(self._encode(sendable, self._encoded))
-        self._seen = messages
+        self._messages = messages
         encoded = list(self._encoded)
-        for answer in self._pairing.unanswered():
+        for answer in self._pairing.create_placeholders():
             encoded.append(self._encode(answer, encoded))
         return encoded
 
 
 @dataclass(slots=True)
 class Histories(Generic[T]):
-    """The histories of the sessions that were used last, by session, model, and what the service refused."""
+    """Cache of the most recently used histories by session, model, and refused features."""
 
     make: Callable[[ModelRequest], History[T]]
     limit: int = 16
-    _kept: OrderedDict[tuple[str, str, frozenset[str]], History[T]] = field(
+    _stored: OrderedDict[tuple[str, str, frozenset[str]], History[T]] = field(
         default_factory=OrderedDict[tuple[str, str, frozenset[str]], History[T]]
     )
 
     def of(self, request: ModelRequest) -> History[T]:
-        """The history of the request's session; a new one for a request without a session."""
+        """Return the history of the request's session; a new one for a request without a session."""
         if not request.session:
             return self.make(request)
         key = (request.session, request.model, request.refused)
-        history = self._kept.get(key)
+        history = self._stored.get(key)
         if history is None:
-            history = self._kept[key] = self.make(request)
-            if len(self._kept) > self.limit:
-                self._kept.popitem(last=False)
-        self._kept.move_to_end(key)
+            history = self._stored[key] = self.make(request)
+            if len(self._stored) > self.limit:
+                self._stored.popitem(last=False)
+        self._stored.move_to_end(key)
         return history
 
 
-def splice(opening: bytes, arrays: Iterable[tuple[bytes, list[bytes]]], closing: bytes) -> list[bytes]:
-    """The pieces of `[head + items + closing, …]` with the commas between: joined once with the rest of
-    a body, because copying a long conversation is most of what building a request costs."""
+def join_arrays(opening: bytes, arrays: Iterable[tuple[bytes, list[bytes]]], closing: bytes) -> list[bytes]:
+    """Return the pieces of `[head + items + closing, …]` with commas between them.
+
+    They are joined once with the rest of the body, because copying a long conversation dominates the cost of building
+    a request.
+    """
     pieces: list[bytes] = []
     comma = opening
     for head, items in arrays:
@@ -159,15 +164,15 @@ V = TypeVar("V")
 
 
 class LastResult(Generic[V, T]):
-    """Keeps what `make` made of the last value: the tools are the same in nearly every request."""
+    """Cache of `make`'s result for the last value, as the tools are the same in nearly every request."""
 
-    __slots__ = ("_kept", "_make")
+    __slots__ = ("_make", "_stored")
 
     def __init__(self, make: Callable[[V], T]) -> None:
         self._make = make
-        self._kept: tuple[V, T] | None = None
+        self._stored: tuple[V, T] | None = None
 
     def of(self, value: V) -> T:
-        if self._kept is None or self._kept[0] is not value:
-            self._kept = (value, self._make(value))
-        return self._kept[1]
+        if self._stored is None or self._stored[0] is not value:
+            self._stored = (value, self._make(value))
+        return self._stored[1]

@@ -1,22 +1,23 @@
-"""A model service as error messages describe it: its label, its address, how its key is set."""
+"""Description of a model service for error messages: label, address, and key setup."""
 
 from __future__ import annotations
 
 from daiku.dataclass import dataclass, field
-from daiku.models.transport.addresses import public_address
+from daiku.models.transport.addresses import strip_credentials
 from daiku.texts.rules.patterns import lazy
 from daiku.texts.text import NO_TEXT, Text, text
 
-LONGEST_MESSAGE = 600
+MAX_MESSAGE_CHARACTERS = 600
+"""Maximum characters of a vendor message."""
 _KEY = lazy(r"\b(?:sk|gsk|xai|pplx|AIza)[-_]?[A-Za-z0-9_-]{16,}")
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """Who failed, in words for a person: `label` (a name such as "LM Studio", or a `Text`), where it is, how to
-    mend it.
+    """Model service as error messages describe it: `label` (a name such as "LM Studio", or a `Text`), address, and
+    setup hints.
 
-    `secrets` are the keys sent to it; no message ever shows them.
+    `secrets` are the keys sent to it; they are removed from all messages.
     """
 
     name: str
@@ -34,13 +35,15 @@ class Service:
 
     @property
     def place(self) -> str:
-        """The address as messages show it: without credentials."""
-        return public_address(self.address)
+        """Address without credentials, for messages."""
+        return strip_credentials(self.address)
 
-    def clean(self, words: str) -> str:
-        """`words` on one line, shortened, without keys."""
+    def clean(self, message: str) -> str:
+        """Return `message` on one line, truncated, with keys masked."""
         for secret in self.secrets:
             if secret:
-                words = words.replace(secret, "***")
-        words = " ".join(_KEY.sub("***", words).split())
-        return words if len(words) <= LONGEST_MESSAGE else words[: LONGEST_MESSAGE - 1] + "…"
+                message = message.replace(secret, "***")
+        message = " ".join(_KEY.sub("***", message).split())
+        return (
+            message if len(message) <= MAX_MESSAGE_CHARACTERS else message[: MAX_MESSAGE_CHARACTERS - 1] + "…"
+        )

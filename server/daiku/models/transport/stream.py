@@ -1,4 +1,4 @@
-"""Bytes of a streaming answer cut into server-sent events, JSON lines and JSON values."""
+"""Parsing of streaming response bytes into server-sent events, JSON lines, and JSON values."""
 
 from __future__ import annotations
 
@@ -10,47 +10,47 @@ from pydantic_core import from_json
 
 _BOM = b"\xef\xbb\xbf"
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
-"""Made once: `json.dumps` makes one for each value that it is not to encode as usual."""
+"""Created once, as `json.dumps` creates an encoder per call for non-default options."""
 
 
 class SseEvent(NamedTuple):
-    """One server-sent event; `name` is "" where the stream gives none."""
+    """One server-sent event; `name` is "" if the stream gives none."""
 
     name: str
     data: bytes
 
 
-class SseCutter:
-    """Cuts server-sent events out of bytes that arrive in any pieces, each byte looked at once.
+class SseParser:
+    r"""Incremental parser of server-sent events; each byte is read once.
 
-    Line ends may be \\n, \\r\\n or \\r, in the middle of which a piece may end; a byte-order mark,
-    comments and fields other than `event` and `data` are skipped. A body that is no event stream
-    but one JSON document (an error, or a service that does not stream) is kept whole: `document`.
+    Line ends may be \n, \r\n, or \r, also split between pieces. A byte-order mark, comments, and fields other than
+    `event` and `data` are skipped. A body that is a JSON document (an error, or a service that does not stream) is
+    stored in `document`.
     """
 
-    __slots__ = ("_after_cr", "_buffer", "_searched", "_started", "_whole")
+    __slots__ = ("_after_cr", "_buffer", "_is_document", "_searched", "_started")
 
     def __init__(self) -> None:
         self._buffer = bytearray()
         self._searched = 0
         self._after_cr = False
         self._started = False
-        self._whole = False
+        self._is_document = False
 
     def feed(self, data: bytes) -> list[SseEvent]:
-        """The events that `data` completes, oldest first."""
+        """Return the events that `data` completes, oldest first."""
         if not self._started:
             data = self._start(data)
-        if self._whole:
+        if self._is_document:
             self._buffer += data
             return []
         if self._after_cr or b"\r" in data:
-            data = self._unify(data)
+            data = self._normalize_line_ends(data)
         buffer = self._buffer
-        if not buffer and data[-2:] == b"\n\n":  # the usual case: whole events, nothing to keep
+        if not buffer and data[-2:] == b"\n\n":  # fast path: complete events, nothing to buffer
             if data[:6] == b"data: " and data.find(b"\n") == len(data) - 2:
                 return [SseEvent("", data[6:-2])]
-            return _events(data)
+            return _parse_events(data)
         buffer += data
         end = buffer.rfind(b"\n\n", self._searched)
         if end < 0:
@@ -59,37 +59,37 @@ class SseCutter:
         complete = bytes(buffer[:end])
         del buffer[: end + 2]
         self._searched = max(0, len(buffer) - 1)
-        return _events(complete)
+        return _parse_events(complete)
 
     def flush(self) -> list[SseEvent]:
-        """What stands in the buffer when the bytes end: some services forget the last blank line."""
-        if self._whole or not self._buffer:
+        """Return the events left in the buffer at the end, as some services omit the last blank line."""
+        if self._is_document or not self._buffer:
             return []
         rest = bytes(self._buffer)
         self._buffer.clear()
         self._searched = 0
-        return _events(rest)
+        return _parse_events(rest)
 
     @property
     def document(self) -> bytes | None:
-        """The whole body where it is one JSON document instead of events; complete at the end."""
-        return bytes(self._buffer) if self._whole else None
+        """The body if it is a JSON document instead of events; complete at the end of the stream."""
+        return bytes(self._buffer) if self._is_document else None
 
     def _start(self, data: bytes) -> bytes:
-        """Skip a byte-order mark and leading blanks, and see what kind of body begins here."""
+        """Skip a byte-order mark and leading blanks, and detect the kind of body."""
         data = bytes(self._buffer) + data
         self._buffer.clear()
         if _BOM.startswith(data[:3]) and data[:3] != _BOM:
-            self._buffer += data  # a piece of a mark, or nothing yet
+            self._buffer += data  # part of a byte-order mark, or empty
             return b""
         data = data.removeprefix(_BOM).lstrip(b" \t\r\n")
         if data:
             self._started = True
-            self._whole = data[:1] in (b"{", b"[")
+            self._is_document = data[:1] in (b"{", b"[")
         return data
 
-    def _unify(self, data: bytes) -> bytes:
-        """Every line end as \\n, also a \\r\\n that two pieces share."""
+    def _normalize_line_ends(self, data: bytes) -> bytes:
+        r"""Return `data` with \n as line end, also for a \r\n that is split between two pieces."""
         if self._after_cr and data.startswith(b"\n"):
             data = data[1:]
             self._after_cr = False
@@ -98,20 +98,20 @@ class SseCutter:
         return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
 
-def _events(text: bytes) -> list[SseEvent]:
-    """The events of `text`, whose blocks are separated by blank lines."""
-    found: list[SseEvent] = []
+def _parse_events(text: bytes) -> list[SseEvent]:
+    """Return the events of `text`, whose blocks are separated by blank lines."""
+    events: list[SseEvent] = []
     for block in text.split(b"\n\n"):
         if block.startswith(b"data: ") and b"\n" not in block:
-            found.append(SseEvent("", block[6:]))
+            events.append(SseEvent("", block[6:]))
         elif block.startswith(b"event: ") and block.count(b"\n") == 1 and (at := block.find(b"\ndata: ")) > 0:
-            found.append(SseEvent(block[7:at].decode("utf-8", "replace"), block[at + 7 :]))
-        elif block and (event := _event(block)) is not None:
-            found.append(event)
-    return found
+            events.append(SseEvent(block[7:at].decode("utf-8", "replace"), block[at + 7 :]))
+        elif block and (event := _parse_event(block)) is not None:
+            events.append(event)
+    return events
 
 
-def _event(block: bytes) -> SseEvent | None:
+def _parse_event(block: bytes) -> SseEvent | None:
     name = ""
     data: list[bytes] = []
     for line in block.split(b"\n"):
@@ -119,18 +119,20 @@ def _event(block: bytes) -> SseEvent | None:
         value = value[1:] if value.startswith(b" ") else value
         if field == b"data":
             data.append(value)
-        elif field == b"error" and value.startswith(b"{"):  # llama.cpp and GPUStack: a field of its own
+        elif field == b"error" and value.startswith(
+            b"{"
+        ):  # llama.cpp and GPUStack send errors in their own field
             data.append(b'{"error":' + value + b"}")
         elif field == b"event":
             name = value.decode("utf-8", "replace")
     if data:
         return SseEvent(name, b"\n".join(data))
-    # Some gateways put a bare JSON error between two events.
+    # Some gateways send a bare JSON error between two events.
     return SseEvent(name, block) if block.startswith(b"{") else None
 
 
-class LineCutter:
-    """Cuts lines (newline-delimited JSON) out of bytes that arrive in any pieces."""
+class LineParser:
+    """Incremental parser of lines (newline-delimited JSON)."""
 
     __slots__ = ("_pieces", "_started")
 
@@ -139,7 +141,7 @@ class LineCutter:
         self._started = False
 
     def feed(self, data: bytes) -> list[bytes]:
-        """The lines that `data` completes, without their ends and without blank ones."""
+        """Return the lines that `data` completes, without line ends and blank lines."""
         *complete, rest = data.split(b"\n")
         if complete:
             complete[0] = b"".join((*self._pieces, complete[0]))
@@ -149,7 +151,7 @@ class LineCutter:
         return self._without_blank(complete)
 
     def flush(self) -> list[bytes]:
-        """The last line, where its end is missing."""
+        """Return the last line if its line end is missing."""
         rest = b"".join(self._pieces)
         self._pieces.clear()
         return self._without_blank([rest])
@@ -162,10 +164,9 @@ class LineCutter:
 
 
 def parse_json(data: bytes) -> JsonValue:
-    """The value of `data`; lone halves of surrogate pairs and raw control characters are let
-    through (local servers send both), `TextMender` and callers deal with them.
+    """Parse JSON, accepting lone surrogates and raw control characters, which local servers send. Raises ValueError.
 
-    Raises ValueError.
+    Callers handle both, for example with `SurrogateReplacer`.
     """
     try:
         return cast("JsonValue", from_json(data, cache_strings="keys"))
@@ -173,9 +174,11 @@ def parse_json(data: bytes) -> JsonValue:
         return cast("JsonValue", json.loads(data.decode("utf-8"), strict=False))
 
 
-class TextMender:
-    """Makes every piece of a streamed text encodable: joins a surrogate pair that two pieces share,
-    and puts U+FFFD for a half that stays alone."""
+class SurrogateReplacer:
+    """Incremental replacement of lone surrogates, so that every piece of a text can be encoded.
+
+    Joins a surrogate pair that is split between pieces, and replaces a lone half by U+FFFD.
+    """
 
     __slots__ = ("_half",)
 
@@ -188,16 +191,16 @@ class TextMender:
         text, self._half = self._half + text, ""
         if text and "\ud800" <= text[-1] <= "\udbff":
             text, self._half = text[:-1], text[-1]
-        return mend(text)
+        return replace_surrogates(text)
 
     def flush(self) -> str:
-        """U+FFFD where the text ended within a pair."""
+        """Return U+FFFD if the text ended within a surrogate pair, else ""."""
         rest, self._half = self._half, ""
-        return mend(rest)
+        return replace_surrogates(rest)
 
 
-def mend(text: str) -> str:
-    """`text` with surrogate pairs joined and lone halves replaced by U+FFFD."""
+def replace_surrogates(text: str) -> str:
+    """Return `text` with surrogate pairs joined and lone halves replaced by U+FFFD."""
     if text.isascii():
         return text
     try:
@@ -208,5 +211,5 @@ def mend(text: str) -> str:
 
 
 def encode_json(value: JsonValue) -> bytes:
-    """Compact UTF-8 JSON; lone surrogates become U+FFFD, so that any text can be sent."""
-    return mend(_ENCODER.encode(value)).encode()
+    """Encode a value as compact UTF-8 JSON. Lone surrogates become U+FFFD."""
+    return replace_surrogates(_ENCODER.encode(value)).encode()

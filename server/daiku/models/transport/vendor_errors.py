@@ -1,4 +1,4 @@
-"""What a vendor's error document says, whatever its shape: message, codes, status, how long to wait."""
+"""Parser for vendor error documents of any shape: message, codes, status, and retry delay."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from daiku.dataclass import dataclass
 from daiku.domain.base import JsonObject
 
-# What the services say when the request is larger than the model's window.
+# Messages of services for a request that exceeds the context window.
 _OVERFLOW = re.compile(
     r"context[_ ]length"
     r"|context[_ ](?:window|size|limit)"
@@ -47,14 +47,14 @@ _LOADING = re.compile(
 )
 _RATE_QUOTA = re.compile(r"per(?:second|minute|hour|day)", re.IGNORECASE)
 _RATE_CODES = {"rate_limit_exceeded", "rate_limit_error", "rate_limited", "too_many_requests"}
-_SAYS_NOTHING = re.compile(r"provider returned error\.?|error|upstream error\.?", re.IGNORECASE)
-"""What gateways say in place of what the service behind them said."""
-_PER_MINUTE = re.compile(r"per[ -](?:min|minute|day|hour|second)|\b(?:TPM|RPM|TPD|RPD)\b", re.IGNORECASE)
-_AGAIN_IN = re.compile(r"try again in ((?:\d+h)?(?:\d+m(?!s))?(?:[\d.]+(?:ms|s))?)", re.IGNORECASE)
+_PLACEHOLDER_MESSAGE = re.compile(r"provider returned error\.?|error|upstream error\.?", re.IGNORECASE)
+"""Placeholder messages of gateways that hide the message of the service behind them."""
+_RATE_UNIT = re.compile(r"per[ -](?:min|minute|day|hour|second)|\b(?:TPM|RPM|TPD|RPD)\b", re.IGNORECASE)
+_RETRY_IN = re.compile(r"try again in ((?:\d+h)?(?:\d+m(?!s))?(?:[\d.]+(?:ms|s))?)", re.IGNORECASE)
 _DURATION = re.compile(r"([\d.]+)(h|ms|m|s)")
 _SECONDS = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
-# Names of errors inside a stream or a 200 body, as the HTTP status that they stand for.
+# HTTP status for the error codes in a stream or a 200 body.
 STATUS_OF_CODE = {
     "invalid_request_error": 400,
     "invalid_prompt": 400,
@@ -87,8 +87,8 @@ STATUS_OF_CODE = {
 
 @dataclass(frozen=True, slots=True)
 class VendorError:
-    """What a vendor's error document says, whatever its shape. `rate` says that a limit per time was reached, by
-    its code, its quota's name, a wait that it asks for or a unit that it names: waiting helps."""
+    """Parsed vendor error. `rate` is True for a rate limit, known by its code, quota name, retry delay, or unit of
+    time."""
 
     message: str = ""
     codes: tuple[str, ...] = ()
@@ -96,24 +96,27 @@ class VendorError:
     retry_after: float | None = None
     rate: bool = False
     param: str = ""
-    """The field of the request that is wrong."""
+    """Name of the invalid request field."""
 
 
-def is_loading(status: int, words: str) -> bool:
-    """Return True if a server says that it is still loading its model, as llama.cpp and TGI do."""
-    return status == 503 and _LOADING.search(words) is not None
+def is_loading(status: int, message: str) -> bool:
+    """Return True if a server reports that it is still loading its model, as llama.cpp and TGI do."""
+    return status == 503 and _LOADING.search(message) is not None
 
 
 def read_error(document: JsonValue) -> VendorError:
-    """The error in `document`: the object itself, or under `error`, `errors`, `detail`, `message`,
-    in a list, or in a string of JSON; status and codes from whichever of them has them."""
+    """Parse the error in `document`: the object itself, or under `error`, `errors`, `detail`, `message`, in a list,
+    or in a JSON string.
+
+    Status and codes come from any of these.
+    """
     messages: list[str] = []
     codes: list[str] = []
     status = 0
     retry_after: float | None = None
     rate = False
     param = ""
-    for item in _error_objects(document, 0):
+    for item in _iterate_errors(document, 0):
         if isinstance(item, str):
             messages.append(item)
             continue
@@ -129,21 +132,23 @@ def read_error(document: JsonValue) -> VendorError:
                     codes.append(name)
                 case _:
                     pass
-        named = item.get("param")
-        param = param or (named if isinstance(named, str) else "")
+        param_value = item.get("param")
+        param = param or (param_value if isinstance(param_value, str) else "")
         quota = item.get("quotaId")
         rate = rate or (isinstance(quota, str) and _RATE_QUOTA.search(quota) is not None)
         match item.get("retryDelay"):
             case str() as delay:
-                retry_after = duration(delay)
+                retry_after = parse_duration(delay)
             case _:
                 pass
-    told = [m for m in messages if m]
-    message = next((m for m in told if not _SAYS_NOTHING.fullmatch(m.strip())), next(iter(told), ""))
-    if retry_after is None and (again := _AGAIN_IN.search(message)):
-        retry_after = duration(again[1])
+    candidates = [m for m in messages if m]
+    message = next(
+        (m for m in candidates if not _PLACEHOLDER_MESSAGE.fullmatch(m.strip())), next(iter(candidates), "")
+    )
+    if retry_after is None and (retry_match := _RETRY_IN.search(message)):
+        retry_after = parse_duration(retry_match[1])
     rate = rate or retry_after is not None or not _RATE_CODES.isdisjoint(codes)
-    rate = rate or _PER_MINUTE.search(message) is not None
+    rate = rate or _RATE_UNIT.search(message) is not None
     return VendorError(message, tuple(codes), status, retry_after, rate, param)
 
 
@@ -161,44 +166,45 @@ _NESTED = (
 )
 
 
-def _error_objects(value: JsonValue, depth: int) -> Iterator[str | JsonObject]:
-    """Every object and message of an error document, outermost first."""
+def _iterate_errors(value: JsonValue, depth: int) -> Iterator[str | JsonObject]:
+    """Yield every object and message of an error document, outermost first."""
     if depth > 6:
         return
     match value:
         case str() if value[:1] in ("{", "["):
             try:
-                yield from _error_objects(cast("JsonValue", json.loads(value)), depth + 1)
+                yield from _iterate_errors(cast("JsonValue", json.loads(value)), depth + 1)
             except ValueError:
                 yield value
         case str():
             yield value
         case list():
             for item in value[:20]:
-                yield from _error_objects(item, depth + 1)
+                yield from _iterate_errors(item, depth + 1)
         case dict():
             yield value
             for key in _NESTED:
                 if key in value:
-                    yield from _error_objects(value[key], depth + 1)
+                    yield from _iterate_errors(value[key], depth + 1)
         case _:
             pass
 
 
 def is_overflow(status: int, error: VendorError) -> bool:
-    """True where the request was larger than the model's window (and not merely too frequent)."""
+    """Return True if the request exceeded the context window, not just a rate limit."""
     if status in (401, 402, 403, 404, 408):
         return False
     if status == 413 or not _OVERFLOW_CODES.isdisjoint(error.codes):
         return True
     if status == 429 and not re.search(r"request too large", error.message, re.IGNORECASE):
-        return False  # “too many tokens per minute” is a rate, not a size
-    if status == 429 or not _PER_MINUTE.search(error.message):
+        return False  # "too many tokens per minute" is a rate limit
+    if status == 429 or not _RATE_UNIT.search(error.message):
         return _OVERFLOW.search(error.message) is not None
     return False
 
 
-def duration(text: str) -> float | None:
+def parse_duration(text: str) -> float | None:
+    """Parse a duration such as "1m30s" and return seconds; None if it is invalid."""
     parts = _DURATION.findall(text)
     try:
         return sum(float(number) * _SECONDS[unit] for number, unit in parts) if parts else None

@@ -1,4 +1,4 @@
-"""HTTP to model services: one client, time-outs on silence, response bytes turned into model events."""
+"""HTTP requests to model services: a shared client, silence timeouts, and responses decoded to model events."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from daiku.models.transport.stream import parse_json
 
 CONNECT_SECONDS = 30.0
 WRITE_SECONDS = 120.0
-# After the closing event only the end of the body is missing; reading it keeps the connection usable.
+# After the closing event, the rest of the body is read so that the connection can be reused.
 DRAIN_SECONDS = 0.2
 
 
 class Decoder(Protocol):
-    """One reply being read: pure, fed with bytes in any pieces.
+    """Incremental decoder of one reply.
 
-    `feed` gives the deltas that the bytes complete and raises LLMError for an error event; `ended` is
-    True once the closing event was seen; `finish` gives the whole reply or raises StreamCutError.
+    `feed` returns the completed deltas and raises LLMError for an error event; `ended` is True after the closing
+    event; `finish` returns the reply or raises StreamCutError.
     """
 
     @property
@@ -50,7 +50,7 @@ class Decoder(Protocol):
 
 
 def read_object(service: Service, data: bytes) -> JsonObject:
-    """The JSON object of one event or body. Raises LLMError for anything else, garbage included."""
+    """Return the JSON object of one event or body. Raises LLMError for anything else."""
     try:
         value = parse_json(data)
     except ValueError as error:
@@ -60,13 +60,13 @@ def read_object(service: Service, data: bytes) -> JsonObject:
     raise unreadable_error(service, data[:300].decode("utf-8", "replace"))
 
 
-def number(value: JsonValue | None) -> int:
-    """`value` as a count; 0 where it is none."""
+def to_count(value: JsonValue | None) -> int:
+    """Return `value` as a count; 0 if it is not a positive number."""
     return int(value) if isinstance(value, int | float) and value > 0 else 0
 
 
-def timeouts(settings: ProviderSettings) -> httpx2.Timeout:
-    """Time-outs of one request: silence before the first byte; `stream_reply` watches the rest."""
+def build_timeouts(settings: ProviderSettings) -> httpx2.Timeout:
+    """Return the timeouts of one request, for silence before the first byte; `stream_reply` handles later silence."""
     return httpx2.Timeout(
         connect=CONNECT_SECONDS,
         read=float(max(settings.first_token_seconds, settings.idle_seconds)),
@@ -76,16 +76,16 @@ def timeouts(settings: ProviderSettings) -> httpx2.Timeout:
 
 
 @cache
-def _tls(*_certificates: str | None) -> ssl.SSLContext:
-    """The certificates to trust, read once: that takes longer than everything else of a client."""
+def _create_tls_context(*_certificates: str | None) -> ssl.SSLContext:
+    """Return the SSL context with the trusted certificates. Cached, as loading dominates the client's creation."""
     return httpx2.create_ssl_context()
 
 
 class _Client(Httpx2AiohttpClient):
-    """Client that sends a request once more if its connection was closed before an answer began.
+    """HTTP client that resends a request once if its connection was closed before a response began.
 
-    Servers close idle connections, llama.cpp right after a streamed reply, and the next request may be on its way by
-    then. Browsers repeat such a request too, whatever its method (RFC 9112, 9.3.1, speaks of safe ones).
+    Servers close idle connections, and llama.cpp closes right after a streamed reply, when the next request may
+    already be on its way. Browsers resend too, for any method (RFC 9112, 9.3.1, covers safe ones).
     """
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
@@ -97,15 +97,15 @@ class _Client(Httpx2AiohttpClient):
         return await super().send(request, **options)
 
 
-def http_client(settings: ProviderSettings) -> httpx2.AsyncClient:
-    """A client to share by all requests of one provider: making one costs more than a request.
+def create_http_client(settings: ProviderSettings) -> httpx2.AsyncClient:
+    """Create the client that all requests of one provider share, as creating one costs more than a request.
 
-    Proxies and certificates come from the usual environment variables. The transport is aiohttp's: its
-    parser takes a tenth of the time that h11 takes for a streamed delta.
+    Proxies and certificates come from the usual environment variables. The transport is aiohttp's: its parser takes a
+    tenth of h11's time per streamed delta.
     """
     return _Client(
-        verify=_tls(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")),
-        timeout=timeouts(settings),
+        verify=_create_tls_context(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")),
+        timeout=build_timeouts(settings),
         limits=httpx2.Limits(max_connections=1000, max_keepalive_connections=20, keepalive_expiry=120),
         follow_redirects=True,
         event_hooks={"response": [_stay_at_origin]},
@@ -113,7 +113,7 @@ def http_client(settings: ProviderSettings) -> httpx2.AsyncClient:
 
 
 async def _stay_at_origin(response: httpx2.Response) -> None:
-    """Follow no redirect to another origin: the prompt and the key are meant for the address in the settings."""
+    """Prevent redirects to another origin: the prompt and the key are meant for the configured address."""
     location = response.headers.get("location")
     if location is None or not response.is_redirect:
         return
@@ -127,7 +127,7 @@ async def _stay_at_origin(response: httpx2.Response) -> None:
 
 
 class HttpService:
-    """A service that is asked without an SDK: one client for all its requests, made with the first."""
+    """Model service that is called without an SDK. One client, created on first use, for all requests."""
 
     __slots__ = ("_address", "_client", "_headers", "_service", "_settings")
 
@@ -143,9 +143,9 @@ class HttpService:
     async def send(
         self, method: str, path: str, content: bytes | None, *, stream: bool = True
     ) -> httpx2.Response:
-        """The answer, unread when `stream`. Raises the LLMError of a status above 299."""
+        """Send a request and return the response, unread if `stream`. Raises LLMError for a status above 299."""
         if self._client is None:
-            self._client = http_client(self._settings)
+            self._client = create_http_client(self._settings)
         url = join_url(self._address, path)
         try:
             request = self._client.build_request(method, url, content=content, headers=self._headers)
@@ -161,7 +161,7 @@ class HttpService:
         raise from_status(self._service, response.status_code, body, response.headers)
 
     async def read(self, method: str, path: str, content: bytes | None = None) -> JsonObject:
-        """The JSON object that answers. Raises LLMError."""
+        """Return the JSON object of the response. Raises LLMError."""
         response = await self.send(method, path, content, stream=False)
         return read_object(self._service, response.content)
 
@@ -176,27 +176,27 @@ async def stream_reply(
     open_response: Callable[[], Awaitable[httpx2.Response]],
     decoder: Decoder,
 ) -> AsyncGenerator[ModelEvent]:
-    """The deltas of a reply as they arrive, then its Reply; raises LLMError.
+    """Yield the deltas of a reply as they arrive, then its Reply. Raises LLMError.
 
-    `open_response` gives the response, unread. Leaving the generator, in whichever way, closes the response:
-    a reply that was read to its end gives the connection back, any other closes the socket.
+    `open_response` returns the unread response. Leaving the generator closes the response: a reply that was read
+    completely returns the connection to the pool, any other closes the socket.
     """
     try:
         response = await open_response()
-    except Exception as error:  # vendors' SDKs raise their own; all become LLMError here
+    except Exception as error:  # vendor SDKs raise their own exceptions; all become LLMError
         raise from_exception(service, error) from error
     if response.headers.get("content-type", "").startswith("text/html"):
         await response.aclose()
         raise web_page_error(service)
-    plain = "content-encoding" not in response.headers
-    pieces = response.aiter_raw() if plain else response.aiter_bytes()
+    is_uncompressed = "content-encoding" not in response.headers
+    pieces = response.aiter_raw() if is_uncompressed else response.aiter_bytes()
     timer = SilenceTimer(float(settings.idle_seconds))
-    silent_so_far, data = True, b""
+    has_no_deltas, data = True, b""
     try:
         async for data in pieces:
             timer.pause()
             for event in decoder.feed(data):
-                silent_so_far = False
+                has_no_deltas = False
                 yield event
             if decoder.ended:
                 break
@@ -204,13 +204,13 @@ async def stream_reply(
         if not data:
             raise empty_response_error(service)
         reply = decoder.finish()
-        if silent_so_far:  # a service that does not stream: whoever watches still sees what it says
-            for event in _deltas_of(reply):
+        if has_no_deltas:  # the service did not stream, so show the complete reply
+            for event in _to_deltas(reply):
                 yield event
         yield reply
         await _drain(pieces)
     except asyncio.CancelledError as error:
-        if timer.is_mine():
+        if timer.has_cancelled():
             raise silence_error(service, settings.idle_seconds) from error
         raise
     except (httpx2.HTTPError, httpx2.StreamError, OSError) as error:
@@ -221,11 +221,11 @@ async def stream_reply(
         await response.aclose()
 
 
-def _deltas_of(reply: Reply) -> list[ModelEvent]:
-    """The whole reply as deltas; a sentence of Daiku's own is left to the Reply, which keeps it a `Text`."""
+def _to_deltas(reply: Reply) -> list[ModelEvent]:
+    """Return the reply as deltas. Daiku's own texts are omitted, as the Reply keeps them as a `Text`."""
     message = reply.message
-    news: list[ModelEvent] = [ThinkingDelta(message.thinking)] if message.thinking else []
-    return [*news, TextDelta(message.text)] if message.text and not message.text.id else news
+    deltas: list[ModelEvent] = [ThinkingDelta(message.thinking)] if message.thinking else []
+    return [*deltas, TextDelta(message.text)] if message.text and not message.text.id else deltas
 
 
 async def _drain(pieces: AsyncIterator[bytes]) -> None:
@@ -234,14 +234,14 @@ async def _drain(pieces: AsyncIterator[bytes]) -> None:
             async for _ in pieces:
                 pass
     except (TimeoutError, httpx2.HTTPError):
-        pass  # the reply is whole; the connection is then closed instead of kept
+        pass  # the reply is complete; only the connection cannot be reused
 
 
 class SilenceTimer:
-    """Bounds the silence between two pieces with one timer for the whole reply, by cancelling the task
-    that waits. A timer per read (asyncio.timeout) would cost as much as the read itself.
+    """Timeout for the silence between two pieces, with one timer per reply that cancels the waiting task.
 
-    The first piece is not watched: the client's own time-out bounds the wait for it.
+    A timer per read (asyncio.timeout) would cost as much as the read. The first piece is not covered: the client's
+    own timeout limits the wait for it.
     """
 
     __slots__ = ("_expired", "_limit", "_loop", "_since", "_task", "_timer")
@@ -255,30 +255,31 @@ class SilenceTimer:
         self._expired = False
 
     def start(self) -> None:
-        """Start timing: the current task now waits for the next piece."""
+        """Start timing, as the current task now waits for the next piece."""
         self._since = self._loop.time()
         self._task = asyncio.current_task()
         if self._timer is None:
-            self._timer = self._loop.call_at(self._since + self._limit, self._look)
+            self._timer = self._loop.call_at(self._since + self._limit, self._check)
 
     def pause(self) -> None:
-        """Stop timing after a piece has arrived, while its consumer works."""
+        """Pause timing while the consumer handles a piece."""
         self._task = None
 
-    def is_mine(self) -> bool:
-        """True where the cancellation that was just caught is the timer's and nobody else's."""
+    def has_cancelled(self) -> bool:
+        """Return True if this timer caused the cancellation that was just caught, and undo that cancellation."""
         task = asyncio.current_task()
         return self._expired and task is not None and task.uncancel() == 0
 
     def stop(self) -> None:
+        """Cancel the timer."""
         self._task = None
         if self._timer is not None:
             self._timer.cancel()
 
-    def _look(self) -> None:
+    def _check(self) -> None:
         end = (self._since if self._task is not None else self._loop.time()) + self._limit
         if self._task is not None and end <= self._loop.time():
             self._expired = True
             self._task.cancel()
         else:
-            self._timer = self._loop.call_at(end, self._look)
+            self._timer = self._loop.call_at(end, self._check)
