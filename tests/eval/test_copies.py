@@ -13,7 +13,7 @@ from daiku.domain.config import SandboxSettings
 from daiku.eval import copies
 from daiku.eval.copies import changed_since, find_stray, make_copy, restore, snapshot
 from daiku.eval.task import Task, read_tasks
-from daiku.tools.shell.lines import CommandEnd, Where
+from daiku.tools.shell.lines import CommandEnd, CommandPlace
 from tests.eval.playing import make_task
 
 SECRET = "PRIVATE KEY"
@@ -89,9 +89,9 @@ def task_with(tmp_path: Path, folder: str, change: Callable[[Path, Path], None] 
     return read_tasks(tmp_path / "tasks")[0]
 
 
-def where_of(tmp_path: Path) -> Where:
+def where_of(tmp_path: Path) -> CommandPlace:
     (tmp_path / "copy").mkdir()
-    return Where(tmp_path / "copy", SandboxSettings(mode="off"))
+    return CommandPlace(tmp_path / "copy", SandboxSettings(mode="off"))
 
 
 @pytest.mark.parametrize("folder", ["files", "checks"])
@@ -143,7 +143,7 @@ async def test_setup_has_the_network_where_the_task_asks_for_it_and_the_user_all
     make_task(tmp_path / "tasks", "t", more=f'setup = ["true"]\nnetwork = {str(asked).lower()}')
     given: list[bool] = []
 
-    async def run_line(_line: str, _where: Where, _seconds: float, *, network: bool) -> CommandEnd:
+    async def run_line(_line: str, _where: CommandPlace, _seconds: float, *, network: bool) -> CommandEnd:
         given.append(network)
         return CommandEnd(0, "", 0.0)
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from daiku.items.processing import folder_of
-from daiku.tools.git.mirror import kept_ref
+from daiku.tools.git.mirror import build_kept_ref
 from tests.postgres import NewDatabase
 from tests.work.gitlabfake.fixture import GitLabYard
 from tests.work.gitlabflow import FILES, NAME, Desk, branches, completed, issue, planned, said, until
@@ -41,7 +41,7 @@ def steps() -> list[dict[str, Any]]:
 
 def kept_files(yard: GitLabYard) -> list[str]:
     project = yard.forge.state.projects[NAME]
-    return project.git("ls-tree", "--name-only", kept_ref(folder_of(ITEM))).splitlines()
+    return project.git("ls-tree", "--name-only", build_kept_ref(folder_of(ITEM))).splitlines()
 
 
 def test_a_second_home_goes_on_with_the_third_step_when_the_first_one_is_killed(

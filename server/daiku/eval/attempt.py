@@ -21,8 +21,8 @@ from daiku.guard.sandbox import own_scratch, sandbox_state
 from daiku.library.fronts import App, RunRequest, build
 from daiku.settings.config import Config
 from daiku.texts.text import NO_TEXT, Text, joined, text
-from daiku.tools.shell.background import ending_with_the_block
-from daiku.tools.shell.lines import Where, run_line
+from daiku.tools.shell.background import stop_jobs_at_exit
+from daiku.tools.shell.lines import CommandPlace, run_line
 from daiku.workspace.disk import DiskWorkspace
 from daiku.workspace.programs import find_program
 
@@ -105,7 +105,7 @@ async def attempt(job: Job) -> Attempt:
         why = text("eval.needs", names=", ".join(missing))
         return base.model_copy(update={"outcome": "skipped", "why": why})
     seen, began = _Seen(), time.monotonic()
-    where = Where(job.place / PROJECT, job.setting.config.sandbox)
+    where = CommandPlace(job.place / PROJECT, job.setting.config.sandbox)
     try:
         with own_scratch():
             return await _made(job, where, base, seen)
@@ -122,7 +122,7 @@ async def attempt(job: Job) -> Attempt:
             await asyncio.shield(asyncio.to_thread(shutil.rmtree, job.place, ignore_errors=True))
 
 
-async def _made(job: Job, where: Where, base: Attempt, seen: _Seen) -> Attempt:
+async def _made(job: Job, where: CommandPlace, base: Attempt, seen: _Seen) -> Attempt:
     await asyncio.to_thread(where.folder.mkdir, parents=True, mode=0o700)
     if problem := await make_copy(job.task, where, network=job.network):
         return base.model_copy(update={"why": problem})
@@ -137,7 +137,7 @@ async def _made(job: Job, where: Where, base: Attempt, seen: _Seen) -> Attempt:
         return await _judged(job, where, made, result, before)
 
 
-async def _run(job: Job, where: Where, seen: _Seen) -> RunResult:
+async def _run(job: Job, where: CommandPlace, seen: _Seen) -> RunResult:
     """The run itself, through the same core as `daiku run --approve all` without a terminal. Raises DaikuError."""
     app = build(
         job.setting.config,
@@ -147,7 +147,7 @@ async def _run(job: Job, where: Where, seen: _Seen) -> RunResult:
         locale=job.locale,
     )
     try:
-        async with ending_with_the_block():
+        async with stop_jobs_at_exit():
             return await app.runs.run(_request(job, app), seen)
     finally:
         await asyncio.shield(app.aclose())
@@ -174,7 +174,9 @@ def _limits(job: Job) -> RunLimits:
     return limits.model_copy(update={"max_seconds": seconds, "max_cost": job.max_cost or limits.max_cost})
 
 
-async def _judged(job: Job, where: Where, made: Attempt, result: RunResult, before: Snapshot) -> Attempt:
+async def _judged(
+    job: Job, where: CommandPlace, made: Attempt, result: RunResult, before: Snapshot
+) -> Attempt:
     """What the run is worth: files that must not change, then the checks with their files put back."""
     if result.status == "failed" and result.error is not None and result.error.kind in NOT_ASKED:
         return made.model_copy(update={"why": _told(result.error)})
@@ -209,8 +211,8 @@ def _cut_short(job: Job, result: RunResult) -> bool:
     return result.error.hint.args.get("setting") == "max_cost"
 
 
-async def _check(line: str, where: Where, seconds: int) -> CheckResult:
-    done = await run_line(line, where, seconds, more={"DAIKU_ANSWER": ANSWER})
+async def _check(line: str, where: CommandPlace, seconds: int) -> CheckResult:
+    done = await run_line(line, where, seconds, extra_env={"DAIKU_ANSWER": ANSWER})
     return CheckResult(
         command=line, ok=done.code == 0, exit_code=done.code, seconds=done.seconds, output=done.output[-1500:]
     )

@@ -18,7 +18,7 @@ from daiku.store.copyfolders import clear_way, put_file
 from daiku.texts.text import NO_TEXT, Text, text
 from daiku.tools.git.worktrees import IDENTITY
 from daiku.tools.shell.gitsettings import FOR_TOOLS, git_settings
-from daiku.tools.shell.lines import CommandEnd, Where, run_argv, run_line
+from daiku.tools.shell.lines import CommandEnd, CommandPlace, run_argv, run_line
 from daiku.workspace.ignores import IgnoreFiles
 from daiku.workspace.programs import find_program
 
@@ -37,7 +37,7 @@ class Snapshot:
     files: dict[str, tuple[bytes, int]]
 
 
-async def make_copy(task: Task, where: Where, *, network: bool = False) -> Text:
+async def make_copy(task: Task, where: CommandPlace, *, network: bool = False) -> Text:
     """Fill `where.folder`, which is empty, with the task's repository, set it up, and commit what is not in
     git. Why that could not be done; empty when it is. `network`: the user allowed it. Raises OSError."""
     source = task.file.source
@@ -56,7 +56,7 @@ async def make_copy(task: Task, where: Where, *, network: bool = False) -> Text:
     return problem or (NO_TEXT if source is not None else await _first_commit(where))
 
 
-async def _clone(source: GitSource, folder: Path, where: Where) -> Text:
+async def _clone(source: GitSource, folder: Path, where: CommandPlace) -> Text:
     beside = folder / source.git
     address = str(beside.resolve()) if beside.exists() else source.git
     allowed = {"GIT_ALLOW_PROTOCOL": "file:https:http:ssh:git"}
@@ -66,21 +66,21 @@ async def _clone(source: GitSource, folder: Path, where: Where) -> Text:
         ["remote", "remove", "origin"],
     ):
         done = await run_argv(
-            [find_program("git"), *argv], where, GIT_SECONDS, network=True, bare=True, more=allowed
+            [find_program("git"), *argv], where, GIT_SECONDS, network=True, bare=True, extra_env=allowed
         )
         if done.code != 0:
             return text("eval.git_failed", command=" ".join(["git", *argv]), output=_end(done))
     return NO_TEXT
 
 
-async def _first_commit(where: Where) -> Text:
+async def _first_commit(where: CommandPlace) -> Text:
     for argv in (
         ["init", "--quiet", "--initial-branch=main"],
         ["-c", "core.autocrlf=false", "add", "--all"],
         ["-c", "commit.gpgSign=false", "commit", "--quiet", "--no-verify", "--message", "Start"],
     ):
         # In the sandbox: settings and hooks that the task or its setup made may start programs.
-        done = await run_argv([find_program("git"), *argv], where, GIT_SECONDS, more=_COMMITTED)
+        done = await run_argv([find_program("git"), *argv], where, GIT_SECONDS, extra_env=_COMMITTED)
         if done.code != 0:
             return text("eval.git_failed", command=" ".join(["git", *argv]), output=_end(done))
     return NO_TEXT

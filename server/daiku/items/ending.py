@@ -33,7 +33,7 @@ from daiku.team.rules.proof.evidence import Evidence
 from daiku.team.rules.proof.placeholders import new_leftovers
 from daiku.team.rules.proof.tree_changes import replace_recorded
 from daiku.texts.text import NO_TEXT, Text, joined, render, text
-from daiku.tools.git.itemtree import changes_between, remove, snapshot
+from daiku.tools.git.itemtree import diff_commits, remove_tree, snapshot
 from daiku.tools.git.ownrun import GitRefusal
 
 logger = logging.getLogger(__name__)
@@ -155,7 +155,7 @@ async def _push(item: ClaimedItem) -> ForgeRefusal | None:
     made = await snapshot(tree, commit_message(item.text.title, record.key), item.place.identity)
     if isinstance(made, GitRefusal):
         return as_refusal(made)
-    head = await tree.git.commit_of(tree.ref)
+    head = await tree.git.find_commit(tree.ref)
     before = record.facts.pushed or (record.facts.base_commit if item.text.head else "")
     if head not in (before, record.facts.base_commit):
         item.want(PUSH, PushBranch(branch=tree.branch, commit=head, expected=before))
@@ -171,7 +171,7 @@ async def _want_request(item: ClaimedItem, result: RunResult) -> None:
         return
     number, tree = int(record.key.name), item.place.tree
     done = item.parts.evidence(record.shown.session_id)
-    changes = await changes_between(tree.git, record.facts.base_commit, record.facts.pushed)
+    changes = await diff_commits(tree.git, record.facts.base_commit, record.facts.pushed)
     if not isinstance(changes, GitRefusal):
         done = replace_recorded(done, changes)
     wanted = OpenRequest(
@@ -261,8 +261,8 @@ def later(item: ClaimedItem, why: ForgeRefusal) -> ItemState:
 async def _clear_away(item: ClaimedItem) -> None:
     """Remove the work tree if all that is in it is on the server, or there is nothing in it."""
     facts, tree = item.record.facts, item.place.tree
-    if await tree.git.commit_of(tree.ref) in (facts.pushed, facts.base_commit):
-        await remove(tree.mirror, tree.place)
+    if await tree.git.find_commit(tree.ref) in (facts.pushed, facts.base_commit):
+        await remove_tree(tree.mirror, tree.place)
 
 
 def is_reviewed(record: ItemRecord) -> bool:

@@ -28,7 +28,7 @@ from daiku.items.record import PAUSES, ClaimLost, ItemRecord
 from daiku.items.retrying import MOST_TAKEOVERS, MOST_TRIES, give_back, given_up_text, is_given_up, is_outage
 from daiku.texts.text import Text, render, text
 from daiku.tools.git.itemtree import Identity, checkout
-from daiku.tools.git.mirror import head_of, mirror
+from daiku.tools.git.mirror import read_head, update_mirror
 from daiku.tools.git.ownrun import GitRefusal, OwnGit
 from daiku.tools.git.remote import Remote
 
@@ -140,12 +140,12 @@ async def _check_out(
         return access
     remote = Remote(access.url, access.user, access.secret, here=access.local or access.in_the_clear)
     name = folder_of(record.item)
-    mirrored = await mirror(home / "mirrors", remote, kept=name)
+    mirrored = await update_mirror(home / "mirrors", remote, kept_name=name)
     if isinstance(mirrored, GitRefusal):
         return as_refusal(mirrored)
     if not claimed.default:  # a folder of this machine: the branch that is checked out there
         claimed = await _with_default(item, claimed, remote)
-    start = await head_of(mirrored, claimed.head or claimed.base or claimed.default)
+    start = await read_head(mirrored, claimed.head or claimed.base or claimed.default)
     pushed, anew = record.facts.pushed, False
     if fresh and not claimed.head and not pushed:
         branch = await _free_branch(mirrored, branch)
@@ -159,7 +159,9 @@ async def _check_out(
     work = item.parts.config.work
     identity = Identity(work.git_name, work.git_email)
     newest = await newest_of(mirrored, name, pushed)
-    tree = await checkout(mirrored, branch, start, home / "items" / name, identity, pushed=newest, anew=anew)
+    tree = await checkout(
+        mirrored, branch, start, home / "items" / name, identity, pushed=newest, recreate=anew
+    )
     if isinstance(tree, GitRefusal):
         return as_refusal(tree)
     tell_loss(item.parts.items, record, tree, newest or record.facts.base_commit)
@@ -171,7 +173,7 @@ async def _free_branch(mirrored: Path, branch: str) -> str:
     """Return a name that no branch of the server has: `branch`, or with a number behind it. What has it now is not ours."""
     names = (branch, *(f"{branch}-{number}" for number in range(2, MOST_BRANCHES)))
     for name in names:
-        if not await head_of(mirrored, name):
+        if not await read_head(mirrored, name):
             return name
     return branch
 
@@ -183,16 +185,16 @@ async def _as_others_left_it(mirrored: Path, branch: str, record: ItemRecord, he
     pushed = record.facts.pushed
     if head or not pushed:
         return head
-    there = await head_of(mirrored, branch)
-    if there and await OwnGit(mirrored).descends(there, pushed):
+    there = await read_head(mirrored, branch)
+    if there and await OwnGit(mirrored).is_descendant(there, pushed):
         return there
     return pushed if there or record.facts.rounds or record.key.kind == "request" else ""
 
 
 async def _with_default(item: ClaimedItem, claimed: ItemText, remote: Remote) -> ItemText:
-    from daiku.tools.git.remote import default_branch  # when used
+    from daiku.tools.git.remote import read_default_branch  # when used
 
-    found = await default_branch(remote)
+    found = await read_default_branch(remote)
     name = found if isinstance(found, str) and found else "main"
     claimed = claimed.model_copy(update={"default": name, "base": claimed.base or name})
     item.parts.items.change(item.claim, claim=claimed)

@@ -36,9 +36,9 @@ from daiku.run.recorded.history import allowed_paths, begun_calls, evidence_of_s
 from daiku.settings.config import Config
 from daiku.team.rules.proof.tree_changes import TreeChanges
 from daiku.texts.text import Text, text
-from daiku.tools.git.itemtree import changes_since
+from daiku.tools.git.itemtree import diff_work_tree
 from daiku.tools.git.ownrun import GitRefusal
-from daiku.tools.shell.capture import LARGEST_LIST, run_program
+from daiku.tools.shell.capture import MAX_LIST_BYTES, run_program
 from daiku.tools.shell.process import reaper_argv
 from daiku.trace.stores import open_stores
 from daiku.workspace.disk import DiskWorkspace
@@ -187,7 +187,7 @@ async def _start(environ: Mapping[str, str], where: Path, claim: Claim, place: P
     # -P: where it is started may be a repository of strangers, whose modules are none of ours.
     argv = [sys.executable, "-P", "-m", "daiku", "worker", "--attempt", claim.item]
     argv += ["--fence", str(claim.fence), "--place", str(place), "-C", str(where)]
-    done = await run_program(reaper_argv(argv), where, environ, None, LARGEST_LIST, seconds=LONGEST)
+    done = await run_program(reaper_argv(argv), where, environ, None, MAX_LIST_BYTES, seconds=LONGEST)
     try:
         return RunResult.model_validate_json(done.text.strip().rpartition("\n")[2])
     except ValidationError:
@@ -227,7 +227,7 @@ async def attempt_item(
 
 async def _changes_of(mirrors: Path, place: Path, base: str) -> TreeChanges | None:
     """Return what the tree at `place` has changed since `base`; None, which is logged, if git cannot tell."""
-    changes = await changes_since(mirrors, place, base)
+    changes = await diff_work_tree(mirrors, place, base)
     if isinstance(changes, GitRefusal):
         logger.warning("%s", changes.message)
         return None

@@ -10,7 +10,7 @@ from daiku.domain.base import long_id
 from daiku.playbook.store import PlaybookStore
 from daiku.playbook.tables import SCHEMA
 from daiku.store.database import Database
-from daiku.tools.git.ownrun import COMMIT, GIT_UNAVAILABLE, read_git
+from daiku.tools.git.ownrun import COMMIT_ID, GIT_UNAVAILABLE, read_git
 from daiku.workspace.repository import GitPlaces, git_places
 
 _SCHEMA = """
@@ -116,7 +116,7 @@ def find_first_commit(places: GitPlaces, roots: tuple[Path, ...]) -> str:
     history = ("rev-list", "--first-parent", "--max-parents=0", tip)
     code, found = read_git(places.folder, history, roots, seconds=_SECONDS)
     first = found.strip()
-    return first if code == 0 and COMMIT.fullmatch(first) else _UNREADABLE
+    return first if code == 0 and COMMIT_ID.fullmatch(first) else _UNREADABLE
 
 
 def _choose_key(database: Database, place: str, root: str, own: str) -> str:

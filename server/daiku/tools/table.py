@@ -22,7 +22,7 @@ from daiku.tools.find import FIND_TOOLS
 from daiku.tools.git.committing import COMMIT
 from daiku.tools.git.git import GIT_TOOLS
 from daiku.tools.mcp.resources import FACES
-from daiku.tools.shell import shell_tools
+from daiku.tools.shell import build_shell_tools
 from daiku.tools.tool import Tool
 from daiku.tools.web import Web, web_tools
 from daiku.tools.web.cache import Cache
@@ -52,7 +52,7 @@ def builtin_tools(
         *file_tools(seen),
         *SEARCH_TOOLS,
         *(EDITOR_TOOLS if editor else ()),
-        *shell_tools(home, terminals),
+        *build_shell_tools(home, terminals),
         *GIT_TOOLS,
         COMMIT,
         *web_tools(web),

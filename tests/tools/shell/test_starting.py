@@ -71,7 +71,7 @@ async def test_a_program_whose_output_is_captured(workspace: Path, cancelled_in_
 
 async def test_a_child_that_is_talked_to(workspace: Path, cancelled_in_its_start: Cancelled) -> None:
     argv = ["bash", "-c", "touch made; sleep 47.1162; true"]
-    starting = start_piped(argv, cwd=workspace, env=dict(os.environ), said=lambda _: None)
+    starting = start_piped(argv, cwd=workspace, env=dict(os.environ), on_stderr=lambda _: None)
     await cancelled_in_its_start(starting, workspace / "made")
     assert await gone("47.1162")
 

@@ -6,7 +6,7 @@ from typing import get_args
 
 from daiku.domain.items.item import ItemKey
 from daiku.items.kept.pushing import as_refusal, commit_message
-from daiku.tools.git.ownrun import RefusalKind, refused
+from daiku.tools.git.ownrun import RefusalKind, make_refusal
 from tests.cases import for_each
 
 KEY = ItemKey(source="github", kind="issue", repository="owner/name", name="3")
@@ -28,6 +28,6 @@ def test_without_a_title_the_item_is_the_subject() -> None:
 
 @for_each("kind", get_args(RefusalKind))
 def test_every_refusal_of_git_is_one_of_a_source_with_the_same_words(kind: RefusalKind) -> None:
-    why = refused(kind)
+    why = make_refusal(kind)
     assert as_refusal(why).message == why.message
     assert (as_refusal(why).kind == "unreachable") == (kind in ("unreachable", "full"))

@@ -144,9 +144,9 @@ async def drive(app: App, start: Start, how: RunMode) -> tuple[int, RunResult]:
 @asynccontextmanager
 async def end_background_commands() -> AsyncGenerator[None]:
     """End background commands when the block ends, and name those that were still running."""
-    from daiku.tools.shell.background import ending_with_the_block  # when used
+    from daiku.tools.shell.background import stop_jobs_at_exit  # when used
 
-    async with ending_with_the_block() as jobs:
+    async with stop_jobs_at_exit() as jobs:
         yield
         people = human_stream()
         for job in jobs:

@@ -8,8 +8,8 @@ from pathlib import Path
 from daiku.domain.items.item import OVER
 from daiku.items.items import ItemStore
 from daiku.items.processing import folder_of
-from daiku.tools.git.itemtree import remove
-from daiku.tools.git.mirror import place_of
+from daiku.tools.git.itemtree import remove_tree
+from daiku.tools.git.mirror import mirror_path
 
 LEFT_SECONDS = 7 * 86_400.0
 """How long a tree stays in which something is that was not pushed: a person may want to look at it."""
@@ -23,7 +23,7 @@ async def clear_old(home: Path, items: ItemStore, now: float) -> None:
     for record in items.records(*sorted(OVER)):
         name = folder_of(record.item)
         if name in old and record.claim is not None:
-            await remove(place_of(home / "mirrors", record.claim.clone_url), home / "items" / name)
+            await remove_tree(mirror_path(home / "mirrors", record.claim.clone_url), home / "items" / name)
 
 
 def _old(folder: Path, before: float) -> frozenset[str]:

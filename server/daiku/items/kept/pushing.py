@@ -12,10 +12,10 @@ from daiku.guard.rules.protected.paths import is_pipeline
 from daiku.items.record import ItemRecord
 from daiku.items.rules.harmless import commit_words, plain_line
 from daiku.texts.text import text
-from daiku.tools.git.itemtree import Identity, ItemTree, changed_paths, snapshot
-from daiku.tools.git.mirror import kept_ref
+from daiku.tools.git.itemtree import Identity, ItemTree, list_changed_paths, snapshot
+from daiku.tools.git.mirror import build_kept_ref
 from daiku.tools.git.ownrun import GitRefusal
-from daiku.tools.git.remote import Remote, drop, push, remote_head
+from daiku.tools.git.remote import Remote, delete_ref, push, read_remote_head
 
 MOST_SUBJECT = 72
 """Characters of a commit's first line."""
@@ -60,14 +60,14 @@ async def apply_git(
 async def _pushed(
     place: Place, record: ItemRecord, wanted: PushBranch, *, again: bool
 ) -> Outcome | ForgeRefusal | GitRefusal:
-    changed = await changed_paths(place.tree, record.facts.base_commit, wanted.commit)
+    changed = await list_changed_paths(place.tree, record.facts.base_commit, wanted.commit)
     if isinstance(changed, GitRefusal):
         return changed
     if unallowed := [path for path in changed if is_pipeline(path) and path not in place.allowed]:
         named = ", ".join(plain_line(path, 200) for path in unallowed[:MOST_NAMED])
         return ForgeRefusal(kind="forbidden", message=text("work.pipeline", paths=named))
     if again:
-        there = await remote_head(place.remote, wanted.branch)
+        there = await read_remote_head(place.remote, wanted.branch)
         if isinstance(there, GitRefusal):
             return there
         if there == wanted.commit:
@@ -91,7 +91,7 @@ async def _put(place: Place, name: str, commit: str, expected: str) -> Outcome |
     if done.kind not in ("moved", "exists"):
         return done
     # Where a connection breaks after the push, git's transport sends it once more by itself: that one comes too late.
-    there = await remote_head(place.remote, name)
+    there = await read_remote_head(place.remote, name)
     if isinstance(there, GitRefusal):
         return there
     return Outcome(reference=commit, found=True) if there == commit else _Elsewhere(there, done)
@@ -102,7 +102,7 @@ async def _kept(place: Place, record: ItemRecord, wanted: KeepTree) -> Outcome |
     made = await snapshot(place.tree, commit_message(wanted.name, record.key), place.identity)
     if isinstance(made, GitRefusal):
         return made
-    head, ref = await place.tree.git.commit_of(place.tree.ref), kept_ref(place.name)
+    head, ref = await place.tree.git.find_commit(place.tree.ref), build_kept_ref(place.name)
     done = await _put(place, ref, head, record.facts.kept)
     if isinstance(done, _Elsewhere):  # only we have this name: it is of a push of which nobody heard
         done = await _put(place, ref, head, done.commit)
@@ -110,12 +110,12 @@ async def _kept(place: Place, record: ItemRecord, wanted: KeepTree) -> Outcome |
 
 
 async def _dropped(place: Place) -> Outcome | GitRefusal:
-    ref = kept_ref(place.name)
-    there = await remote_head(place.remote, ref)
+    ref = build_kept_ref(place.name)
+    there = await read_remote_head(place.remote, ref)
     if isinstance(there, GitRefusal) or not there:
         return there if isinstance(there, GitRefusal) else Outcome(found=True)
-    done = await drop(place.tree.mirror, place.remote, ref, there)
-    if done is not None and done.kind == "moved" and await remote_head(place.remote, ref) == "":
+    done = await delete_ref(place.tree.mirror, place.remote, ref, there)
+    if done is not None and done.kind == "moved" and await read_remote_head(place.remote, ref) == "":
         return Outcome(found=True)
     return done or Outcome()
 

@@ -9,7 +9,7 @@ from daiku.items.items import ItemStore
 from daiku.items.record import Claim, ItemRecord
 from daiku.texts.text import text
 from daiku.tools.git.itemtree import ItemTree
-from daiku.tools.git.mirror import kept_of
+from daiku.tools.git.mirror import read_kept
 from daiku.tools.git.ownrun import OwnGit
 
 logger = logging.getLogger(__name__)
@@ -24,10 +24,10 @@ LOST = (
 
 async def newest_of(place: Path, name: str, pushed: str) -> str:
     """The last commit of an item that the server has: the one that was kept, or `pushed` where that has more."""
-    kept = await kept_of(place, name)
+    kept = await read_kept(place, name)
     if not kept:
         return pushed
-    return pushed if pushed and not await OwnGit(place).descends(kept, pushed) else kept
+    return pushed if pushed and not await OwnGit(place).is_descendant(kept, pushed) else kept
 
 
 def tell_loss(items: ItemStore, record: ItemRecord, tree: ItemTree, commit: str) -> None:
@@ -45,7 +45,7 @@ def tell_loss(items: ItemStore, record: ItemRecord, tree: ItemTree, commit: str)
 
 def note_attempt(items: ItemStore, claim: Claim, tree: ItemTree) -> None:
     """Note, beside the tree too, that the agent is started in it now. Raises ClaimLost."""
-    (tree.notes / _MARK).write_text(str(claim.fence), "ascii")
+    (tree.git_folder / _MARK).write_text(str(claim.fence), "ascii")
     items.note(claim, attempt=claim.fence)
 
 
@@ -53,6 +53,6 @@ def _was_last_here(tree: ItemTree, attempt: int) -> bool:
     if not tree.taken_over:
         return False
     try:
-        return int((tree.notes / _MARK).read_text("ascii")) >= attempt
+        return int((tree.git_folder / _MARK).read_text("ascii")) >= attempt
     except (OSError, ValueError):
         return not attempt

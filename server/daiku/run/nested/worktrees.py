@@ -24,15 +24,15 @@ from daiku.store.copyfolders import remove_trial_data
 from daiku.store.lock import SessionLock
 from daiku.texts.text import NO_TEXT, Text, text
 from daiku.tools.git.worktrees import (
-    Base,
-    Changes,
+    WorktreeBase,
+    WorktreeChanges,
     Worktree,
     WorktreeError,
-    add,
-    base_of,
-    changes,
-    discard,
-    remove,
+    add_worktree,
+    find_base,
+    read_changes,
+    discard_worktree,
+    remove_worktree,
 )
 from daiku.workspace.checkpoints import CheckpointStore
 from daiku.workspace.disk import DiskWorkspace, is_closed
@@ -102,7 +102,7 @@ def _recover(parent: LiveRun, key: str, work: Nested) -> _CopyResult:
     return _CopyResult(None, problem=LOST if find_result(parent, key) is not None else Text(""))
 
 
-async def _prepare_base(parent: LiveRun, works: Sequence[Nested]) -> Base | Text:
+async def _prepare_base(parent: LiveRun, works: Sequence[Nested]) -> WorktreeBase | Text:
     """Return the base for copies, or the reason that there is none; empty if it needs no notice."""
     services = parent.log.services
     if len(works) < 2 or services.worktrees is None:
@@ -111,7 +111,7 @@ async def _prepare_base(parent: LiveRun, works: Sequence[Nested]) -> Base | Text
         return text("runs.approvals_in_the_way", mode=repr(parent.tree.approvals))
     changed_paths = [file.path for file in parent.record.state.done.files]
     try:
-        return await base_of(services.roots, changed_paths, services.worktrees)
+        return await find_base(services.roots, changed_paths, services.worktrees)
     except (WorktreeError, OSError) as error:
         return text("runs.no_copy", detail=str(error))
 
@@ -124,12 +124,12 @@ class _CopyResult:
     """Result of a piece in its copy; unusable if there is a `problem`."""
 
     back: HandoffEnd | None
-    changes: Changes = Changes("")
+    changes: WorktreeChanges = WorktreeChanges("")
     problem: Text = Text("")
 
 
 async def _run_in_copy(
-    parent: LiveRun, key: str, work: Nested, base: Base, slots: asyncio.Semaphore, git_lock: asyncio.Lock
+    parent: LiveRun, key: str, work: Nested, base: WorktreeBase, slots: asyncio.Semaphore, git_lock: asyncio.Lock
 ) -> _CopyResult:
     """Run the piece in a copy, which is deleted afterwards."""
     folder = parent.log.services.worktrees
@@ -141,11 +141,11 @@ async def _run_in_copy(
         try:
             await asyncio.to_thread(_marker_of(copy.place).write_text, str(base.top), "utf-8")
             async with git_lock:  # git adds one worktree at a time
-                await add(base, copy.place)
+                await add_worktree(base, copy.place)
             result = await nest(
                 parent, key, replace(work, services=_services_in_copy(parent.log.services, copy))
             )
-            return _CopyResult(result, await changes(copy), _failure_reason(result))
+            return _CopyResult(result, await read_changes(copy), _failure_reason(result))
         except (WorktreeError, OSError) as error:
             return _CopyResult(None, problem=text("runs.copy_unusable", detail=str(error)))
         finally:
@@ -231,13 +231,13 @@ def _marker_of(place: Path) -> Path:
 async def _remove_copy(tree: Worktree, lock: SessionLock, git_lock: asyncio.Lock) -> None:
     # git deletes its worktrees folder with the last worktree, even while it adds a new one.
     async with git_lock:
-        await remove(tree)
+        await remove_worktree(tree)
         await asyncio.to_thread(_delete_copy, tree.place, tree.base.top, lock)
 
 
 def _delete_copy(place: Path, top: Path, lock: SessionLock, settle: float = 0.0) -> None:
     """Delete a copy and its marker files; if that fails, the next start tries again."""
-    removed = [discard(place, top, settle=settle), discard(place.with_suffix(".kept"), top)]
+    removed = [discard_worktree(place, top, settle=settle), discard_worktree(place.with_suffix(".kept"), top)]
     lock.release()
     for suffix in (".diff", ".of", ".lock") if all(removed) else ():
         with suppress(OSError):

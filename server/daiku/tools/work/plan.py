@@ -34,7 +34,7 @@ from daiku.team.rules.proof.gate import LEAVE, VOUCH, MissingProofs, missing_pro
 from daiku.texts.rules.visible import show_hidden
 from daiku.texts.text import joined, text
 from daiku.tools.face import Face
-from daiku.tools.shell.environment import child_environment, own_environment
+from daiku.tools.shell.environment import child_environment, find_environment
 from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
 from daiku.workspace.programs import is_on_path
 
@@ -129,7 +129,7 @@ def _absent(steps: tuple[ProposedStep, ...], context: ToolContext) -> tuple[tupl
     """The checks that call a program which is not there, each with the program's name."""
     checks = dict.fromkeys(split_time_limit(check)[0] for step in steps for check in step.acceptance)
     roots = context.workspace.roots
-    path = child_environment(os.environ, roots, network=False, venv=own_environment(roots)[0])["PATH"]
+    path = child_environment(os.environ, roots, network=False, venv=find_environment(roots)[0])["PATH"]
     found = (
         (check, next((name for name in programs(check) if not is_on_path(name, path)), ""))
         for check in checks

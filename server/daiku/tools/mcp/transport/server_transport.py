@@ -72,7 +72,7 @@ async def _read(
     try:
         async with to_session:
             why = await _pass_on(child, to_session)
-            await child.ended(0.5)  # its exit code says more than "closed", to whoever waits for an answer
+            await child.wait_ended(0.5)  # its exit code explains more than "closed"
     except (anyio.ClosedResourceError, anyio.BrokenResourceError):
         pass  # the session is gone: what the child still says is nobody's business
     except (OSError, LineTooLong) as error:
@@ -167,7 +167,7 @@ class ServerTransport:
     async def _stdio(self, ended: Callable[[Text], None]) -> AsyncGenerator[Transport]:
         launch = self.launch
         self.child = await start_piped(
-            launch.argv(os.environ), cwd=launch.cwd, env=launch.environment(os.environ), said=self._hear
+            launch.argv(os.environ), cwd=launch.cwd, env=launch.environment(os.environ), on_stderr=self._hear
         )
         try:
             yield stdio_transport(self.child, ended)  # entering it is the SDK's
