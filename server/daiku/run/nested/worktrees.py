@@ -24,14 +24,14 @@ from daiku.store.copyfolders import remove_trial_data
 from daiku.store.lock import SessionLock
 from daiku.texts.text import NO_TEXT, Text, text
 from daiku.tools.git.worktrees import (
+    Worktree,
     WorktreeBase,
     WorktreeChanges,
-    Worktree,
     WorktreeError,
     add_worktree,
+    discard_worktree,
     find_base,
     read_changes,
-    discard_worktree,
     remove_worktree,
 )
 from daiku.workspace.checkpoints import CheckpointStore
@@ -129,7 +129,12 @@ class _CopyResult:
 
 
 async def _run_in_copy(
-    parent: LiveRun, key: str, work: Nested, base: WorktreeBase, slots: asyncio.Semaphore, git_lock: asyncio.Lock
+    parent: LiveRun,
+    key: str,
+    work: Nested,
+    base: WorktreeBase,
+    slots: asyncio.Semaphore,
+    git_lock: asyncio.Lock,
 ) -> _CopyResult:
     """Run the piece in a copy, which is deleted afterwards."""
     folder = parent.log.services.worktrees
