@@ -1,4 +1,4 @@
-"""`daiku chat`: a conversation in the terminal, with history and a few commands."""
+"""`daiku chat`: an interactive conversation with history and slash commands."""
 
 from __future__ import annotations
 
@@ -29,17 +29,18 @@ from daiku.texts.terminal import localize, say
 
 try:
     import readline
-except ImportError:  # Windows: its console edits lines by itself
+except ImportError:  # Windows: the console edits lines
     readline = None
 
 PASTE_SECONDS = 0.05
-"""A message ends when no more input arrives for this long."""
+"""Seconds without input after which a pasted message is complete."""
 HISTORY_LINES = 1000
+"""Maximum number of lines in the history."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChatState:
-    """Where a conversation stands."""
+    """State of a conversation."""
 
     session: str | None
     model: str
@@ -53,138 +54,142 @@ class ChatState:
 @click.command(help=say("help.chat"))
 @run_options
 def chat(**options: Any) -> int:
-    chosen = RunOptions(**options)
-    folder = folder_of(chosen.folder)
+    parsed = RunOptions(**options)
+    folder = folder_of(parsed.folder)
     with asyncio.Runner() as runner, _history(home(os.environ) / "chat-history"):
         stack = AsyncExitStack()
-        app = runner.run(stack.enter_async_context(open_app(folder, chosen.overrides(), asks_model=True)))
+        app = runner.run(stack.enter_async_context(open_app(folder, parsed.overrides(), asks_model=True)))
         runner.run(stack.enter_async_context(end_background_commands()))
         try:
-            talk = ChatState(
-                named_session(app, chosen), chosen.model, chosen.mode, chosen.approvals(), chosen.attended
+            state = ChatState(
+                named_session(app, parsed), parsed.model, parsed.mode, parsed.approvals(), parsed.attended
             )
-            return _talk(runner, app, talk, as_json=chosen.as_json)
+            return _run_chat(runner, app, state, as_json=parsed.as_json)
         finally:
             runner.run(stack.aclose())
 
 
-def _talk(runner: asyncio.Runner, app: App, talk: ChatState, *, as_json: bool) -> int:
+def _run_chat(runner: asyncio.Runner, app: App, state: ChatState, *, as_json: bool) -> int:
     people = human_stream()
     answered = False
     people.write(say("chat.welcome", folder=app.runs.services.workspace_key) + "\n")
-    people.write(_model_line(app, talk.model) + "\n")
-    while not talk.over:
+    people.write(_model_line(app, state.model) + "\n")
+    while not state.over:
         text = (
-            _typed(people.paint("› ", "bold", "cyan") if people.live else "> ") if talk.attended else _piped()
+            _read_typed_message(people.paint("› ", "bold", "cyan") if people.live else "> ")
+            if state.attended
+            else _read_piped_line()
         )
         if text is None:
             break
         try:
             if text.startswith("/"):
-                talk = _command(runner, app, talk, text)
+                state = _run_slash_command(runner, app, state, text)
             elif text.strip():
                 answered = True
-                talk = _turn(runner, app, talk, text, as_json=as_json)
-        except DaikuError as wrong:
+                state = _run_turn(runner, app, state, text, as_json=as_json)
+        except DaikuError as error:
             answered = True
-            code = fail(wrong, as_json=as_json)
-            talk = talk if talk.attended else replace(talk, code=code)
+            code = fail(error, as_json=as_json)
+            state = state if state.attended else replace(state, code=code)
     if as_json and not answered:
         write_notice(say("chat.nothing_asked"))
     people.write(say("chat.bye") + "\n")
     runner.run(app.runs.afterwards.settle(looks=False))
-    return talk.code
+    return state.code
 
 
-def _turn(runner: asyncio.Runner, app: App, talk: ChatState, text: str, *, as_json: bool) -> ChatState:
+def _run_turn(runner: asyncio.Runner, app: App, state: ChatState, text: str, *, as_json: bool) -> ChatState:
     request = RunRequest(
         text=text,
-        session=talk.session,
-        mode=talk.mode,
-        model=talk.model,
-        approvals=talk.approvals,
-        attended=talk.attended,
+        session=state.session,
+        mode=state.mode,
+        model=state.model,
+        approvals=state.approvals,
+        attended=state.attended,
     )
 
-    how = RunMode(talk.approvals, talk.attended, as_json=as_json, steer=talk.attended)
+    how = RunMode(state.approvals, state.attended, as_json=as_json, steer=state.attended)
     code, result = runner.run(drive(app, lambda listen: app.runs.run(request, listen), how))
-    # Of lines from a pipe the last that did not end well counts: a script must hear of it.
-    return replace(talk, session=result.session_id, code=code if talk.attended else code or talk.code)
+    # For piped lines the last failure determines the exit code.
+    return replace(state, session=result.session_id, code=code if state.attended else code or state.code)
 
 
-def _command(runner: asyncio.Runner, app: App, talk: ChatState, text: str) -> ChatState:
+def _run_slash_command(runner: asyncio.Runner, app: App, state: ChatState, text: str) -> ChatState:
     name, _, rest = text.strip().partition(" ")
     rest = rest.strip()
     match name:
         case "/help" | "/?":
-            _say(say("chat.help"))
+            _print(say("chat.help"))
         case "/quit" | "/exit" | "/q":
-            return replace(talk, over=True)
+            return replace(state, over=True)
         case "/new":
-            _say(say("chat.new"))
-            return replace(talk, session=None)
+            _print(say("chat.new"))
+            return replace(state, session=None)
         case "/stop":
-            _say(say("chat.nothing_runs"))
+            _print(say("chat.nothing_runs"))
         case "/mode":
             if rest in get_args(Mode):
-                talk = replace(talk, mode=rest)
+                state = replace(state, mode=rest)
             elif rest:
                 raise usage_error(f"--mode: ask, plan, act ({safe(rest)})")
-            _say(say("chat.mode", mode=talk.mode))
+            _print(say("chat.mode", mode=state.mode))
         case "/model":
             if rest:
                 app.llm.choose(rest)
-                talk = replace(talk, model=rest)
-            _say(_model_line(app, talk.model))
+                state = replace(state, model=rest)
+            _print(_model_line(app, state.model))
         case "/sessions":
             for session in app.journal.list_sessions(rest, 20, app.runs.services.workspace_key):
-                _say(session_line(session, terminal(sys.stderr)))
+                _print(session_line(session, terminal(sys.stderr)))
         case "/session":
-            found = app.journal.get_session(rest)
-            _say(say("chat.session", session=found.session_id, title=safe(found.title)))
-            return replace(talk, session=found.session_id)
+            session = app.journal.get_session(rest)
+            _print(say("chat.session", session=session.session_id, title=safe(session.title)))
+            return replace(state, session=session.session_id)
         case "/undo":
-            _undo(runner, app, talk.session)
+            _undo(runner, app, state.session)
         case _:
             raise usage_error(say("chat.unknown", command=safe(name)))
-    return talk
+    return state
 
 
 def _undo(runner: asyncio.Runner, app: App, session: str | None) -> None:
-    """Take back what the last run that changed files did to them."""
+    """Undo the file changes of the last run that made any."""
     if session is None:
-        _say(say("chat.nothing_to_undo"))
+        _print(say("chat.nothing_to_undo"))
         return
-    brought = runner.run(app.reviews.undo(session))
-    _say(say("chat.undone", files=", ".join(safe(f.path) for f in brought.files) or "-"))
-    for line in stays_lines(brought.cannot_undo):
-        _say(line)
+    outcome = runner.run(app.reviews.undo(session))
+    _print(say("chat.undone", files=", ".join(safe(f.path) for f in outcome.files) or "-"))
+    for line in stays_lines(outcome.cannot_undo):
+        _print(line)
 
 
 def _model_line(app: App, name: str) -> str:
-    """Return the model that would answer, or why there is none."""
+    """Return the current model, or why there is none."""
     try:
         return say("chat.model", model=safe(app.llm.resolve(name).name))
-    except DaikuError as wrong:
-        return safe(localize(wrong.failure.message))
+    except DaikuError as error:
+        return safe(localize(error.failure.message))
 
 
-def _say(text: str) -> None:
+def _print(text: str) -> None:
     human_stream().write(text + "\n")
 
 
-def _piped() -> str | None:
-    """One line of a pipe or a file; None at its end. It is a request, and answers nothing else."""
+def _read_piped_line() -> str | None:
+    """Read one line of a pipe or a file; None at its end. It is always a request."""
     line = sys.stdin.buffer.readline()
     return line.decode("utf-8", "replace").strip("\ufeff\r\n \t") if line else None
 
 
-def _typed(prompt: str) -> str | None:
-    """One message, edited with history; None at the end of input. Ctrl-C empties the line. A paste of several lines is
-    one message."""
+def _read_typed_message(prompt: str) -> str | None:
+    """Read one message with line editing and history; None at the end of input.
+
+    Ctrl-C clears the line. A multi-line paste is one message.
+    """
     if readline is not None:
         readline.parse_and_bind("set enable-bracketed-paste on")
-        # readline counts columns: it must know what of the prompt is colour.
+        # readline counts columns: mark the color codes of the prompt as invisible.
         prompt = prompt.replace("\x1b[", "\x01\x1b[").replace("m", "m\x02") if "\x1b" in prompt else prompt
     try:
         line = input(prompt)
@@ -198,7 +203,7 @@ def _typed(prompt: str) -> str | None:
 
 
 def _rest_of_paste() -> str:
-    """Return the lines that arrived together with the first: a paste where the line editor does not mark pastes."""
+    """Return the lines that arrived with the first, for terminals without bracketed paste."""
     lines: list[str] = []
     if sys.platform != "win32" and sys.stdin.isatty():
         descriptor = sys.stdin.fileno()
@@ -211,7 +216,7 @@ def _rest_of_paste() -> str:
 
 
 class _history:  # noqa: N801  # used like a function
-    """The lines typed before, kept in a private file."""
+    """A context manager for the input history, which is kept in a private file."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -221,10 +226,10 @@ class _history:  # noqa: N801  # used like a function
             readline.set_history_length(HISTORY_LINES)
             try:
                 readline.read_history_file(private_file(self._path))
-            except OSError:  # a file of another readline: start anew
+            except OSError:  # a file of another readline: start with an empty history
                 return
 
     def __exit__(self, *_: object) -> None:
         if readline is not None:
-            with suppress(OSError):  # a home that may only be read has no history
+            with suppress(OSError):  # the home folder is read-only
                 readline.write_history_file(private_file(self._path))

@@ -1,4 +1,4 @@
-"""`daiku config`: every setting with where it comes from, and which folders' settings are trusted."""
+"""`daiku config`: show every setting with its source, and trust folders' settings."""
 
 from __future__ import annotations
 
@@ -70,22 +70,24 @@ def untrust(folder: str) -> None:
 
 
 def _value(loaded: Loaded, key: str) -> Any:
-    """The value as JSON, secrets as dots."""
-    here: Any = loaded.config
+    """Return the value for JSON, with secrets masked."""
+    value: Any = loaded.config
     for part in key.split("."):
-        here = getattr(here, part)
-    return _plain(here, hidden=key.endswith(("headers", "database_url")))
+        value = getattr(value, part)
+    return _mask_secrets(value, hidden=key.endswith(("headers", "database_url")))
 
 
-def _plain(value: Any, *, hidden: bool) -> Any:
+def _mask_secrets(value: Any, *, hidden: bool) -> Any:
     if isinstance(value, SecretStr):
         return MASK if value.get_secret_value() else ""
     if isinstance(value, BaseModel):
         fields = type(value).model_fields
-        return {name: _plain(getattr(value, name), hidden=name in ("env", "headers")) for name in fields}
+        return {
+            name: _mask_secrets(getattr(value, name), hidden=name in ("env", "headers")) for name in fields
+        }
     if isinstance(value, dict):
         table = cast("dict[str, Any]", value)
-        return {k: _plain(v, hidden=hidden) for k, v in table.items()}
+        return {k: _mask_secrets(v, hidden=hidden) for k, v in table.items()}
     if isinstance(value, tuple | list):
-        return [_plain(v, hidden=hidden) for v in cast("tuple[Any, ...]", value)]
+        return [_mask_secrets(v, hidden=hidden) for v in cast("tuple[Any, ...]", value)]
     return MASK if hidden and value else value

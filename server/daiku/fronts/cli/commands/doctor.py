@@ -1,4 +1,4 @@
-"""`daiku doctor`: list the problems of this machine's setup, each with how to fix it."""
+"""`daiku doctor`: list the problems of this machine's setup, and how to fix each."""
 
 from __future__ import annotations
 
@@ -25,7 +25,11 @@ MARKS: dict[str, tuple[str, Colour]] = {"good": ("✓", "green"), "note": ("·",
 @click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir"))
 def doctor(folder: str | None) -> int:
     place = folder_of(folder)
-    findings = [*check_machine(), *check_files(place, os.environ, trusted=_trusted(place)), *_inside(folder)]
+    findings = [
+        *check_machine(),
+        *check_files(place, os.environ, trusted=_is_trusted(place)),
+        *_check_app(folder),
+    ]
     out = terminal(sys.stdout)
     for finding in findings:
         mark, colour = MARKS[finding.state]
@@ -39,15 +43,15 @@ def doctor(folder: str | None) -> int:
     return FAILED if bad else 0
 
 
-def _trusted(place: Path) -> bool:
+def _is_trusted(place: Path) -> bool:
     try:
         return is_trusted(home(os.environ), place)
     except DaikuError:
-        return False  # what is wrong with the home is a finding of its own
+        return False  # problems of the home folder are a separate finding
 
 
-def _inside(folder: str | None) -> list[DoctorFinding]:
+def _check_app(folder: str | None) -> list[DoctorFinding]:
     try:
         return in_app(folder, check_app, asks_model=True)
-    except DaikuError as wrong:
-        return [failure_finding("settings", wrong.failure)]
+    except DaikuError as error:
+        return [failure_finding("settings", error.failure)]

@@ -1,4 +1,4 @@
-"""`daiku document`: revise a document as an instruction says; `daiku reflect`: learn from how texts were judged."""
+"""`daiku document`: revise a document by an instruction; `daiku reflect`: learn from evaluations."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from daiku.texts.terminal import say
 @click.option("--depth", type=click.IntRange(0, 3), default=1, metavar="N", help=say("help.opt.depth"))
 @run_options
 def document(file: str, instruction: tuple[str, ...], *, depth: int, **options: Any) -> int:
-    asked = prompt_text(instruction)
+    prompt = prompt_text(instruction)
 
     async def request(app: App) -> RunRequest:
         trusted = app.runs.services.trusted
-        return await document_request(app.workspace, file, asked, depth=depth, trusted=trusted)
+        return await document_request(app.workspace, file, prompt, depth=depth, trusted=trusted)
 
     return start_request(request, RunOptions(**options))
 
@@ -31,10 +31,12 @@ def document(file: str, instruction: tuple[str, ...], *, depth: int, **options: 
 @run_options
 def reflect(**options: Any) -> int:
     async def request(app: App) -> RunRequest:
-        kept = app.evaluations.all(app.runs.services.workspace_key) if app.evaluations is not None else ()
+        evaluations = (
+            app.evaluations.all(app.runs.services.workspace_key) if app.evaluations is not None else ()
+        )
         unfinished = app.journal.unfinished_sessions()
         return await reflection_request(
-            app.workspace, [each for each in kept if each.session not in unfinished]
+            app.workspace, [evaluation for evaluation in evaluations if evaluation.session not in unfinished]
         )
 
     return start_request(request, RunOptions(**options))

@@ -1,4 +1,4 @@
-"""`daiku eval`: a folder of tasks worked by a model or a script, checked, counted and compared."""
+"""`daiku eval`: run a folder of tasks with a model or a script, check, count, and compare."""
 
 from __future__ import annotations
 
@@ -41,11 +41,12 @@ from daiku.settings.trust import is_trusted
 from daiku.texts.terminal import locale_of, say
 
 SCRIPT = "scripted/"
+"""Prefix of model names that are scripts."""
 
 
 @dataclass(frozen=True, slots=True)
 class EvalOptions:
-    """What was said on the command line."""
+    """Command-line options of `daiku eval`."""
 
     folder: str
     model: str
@@ -91,11 +92,11 @@ def eval_(**options: Any) -> int:
         raise usage_error(say("error.eval_two_sides"))
     if chosen.with_lesson and (chosen.baseline or chosen.compare or chosen.overrides):
         raise usage_error(say("error.eval_with_lesson"))
-    earlier = _earlier(chosen.baseline)
+    baseline = _read_baseline(chosen.baseline)
     tasks = choose(read_tasks(folder), chosen.only)
     if chosen.listed:
-        shown = {"language", "summary", "needs"}
-        rows = [{"name": task.name, **task.file.model_dump(mode="json", include=shown)} for task in tasks]
+        fields = {"language", "summary", "needs"}
+        rows = [{"name": task.name, **task.file.model_dump(mode="json", include=fields)} for task in tasks]
         if chosen.as_json:
             write_json(json.dumps(rows, ensure_ascii=False))
         else:
@@ -103,24 +104,27 @@ def eval_(**options: Any) -> int:
         return 0
     if not _are_trusted(chosen, folder):
         chosen = _ask_for_consent(chosen, tasks)
-    found = asyncio.run(_evaluate(chosen, tasks, folder.resolve()))
-    found = beside(earlier, found) if earlier is not None else found
+    evaluation = asyncio.run(_evaluate(chosen, tasks, folder.resolve()))
+    evaluation = beside(baseline, evaluation) if baseline is not None else evaluation
     if chosen.as_json:
-        write_json(found.model_dump_json(by_alias=True))
+        write_json(evaluation.model_dump_json(by_alias=True))
     else:
         out = terminal(sys.stdout)
-        lines = [*result_lines(found, out), *(call_lines(found) if chosen.calls else ())]
+        lines = [*result_lines(evaluation, out), *(call_lines(evaluation) if chosen.calls else ())]
         write_output("".join(line + "\n" for line in lines))
-    return CANCELLED if found.interrupted else 0
+    return CANCELLED if evaluation.interrupted else 0
 
 
 def _are_trusted(chosen: EvalOptions, folder: Path) -> bool:
-    """Return True if the commands of the tasks may run without a question."""
+    """Return True if the commands of the tasks may run without asking."""
     return chosen.trust_tasks or is_builtin(folder) or is_trusted(home(os.environ), folder)
 
 
 def _ask_for_consent(chosen: EvalOptions, tasks: tuple[Task, ...]) -> EvalOptions:
-    """Show the commands of the tasks and ask; a yes allows their setup the network it asks for. Raises UsageError."""
+    """Show the commands of the tasks and ask; consent also allows network access for their setup.
+
+    Raises UsageError.
+    """
     if not person_present():
         raise usage_error(say("error.eval_untrusted", folder=chosen.folder))
     people = human_stream()
@@ -131,7 +135,7 @@ def _ask_for_consent(chosen: EvalOptions, tasks: tuple[Task, ...]) -> EvalOption
     return replace(chosen, setup_network=True)
 
 
-def _earlier(name: str) -> Evaluation | None:
+def _read_baseline(name: str) -> Evaluation | None:
     """Read the evaluation that --json wrote to a file. Raises UsageError."""
     if not name:
         return None
@@ -143,7 +147,7 @@ def _earlier(name: str) -> Evaluation | None:
 
 async def _evaluate(chosen: EvalOptions, tasks: tuple[Task, ...], folder: Path) -> Evaluation:
     settings, state = _settings(chosen, folder)
-    wanted = Wanted(
+    evaluation_plan = Wanted(
         tasks=tasks,
         settings=settings,
         home=state,
@@ -156,25 +160,25 @@ async def _evaluate(chosen: EvalOptions, tasks: tuple[Task, ...], folder: Path) 
     )
     people, stopped = human_stream(), asyncio.Event()
 
-    def tell(attempt: Attempt, number: int, count: int) -> None:
+    def print_progress(attempt: Attempt, number: int, count: int) -> None:
         people.write(progress_line(attempt, number, count, people) + "\n")
 
     restore = stop_on_interrupt(stopped)
     try:
-        return await evaluate(wanted, tell, stopped)
+        return await evaluate(evaluation_plan, print_progress, stopped)
     finally:
         restore()
 
 
 def _settings(chosen: EvalOptions, folder: Path) -> tuple[tuple[Setting, ...], Path]:
-    """Return the settings to compare: those of the files and the command line, and the second ones, if any."""
+    """Return the settings to compare: those of files and command line, and the second set, if any."""
     loaded, state = settings_for(Path.cwd(), asks_model=True)
     print_notices(loaded)
     first = Setting("A", _model(chosen.model or loaded.config.llm.model, folder), loaded.config)
     if chosen.with_lesson:
         lesson = _find_lesson(chosen.with_lesson, first.config, state)
-        alone = replace(first, config=_without_playbook(first.config), lessons=())
-        return (alone, replace(alone, label="B", lessons=(lesson,))), state
+        without_lesson = replace(first, config=_without_playbook(first.config), lessons=())
+        return (without_lesson, replace(without_lesson, label="B", lessons=(lesson,))), state
     if not (chosen.compare or chosen.overrides):
         return (first,), state
     second, _ = settings_for(Path.cwd(), _overrides(chosen.overrides), asks_model=True)
@@ -187,45 +191,45 @@ def _settings(chosen: EvalOptions, folder: Path) -> tuple[tuple[Setting, ...], P
 
 
 def _find_lesson(name: str, config: Config, state: Path) -> Lesson:
-    """Return the lesson with this id, or the one that the pending change with this id proposes. Raises UsageError."""
+    """Return the lesson with this id, or the pending lesson with this id. Raises UsageError."""
     redact = Redactor(secrets_of(config, os.environ))
     with open_desk(config, state, Path.cwd(), redact, locale_of(os.environ)) as desk:
-        pending = {each.id: each.content for each in desk.deltas(None, ("proposed",)) if each.content}
+        pending = {delta.id: delta.content for delta in desk.deltas(None, ("proposed",)) if delta.content}
         content = pending.get(name) or desk.show(name).bullet.content
     return Lesson(id=name, version=1, text=content)
 
 
 def _without_playbook(config: Config) -> Config:
-    """Return the settings of runs that receive no other lessons, and that nothing is learned from."""
+    """Return settings for runs that receive no other lessons and learn nothing."""
     playbook = config.playbook.model_copy(update={"enabled": False, "learn": "off"})
     return config.model_copy(update={"playbook": playbook})
 
 
 def _model(name: str, folder: Path) -> str:
-    """Return the name of the model. A script is searched for here and in the folder of the tasks, as no copy holds it."""
+    """Return the model's name. A script is resolved against the working directory and the task folder."""
     if not name.startswith(SCRIPT):
         return name
     path = Path(name.removeprefix(SCRIPT)).expanduser()
-    found = next((p for p in (path, folder / path) if p.is_file()), None)
-    return f"{SCRIPT}{found.resolve()}" if found else name
+    script = next((p for p in (path, folder / path) if p.is_file()), None)
+    return f"{SCRIPT}{script.resolve()}" if script else name
 
 
 def _overrides(pairs: tuple[str, ...]) -> JsonObject:
-    """Parse the settings of `KEY=VALUE` pairs; a value is TOML, else text. Raises UsageError."""
+    """Parse settings from `KEY=VALUE` pairs; a value is TOML, or else text. Raises UsageError."""
     merged: JsonObject = {}
     for pair in pairs:
         key, equals, value = pair.partition("=")
         if not equals or not key.strip():
             raise usage_error(say("error.eval_set", pair=pair))
-        here = merged
+        table_values = merged
         *tables, name = key.strip().split(".")
         for table in tables:
-            inner = here.setdefault(table, {})
-            if not isinstance(inner, dict):
+            subtable = table_values.setdefault(table, {})
+            if not isinstance(subtable, dict):
                 raise usage_error(say("error.eval_set", pair=pair))
-            here = inner
+            table_values = subtable
         try:
-            here[name] = tomllib.loads(f"value = {value}")["value"]
+            table_values[name] = tomllib.loads(f"value = {value}")["value"]
         except tomllib.TOMLDecodeError:
-            here[name] = value
+            table_values[name] = value
     return merged

@@ -1,4 +1,4 @@
-"""`daiku grants`: what was answered with "always" in this folder, and taking it back."""
+"""`daiku grants`: list and revoke the saved permissions of a folder."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ grants = command_group("grants")
 @grants.command("list", help=say("help.grants.list"))
 @place_options
 def list_(folder: str | None, as_json: bool) -> None:  # click's flag
-    found = in_app(folder, _everything)
+    answers = in_app(folder, _all_answers)
     if as_json:
-        write_json(json.dumps([asdict(one) for one in found], ensure_ascii=False))
+        write_json(json.dumps([asdict(saved) for saved in answers], ensure_ascii=False))
         return
     out = terminal(sys.stdout)
-    if not found:
+    if not answers:
         click.echo(say("grants.none"))
-    for number, one in enumerate(found, 1):
-        colour = "green" if one.answer == "allow" else "red"
-        answer = out.paint(say("grants.allow") if one.answer == "allow" else say("grants.reject"), colour)
-        out.write(f"{number:>3}  {answer}  {safe(localize(one.what))}\n")
+    for number, saved in enumerate(answers, 1):
+        colour = "green" if saved.answer == "allow" else "red"
+        answer = out.paint(say("grants.allow") if saved.answer == "allow" else say("grants.reject"), colour)
+        out.write(f"{number:>3}  {answer}  {safe(localize(saved.what))}\n")
 
 
 @grants.command("revoke", help=say("help.grants.revoke"))
@@ -42,21 +42,21 @@ def list_(folder: str | None, as_json: bool) -> None:  # click's flag
 @click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir"))
 def revoke(which: tuple[str, ...], every: bool, folder: str | None) -> None:  # click's flag
     async def work(app: App) -> tuple[RememberedAnswer, ...]:
-        found = await _everything(app)
-        gone = found if every else tuple(_named(name, found) for name in which)
-        if not gone and not every:
+        answers = await _all_answers(app)
+        revoked = answers if every else tuple(_find_answer(name, answers) for name in which)
+        if not revoked and not every:
             raise usage_error(say("grants.which"))
-        for one in gone:
-            revoke_answer(app.grants, app.consents, _workspace(app), one.key)
-            if one.key.startswith(SERVER):
-                app.servers.forget(one.key.removeprefix(SERVER))
-        return gone
+        for answer in revoked:
+            revoke_answer(app.grants, app.consents, _workspace(app), answer.key)
+            if answer.key.startswith(SERVER):
+                app.servers.forget(answer.key.removeprefix(SERVER))
+        return revoked
 
-    for one in in_app(folder, work):
-        click.echo(say("grants.gone", what=safe(localize(one.what))))
+    for answer in in_app(folder, work):
+        click.echo(say("grants.gone", what=safe(localize(answer.what))))
 
 
-async def _everything(app: App) -> tuple[RememberedAnswer, ...]:
+async def _all_answers(app: App) -> tuple[RememberedAnswer, ...]:
     return all_answers(app.grants, app.consents, _workspace(app))
 
 
@@ -64,11 +64,11 @@ def _workspace(app: App) -> str:
     return str(app.workspace.roots[0])
 
 
-def _named(name: str, found: tuple[RememberedAnswer, ...]) -> RememberedAnswer:
-    """The answer of that number in the list, or of that key or these words. Raises UsageError."""
-    if name.isdecimal() and 0 < int(name) <= len(found):
-        return found[int(name) - 1]
-    one = next((one for one in found if name == one.key or name in renderings(one.what)), None)
-    if one is None:
+def _find_answer(name: str, answers: tuple[RememberedAnswer, ...]) -> RememberedAnswer:
+    """Return the answer with this number in the list, this key, or this description. Raises UsageError."""
+    if name.isdecimal() and 0 < int(name) <= len(answers):
+        return answers[int(name) - 1]
+    match = next((match for match in answers if name == match.key or name in renderings(match.what)), None)
+    if match is None:
         raise usage_error(say("grants.unknown", name=name))
-    return one
+    return match

@@ -1,4 +1,4 @@
-"""`daiku models`, `daiku tools` and `daiku agents`: list what is available, and say why the rest is unavailable."""
+"""`daiku models`, `daiku tools`, `daiku agents`: list what is available, and why the rest is not."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from daiku.domain.errors import DaikuError
 from daiku.domain.servers import ServerReport
 from daiku.domain.tools import ToolSpec
 from daiku.fronts.cli.app_setup import in_app
-from daiku.fronts.cli.commands.mcp import servers_now, show_server
+from daiku.fronts.cli.commands.mcp import check_servers, print_server
 from daiku.fronts.cli.display.term import Terminal, clip, human_stream, safe, terminal
 from daiku.fronts.cli.main import usage_error, write_json
 from daiku.fronts.cli.options import place_options
@@ -36,14 +36,14 @@ def models(folder: str | None, as_json: bool) -> None:  # click's flag
         return await app.models(), chosen, app.plugged
 
     offers, chosen, plugged = in_app(folder, work, asks_model=True)
-    tell_plugins(plugged, "provider")
+    print_plugins(plugged, "provider")
     if as_json:
         providers = [_offer_json(o, plugged.origin("provider", o.provider)) for o in offers]
         write_json(json.dumps({"chosen": chosen, "providers": providers}, ensure_ascii=False))
         return
     out = terminal(sys.stdout)
     for offer in offers:
-        origin = _from(plugged.origin("provider", offer.provider), out)
+        origin = _origin_label(plugged.origin("provider", offer.provider), out)
         click.echo(out.paint(safe(offer.provider), "bold") + origin)
         if offer.error is not None:
             why = safe(localize(joined("sentences", [offer.error.message, offer.error.hint])))
@@ -69,14 +69,14 @@ def _offer_json(offer: ProviderModels, origin: str) -> dict[str, Any]:
 @place_options
 def tools(folder: str | None, as_json: bool) -> None:  # click's flag
     async def work(app: App) -> tuple[tuple[ToolSpec, ...], tuple[ServerReport, ...], Plugged]:
-        reports = await servers_now(app)
+        reports = await check_servers(app)
         return app.tools(), reports, app.plugged
 
     specs, reports, plugged = in_app(folder, work)
     for report in reports:
         if report.status != "ready" or report.why:
-            show_server(report, human_stream())
-    tell_plugins(plugged, "tool", "work_source")
+            print_server(report, human_stream())
+    print_plugins(plugged, "tool", "work_source")
     if as_json:
         rows = [{**spec.model_dump(), "origin": plugged.origin("tool", spec.name)} for spec in specs]
         write_json(json.dumps(rows, ensure_ascii=False))
@@ -85,7 +85,7 @@ def tools(folder: str | None, as_json: bool) -> None:  # click's flag
     for spec in specs:
         about = safe(" ".join(spec.description.split()))
         text = clip(about, out.width - 36) if out.live else about
-        origin = _from(plugged.origin("tool", spec.name), out)
+        origin = _origin_label(plugged.origin("tool", spec.name), out)
         click.echo(f"{safe(spec.name):<22} {out.paint(f'{spec.effect:<8}', 'dim')}  {text}{origin}")
 
 
@@ -95,34 +95,33 @@ def agents(folder: str | None, as_json: bool) -> None:  # click's flag
     async def work(app: App) -> tuple[tuple[AgentInfo, ...], Plugged]:
         return agents_of(app).agents, app.plugged
 
-    found, plugged = in_app(folder, work)
-    tell_plugins(plugged, "agent")
+    infos, plugged = in_app(folder, work)
+    print_plugins(plugged, "agent")
     if as_json:
-        write_json(json.dumps([agent.model_dump() for agent in found], ensure_ascii=False))
+        write_json(json.dumps([agent.model_dump() for agent in infos], ensure_ascii=False))
         return
     out = terminal(sys.stdout)
-    for agent in found:
+    for agent in infos:
         about = safe(" ".join(agent.description.split()))
         text = clip(about, out.width - 18) if out.live else about
         name = out.paint(f"{safe(agent.name):<16}", "bold")
-        click.echo(f"{name}  {text}{_from(agent.origin, out)}")
+        click.echo(f"{name}  {text}{_origin_label(agent.origin, out)}")
 
 
-def _from(origin: str, out: Terminal) -> str:
-    """Where something comes from that is not Daiku's own."""
+def _origin_label(origin: str, out: Terminal) -> str:
+    """Return the origin label of a plug-in's item; empty for Daiku's own."""
     return out.paint(f"  [{safe(origin)}]", "cyan") if origin else ""
 
 
-def tell_plugins(plugged: Plugged, *kinds: Kind) -> None:
-    """Tell of the packages that bring something of these kinds and are not used, or not wholly; and of those whose
-    sources of work are on, which no list shows yet."""
+def print_plugins(plugged: Plugged, *kinds: Kind) -> None:
+    """Print the plug-ins of these kinds that are not, or only partly, used, and active work sources."""
     for plugin in plugged.plugins:
         if plugin.kind in kinds and (plugin.status != "on" or plugin.why or plugin.kind == "work_source"):
-            show_plugin(plugin, human_stream())
+            print_plugin(plugin, human_stream())
 
 
-def show_plugin(plugin: Plugin, out: Terminal) -> None:
-    """One line for a package: what it brings, or why it is not used and what to do."""
+def print_plugin(plugin: Plugin, out: Terminal) -> None:
+    """Print one line about a plug-in: what it provides, or why it is not used and what to do."""
     name = out.paint(safe(plugin.origin), "bold")
     match plugin.status:
         case "on":
@@ -139,12 +138,12 @@ def show_plugin(plugin: Plugin, out: Terminal) -> None:
 @click.option("--tcp", metavar="HOST:PORT", help=say("help.opt.tcp"))
 @click.option("--stdio", is_flag=True, hidden=True)
 def lsp(**_: Any) -> None:
-    """Provide the help text of `daiku lsp`; the server itself is started by `daiku.__main__`."""
+    """Provide the help text of `daiku lsp`; `daiku.__main__` starts the server."""
     raise usage_error(say("help.lsp"))
 
 
 @click.command(help=say("help.acp"))
 @click.option("--model", metavar="NAME", help=say("help.opt.model"))
 def acp(**_: Any) -> None:
-    """Provide the help text of `daiku acp`; the agent itself is started by `daiku.__main__`."""
+    """Provide the help text of `daiku acp`; `daiku.__main__` starts the agent."""
     raise usage_error(say("help.acp"))

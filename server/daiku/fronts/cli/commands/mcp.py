@@ -1,4 +1,4 @@
-"""`daiku mcp`: list the configured MCP servers with their state, and allow them ahead of unattended runs."""
+"""`daiku mcp`: list the configured MCP servers with their status, and allow them before unattended runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from daiku.library.fronts import App
 from daiku.texts.terminal import localize, say
 
 WAIT = 300.0
-"""Seconds for a server to answer when it is allowed: it may be installed, or signed in to, first."""
+"""Timeout in seconds for an allowed server to start; it may install itself or sign in first."""
 
 
 mcp = command_group("mcp")
@@ -25,7 +25,7 @@ mcp = command_group("mcp")
 @mcp.command("list", help=say("help.mcp.list"))
 @place_options
 def list_(folder: str | None, as_json: bool) -> None:  # click's flag
-    reports = in_app(folder, servers_now)
+    reports = in_app(folder, check_servers)
     if as_json:
         write_json(json.dumps([report.model_dump() for report in reports], ensure_ascii=False))
         return
@@ -33,7 +33,7 @@ def list_(folder: str | None, as_json: bool) -> None:  # click's flag
     if not reports:
         click.echo(say("mcp.none"))
     for report in reports:
-        show_server(report, out)
+        print_server(report, out)
         for name in report.tools:
             click.echo(f"  {safe(name)}")
 
@@ -44,7 +44,7 @@ def list_(folder: str | None, as_json: bool) -> None:  # click's flag
 def allow(name: str, folder: str | None) -> int:
     people = human_stream()
 
-    def tell(text: str) -> None:
+    def print_notice(text: str) -> None:
         people.write(people.paint(f"! {safe(localize(text))}", "yellow") + "\n")
 
     async def work(app: App) -> ServerReport:
@@ -56,12 +56,12 @@ def allow(name: str, folder: str | None) -> int:
         while question := server.agreement.question():
             people.write(safe(localize(question.preview)) + "\n")
             app.servers.answer(question, "allow_always")
-            await app.servers.ready(tell, person=True, seconds=WAIT, only=name)
-        await app.servers.ready(tell, person=True, seconds=WAIT, only=name)
+            await app.servers.ready(print_notice, person=True, seconds=WAIT, only=name)
+        await app.servers.ready(print_notice, person=True, seconds=WAIT, only=name)
         return server.report()
 
     report = in_app(folder, work)
-    show_server(report, people)
+    print_server(report, people)
     return 0 if report.status == "ready" else FAILED
 
 
@@ -77,15 +77,15 @@ def forget(name: str, folder: str | None) -> None:
     click.echo(say("mcp.forgotten", name=name))
 
 
-async def servers_now(app: App) -> tuple[ServerReport, ...]:
-    """How the servers stand once those that are allowed have been tried."""
+async def check_servers(app: App) -> tuple[ServerReport, ...]:
+    """Start the allowed servers and return the status of all."""
     if len(app.servers):
         await app.servers.ready(lambda _: None, person=False)
     return app.servers.reports()
 
 
-def show_server(report: ServerReport, out: Terminal) -> None:
-    """One line for the server, and what to do where it cannot be used."""
+def print_server(report: ServerReport, out: Terminal) -> None:
+    """Print one line about the server, and what to do if it is unusable."""
     why = f" – {safe(localize(report.why))}" if report.why else ""
     colour = "green" if report.status == "ready" else "yellow"
     status = say(f"mcp.{report.status}")

@@ -1,4 +1,4 @@
-"""`daiku memory`: what is remembered of this person in this folder; looked through, searched, forgotten."""
+"""`daiku memory`: list, search, and delete the user's memories of a folder."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ memory = command_group("memory")
 @click.option("--limit", default=100, type=click.IntRange(1, 100_000), help=say("help.opt.limit"))
 @click.option("--json", "as_json", is_flag=True, help=say("help.opt.list_json"))
 def list_(folder: str | None, limit: int, as_json: bool) -> None:  # click's flag
-    entries = _with_memory(folder, lambda kept: kept.list(limit))
+    entries = _with_memory(folder, lambda store: store.list(limit))
     if as_json:
         write_json(json.dumps([entry._asdict() for entry in entries], ensure_ascii=False))
         return
@@ -45,17 +45,17 @@ def list_(folder: str | None, limit: int, as_json: bool) -> None:  # click's fla
 @click.option("--limit", default=10, type=click.IntRange(1, 1000), help=say("help.opt.limit"))
 @click.option("--json", "as_json", is_flag=True, help=say("help.opt.list_json"))
 def search(query: str, folder: str | None, limit: int, as_json: bool) -> None:  # click's flag
-    async def work(kept: Memory) -> tuple[str, list[tuple[str, float, str]]]:
-        found = await kept.search(query, limit)
-        return localize(kept.embedder.describe), [(each.id, each.score, each.text) for each in found]
+    async def work(store: Memory) -> tuple[str, list[tuple[str, float, str]]]:
+        hits = await store.search(query, limit)
+        return localize(store.embedder.describe), [(hit.id, hit.score, hit.text) for hit in hits]
 
-    how, found = _with_memory(folder, work)
+    how, hits = _with_memory(folder, work)
     if as_json:
-        rows = [{"id": key, "score": score, "text": text} for key, score, text in found]
+        rows = [{"id": key, "score": score, "text": text} for key, score, text in hits]
         write_json(json.dumps(rows, ensure_ascii=False))
         return
     human_stream().write(f"{safe(how)}\n")
-    _show([(key, f"{score:.2f}", text) for key, score, text in found])
+    _show([(key, f"{score:.2f}", text) for key, score, text in hits])
 
 
 @memory.command("forget", help=say("help.memory.forget"))
@@ -66,10 +66,10 @@ def forget(ids: tuple[str, ...], every: bool, folder: str | None, as_json: bool)
     if bool(ids) == every:
         raise usage_error(say("memory.which"))
 
-    async def work(kept: Memory) -> tuple[int, list[str]]:
+    async def work(store: Memory) -> tuple[int, list[str]]:
         if every:
-            return await kept.forget_all(), []
-        missing = [each for each in ids if not await kept.forget(each)]
+            return await store.forget_all(), []
+        missing = [key for key in ids if not await store.forget(key)]
         return len(ids) - len(missing), missing
 
     count, missing = _with_memory(folder, work)
@@ -82,17 +82,17 @@ def forget(ids: tuple[str, ...], every: bool, folder: str | None, as_json: bool)
 
 
 def _with_memory(folder: str | None, work: Callable[[Memory], Awaitable[T]]) -> T:
-    """What `work` finds in the memory of the folder; also where the settings keep it switched off."""
+    """Run `work` with the folder's memory and return its result, even if the settings disable memory."""
 
-    async def inside() -> T:
+    async def run_with_memory() -> T:
         place = folder_of(folder)
         loaded, state = settings_for(place)
         print_notices(loaded)
         redact = Redactor(secrets_of(loaded.config, os.environ))
-        async with open_memory(loaded.config, str(place), state, redact) as kept:
-            return await work(kept)
+        async with open_memory(loaded.config, str(place), state, redact) as store:
+            return await work(store)
 
-    return asyncio.run(inside())
+    return asyncio.run(run_with_memory())
 
 
 def _show(rows: Sequence[tuple[str, str, str]]) -> None:

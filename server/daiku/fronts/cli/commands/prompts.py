@@ -1,4 +1,4 @@
-"""`daiku prompts`: the templates that models are told of their work by, and which of them a folder replaces."""
+"""`daiku prompts`: list the prompt templates, and the overrides of a folder."""
 
 from __future__ import annotations
 
@@ -27,34 +27,34 @@ def prompts() -> None:
 @prompts.command("list", help=say("help.prompts_list"))
 @place_options
 def list_(folder: str | None, as_json: bool) -> None:  # click's flag
-    library = _library(folder_of(folder))
+    library = _open_library(folder_of(folder))
     if as_json:
-        told = [
+        rows = [
             {"id": s.id, "languages": s.languages, "override": s.override, "variables": s.variables}
             for s in library.list()
         ]
-        write_json(json.dumps(told, ensure_ascii=False))
+        write_json(json.dumps(rows, ensure_ascii=False))
         return
     out = terminal(sys.stdout)
-    for standing in library.list():
-        own = out.paint(f"  {safe(standing.override)}", "cyan") if standing.override else ""
-        languages = out.paint(", ".join(standing.languages), "dim")
-        click.echo(f"{safe(standing.id):<28} {languages}{own}")
+    for status in library.list():
+        override = out.paint(f"  {safe(status.override)}", "cyan") if status.override else ""
+        languages = out.paint(", ".join(status.languages), "dim")
+        click.echo(f"{safe(status.id):<28} {languages}{override}")
 
 
 @prompts.command("show", help=say("help.prompts_show"))
 @click.argument("template", metavar="ID")
 @click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir"))
 def show(template: str, folder: str | None) -> None:
-    library = _library(folder_of(folder))
-    found = library.source(template)
-    if found is None:
+    library = _open_library(folder_of(folder))
+    source = library.source(template)
+    if source is None:
         raise usage_error(say("prompts.unknown", id=template))
-    click.echo(found.text.rstrip("\n"))
+    click.echo(source.text.rstrip("\n"))
 
 
-def _library(folder: Path) -> Prompts:
-    """The prompts of a folder, with what is wrong with its own told on stderr. Raises UsageError."""
+def _open_library(folder: Path) -> Prompts:
+    """Return the prompts of a folder, and print problems of its overrides. Raises UsageError."""
     loaded, state = settings_for(folder)
     print_notices(loaded)
     library = build_prompts(loaded.config, DiskWorkspace((folder,)), own=is_trusted(state, folder))

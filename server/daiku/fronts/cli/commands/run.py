@@ -22,8 +22,8 @@ from daiku.trace.journal import Journal
 @click.argument("prompt", nargs=-1, required=True)
 @run_options
 def run(prompt: tuple[str, ...], **options: Any) -> int:
-    chosen = RunOptions(**options)
-    return run_agent(prompt_text(prompt), "coordinator", chosen, drafts=chosen.mode == "act")
+    parsed = RunOptions(**options)
+    return run_agent(prompt_text(prompt), "coordinator", parsed, drafts=parsed.mode == "act")
 
 
 @click.command(help=say("help.code"))
@@ -51,28 +51,28 @@ def exec_(text: tuple[str, ...], **options: Any) -> int:
 @click.argument("run_id", metavar="RUN")
 @run_options
 def resume(run_id: str, **options: Any) -> int:
-    chosen = RunOptions(**options)
-    approvals = chosen.approvals()
+    parsed = RunOptions(**options)
+    approvals = parsed.approvals()
 
     async def begin(app: App) -> Start:
         run = app.journal.find_run(run_id)
         return lambda listen: app.runs.resume(
-            run, listen, approvals, attended=chosen.attended, model=chosen.model
+            run, listen, approvals, attended=parsed.attended, model=parsed.model
         )
 
-    return _follow(begin, chosen)
+    return _run_to_end(begin, parsed)
 
 
 RequestFor = Callable[[App], Awaitable[RunRequest]]
-"""Builds a request; its session counts if the command line names none."""
+"""Builds a request; its session applies if the command line names none."""
 AfterPlan = Callable[[App, str], None]
-"""Shows the plan with this id after the run that made it."""
+"""Shows the plan with this id after the run that created it."""
 
 
 def run_agent(
     text: str, agent: str, options: RunOptions, *, drafts: bool = False, then: AfterPlan | None = None
 ) -> int:
-    """Run `agent` once on `text`; the exit code. Raises UsageError."""
+    """Run `agent` once on `text` and return the exit code. Raises UsageError."""
 
     async def request(_app: App) -> RunRequest:
         return RunRequest(text=text, agent=agent)
@@ -83,33 +83,33 @@ def run_agent(
 def start_request(
     request: RequestFor, options: RunOptions, *, drafts: bool = False, then: AfterPlan | None = None
 ) -> int:
-    """Run a request with the options of the command line; the exit code. Raises UsageError."""
+    """Run a request with the command-line options and return the exit code. Raises UsageError."""
     approvals = options.approvals()
 
     async def begin(app: App) -> Start:
         session = named_session(app, options)
-        wanted = await request(app)
-        asked = replace(
-            wanted,
-            session=session or wanted.session,
+        base = await request(app)
+        full_request = replace(
+            base,
+            session=session or base.session,
             mode=options.mode,
             model=options.model,
             approvals=approvals,
             attended=options.attended,
         )
-        return lambda listen: app.runs.run(asked, listen)
+        return lambda listen: app.runs.run(full_request, listen)
 
-    return _follow(begin, options, drafts=drafts, then=then)
+    return _run_to_end(begin, options, drafts=drafts, then=then)
 
 
-def _follow(
+def _run_to_end(
     begin: Callable[[App], Awaitable[Start]],
     options: RunOptions,
     *,
     drafts: bool = False,
     then: AfterPlan | None = None,
 ) -> int:
-    """Open the App, begin a run and follow it to its end; return the exit code. Raises UsageError."""
+    """Open the App, start a run, and follow it to its end; return the exit code. Raises UsageError."""
     how = RunMode(options.approvals(), options.attended, as_json=options.as_json, drafts=drafts)
 
     async def work() -> int:
@@ -126,7 +126,7 @@ def _follow(
 
 
 def named_session(app: App, options: RunOptions) -> str | None:
-    """Return the session that the options name, None for a new one. Raises UsageError."""
+    """Return the session that the options name, or None for a new one. Raises UsageError."""
     if options.session and options.last:
         raise usage_error(say("error.both_sessions"))
     folder = app.runs.services.workspace_key
@@ -137,7 +137,7 @@ def named_session(app: App, options: RunOptions) -> str | None:
 
 
 def newest_session(journal: Journal, folder: str) -> str:
-    """Return the newest session of `folder`. Raises UsageError where there is none."""
+    """Return the newest session of `folder`. Raises UsageError if there is none."""
     sessions = journal.list_sessions(limit=1, workspace=folder)
     if not sessions:
         raise usage_error(say("error.no_last_session", folder=folder))

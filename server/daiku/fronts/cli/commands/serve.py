@@ -20,8 +20,9 @@ from daiku.fronts.http.server import listen, serve_http, url_of
 from daiku.texts.terminal import say
 
 TOKEN = "DAIKU_SERVE_TOKEN"  # noqa: S105  # the name of the variable, not its value
+"""Name of the environment variable with the access token."""
 FAR_TOKEN = 32
-"""Characters that a token has at least, where others than this machine can try."""
+"""Minimum characters of the token if other machines can connect."""
 
 
 @click.command("serve", help=say("help.serve"))
@@ -30,41 +31,41 @@ FAR_TOKEN = 32
 @click.option("--allow-host", "names", multiple=True, metavar="NAME", help=say("help.opt.allow_host"))
 @click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir"))
 def serve_(host: str, port: int, names: tuple[str, ...], folder: str | None) -> int:
-    place, given = folder_of(folder), os.environ.get(TOKEN, "")
-    if given and not (given.isascii() and given.isprintable() and " " not in given):
+    place, given_token = folder_of(folder), os.environ.get(TOKEN, "")
+    if given_token and not (given_token.isascii() and given_token.isprintable() and " " not in given_token):
         raise usage_error(say("serve.token", name=TOKEN))
-    listening = listen(host, port)
-    with listening:
-        if not _is_near(listening):
-            if len(given) < FAR_TOKEN:
+    server_socket = listen(host, port)
+    with server_socket:
+        if not _is_loopback(server_socket):
+            if len(given_token) < FAR_TOKEN:
                 raise usage_error(say("serve.far", host=host, name=TOKEN, length=FAR_TOKEN))
             human_stream().write(say("serve.plain") + "\n")
-        # As a variable it is blacked out wherever a text is kept, like every other secret.
-        token = os.environ[TOKEN] = given or secrets.token_urlsafe(32)
-        asyncio.run(_serve(place, listening, token, tuple(name.lower() for name in names)))
+        # As an environment variable it is redacted like every other secret.
+        token = os.environ[TOKEN] = given_token or secrets.token_urlsafe(32)
+        asyncio.run(_serve(place, server_socket, token, tuple(name.lower() for name in names)))
     return 0
 
 
-def _is_near(listening: socket.socket) -> bool:
-    """Whether only this machine reaches it."""
+def _is_loopback(listening: socket.socket) -> bool:
+    """Return True if only this machine can connect."""
     return ip_address(listening.getsockname()[0].partition("%")[0]).is_loopback
 
 
 async def _serve(place: Path, listening: socket.socket, token: str, names: tuple[str, ...]) -> None:
     stop = asyncio.Event()
 
-    def interrupted() -> None:
-        if stop.is_set():  # a second signal: what ends does not end
+    def handle_interrupt() -> None:
+        if stop.is_set():  # second signal: the shutdown hangs
             os._exit(CANCELLED)
         stop.set()
 
-    restore = on_interrupt(interrupted)
+    restore = on_interrupt(handle_interrupt)
 
-    def ready() -> None:
+    def print_address() -> None:
         write_json(json.dumps({"url": url_of(listening), "token": token}))
 
     try:
         async with open_app(place, asks_model=True) as app:
-            await serve_http(app, listening, token, names, ready, stop)
+            await serve_http(app, listening, token, names, print_address, stop)
     finally:
         restore()

@@ -1,4 +1,4 @@
-"""`daiku sessions` and `daiku trace`: stored conversations and the changes that they made to files."""
+"""`daiku sessions` and `daiku trace`: stored conversations and their file changes."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
     from daiku.library.replaying import Replayed
 
 SHOWN_RESULT = 300
-"""Columns of a tool's result that are shown at most."""
+"""Maximum columns of a tool result."""
 
 STATUS_COLOURS: dict[str, Colour] = {
     "completed_unverified": "yellow",
@@ -75,13 +75,13 @@ sessions = command_group("sessions")
 def list_(query: str, limit: int, as_json: bool) -> None:  # click's flag
     out = terminal(sys.stdout)
     with open_journal() as journal:
-        found = journal.list_sessions(query, limit)
+        stored = journal.list_sessions(query, limit)
     if as_json:
-        write_json("[" + ",".join(s.model_dump_json(by_alias=True) for s in found) + "]")
+        write_json("[" + ",".join(s.model_dump_json(by_alias=True) for s in stored) + "]")
         return
-    if not found:
+    if not stored:
         click.echo(say("none_yet"))
-    for session in found:
+    for session in stored:
         click.echo(session_line(session, out))
 
 
@@ -92,8 +92,8 @@ def show(session: str) -> None:
     with open_journal() as journal:
         click.echo(session_line(journal.get_session(session), out))
         for chunk in journal.chunks(session):
-            for line in chunk_lines(chunk.in_language(locale_of(os.environ)), out):
-                click.echo(line)
+            for text_line in chunk_lines(chunk.in_language(locale_of(os.environ)), out):
+                click.echo(text_line)
 
 
 @sessions.command("export", help=say("help.sessions.export"))
@@ -127,16 +127,16 @@ def delete(session: str) -> None:
 @click.argument("session")
 @place_options
 def changes(session: str, folder: str | None, as_json: bool) -> None:  # click's flag
-    found = in_app(folder, lambda app: app.reviews.changes(session))
+    reviews = in_app(folder, lambda app: app.reviews.changes(session))
     if as_json:
         write_json(
-            "[" + ",".join(f.model_dump_json(by_alias=True) for f in changed_files(found, session)) + "]"
+            "[" + ",".join(f.model_dump_json(by_alias=True) for f in changed_files(reviews, session)) + "]"
         )
         return
     out = terminal(sys.stdout)
-    if not found:
+    if not reviews:
         click.echo(say("changes.none"))
-    for path, review in found.items():
+    for path, review in reviews.items():
         diff = diff_of(path, review)
         for line in coloured_diff(diff, out) if diff else [say("changes.binary", path=safe(path))]:
             click.echo(line)
@@ -153,14 +153,14 @@ def undo(session: str, checkpoint: str | None, folder: str | None, as_json: bool
             return await app.reviews.undo(session)
         return await app.reviews.restore(checkpoint, session)
 
-    brought = in_app(folder, work)
+    outcome = in_app(folder, work)
     if as_json:
-        write_json(restore_result(brought).model_dump_json(by_alias=True))
+        write_json(restore_result(outcome).model_dump_json(by_alias=True))
         return
-    click.echo(say("chat.undone", files=", ".join(safe(f.path) for f in brought.files) or "-"))
-    for line in stays_lines(brought.cannot_undo):
+    click.echo(say("chat.undone", files=", ".join(safe(f.path) for f in outcome.files) or "-"))
+    for line in stays_lines(outcome.cannot_undo):
         click.echo(line)
-    click.echo(say("undo.back", session=session, checkpoint=brought.redo))
+    click.echo(say("undo.back", session=session, checkpoint=outcome.redo))
 
 
 @sessions.command("replay", help=say("help.sessions.replay"))
@@ -171,27 +171,32 @@ def replay(session: str, as_json: bool) -> int:  # click's flag
 
     with open_journal() as journal:
         chunks = journal.chunks(session)
-    found = asyncio.run(replay_runs(chunks))
+    replayed = asyncio.run(replay_runs(chunks))
     if as_json:
-        write_json(found.model_dump_json())
+        write_json(replayed.model_dump_json())
     else:
-        _tell_replayed(found)
-    return 0 if found.difference is None else FAILED
+        _print_replayed(replayed)
+    return 0 if replayed.difference is None else FAILED
 
 
-def _tell_replayed(found: Replayed) -> None:
-    """The first difference, or that there is none; then what was not compared."""
-    if (differs := found.difference) is None:
-        click.echo(say("replay.same", events=found.events, runs=found.runs, nested=found.nested))
+def _print_replayed(replayed: Replayed) -> None:
+    """Print the first difference, or that there is none, and what was not compared."""
+    if (difference := replayed.difference) is None:
+        click.echo(say("replay.same", events=replayed.events, runs=replayed.runs, nested=replayed.nested))
     else:
         width = terminal(sys.stdout).width - 12
-        agents = " → ".join((*differs.around, differs.agent))
-        place = {"seq": differs.seq, "step": differs.step, "run": differs.run, "agents": safe(agents)}
+        agents = " → ".join((*difference.around, difference.agent))
+        place = {
+            "seq": difference.seq,
+            "step": difference.step,
+            "run": difference.run,
+            "agents": safe(agents),
+        }
         click.echo(say("replay.differs", **place))
-        click.echo(f"  {say('recorded')}: {clip(safe(differs.recorded), width)}")
-        click.echo(f"  {say('replayed')}: {clip(safe(differs.replayed), width)}")
+        click.echo(f"  {say('recorded')}: {clip(safe(difference.recorded), width)}")
+        click.echo(f"  {say('replayed')}: {clip(safe(difference.replayed), width)}")
     for head, kept in (("replay.left_out", "left_out"), ("replay.taken", "taken")):
-        parts = [part for part in found.normalised if part.kept == kept]
+        parts = [part for part in replayed.normalised if part.kept == kept]
         if parts:
             click.echo(say(head))
         for part in parts:
@@ -209,7 +214,7 @@ def trace(session: str) -> None:
 
 @contextmanager
 def open_journal() -> Generator[Journal]:
-    """Open the journal alone: looking back needs no model and no tools."""
+    """Open only the journal, without models and tools."""
     loaded, state = settings_for(Path.cwd())
     print_notices(loaded)
     place = opened_place(loaded.config.storage.place(state))
@@ -222,13 +227,13 @@ def open_journal() -> Generator[Journal]:
 
 
 def write_out(text: str) -> None:
-    """Machine output: UTF-8 whatever the terminal's language."""
+    """Write machine output as UTF-8, independent of the locale."""
     sys.stdout.buffer.write(text.encode("utf-8", "replace"))
     sys.stdout.buffer.flush()
 
 
 def session_line(session: Session, out: Terminal) -> str:
-    """A session in one line: id, when, how it ended, title."""
+    """Return a session as one line: id, time, status, title."""
     word = say(f"status.{session.status}")
     status = out.paint(word + " " * (12 - columns(word)), STATUS_COLOURS.get(session.status, "dim"))
     when = to_the_minute(session.updated_at)
@@ -237,7 +242,7 @@ def session_line(session: Session, out: Terminal) -> str:
 
 
 def chunk_lines(chunk: Chunk, out: Terminal) -> Iterator[str]:
-    """What happened, as it is shown afterwards; nothing of what nobody reads again."""
+    """Yield the lines that show a recorded chunk; nothing for minor events."""
     match chunk.event:
         case RunStarted(prompt=prompt) if chunk.parent is None:
             yield ""
@@ -258,8 +263,8 @@ def chunk_lines(chunk: Chunk, out: Terminal) -> Iterator[str]:
             yield from ("  " + line for line in coloured_diff(diff, out))
         case Review() | Restored():
             yield out.paint(safe(decided_text(chunk.event)), "dim")
-        case LineEvent() as event if told := event.line_in(locale_of(os.environ)):
-            yield from (out.paint(safe(line), "dim") for line in told.split("\n"))
+        case LineEvent() as event if line_text := event.line_in(locale_of(os.environ)):
+            yield from (out.paint(safe(line), "dim") for line in line_text.split("\n"))
         case Failure(message=message, hint=hint):
             yield out.paint(safe(f"{message} {hint}".strip()), "red")
         case RunFinished(status=status, usage=usage):

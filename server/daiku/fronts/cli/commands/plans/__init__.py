@@ -1,1 +1,1 @@
-"""Commands on plans, and the report of a session."""
+"""Commands for plans, and the report of a session."""

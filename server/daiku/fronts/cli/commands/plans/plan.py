@@ -1,4 +1,4 @@
-"""`daiku plan`: make a plan for a goal, and list, show, edit, approve, work, export, import and delete plans."""
+"""`daiku plan`: create a plan for a goal; list, show, edit, approve, run, export, import, and delete plans."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ from daiku.team.rules.plans.markdown import read_plan_text, revise_plan, to_mark
 from daiku.texts.terminal import localize, say
 
 MAX_FILE = 10_000_000
-"""Bytes of a plan that is imported."""
+"""Maximum bytes of an imported plan."""
 
 
 class GoalGroup(click.Group):
-    """A command whose first argument is one of its subcommands or, if it is none of them, text of a goal."""
+    """A group whose first argument is a subcommand or else the text of a goal."""
 
     def make_context(
         self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
@@ -47,7 +47,7 @@ class GoalGroup(click.Group):
         return rest
 
     def _refuse_command_word(self, ctx: click.Context, word: str) -> None:
-        """Raise UsageError if the goal is a single word that is, or resembles, a subcommand."""
+        """Raise UsageError if the goal is a single word that is or resembles a subcommand."""
         near = get_close_matches(word.lower(), self.commands, n=1, cutoff=0.8)
         if near:
             raise click.UsageError(say("plan.is_a_command", word=word, command=near[0]), ctx)
@@ -65,24 +65,24 @@ class GoalGroup(click.Group):
 @click.option("--work", is_flag=True, help=say("help.opt.work"))
 @run_options
 def plan(goal: tuple[str, ...], *, work: bool, **options: Any) -> int:
-    chosen = RunOptions(**options)
-    shown = None if chosen.as_json or work else _print_made
-    return run_agent(prompt_text(goal), "team" if work else "planner", chosen, then=shown)
+    parsed = RunOptions(**options)
+    show_plan = None if parsed.as_json or work else _print_new_plan
+    return run_agent(prompt_text(goal), "team" if work else "planner", parsed, then=show_plan)
 
 
-def _print_made(app: App, plan_id: str) -> None:
-    """Print the plan that was made, to the person: its id, steps, checks, and dependencies."""
+def _print_new_plan(app: App, plan_id: str) -> None:
+    """Print the new plan to the user: its id, steps, checks, and dependencies."""
     people = human_stream()
-    made = app.journal.get_plan(plan_id)
-    people.write(f"\n{_render_plan(made)}\n")
-    people.write(people.paint(say("plan.next", plan=made.plan_id), "dim") + "\n")
+    new_plan = app.journal.get_plan(plan_id)
+    people.write(f"\n{_render_plan(new_plan)}\n")
+    people.write(people.paint(say("plan.next", plan=new_plan.plan_id), "dim") + "\n")
 
 
 def _render_plan(plan: Plan) -> str:
     return f"{plan.plan_id}  {plan.status}\n\n{safe(to_markdown(plan)).rstrip()}"
 
 
-def _find(folder: str | None, name: str) -> Plan:
+def _find_plan(folder: str | None, name: str) -> Plan:
     async def find(app: App) -> Plan:
         return find_plan(app, name)
 
@@ -105,23 +105,23 @@ def list_(folder: str | None, as_json: bool) -> None:  # click's flag
 
     plans = in_app(folder, work)
     if as_json:
-        write_json("[" + ",".join(in_full(each).model_dump_json(by_alias=True) for each in plans) + "]")
+        write_json("[" + ",".join(in_full(stored).model_dump_json(by_alias=True) for stored in plans) + "]")
         return
     out = terminal(sys.stdout)
     if not plans:
         click.echo(say("none_yet"))
-    for each in plans:
-        done, total = each.progress()
-        name = clip(safe(each.name), out.width - 40) if out.live else safe(each.name)
-        click.echo(f"{each.plan_id}  {each.status:<11}  {done}/{total}  {name}".rstrip())
+    for stored in plans:
+        done, total = stored.progress()
+        name = clip(safe(stored.name), out.width - 40) if out.live else safe(stored.name)
+        click.echo(f"{stored.plan_id}  {stored.status:<11}  {done}/{total}  {name}".rstrip())
 
 
 @plan.command("show", help=say("help.plan.show"))
 @click.argument("name", metavar="[PLAN]", required=False, default="")
 @place_options
 def show(name: str, folder: str | None, as_json: bool) -> None:  # click's flag
-    found = _find(folder, name)
-    _print_plan(found, _render_plan(found), as_json=as_json)
+    selected = _find_plan(folder, name)
+    _print_plan(selected, _render_plan(selected), as_json=as_json)
 
 
 @plan.command("edit", help=say("help.plan.edit"))
@@ -129,29 +129,29 @@ def show(name: str, folder: str | None, as_json: bool) -> None:  # click's flag
 @place_options
 def edit(name: str, folder: str | None, as_json: bool) -> None:  # click's flag
     async def work(app: App) -> Plan:
-        found = find_plan(app, name)
-        content = to_markdown(found)
+        selected = find_plan(app, name)
+        content = to_markdown(selected)
         path, edited = _edit_text(content)
         if edited == content:
             path.unlink()
-            return found
+            return selected
         try:
-            if app.journal.get_plan(found.plan_id) != found:
-                raise usage_error(say("plan.changed_meanwhile", name=found.name))
-            changed = await save_plan(app, found, revise_plan(found, edited))
-        except DaikuError as wrong:
+            if app.journal.get_plan(selected.plan_id) != selected:
+                raise usage_error(say("plan.changed_meanwhile", name=selected.name))
+            revised = await save_plan(app, selected, revise_plan(selected, edited))
+        except DaikuError as error:
             raise usage_error(
-                say("plan.not_saved", why=localize(wrong.failure.message), path=path)
-            ) from wrong
+                say("plan.not_saved", why=localize(error.failure.message), path=path)
+            ) from error
         path.unlink()
-        return changed
+        return revised
 
     saved = in_app(folder, work)
     _print_plan(saved, _render_plan(saved), as_json=as_json)
 
 
 def _edit_text(content: str) -> tuple[Path, str]:
-    """Let the person edit the text; return the file that holds it and its new text. Raises UsageError."""
+    """Open the text in the user's editor; return its file and the new text. Raises UsageError."""
     if not (os.environ.get("VISUAL") or os.environ.get("EDITOR") or person_present()):
         raise usage_error(say("plan.no_editor"))
     handle, name = tempfile.mkstemp(prefix="daiku-plan-", suffix=".md")
@@ -161,9 +161,9 @@ def _edit_text(content: str) -> tuple[Path, str]:
     try:
         click.edit(filename=name)
         return path, path.read_text(encoding="utf-8-sig")
-    except (click.ClickException, UnicodeDecodeError) as wrong:
-        said = wrong.format_message() if isinstance(wrong, click.ClickException) else str(wrong)
-        raise usage_error(say("plan.not_saved", why=said, path=path)) from wrong
+    except (click.ClickException, UnicodeDecodeError) as error:
+        message = error.format_message() if isinstance(error, click.ClickException) else str(error)
+        raise usage_error(say("plan.not_saved", why=message, path=path)) from error
 
 
 @plan.command("approve", help=say("help.plan.approve"))
@@ -192,8 +192,8 @@ def work_(name: str, step: str, **options: Any) -> int:
 @click.argument("name", metavar="[PLAN]", required=False, default="")
 @place_options
 def export_(name: str, folder: str | None, as_json: bool) -> None:  # click's flag
-    found = _find(folder, name)
-    _print_plan(found, to_markdown(found).rstrip("\n"), as_json=as_json)
+    selected = _find_plan(folder, name)
+    _print_plan(selected, to_markdown(selected).rstrip("\n"), as_json=as_json)
 
 
 @plan.command("import", help=say("help.plan.import"))
@@ -211,8 +211,8 @@ def import_(file: Any, folder: str | None, as_json: bool) -> None:  # click's fi
     async def work(app: App) -> Plan:
         return await app.runs.keep_plan(read_plan_text(content), None)
 
-    kept = in_app(folder, work)
-    _print_plan(kept, kept.plan_id, as_json=as_json)
+    stored = in_app(folder, work)
+    _print_plan(stored, stored.plan_id, as_json=as_json)
 
 
 @plan.command("delete", help=say("help.plan.delete"))
@@ -220,8 +220,8 @@ def import_(file: Any, folder: str | None, as_json: bool) -> None:  # click's fi
 @click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir"))
 def delete(name: str, folder: str | None) -> None:
     async def work(app: App) -> str:
-        found = find_plan(app, name)
-        await delete_plan(app, found)
-        return found.plan_id
+        selected = find_plan(app, name)
+        await delete_plan(app, selected)
+        return selected.plan_id
 
     click.echo(say("deleted", session=in_app(folder, work)))

@@ -1,4 +1,4 @@
-"""`daiku report`: what was requested, done, and proved in a session, what is open, and the cost."""
+"""`daiku report`: a session's requests, results, proofs, open work, and cost."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class SessionReport(Wire):
     files: tuple[FileStat, ...]
     commands: tuple[CommandOutcome, ...]
     proofs: tuple[Proof, ...]
-    """Results since the last edit: of commands, and of diagnostics."""
+    """Results of commands and diagnostics since the last edit."""
     plans: tuple[PlanInFull, ...]
     usage: Usage
 
@@ -49,7 +49,7 @@ class SessionReport(Wire):
 def report_of(journal: Journal, session: str) -> SessionReport:
     """Return the report of a session. Raises UsageError (not_found)."""
     states = tuple(states_of_runs(journal.chunks(session)))
-    done = reduce(merge_evidence, (state.done for state in states), Evidence())
+    evidence = reduce(merge_evidence, (state.done for state in states), Evidence())
     return SessionReport(
         session_id=session,
         title=journal.get_session(session).title,
@@ -60,19 +60,19 @@ def report_of(journal: Journal, session: str) -> SessionReport:
             )
             for state in states
         ),
-        files=done.files,
-        commands=done.commands,
-        proofs=tuple(proof for proof in done.proofs if proof.kind != "diff"),
+        files=evidence.files,
+        commands=evidence.commands,
+        proofs=tuple(proof for proof in evidence.proofs if proof.kind != "diff"),
         plans=tuple(map(in_full, states[-1].plans.all if states else ())),
         usage=reduce(Usage.plus, (state.spending.usage for state in states), Usage()),
     )
 
 
 def report_parts(report: SessionReport) -> Iterator[tuple[Text, tuple[Text, ...]]]:
-    """Return the sections of a report for people: each heading with its lines."""
+    """Yield the sections of a report: each heading with its lines."""
     yield (
         text("report.requested"),
-        tuple(_line(each.prompt, each.status or "interrupted") for each in report.requests),
+        tuple(_line(request.prompt, request.status or "interrupted") for request in report.requests),
     )
     yield (
         text("report.done"),
@@ -82,14 +82,14 @@ def report_parts(report: SessionReport) -> Iterator[tuple[Text, tuple[Text, ...]
     steps = (step for plan in report.plans for step in plan.steps if step.status != "completed")
     failing = (_proof_line(proof) for proof in report.proofs if not proof.ok)
     unfinished = tuple(
-        _line(each.prompt, each.status or "interrupted")
-        for each in report.requests[-1:]
-        if each.status != "completed"
+        _line(request.prompt, request.status or "interrupted")
+        for request in report.requests[-1:]
+        if request.status != "completed"
     )
     yield text("report.open"), (*unfinished, *(_line(step.name, step.status) for step in steps), *failing)
-    used = report.usage
-    cost = f", ${used.cost:.4f}" if used.cost else ""
-    tokens = text("report.tokens", prompt=used.prompt_tokens, completion=used.completion_tokens)
+    usage = report.usage
+    cost = f", ${usage.cost:.4f}" if usage.cost else ""
+    tokens = text("report.tokens", prompt=usage.prompt_tokens, completion=usage.completion_tokens)
     yield text("report.cost"), (Text(f"{tokens}{cost}"),)
 
 
@@ -113,14 +113,14 @@ def _proof_line(proof: Proof) -> Text:
 )
 def report(session: str, form: Literal["text", "markdown", "json"]) -> None:
     with open_journal() as journal:
-        made = report_of(journal, session or newest_session(journal, str(Path.cwd())))
+        session_report = report_of(journal, session or newest_session(journal, str(Path.cwd())))
     if form == "json":
-        write_json(made.model_dump_json(by_alias=True))
+        write_json(session_report.model_dump_json(by_alias=True))
     else:
-        write_out(_for_people(made, form))
+        write_out(_render(session_report, form))
 
 
-def _for_people(report: SessionReport, form: Literal["text", "markdown"]) -> str:
+def _render(report: SessionReport, form: Literal["text", "markdown"]) -> str:
     markdown = form == "markdown"
     bullet = "- " if markdown else "  "
     lines = [f"{'# ' if markdown else ''}{report.title or report.session_id}"]

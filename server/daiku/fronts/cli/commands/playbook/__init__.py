@@ -1,1 +1,1 @@
-"""Commands on the playbook: its bullets, what waits for review, and playbooks as files."""
+"""Commands for the playbook: bullets, pending changes, and import and export."""

@@ -1,4 +1,4 @@
-"""`daiku playbook`: its bullets listed, searched, shown, added, disabled and enabled."""
+"""`daiku playbook`: list, search, show, add, disable, and enable bullets."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from daiku.fronts.cli.commands.playbook.files import export_, import_
 from daiku.fronts.cli.commands.playbook.looks import bullet_line, delta_lines, indented, observation_line
 from daiku.fronts.cli.commands.playbook.opening import (
     as_row,
-    desk_in,
+    open_desk_of,
     print_json,
+    print_redacted_notice,
     print_rows,
     scope_option,
-    tell_redacted,
 )
 from daiku.fronts.cli.commands.playbook.reviewing import deltas, review, undo
 from daiku.fronts.cli.display.term import Terminal, clip, safe, terminal, to_the_minute
@@ -39,11 +39,11 @@ if TYPE_CHECKING:
     from daiku.playbook.desk.offline import OfflineLearning
 
 TEXT = 100
-"""Width in columns of a lesson where the output is no terminal."""
+"""Width in columns of a lesson if the output is not a terminal."""
 
 
 def _refuse_removed(_: click.Context, option: click.Parameter, value: object) -> None:
-    """Raise UsageError for an option of the trials that earlier versions made."""
+    """Raise UsageError for an option of trials, which earlier versions had."""
     if value:
         raise usage_error(say("adapt.removed", option=f"--{option.name}"))
 
@@ -67,7 +67,7 @@ def adapt(
     from daiku.playbook.desk.offline import learn_offline  # when used
     from daiku.trace.journal import ALL  # when used
 
-    del max_cost, offline  # learning offline is the only mode, and costs nothing
+    del max_cost, offline  # offline learning is the only mode and costs nothing
     place = folder_of(folder)
     loaded, home = settings_for(place)
     print_notices(loaded)
@@ -75,13 +75,13 @@ def adapt(
         raise usage_error(why)
     redact = Redactor(secrets_of(loaded.config, os.environ))
     trusted = is_trusted(home, place)
-    found = learn_offline(
+    result = learn_offline(
         loaded.config, home, place, redact, trusted=trusted, most=cases or ALL, dry_run=dry_run
     )
     if as_json:
-        print_json(as_row(found))
+        print_json(as_row(result))
     else:
-        write_output("".join(line + "\n" for line in _lines(found, terminal(sys.stdout))))
+        write_output("".join(line + "\n" for line in _lines(result, terminal(sys.stdout))))
 
 
 def _why_nothing_is_learned(config: Config) -> str:
@@ -90,23 +90,21 @@ def _why_nothing_is_learned(config: Config) -> str:
     return say("adapt.off") if config.playbook.learn == "off" else ""
 
 
-def _lines(found: OfflineLearning, out: Terminal) -> Iterator[str]:
-    """Yield the sessions as a count, and each change of the playbook."""
-    if found.dry_run:
-        yield say("adapt.would_learn", sessions=found.sessions)
+def _lines(result: OfflineLearning, out: Terminal) -> Iterator[str]:
+    """Yield the number of sessions, and each change of the playbook."""
+    if result.dry_run:
+        yield say("adapt.would_learn", sessions=result.sessions)
         return
-    yield say("adapt.learned", sessions=found.sessions, changes=len(found.changes))
-    for each in found.changes:
-        waits = each.change == "proposed"
-        status = say("playbook.status.proposed" if waits else "playbook.status.applied")
-        head = (
-            f"{out.paint(safe(each.bullet_id), 'bold')}  {out.paint(status, 'yellow' if waits else 'green')}"
-        )
-        yield f"{head}  {clip(safe(each.content), TEXT)}"
+    yield say("adapt.learned", sessions=result.sessions, changes=len(result.changes))
+    for event in result.changes:
+        is_pending = event.change == "proposed"
+        status = say("playbook.status.proposed" if is_pending else "playbook.status.applied")
+        head = f"{out.paint(safe(event.bullet_id), 'bold')}  {out.paint(status, 'yellow' if is_pending else 'green')}"
+        yield f"{head}  {clip(safe(event.content), TEXT)}"
 
 
 class WholeHelpGroup(click.Group):
-    """Lists its commands with the whole sentence of each; click would cut the longer ones."""
+    """A group that lists its commands with complete help sentences; click would truncate them."""
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -132,24 +130,25 @@ def list_(
     folder: str | None,
     as_json: bool,  # click's flag
 ) -> None:
-    with desk_in(folder) as desk:
-        found = desk.list(scope, section, everything=everything)
-        waiting = [
-            each
-            for each in (desk.deltas(scope, ("proposed",)) if everything else ())
-            if each.type == "add" and (not section or section_words(section) == section_words(each.section))
+    with open_desk_of(folder) as desk:
+        listing = desk.list(scope, section, everything=everything)
+        pending = [
+            change
+            for change in (desk.deltas(scope, ("proposed",)) if everything else ())
+            if change.type == "add"
+            and (not section or section_words(section) == section_words(change.section))
         ]
     if as_json:
-        print_rows((*found.bullets, *waiting))
+        print_rows((*listing.bullets, *pending))
         return
     out = terminal(sys.stdout)
-    if not found.bullets and not waiting:
+    if not listing.bullets and not pending:
         click.echo(say("none_yet"))
-    for name, members in by_section(found.bullets):
+    for name, bullets in by_section(listing.bullets):
         click.echo(out.paint(safe(name), "bold"))
-        for bullet in members:
-            click.echo("  " + bullet_line(bullet, out, resting=bullet.id in found.resting))
-    for delta in waiting:
+        for bullet in bullets:
+            click.echo("  " + bullet_line(bullet, out, resting=bullet.id in listing.resting))
+    for delta in pending:
         for line in delta_lines(delta, out):
             click.echo(line)
 
@@ -168,7 +167,7 @@ def search(
     folder: str | None,
     as_json: bool,  # click's flag
 ) -> None:
-    with desk_in(folder) as desk:
+    with open_desk_of(folder) as desk:
         hits = desk.search(query, scope, section, top_k).hits
     if as_json:
         print_rows(hits)
@@ -186,43 +185,43 @@ def search(
 @click.argument("bullet")
 @place_options
 def show(bullet: str, folder: str | None, as_json: bool) -> None:  # click's flag
-    with desk_in(folder) as desk:
+    with open_desk_of(folder) as desk:
         for delta in desk.deltas(None, ("proposed",)):
             if bullet == delta.id or (delta.type == "add" and bullet == delta.bullet_id):
-                _show_waiting(delta, as_json=as_json)
+                _print_pending(delta, as_json=as_json)
                 return
-        found = desk.show(bullet)
+        shown_bullet = desk.show(bullet)
     if as_json:
-        rows = as_row(found)
-        about = as_row(found.bullet)
-        print_json({**about, "history": rows["history"], "observations": rows["observations"]})
+        rows = as_row(shown_bullet)
+        bullet_row = as_row(shown_bullet.bullet)
+        print_json({**bullet_row, "history": rows["history"], "observations": rows["observations"]})
         return
-    out, shown = terminal(sys.stdout), found.bullet
-    click.echo(f"{out.paint(safe(shown.id), 'bold')}  {safe(shown.section)}")
-    for line in indented(shown.content):
+    out, entry = terminal(sys.stdout), shown_bullet.bullet
+    click.echo(f"{out.paint(safe(entry.id), 'bold')}  {safe(entry.section)}")
+    for line in indented(entry.content):
         click.echo(line)
     facts = {
-        say("playbook.fact.keywords"): ", ".join(shown.keywords),
-        say("playbook.fact.counts"): say("playbook.counts", helpful=shown.helpful, harmful=shown.harmful),
-        say("playbook.fact.stands"): say("playbook.active") if shown.active else say("playbook.disabled"),
-        say("playbook.fact.origin"): say(f"playbook.origin.{shown.origin}"),
-        say("playbook.fact.updated"): to_the_minute(shown.updated_at),
+        say("playbook.fact.keywords"): ", ".join(entry.keywords),
+        say("playbook.fact.counts"): say("playbook.counts", helpful=entry.helpful, harmful=entry.harmful),
+        say("playbook.fact.stands"): say("playbook.active") if entry.active else say("playbook.disabled"),
+        say("playbook.fact.origin"): say(f"playbook.origin.{entry.origin}"),
+        say("playbook.fact.updated"): to_the_minute(entry.updated_at),
     }
     for name, value in facts.items():
         if value:
             click.echo(f"  {out.paint(name, 'dim')}: {safe(value)}")
-    if found.history:
+    if shown_bullet.history:
         click.echo(out.paint(say("playbook.history"), "bold"))
-    for delta in found.history:
+    for delta in shown_bullet.history:
         for line in delta_lines(delta, out):
             click.echo("  " + line)
-    if found.observations:
+    if shown_bullet.observations:
         click.echo(out.paint(say("playbook.observations"), "bold"))
-    for seen in found.observations:
-        click.echo("  " + observation_line(seen, out))
+    for observation in shown_bullet.observations:
+        click.echo("  " + observation_line(observation, out))
 
 
-def _show_waiting(delta: ShownDelta, *, as_json: bool) -> None:
+def _print_pending(delta: ShownDelta, *, as_json: bool) -> None:
     if as_json:
         print_json(as_row(delta))
         return
@@ -249,25 +248,25 @@ def add(
     as_json: bool,  # click's flag
 ) -> None:
     content = argument_text(words).strip("\n")
-    with desk_in(folder) as desk:
-        made = desk.add(section, content, scope, keywords, propose=propose)
-    tell_redacted(made.redacted)
+    with open_desk_of(folder) as desk:
+        change = desk.add(section, content, scope, keywords, propose=propose)
+    print_redacted_notice(change.redacted)
     if as_json:
-        print_json(as_row(made))
+        print_json(as_row(change))
         return
-    (delta,) = made.deltas
-    click.echo(delta.id if made.bullet is None else made.bullet.id)
+    (delta,) = change.deltas
+    click.echo(delta.id if change.bullet is None else change.bullet.id)
 
 
 def _switch(active: bool, bullet: str, folder: str | None, as_json: bool) -> None:  # click's flags
-    with desk_in(folder) as desk:
-        made = desk.update(bullet, active=active)
+    with open_desk_of(folder) as desk:
+        change = desk.update(bullet, active=active)
     if as_json:
-        print_json(as_row(made))
-    elif made.deltas:
+        print_json(as_row(change))
+    elif change.deltas:
         name = safe(bullet)
         click.echo(say("playbook.enabled", id=name) if active else say("playbook.switched_off", id=name))
-        click.echo(say("playbook.undo_with", id=made.deltas[0].id))
+        click.echo(say("playbook.undo_with", id=change.deltas[0].id))
     else:
         name = safe(bullet)
         click.echo(

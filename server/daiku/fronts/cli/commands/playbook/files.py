@@ -1,4 +1,4 @@
-"""`daiku playbook export` and `import`: a playbook as a text, and a text as bullets."""
+"""`daiku playbook export` and `import`: convert between a playbook and a text file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,13 @@ import click
 
 from daiku.domain.playbook import PlaybookScope
 from daiku.fronts.cli.app_setup import folder_of
-from daiku.fronts.cli.commands.playbook.opening import as_row, desk_in, print_json, scope_option, tell
+from daiku.fronts.cli.commands.playbook.opening import (
+    as_row,
+    open_desk_of,
+    print_json,
+    print_notice,
+    scope_option,
+)
 from daiku.fronts.cli.commands.sessions import write_out
 from daiku.fronts.cli.display.term import safe
 from daiku.fronts.cli.options import place_options
@@ -45,7 +51,7 @@ from daiku.texts.terminal import localize, say
 @scope_option("repository")
 @click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir"))
 def export_(form: PlaybookForm, scope: PlaybookScope, folder: str | None) -> None:
-    with desk_in(folder) as desk:
+    with open_desk_of(folder) as desk:
         text = exported(desk, scope, form)
     write_out(text)
 
@@ -64,41 +70,41 @@ def import_(
 ) -> None:
     place = folder_of(folder)
     if str(file) == "-":
-        said = text_of(sys.stdin.buffer.read(LARGEST + 1), "stdin")
+        content = text_of(sys.stdin.buffer.read(LARGEST + 1), "stdin")
         reason: ReviewReason | None = "of_anybody"
     else:
-        said = file_text(file)
+        content = file_text(file)
         trusted = is_trusted(home(os.environ), place)
         reason = asyncio.run(find_review_reason(file, place, trusted=trusted))
-    with desk_in(folder) as desk:
-        found = imported(desk, scope, said, propose=propose or reason is not None)
-    if found.proposed and reason is not None and not propose:
-        tell(say(f"playbook.import.{reason}"))
+    with open_desk_of(folder) as desk:
+        result = imported(desk, scope, content, propose=propose or reason is not None)
+    if result.proposed and reason is not None and not propose:
+        print_notice(say(f"playbook.import.{reason}"))
     if as_json:
-        print_json(as_row(found))
+        print_json(as_row(result))
         return
-    for line in _lines(found):
+    for line in _lines(result):
         click.echo(line)
 
 
-def _lines(found: Imported) -> Iterator[str]:
+def _lines(result: Imported) -> Iterator[str]:
     """Yield what the import did, line by line."""
-    if found.added or not (found.proposed or found.held):
-        yield say("playbook.import.added", count=len(found.added))
-    if found.proposed:
-        yield say("playbook.import.proposed", count=len(found.proposed))
+    if result.added or not (result.proposed or result.held):
+        yield say("playbook.import.added", count=len(result.added))
+    if result.proposed:
+        yield say("playbook.import.proposed", count=len(result.proposed))
         yield say("playbook.import.see")
-    if found.held:
-        yield say("playbook.import.held", count=found.held)
-    for each in found.renumbered:
-        yield say("playbook.import.renumbered", was=safe(each.was), id=each.id)
-    for each in found.refused:
-        yield say("playbook.import.refused", number=each.number, why=localize(each.message))
-    if found.left_out:
-        lines = ", ".join(str(number) for number in found.left_out[:20])
-        more = ", …" if len(found.left_out) > 20 else ""
-        yield say("playbook.import.left_out", count=len(found.left_out), lines=lines + more)
-    if found.hidden:
-        yield say("playbook.import.hidden", ids=", ".join(found.hidden[:20]))
-    if found.redacted:
-        yield say("playbook.import.redacted", count=found.redacted)
+    if result.held:
+        yield say("playbook.import.held", count=result.held)
+    for entry in result.renumbered:
+        yield say("playbook.import.renumbered", was=safe(entry.was), id=entry.id)
+    for entry in result.refused:
+        yield say("playbook.import.refused", number=entry.number, why=localize(entry.message))
+    if result.left_out:
+        lines = ", ".join(str(number) for number in result.left_out[:20])
+        more = ", …" if len(result.left_out) > 20 else ""
+        yield say("playbook.import.left_out", count=len(result.left_out), lines=lines + more)
+    if result.hidden:
+        yield say("playbook.import.hidden", ids=", ".join(result.hidden[:20]))
+    if result.redacted:
+        yield say("playbook.import.redacted", count=result.redacted)

@@ -1,4 +1,4 @@
-"""How the terminal shows bullets, changes of them, and what runs showed."""
+"""Display of bullets, changes, and observations in the terminal."""
 
 from __future__ import annotations
 
@@ -20,63 +20,63 @@ _STATUS: dict[DeltaStatus, Colour] = {
     "undone": "dim",
 }
 TAUGHT = (*get_args(Taught), "duplicates")
-"""Why a change was proposed, where that is a word of the server's."""
+"""Reason codes of the server for a proposed change; other reasons are free text."""
 _VERDICT: dict[Verdict, Colour] = {"helpful": "green", "harmful": "red", "neutral": "dim"}
 
 
 def bullet_line(bullet: Bullet, out: Terminal, *, resting: bool, score: str = "") -> str:
-    """A bullet in one line: its id, how often it helped and harmed, its text."""
-    known = f"+{bullet.helpful} -{bullet.harmful}"
+    """Return a bullet as one line: its id, helpful and harmful counts, and text."""
+    counts = f"+{bullet.helpful} -{bullet.harmful}"
     notes = [
         say("playbook.disabled") if not bullet.active else "",
         say("playbook.resting") if resting and bullet.active else "",
     ]
-    note = "".join(f"({each}) " for each in notes if each)
-    head = "  ".join(part for part in (f"{safe(bullet.id):<12}", score, f"{known:<7}") if part)
+    note = "".join(f"({part}) " for part in notes if part)
+    head = "  ".join(part for part in (f"{safe(bullet.id):<12}", score, f"{counts:<7}") if part)
     content = " ".join(safe(bullet.content).split())
     if out.live:
         content = clip(content, max(20, out.width - columns(head) - columns(note) - 4))
     return f"{out.paint(head, 'dim')}  {out.paint(note, 'yellow')}{content}".rstrip()
 
 
-def delta_lines(shown: ShownDelta, out: Terminal) -> Iterator[str]:
-    """A change: what it is, how it stands, why, the difference, where it was learnt, why it waits."""
-    kind = say(f"playbook.type.{shown.type}")
-    name = safe(shown.bullet_id) if shown.bullet_id and shown.type != "add" else safe(shown.section)
-    status = out.paint(say(f"playbook.status.{shown.status}"), _STATUS[shown.status])
-    origin = say(f"playbook.origin.{shown.origin}")
-    when = to_the_minute(shown.decided_at or shown.created_at)
-    yield "  ".join((out.paint(shown.id, "bold"), when, f"{kind} {name}", f"({origin})", status))
-    if shown.why:
-        yield f"  {out.paint(say('playbook.fact.why'), 'dim')}: {_why(shown.why)}"
-    if shown.doubts and shown.status == "proposed":
-        doubts = ", ".join(say(f"playbook.doubt.{each}") for each in shown.doubts)
+def delta_lines(delta: ShownDelta, out: Terminal) -> Iterator[str]:
+    """Yield the lines of a change: type, status, reason, review doubts, diff, and sources."""
+    kind = say(f"playbook.type.{delta.type}")
+    name = safe(delta.bullet_id) if delta.bullet_id and delta.type != "add" else safe(delta.section)
+    status = out.paint(say(f"playbook.status.{delta.status}"), _STATUS[delta.status])
+    origin = say(f"playbook.origin.{delta.origin}")
+    when = to_the_minute(delta.decided_at or delta.created_at)
+    yield "  ".join((out.paint(delta.id, "bold"), when, f"{kind} {name}", f"({origin})", status))
+    if delta.why:
+        yield f"  {out.paint(say('playbook.fact.why'), 'dim')}: {_reason_text(delta.why)}"
+    if delta.doubts and delta.status == "proposed":
+        doubts = ", ".join(say(f"playbook.doubt.{doubt}") for doubt in delta.doubts)
         yield f"  {out.paint(say('playbook.fact.doubts'), 'dim')}: {out.paint(doubts, 'yellow')}"
-    if shown.diff:
-        yield from ("  " + line for line in coloured_diff(shown.diff, out))
-    for place in shown.places:
+    if delta.diff:
+        yield from ("  " + line for line in coloured_diff(delta.diff, out))
+    for place in delta.places:
         yield f"  {out.paint(say('playbook.fact.learnt'), 'dim')}: {place_text(place)}"
 
 
-def _why(why: str) -> str:
-    """What taught it, in the person's language; the words of a person or a model as they are."""
+def _reason_text(why: str) -> str:
+    """Return the reason for a change: translated if it is a code, else unchanged."""
     return say(f"playbook.taught.{why}") if why in TAUGHT else clip(safe(why), 400)
 
 
-def observation_line(seen: BulletObservation, out: Terminal) -> str:
-    """What a run showed of a bullet, in one line."""
-    verdict = out.paint(say(f"playbook.verdict.{seen.verdict}"), _VERDICT[seen.verdict])
-    why = f" ({say(f'playbook.because.{seen.why}')})" if seen.why else ""
-    note = "" if seen.counted else f"  [{say('playbook.not_counted')}]"
-    return f"{verdict}{why}{note}  {place_text(seen.place)}"
+def observation_line(observation: BulletObservation, out: Terminal) -> str:
+    """Return an observation as one line."""
+    verdict = out.paint(say(f"playbook.verdict.{observation.verdict}"), _VERDICT[observation.verdict])
+    why = f" ({say(f'playbook.because.{observation.why}')})" if observation.why else ""
+    note = "" if observation.counted else f"  [{say('playbook.not_counted')}]"
+    return f"{verdict}{why}{note}  {place_text(observation.place)}"
 
 
 def place_text(place: Place) -> str:
-    """A place in a session: its title, and how it is opened."""
+    """Return a place in a session: its title, and its position."""
     where = f"{safe(place.session_id)} #{place.seq}"
     return f"{clip(safe(place.title), 60)} ({where})" if place.title else f"{where} ({say('playbook.gone')})"
 
 
-def indented(text: str) -> Iterator[str]:
-    """The text as it is, each line below its head."""
+def indent_lines(text: str) -> Iterator[str]:
+    """Yield the lines of the text, indented."""
     return (f"  {line}".rstrip() for line in safe(text).split("\n"))

@@ -1,4 +1,4 @@
-"""What the commands on the playbook share: their options, the playbooks of a folder, one JSON document."""
+"""Shared parts of the playbook commands: options, the folder's playbooks, and JSON output."""
 
 from __future__ import annotations
 
@@ -22,18 +22,19 @@ from daiku.texts.terminal import locale_of, say
 
 F = TypeVar("F", bound=Callable[..., Any])
 SCOPES = ("repository", "user")
+"""Names of the two playbooks."""
 
 
 def scope_option(default: str | None = None) -> Callable[[F], F]:
-    """Decorate a command with `--scope`: which of the two playbooks."""
+    """Decorate a command with `--scope`, which selects one of the two playbooks."""
     return click.option(
         "--scope", type=click.Choice(SCOPES), default=default, help=say("help.playbook.scope")
     )
 
 
 @contextmanager
-def desk_in(folder: str | None) -> Generator[PlaybookDesk]:
-    """The playbooks of a folder. Raises UsageError."""
+def open_desk_of(folder: str | None) -> Generator[PlaybookDesk]:
+    """Open the playbooks of a folder for the block. Raises UsageError."""
     place = folder_of(folder)
     loaded, state = settings_for(place)
     print_notices(loaded)
@@ -47,21 +48,21 @@ def as_row(value: BaseModel) -> JsonObject:
 
 
 def print_json(value: JsonObject) -> None:
-    """One document on standard output."""
+    """Print a JSON document."""
     write_json(json.dumps(value, ensure_ascii=False))
 
 
 def print_rows(values: Iterable[BaseModel]) -> None:
-    """One list on standard output."""
+    """Print a JSON list."""
     write_json(json.dumps([as_row(each) for each in values], ensure_ascii=False))
 
 
-def tell(line: str) -> None:
-    """One line to the person, beside what a program reads."""
+def print_notice(line: str) -> None:
+    """Write one line to the user, separate from machine output."""
     people = human_stream()
     people.write(people.paint(line, "yellow") + "\n")
 
 
-def tell_redacted(redacted: bool) -> None:  # what was found
+def print_redacted_notice(redacted: bool) -> None:  # what was found
     if redacted:
-        tell(say("playbook.redacted"))
+        print_notice(say("playbook.redacted"))

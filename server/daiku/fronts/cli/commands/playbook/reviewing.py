@@ -1,4 +1,4 @@
-"""`daiku playbook deltas`, `review`, and `undo`: list the changes of a playbook, decide on them, and take them back."""
+"""`daiku playbook deltas`, `review`, and `undo`: list changes, decide on them, and revert them."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from daiku.fronts.cli.ask import keyboard
 from daiku.fronts.cli.commands.playbook.looks import delta_lines
 from daiku.fronts.cli.commands.playbook.opening import (
     as_row,
-    desk_in,
+    open_desk_of,
     print_json,
+    print_redacted_notice,
     print_rows,
     scope_option,
-    tell_redacted,
 )
 from daiku.fronts.cli.commands.sessions import chunk_lines
 from daiku.fronts.cli.display.term import Terminal, human_stream, person_present, safe, terminal
@@ -35,15 +35,15 @@ Key: TypeAlias = Literal["accept", "reject", "skip", "quit", "edit", "evidence"]
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """The user's decision about a pending change, and the new text if they edited it."""
+class ReviewAnswer:
+    """The user's decision about a pending change, with the new text if they edited it."""
 
     key: Key
     content: str | None = None
 
 
-async def ask_about(people: Terminal, content: str, *, evidence: bool) -> Answer:
-    """One key. The end of input and Escape leave this change and all that follow."""
+async def ask_about(people: Terminal, content: str, *, evidence: bool) -> ReviewAnswer:
+    """Read a decision key. The end of input and Escape quit the review."""
     keys = [
         say("playbook.key.accept"),
         say("playbook.key.edit") if content else "",
@@ -54,12 +54,12 @@ async def ask_about(people: Terminal, content: str, *, evidence: bool) -> Answer
     ]
     with keyboard.key_by_key():
         people.write(people.paint("  ".join(key for key in keys if key), "bold") + " ")
-        key = await _key(can_edit=bool(content), evidence=evidence)
+        key = await _read_decision_key(can_edit=bool(content), evidence=evidence)
     people.write("\n")
-    return Answer(key, await _edited(people, content)) if key == "edit" else Answer(key)
+    return ReviewAnswer(key, await _edit_text(people, content)) if key == "edit" else ReviewAnswer(key)
 
 
-async def _key(*, can_edit: bool, evidence: bool) -> Key:
+async def _read_decision_key(*, can_edit: bool, evidence: bool) -> Key:
     while True:
         match await keyboard.read_key():
             case "y" | "a":
@@ -78,35 +78,35 @@ async def _key(*, can_edit: bool, evidence: bool) -> Key:
                 continue
 
 
-async def _edited(people: Terminal, content: str) -> str | None:
-    """The text as the person wants it: from the editor that they have set, else one line; None where it stays."""
+async def _edit_text(people: Terminal, content: str) -> str | None:
+    """Let the user edit the text in their editor, or as one line; return None if it is unchanged."""
     if os.environ.get("VISUAL") or os.environ.get("EDITOR"):
         try:
-            said = click.edit(content, extension=".md", require_save=False)
-        except click.ClickException as wrong:
-            people.write(people.paint(wrong.format_message(), "red") + "\n")
+            new_text = click.edit(content, extension=".md", require_save=False)
+        except click.ClickException as error:
+            people.write(people.paint(error.format_message(), "red") + "\n")
             return None
-        said = (said or "").strip("\n")
+        new_text = (new_text or "").strip("\n")
     else:
         people.write(people.paint(say("playbook.new_text"), "bold") + " ")
-        said = ((await keyboard.read_line()) or "").strip()
-    return said if said.strip() and said != content else None
+        new_text = ((await keyboard.read_line()) or "").strip()
+    return new_text if new_text.strip() and new_text != content else None
 
 
 AROUND = 3
-"""Chunks before and after a place in a session that are shown of it."""
+"""Number of chunks shown before and after a source."""
 
 
 class SeveralIds(click.Command):
-    """A command whose options take as many ids as stand behind them, up to the next option."""
+    """A command whose options accept several ids, up to the next option."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        return super().parse_args(ctx, spread(args, ("--accept", "--reject")))
+        return super().parse_args(ctx, repeat_options(args, ("--accept", "--reject")))
 
 
-def spread(args: Sequence[str], names: Sequence[str]) -> list[str]:
-    """`--accept A B` as `--accept A --accept B`; what follows another option is left as it is."""
-    found: list[str] = []
+def repeat_options(args: Sequence[str], names: Sequence[str]) -> list[str]:
+    """Convert `--accept A B` to `--accept A --accept B`; other options stay as they are."""
+    result: list[str] = []
     current = ""
     for arg in args:
         if arg.startswith("-"):
@@ -114,12 +114,12 @@ def spread(args: Sequence[str], names: Sequence[str]) -> list[str]:
             current = name if name in names else ""
             if current and not value:
                 continue
-            found.append(arg)
+            result.append(arg)
         elif current:
-            found += [current, arg]
+            result += [current, arg]
         else:
-            found.append(arg)
-    return found
+            result.append(arg)
+    return result
 
 
 @click.command("review", cls=SeveralIds, help=say("help.playbook.review"))
@@ -129,73 +129,77 @@ def spread(args: Sequence[str], names: Sequence[str]) -> list[str]:
 def review(
     accept: tuple[str, ...], reject: tuple[str, ...], folder: str | None, as_json: bool
 ) -> int:  # click's flag
-    with desk_in(folder) as desk:
+    with open_desk_of(folder) as desk:
         if accept or reject:
-            found = desk.review([api.AcceptedDelta(id=name) for name in accept], reject)
-            return _tell(found, as_json)
-        waiting = desk.deltas(None, ("proposed",))
-        if not waiting:
+            outcome = desk.review([api.AcceptedDelta(id=name) for name in accept], reject)
+            return _print_outcome(outcome, as_json)
+        pending = desk.deltas(None, ("proposed",))
+        if not pending:
             click.echo("[]" if as_json else say("playbook.nothing_waits"))
             return 0
         if as_json or not person_present():
-            raise usage_error(say("playbook.nobody", count=len(waiting)))
-        return asyncio.run(_asked(desk, waiting))
+            raise usage_error(say("playbook.nobody", count=len(pending)))
+        return asyncio.run(_review_pending(desk, pending))
 
 
-def _tell(found: api.PlaybookReviewResult, as_json: bool) -> int:  # click's flag
-    tell_redacted(found.redacted)
+def _print_outcome(outcome: api.PlaybookReviewResult, as_json: bool) -> int:  # click's flag
+    print_redacted_notice(outcome.redacted)
     if as_json:
-        print_json(as_row(found))
+        print_json(as_row(outcome))
     else:
-        for delta in found.decided:
+        for delta in outcome.decided:
             what = say(f"playbook.decided.{delta.status}", id=delta.id, bullet=delta.bullet_id)
             click.echo(what.rstrip())
-        for refused in found.refused:
-            complain(localize(refused.message), "", FAILED)
-    return FAILED if found.refused else 0
+        for refusal in outcome.refused:
+            complain(localize(refusal.message), "", FAILED)
+    return FAILED if outcome.refused else 0
 
 
-async def _asked(desk: PlaybookDesk, waiting: tuple[api.ShownDelta, ...]) -> int:
-    """Ask about one after the other; what was decided stays, however it ends."""
+async def _review_pending(desk: PlaybookDesk, pending: tuple[api.ShownDelta, ...]) -> int:
+    """Ask about the pending changes one by one; decisions are kept even if the review is aborted."""
     people, code = human_stream(), 0
-    for number, shown in enumerate(waiting, 1):
-        answer = await _answer(desk, shown, people, say("pick.title", number=number, count=len(waiting)))
+    for number, delta in enumerate(pending, 1):
+        answer = await _ask_until_decided(
+            desk, delta, people, say("pick.title", number=number, count=len(pending))
+        )
         if answer.key == "quit":
             break
         if answer.key == "accept":
-            found = desk.review([api.AcceptedDelta(id=shown.id, content=answer.content)])
+            outcome = desk.review([api.AcceptedDelta(id=delta.id, content=answer.content)])
         elif answer.key == "reject":
-            found = desk.review(reject=(shown.id,))
+            outcome = desk.review(reject=(delta.id,))
         else:
             continue
-        code = max(code, _tell(found, as_json=False))
+        code = max(code, _print_outcome(outcome, as_json=False))
     return code
 
 
-async def _answer(desk: PlaybookDesk, shown: api.ShownDelta, people: Terminal, title: str) -> Answer:
+async def _ask_until_decided(
+    desk: PlaybookDesk, delta: api.ShownDelta, people: Terminal, title: str
+) -> ReviewAnswer:
     content: str | None = None
-    bullets = {each.id: each for each in shown.bullets}
+    bullets = {bullet.id: bullet for bullet in delta.bullets}
     while True:
-        now = shown
+        displayed = delta
         if content is not None:
-            edited = shown.model_copy(update={"content": content})
-            now = edited.model_copy(update={"diff": diff_of(edited, bullets, desk.language)})
+            edited = delta.model_copy(update={"content": content})
+            displayed = edited.model_copy(update={"diff": diff_of(edited, bullets, desk.language)})
         people.write("\n" + people.paint(title, "bold", "yellow") + "\n")
-        for line in delta_lines(now, people):
+        for line in delta_lines(displayed, people):
             people.write(line + "\n")
-        answer = await ask_about(people, now.content, evidence=bool(shown.places))
+        answer = await ask_about(people, displayed.content, evidence=bool(delta.places))
         match answer.key:
             case "edit":
                 content = answer.content or content
             case "evidence":
-                _show_evidence(desk, shown, people)
+                _show_evidence(desk, delta, people)
             case _:
-                return Answer(answer.key, content)
+                return ReviewAnswer(answer.key, content)
 
 
-def _show_evidence(desk: PlaybookDesk, shown: api.ShownDelta, people: Terminal) -> None:
-    """The places in their sessions, with what came before and after; the place itself is marked."""
-    for place in shown.places:
+def _show_evidence(desk: PlaybookDesk, delta: api.ShownDelta, people: Terminal) -> None:
+    """Show the sources of a change with surrounding chunks; the source is marked."""
+    for place in delta.places:
         command = f"daiku sessions show {safe(place.session_id)}"
         people.write(people.paint(f"{safe(place.title)}  ({command})", "bold") + "\n")
         first = max(0, place.seq - AROUND - 1)
@@ -217,16 +221,16 @@ def deltas(
     folder: str | None,
     as_json: bool,  # click's flag
 ) -> None:
-    with desk_in(folder) as desk:
-        found = desk.deltas(scope, get_args(DeltaStatus) if everything else (status,))
+    with open_desk_of(folder) as desk:
+        listed = desk.deltas(scope, get_args(DeltaStatus) if everything else (status,))
     if as_json:
-        print_rows(found)
+        print_rows(listed)
         return
     out = terminal(sys.stdout)
-    if not found:
+    if not listed:
         click.echo(say("playbook.nothing_waits") if status == "proposed" else say("none_yet"))
-    for shown in found:
-        for line in delta_lines(shown, out):
+    for delta in listed:
+        for line in delta_lines(delta, out):
             click.echo(line)
 
 
@@ -234,14 +238,14 @@ def deltas(
 @click.argument("delta")
 @place_options
 def undo(delta: str, folder: str | None, as_json: bool) -> int:  # click's flag
-    with desk_in(folder) as desk:
-        found = desk.review(undo=(delta,))
+    with open_desk_of(folder) as desk:
+        outcome = desk.review(undo=(delta,))
     if as_json:
-        print_json(as_row(found))
-    elif found.decided:
+        print_json(as_row(outcome))
+    elif outcome.decided:
         name = safe(delta)
-        waits = found.decided[0].status == "proposed"
-        click.echo(say("playbook.waits_again", id=name) if waits else say("playbook.undone", id=name))
-    if found.refused and not as_json:
-        return complain(localize(found.refused[0].message), "", FAILED)
-    return FAILED if found.refused else 0
+        is_pending = outcome.decided[0].status == "proposed"
+        click.echo(say("playbook.waits_again", id=name) if is_pending else say("playbook.undone", id=name))
+    if outcome.refused and not as_json:
+        return complain(localize(outcome.refused[0].message), "", FAILED)
+    return FAILED if outcome.refused else 0

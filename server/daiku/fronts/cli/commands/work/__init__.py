@@ -1,1 +1,1 @@
-"""Commands on work items: the list of them, and what a person asks of one."""
+"""Commands for work items and the worker."""

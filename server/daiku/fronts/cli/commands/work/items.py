@@ -1,4 +1,4 @@
-"""`daiku work`: the work items, listed and shown; one is paused, resumed, cancelled or tried again."""
+"""`daiku work`: list and show work items; pause, resume, cancel, or retry one."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from daiku.settings import secrets_of
 from daiku.texts.terminal import localize, say
 
 HEARD_SECONDS = 2.0
-"""How long to wait until a pause is heard."""
+"""Timeout in seconds for a worker to acknowledge a pause."""
 BESIDE_TITLE = 32
-"""Columns of an item's line beside its name and title: when it changed, how it stands, and what lies between."""
+"""Columns of a line next to the name and title: time, state, and spacing."""
 STATE_COLOURS: dict[ItemState, Colour] = {
     "processing": "cyan",
     "paused": "yellow",
@@ -49,15 +49,15 @@ def work(ctx: click.Context) -> None:
 @place_options
 def list_(state: ItemState | None, folder: str | None, as_json: bool) -> None:  # click's flag
     with _items(folder) as items:
-        found = items.list(state)
+        listed = items.list(state)
     if as_json:
-        write_json("[" + ",".join(item.model_dump_json(by_alias=True) for item in found) + "]")
+        write_json("[" + ",".join(item.model_dump_json(by_alias=True) for item in listed) + "]")
         return
     out = terminal(sys.stdout)
-    if not found:
+    if not listed:
         click.echo(say("none_yet"))
-    width = max((len(item.item) for item in found), default=0)
-    for item in found:
+    width = max((len(item.item) for item in listed), default=0)
+    for item in listed:
         click.echo(_line(item, out, width))
 
 
@@ -66,34 +66,34 @@ def list_(state: ItemState | None, folder: str | None, as_json: bool) -> None:  
 @place_options
 def show(item: str, folder: str | None, as_json: bool) -> None:  # click's flag
     with _items(folder) as items:
-        found = items.find(item)
+        work_item = items.find(item)
     if as_json:
-        write_json(found.model_dump_json(by_alias=True))
+        write_json(work_item.model_dump_json(by_alias=True))
         return
     out = terminal(sys.stdout)
-    click.echo(_line(found, out, len(found.item)))
-    progress = found.progress
+    click.echo(_line(work_item, out, len(work_item.item)))
+    progress = work_item.progress
     facts = {
-        say("work.wanted"): found.wanted,
+        say("work.wanted"): work_item.wanted,
         say("work.steps"): f"{progress.done}/{progress.total} {progress.step}".rstrip() if progress else "",
-        say("work.session"): found.session_id,
-        say("work.branch"): found.branch,
-        say("work.request"): found.request_url,
-        say("work.url"): found.url,
-        say("work.attempts"): str(found.attempts),
-        say("work.used"): _used(found.usage),
-        say("work.created"): to_the_minute(found.created_at),
-        say("work.updated"): to_the_minute(found.updated_at),
-        say("work.why"): localize(found.error),
-        say("work.waits"): say("work.answer") if found.state == "waiting" else "",
+        say("work.session"): work_item.session_id,
+        say("work.branch"): work_item.branch,
+        say("work.request"): work_item.request_url,
+        say("work.url"): work_item.url,
+        say("work.attempts"): str(work_item.attempts),
+        say("work.used"): _usage_text(work_item.usage),
+        say("work.created"): to_the_minute(work_item.created_at),
+        say("work.updated"): to_the_minute(work_item.updated_at),
+        say("work.why"): localize(work_item.error),
+        say("work.waits"): say("work.answer") if work_item.state == "waiting" else "",
     }
     for name, value in facts.items():
         if value:
             click.echo(f"  {out.paint(name, 'dim')}: {safe(value)}")
 
 
-def _used(usage: Usage | None) -> str:
-    """What the item's runs took so far, as its comment of progress says it."""
+def _usage_text(usage: Usage | None) -> str:
+    """Return the tokens and cost of the item's runs, as in its progress comment."""
     tokens = usage.prompt_tokens + usage.completion_tokens if usage is not None else 0
     if usage is None or not tokens:
         return ""
@@ -102,40 +102,42 @@ def _used(usage: Usage | None) -> str:
     return say("work.tokens_cost", count=f"{tokens:,}", cost=f"{usage.cost:.2f}")
 
 
-def _ask(wanted: Wanted, item: str, folder: str | None, as_json: bool) -> None:  # click's flag
+def _send_request(request: Wanted, item: str, folder: str | None, as_json: bool) -> None:  # click's flag
     with _items(folder) as items:
-        found = ask_item(items, item, wanted)
-        heard = wanted == "pause" and found.state == "processing" and _heard(items, item)
+        work_item = ask_item(items, item, request)
+        is_pausing = (
+            request == "pause" and work_item.state == "processing" and _wait_until_pausing(items, item)
+        )
     if as_json:
-        write_json(found.model_dump_json(by_alias=True))
-    elif heard:
-        click.echo(say("work.pausing", item=safe(found.item)))
-    elif found.state == "processing":
-        # Whoever works it reads this at its next step; until then it stands as it did.
-        click.echo(say("work.asked", item=safe(found.item), wanted=wanted))
+        write_json(work_item.model_dump_json(by_alias=True))
+    elif is_pausing:
+        click.echo(say("work.pausing", item=safe(work_item.item)))
+    elif work_item.state == "processing":
+        # The worker reads the request at its next step; until then the state is unchanged.
+        click.echo(say("work.asked", item=safe(work_item.item), wanted=request))
     else:
-        click.echo(_line(found, terminal(sys.stdout), len(found.item)))
+        click.echo(_line(work_item, terminal(sys.stdout), len(work_item.item)))
 
 
-def _heard(items: ItemStore, item: str) -> bool:
-    """Whether whoever works the item has heard that it is to pause; it looks several times a second."""
+def _wait_until_pausing(items: ItemStore, item: str) -> bool:
+    """Wait until the worker acknowledges the pause, which it polls several times a second; False on timeout."""
     until = time.monotonic() + HEARD_SECONDS
-    while not (heard := items.is_pausing(item)) and time.monotonic() < until:
+    while not (is_pausing := items.is_pausing(item)) and time.monotonic() < until:
         time.sleep(0.05)
-    return heard
+    return is_pausing
 
 
-def _add(wanted: Wanted, about: str) -> None:
-    command: Callable[..., None] = partial(_ask, wanted)
-    made = click.command(wanted, help=about)(place_options(command))
-    made.params.insert(0, click.Argument(["item"]))
-    work.add_command(made)
+def _add_command(request: Wanted, about: str) -> None:
+    command: Callable[..., None] = partial(_send_request, request)
+    new_command = click.command(request, help=about)(place_options(command))
+    new_command.params.insert(0, click.Argument(["item"]))
+    work.add_command(new_command)
 
 
-_add("pause", say("help.work.pause"))
-_add("resume", say("help.work.resume"))
-_add("cancel", say("help.work.cancel"))
-_add("retry", say("help.work.retry"))
+_add_command("pause", say("help.work.pause"))
+_add_command("resume", say("help.work.resume"))
+_add_command("cancel", say("help.work.cancel"))
+_add_command("retry", say("help.work.retry"))
 
 
 @contextmanager
@@ -148,8 +150,8 @@ def _items(folder: str | None) -> Generator[ItemStore]:
 
 
 def _line(item: WorkItem, out: Terminal, width: int) -> str:
-    """Return an item as one line: its name, when it changed, its state, its title, and why it is in that state."""
-    unfinished = item.state == "done" and item.error  # a limit ended it
+    """Return an item as one line: name, time, state, title, and the reason for its state."""
+    unfinished = item.state == "done" and item.error  # stopped by a limit
     colour = "yellow" if unfinished else STATE_COLOURS.get(item.state, "dim")
     state = out.paint(f"{item.state:<10}", colour)
     title = safe(f"{item.title} ({localize(item.error)})" if item.error else item.title)

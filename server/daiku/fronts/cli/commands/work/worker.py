@@ -1,4 +1,4 @@
-"""`daiku worker`: works labelled items, and the process in which one item's agent runs."""
+"""`daiku worker`: process labelled items; `--attempt` is the child process that runs one item's agent."""
 
 from __future__ import annotations
 
@@ -63,19 +63,19 @@ def worker(
 ) -> int:
     where = folder_of(folder)
     if attempt:
-        return asyncio.run(_attempt(where, Claim(attempt, fence), folder_of(place)))
+        return asyncio.run(_run_attempt(where, Claim(attempt, fence), folder_of(place)))
     loaded, home = settings_for(where, asks_model=not ask_health)
     if ask_health:
-        return _tell_health(home, as_json=as_json)
+        return _print_health(home, as_json=as_json)
     print_notices(loaded)
     redact = Redactor(secrets_of(loaded.config, os.environ))
-    start_logging(home, redact)  # which from here on hears of tokens that are made while it works
+    start_logging(home, redact)  # the redactor also learns tokens that are created later
     work = Work(
         config=loaded.config,
         home=home,
         folder=where,
         environ=os.environ,
-        tell=_tell_json if as_json else _tell,
+        tell=_print_item_json if as_json else _print_item,
         warn=_warn,
         redact=redact,
         only=source,
@@ -83,15 +83,15 @@ def worker(
         concurrency=concurrency,
         language=locale_of(os.environ),
     )
-    return asyncio.run(_worked(work, once=once))
+    return asyncio.run(_run_worker(work, once=once))
 
 
-async def _worked(work: Work, *, once: bool) -> int:
+async def _run_worker(work: Work, *, once: bool) -> int:
     sources = sources_of(work)
     stopping = asyncio.Event()
     restore = on_interrupt(partial(_stop, stopping))
     if not once:
-        _tell_person(say("worker.begun", seconds=work.config.work.poll_seconds))
+        _print_status(say("worker.begun", seconds=work.config.work.poll_seconds))
     try:
         return 0 if await work_items(work, sources, stopping, once=once) else FAILED
     finally:
@@ -99,59 +99,61 @@ async def _worked(work: Work, *, once: bool) -> int:
 
 
 def _stop(stopping: asyncio.Event) -> None:
-    """The first signal gives the items back, the second one ends the process; nothing is lost by it."""
+    """Return the items on the first signal, and end the process on the second; neither loses data."""
     if stopping.is_set():
         os._exit(CANCELLED)
     stopping.set()
-    _tell_person(say("worker.stopping"))
+    _print_status(say("worker.stopping"))
 
 
-def _tell_person(words: str) -> None:
-    """What whoever looks on is told; cron mails and the logs of a service have nothing of it."""
+def _print_status(words: str) -> None:
+    """Print a message if stderr is a terminal; logs and cron mails do not get it."""
     people = human_stream()
     if people.live:
         with suppress(OSError):
             people.write(words + "\n")
 
 
-async def _attempt(where: Path, claim: Claim, place: Path) -> int:
-    """Work one item in its tree; the run's result is the last line of standard output."""
+async def _run_attempt(where: Path, claim: Claim, place: Path) -> int:
+    """Run one item in its work tree; the last line of standard output is the result."""
     loaded, home = settings_for(where, {"sandbox": {"network": False}}, asks_model=True)
     result = await attempt_item(loaded.config, home, where, claim, place, locale_of(os.environ))
     write_json(result.model_dump_json(by_alias=True))
     return 0
 
 
-def _tell_health(home: Path, *, as_json: bool) -> int:
-    """Tell how the workers of this home are. All is well where there is one, and each is."""
-    found, now = healths(home), time()
-    if not found:
+def _print_health(home: Path, *, as_json: bool) -> int:
+    """Print the health of the workers; return 0 if there is one and all are healthy."""
+    workers, now = healths(home), time()
+    if not workers:
         return fail(DaikuError(Failure(kind="not_found", message=Text(say("worker.none")))), as_json=as_json)
-    for health in found:
+    for health in workers:
         if as_json:
             write_json(_as_line(health))
             continue
         seconds = max(0, round(now - health.looked_at))
-        shown = say("worker.not_looked") if not health.looked_at else say("worker.looked", seconds=seconds)
-        facts = {"worker": health.worker, "looked": shown, "count": len(health.under_way)}
-        told = say("worker.well", **facts) if health.is_well(now) else say("worker.unwell", **facts)
-        write_output(safe(told + (f" {localize(health.error)}" if health.error else "")) + "\n")
-    return 0 if all(each.is_well(now) for each in found) else FAILED
+        poll_text = (
+            say("worker.not_looked") if not health.looked_at else say("worker.looked", seconds=seconds)
+        )
+        facts = {"worker": health.worker, "looked": poll_text, "count": len(health.under_way)}
+        line = say("worker.well", **facts) if health.is_well(now) else say("worker.unwell", **facts)
+        write_output(safe(line + (f" {localize(health.error)}" if health.error else "")) + "\n")
+    return 0 if all(worker_health.is_well(now) for worker_health in workers) else FAILED
 
 
 def _as_line(value: WorkItem | Health) -> str:
     return json.dumps(json.loads(value.model_dump_json(by_alias=True)), ensure_ascii=False)
 
 
-def _tell_json(item: WorkItem) -> None:
-    """Where nobody reads any more the work goes on, and the exit code is the same."""
+def _print_item_json(item: WorkItem) -> None:
+    """Print an item as JSON; processing continues if nobody reads the output."""
     try:
         write_json(_as_line(item))
     except BrokenPipeError:
         silence_broken_pipe()
-    except WriteFailed as wrong:
+    except WriteFailed as error:
         silence_broken_pipe()
-        complain(say("error.output", why=wrong), "", FAILED)
+        complain(say("error.output", why=error), "", FAILED)
 
 
 def _warn(why: Text) -> None:
@@ -159,7 +161,7 @@ def _warn(why: Text) -> None:
         complain(localize(why), "", FAILED)
 
 
-def _tell(item: WorkItem) -> None:
+def _print_item(item: WorkItem) -> None:
     why = f": {localize(item.error)}" if item.error else ""
-    with suppress(OSError):  # nobody reads any more: the work goes on
+    with suppress(OSError):  # processing continues without a reader
         human_stream().write(safe(f"{item.item}  {item.state}{why}") + "\n")
