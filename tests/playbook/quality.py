@@ -22,7 +22,7 @@ from daiku.memory.rules.hashed import hashed_vector
 from daiku.memory.rules.terms import terms
 from daiku.memory.rules.vectors import Vector, cosine, whole_vector
 from daiku.models.embed import Embedder, HashedWords, open_embedder
-from daiku.playbook.rules.lessons.similar import LIMIT, says_otherwise
+from daiku.playbook.rules.lessons.similar import LIMIT, have_different_words
 from daiku.playbook.search import PlaybookSearch
 from daiku.settings import from_mapping
 from daiku.texts.text import Text, text
@@ -240,7 +240,7 @@ def likeness_table(embedder: Embedder) -> str:
         (
             pair["same"],
             cosine(vectors[2 * at], vectors[2 * at + 1]),
-            says_otherwise(pair["one"], pair["other"]),
+            have_different_words(pair["one"], pair["other"]),
         )
         for at, pair in enumerate(pairs)
     ]

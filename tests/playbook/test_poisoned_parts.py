@@ -75,7 +75,7 @@ class Attacked:
         result = await app.runs.run(RunRequest("make the tests pass"), watch)
         for words in then:
             await app.runs.run(RunRequest(words, session=result.session_id), watch)
-        await app.runs.afterwards.settle()
+        await app.runs.learner.settle()
         self.chunks += watch.chunks
         store = store_of(app)
         self.deltas = store.deltas()

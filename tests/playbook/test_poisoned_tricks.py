@@ -12,7 +12,7 @@ import pytest
 from daiku.domain.events import ApprovalAsked, RunFinished, RunStarted, ToolResponse
 from daiku.domain.held import CurationOperation, Reflected, Reflection
 from daiku.domain.playbook import Delta
-from daiku.playbook.learning import propose_asked
+from daiku.playbook.learning import propose_merges_and_removals
 from daiku.playbook.store import PlaybookStore
 from daiku.run.request import RunRequest
 from daiku.store.opening import open_tables, opened_place
@@ -45,7 +45,7 @@ def test_a_lesson_by_merging_two_harmless_ones_waits(store: PlaybookStore) -> No
         Reflected(reflection=Reflection(), operations=(asked,)), run="run_10", parent="run_9", after=9
     )
     ended = told(RunFinished(status="completed"), run="run_9", after=8)
-    (made,) = propose_asked(store, [*chunks, *ended, *look], str)
+    (made,) = propose_merges_and_removals(store, [*chunks, *ended, *look], str)
     assert (made.type, made.status, made.content) == ("merge", "proposed", text)
     assert sorted(active(store)) == ["Keep functions short.", "Sort the imports."]
 

@@ -106,7 +106,7 @@ class Attempt:
     async def work(self) -> RunResult:
         """Begin the item's run, or resume it, to its end or to a question. Raises DaikuError, ClaimLost."""
         record = self.items.claimed(self.claim)
-        self.runs.afterwards.holds_looks = True  # a worker that is told to end must not wait for a model
+        self.runs.learner.defers_reflections = True  # a worker that is told to end must not wait for a model
         if record.wanted in PAUSES or record.wanted == "give_back":
             self.items.signal(self.claim, "pausing", after="pause")
             return RunResult(run_id=record.run, session_id=record.shown.session_id, status="paused")

@@ -1,4 +1,4 @@
-"""What is done with a session besides its runs: a person's actions are recorded, and runs that have ended are learnt from."""
+"""Background learning: records user actions in sessions, and learns from ended runs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from daiku.domain.events import (
     ToolResponse,
 )
 from daiku.domain.held import Bullet, Reflected
-from daiku.playbook.unlearnt import PENDING_LOOKS, Unlearnt
+from daiku.playbook.unlearnt import REFLECTION_TABLE, PendingRuns
 from daiku.run.live import LiveRun
 from daiku.run.recorded.history import starts_of
 from daiku.run.recorded.stored_run import add_to_record
@@ -41,45 +41,53 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-CAUGHT_UP_LOOKS = 3
-"""Sessions of ended processes that a model looks at, at most, when a process starts."""
+MOST_REFLECTIONS = 3
+"""Maximum number of sessions of ended processes that are reflected on when a process starts."""
 SETTLE_SECONDS = 10.0
-"""How long the end of a program waits for what is still being learnt."""
+"""Maximum time in seconds that the end of a program waits for learning."""
 
 
 @dataclass(slots=True)
-class Afterwards:
-    """Writes to the sessions of a workspace, where runs may be under way, and learns from them one after the other.
-    Nobody waits for what is learnt, and no run fails by it."""
+class BackgroundLearner:
+    """Records user actions in the sessions of a workspace, and learns from ended runs in the background.
+
+    Failures of learning are logged; no run fails or waits because of them.
+    """
 
     services: RunServices
     live: Mapping[str, LiveRun]
     """The runs of this process, by id."""
     _waiting: dict[str, str] = field(default_factory=dict[str, str], init=False)
-    """The sessions to learn from, each with the run that a model is to look at; empty where none is."""
-    _untold: dict[str, tuple[Bullet, ...]] = field(default_factory=dict[str, tuple[Bullet, ...]], init=False)
-    """News that could not be written while a run was beginning; they are told after it."""
+    """Sessions to learn from, each with the run to reflect on; empty for none."""
+    _unrecorded: dict[str, tuple[Bullet, ...]] = field(
+        default_factory=dict[str, tuple[Bullet, ...]], init=False
+    )
+    """News that could not be recorded while a run was starting, by session."""
     _task: asyncio.Task[None] | None = field(default=None, init=False)
-    holds_looks: bool = field(default=False, init=False)
-    """Whether runs of this process are left to the next process to be looked at, unless `settle` waits for that: for
-    programs that end with the answer, or block the event loop between runs."""
-    _held: dict[str, str] = field(default_factory=dict[str, str], init=False)
-    """Runs that a model is to look at, by their sessions."""
-    _looks: set[asyncio.Task[None]] = field(default_factory=set["asyncio.Task[None]"], init=False)
-    """Models that look at runs."""
-    _told: bool = field(default=False, init=False)
-    """Whether the person was told that lessons come by rules alone."""
+    defers_reflections: bool = field(default=False, init=False)
+    """Leave reflections to the next process, unless `settle` waits for them.
+
+    For programs that end with the answer, or block the event loop between runs.
+    """
+    _deferred: dict[str, str] = field(default_factory=dict[str, str], init=False)
+    """Runs to reflect on, by session."""
+    _reflections: set[asyncio.Task[None]] = field(default_factory=set["asyncio.Task[None]"], init=False)
+    """Reflections in progress."""
+    _is_notified: bool = field(default=False, init=False)
+    """Whether the user was notified that only rules learn."""
 
     def last_run(self, session: str) -> str:
-        """The session's last run that the person started. Raises UsageError where there is none."""
+        """Return the last run that the user started in a session. Raises UsageError if there is none."""
         starts = starts_of(self.services.journal.chunks(session))
         if not starts:
             raise UsageError(Failure(kind="not_found", message=text("runs.nothing_done")))
         return starts[-1].run
 
     def record(self, session: str, events: Sequence[Event], run: str = "") -> None:
-        """Add events to the run in progress, or to `run`, or to the last one. Raises UsageError: a run is in progress in
-        another process."""
+        """Add events to the active run, else to `run`, else to the last run of a session.
+
+        Raises UsageError if a run is active in another process.
+        """
         live = next((each for each in self.live.values() if each.log.session == session), None)
         if live is not None:
             live.record(*events)
@@ -88,80 +96,78 @@ class Afterwards:
         if any(isinstance(each, Review | Restored) for each in events):
             self.learn(session)
 
-    def begins(self, run: str, session: str) -> None:
-        """A run begins: if this process is killed before it was learnt from, another one learns from it."""
-        if self.services.unlearnt is not None:
+    def begin_run(self, run: str, session: str) -> None:
+        """Record a starting run as pending, so that another process learns from it if this one is killed."""
+        if self.services.pending_learning is not None:
             try:
-                self.services.unlearnt.begins(run, session)
+                self.services.pending_learning.add(run, session)
             except DaikuError:  # it is learnt from by this process
                 logger.warning("run %s is not noted as one to learn from", run, exc_info=True)
 
     async def catch_up(self) -> None:
-        """Learn from runs of this folder that other processes left behind."""
-        unlearnt = self.services.unlearnt
-        if unlearnt is None:
+        """Learn from pending runs of ended processes."""
+        pending = self.services.pending_learning
+        if pending is None:
             return
-        from daiku.playbook.unlearnt import left_behind  # when used
+        from daiku.playbook.unlearnt import find_left_sessions  # when used
 
         try:
-            sessions = await asyncio.to_thread(left_behind, self.services.journal, unlearnt)
+            sessions = await asyncio.to_thread(find_left_sessions, self.services.journal, pending)
         except DaikuError:
             logger.warning("what runs of ended processes taught was not learnt", exc_info=True)
             return
         for session in sessions:
             self.learn(session)
-        for session, run in await asyncio.to_thread(self._left_looks):
-            self._begin_look(session, run)
+        for session, run in await asyncio.to_thread(self._list_left_reflections):
+            self._start_reflection(session, run)
 
-    def _left_looks(self) -> tuple[tuple[str, str], ...]:
-        """Return the sessions that other processes left to be looked at, each with its last run; the newest few."""
-        pending = self.services.pending_looks
-        if pending is None or not self._looks_at_runs:
+    def _list_left_reflections(self) -> tuple[tuple[str, str], ...]:
+        """Return the newest sessions that are pending for a reflection, each with its last run."""
+        pending = self.services.pending_reflections
+        if pending is None or not self._reflects:
             return ()
-        from daiku.playbook.unlearnt import left_behind  # when used
+        from daiku.playbook.unlearnt import find_left_sessions  # when used
 
         try:
-            sessions = left_behind(self.services.journal, pending)[:CAUGHT_UP_LOOKS]
+            sessions = find_left_sessions(self.services.journal, pending)[:MOST_REFLECTIONS]
             return tuple((session, self.last_run(session)) for session in sessions)
         except DaikuError:
             logger.warning("no model looks at the runs of ended processes", exc_info=True)
             return ()
 
     @property
-    def _looks_at_runs(self) -> bool:
+    def _reflects(self) -> bool:
         return bool(self.services.config.playbook.reflections and self.services.roots)
 
     def learn(self, session: str, run: str = "") -> None:
-        """Learn from the session, as soon as what is under way now is done. `run` has just ended: a model may look at it
-        too."""
+        """Schedule learning from a session. `run`: a run that just ended, to reflect on."""
         if self.services.learning is None:
             return
         self._waiting[session] = run or self._waiting.get(session, "")
         if self._task is None or self._task.done():
             self._task = asyncio.create_task(self._work(self.services.learning))
 
-    async def settle(self, *, looks: bool = True) -> None:
-        """Wait until nothing is left to learn, for a while. `looks`: also for models that look at runs, which they may no
-        longer than the settings say."""
-        most = SETTLE_SECONDS + (self.services.config.playbook.reflection_seconds if looks else 0)
+    async def settle(self, *, reflections: bool = True) -> None:
+        """Wait for learning, for a limited time. `reflections`: wait for reflections too."""
+        timeout = SETTLE_SECONDS + (self.services.config.playbook.reflection_seconds if reflections else 0)
         with suppress(TimeoutError):
-            async with asyncio.timeout(most):
-                while under_way := self._under_way(looks=looks):
-                    await asyncio.wait(under_way)
+            async with asyncio.timeout(timeout):
+                while tasks := self._running_tasks(reflections=reflections):
+                    await asyncio.wait(tasks)
 
     async def stop(self) -> None:
-        """The program ends: models that look at a run are left, and what rules learn is waited for."""
+        """Cancel reflections, and wait for learning by rules. Called at the end of the program."""
         self._waiting = dict.fromkeys(self._waiting, "")
-        self.holds_looks = True
-        for look in self._looks:
-            look.cancel()
-        if under_way := self._looks | self._under_way(looks=False):
-            await asyncio.wait(under_way, timeout=SETTLE_SECONDS)
+        self.defers_reflections = True
+        for reflection in self._reflections:
+            reflection.cancel()
+        if tasks := self._reflections | self._running_tasks(reflections=False):
+            await asyncio.wait(tasks, timeout=SETTLE_SECONDS)
 
-    def _under_way(self, *, looks: bool) -> set[asyncio.Task[None]]:
-        if looks and (self._task is None or self._task.done()):
-            self._begin_looks()
-        tasks = {self._task, *(self._looks if looks else ())}
+    def _running_tasks(self, *, reflections: bool) -> set[asyncio.Task[None]]:
+        if reflections and (self._task is None or self._task.done()):
+            self._start_reflections()
+        tasks = {self._task, *(self._reflections if reflections else ())}
         return {task for task in tasks if task is not None and not task.done()}
 
     async def _work(self, learning: Callable[[str], Sequence[Bullet]]) -> None:
@@ -169,88 +175,95 @@ class Afterwards:
             session = next(iter(self._waiting))
             run = self._waiting.pop(session)
             try:
-                self._tell(session, await asyncio.to_thread(learning, session))
-                if self.services.unlearnt is not None:
-                    self.services.unlearnt.learnt(session, besides=self.live)
-            except Exception:  # whatever is wrong with a playbook, the runs stand
+                self._record_news(session, await asyncio.to_thread(learning, session))
+                if self.services.pending_learning is not None:
+                    self.services.pending_learning.remove_session(session, besides=self.live)
+            except Exception:  # a damaged playbook must not fail a run
                 logger.exception("not everything was learnt from session %s", session)
-            if run and self._looks_at_runs:
-                self._held[session] = run
-                await self._note_look(session, run)
-        if not self.holds_looks:
-            self._begin_looks()
+            if run and self._reflects:
+                self._deferred[session] = run
+                await self._record_reflection(session, run)
+        if not self.defers_reflections:
+            self._start_reflections()
 
-    async def _note_look(self, session: str, run: str) -> None:
-        """Note that a model is to look at the run: if this process ends before, another one does it."""
-        from daiku.playbook.reflecting import Reflecting  # when used
+    async def _record_reflection(self, session: str, run: str) -> None:
+        """Record a run as pending for a reflection, so that another process can do it."""
+        from daiku.playbook.reflecting import Reflections  # when used
 
         try:
-            wanted = await Reflecting(self.services, self.live).wants(session, run)
-            if wanted and self.services.pending_looks is not None:
-                self.services.pending_looks.begins(run, session)
+            is_needed = await Reflections(self.services, self.live).needs_reflection(session, run)
+            if is_needed and self.services.pending_reflections is not None:
+                self.services.pending_reflections.add(run, session)
         except DaikuError:
             logger.warning("run %s is not noted as one to look at", run, exc_info=True)
 
-    def _begin_looks(self) -> None:
-        while self._held:
-            self._begin_look(*self._held.popitem())
+    def _start_reflections(self) -> None:
+        while self._deferred:
+            self._start_reflection(*self._deferred.popitem())
 
-    def _begin_look(self, session: str, run: str) -> None:
-        look = asyncio.create_task(self._look_at(session, run))
-        self._looks.add(look)
-        look.add_done_callback(self._looks.discard)
+    def _start_reflection(self, session: str, run: str) -> None:
+        task = asyncio.create_task(self._reflect_on(session, run))
+        self._reflections.add(task)
+        task.add_done_callback(self._reflections.discard)
 
-    async def _look_at(self, session: str, run: str) -> None:
-        """Have a model look at a run that has ended, and learn from what it saw."""
-        from daiku.playbook.reflecting import Reflecting  # when used
+    async def _reflect_on(self, session: str, run: str) -> None:
+        """Reflect on an ended run, and learn from the result."""
+        from daiku.playbook.reflecting import Reflections  # when used
 
         try:
-            found = await Reflecting(self.services, self.live).after(session, run)
-            if found.failure is not None and not self._told:
-                self._told = True
-                why = text("playbook.rules_only", why=found.failure.message)
+            result = await Reflections(self.services, self.live).reflect_on(session, run)
+            if result.failure is not None and not self._is_notified:
+                self._is_notified = True
+                why = text("playbook.rules_only", why=result.failure.message)
                 self.record(session, (Notice(level="info", text=why),), run)
         except Exception:  # as above
             logger.exception("no model looked at run %s", run)
             return
         finally:
-            self._looked(session)
-        if found.recorded:
+            self._finish_reflection(session)
+        if result.recorded:
             self.learn(session)
 
-    def _looked(self, session: str) -> None:
-        """Note that no model has to look at the session's runs, unless this process is ending."""
+    def _finish_reflection(self, session: str) -> None:
+        """Remove the session's pending reflections, unless this process is ending."""
         task = asyncio.current_task()
-        if self.services.pending_looks is None or (task is not None and task.cancelling()):
+        if self.services.pending_reflections is None or (task is not None and task.cancelling()):
             return
         try:
-            self.services.pending_looks.learnt(session)
+            self.services.pending_reflections.remove_session(session)
         except DaikuError:
             logger.warning("session %s stays noted as one to look at", session, exc_info=True)
 
-    def _tell(self, session: str, news: Sequence[Bullet]) -> None:
-        known = (*self._untold.pop(session, ()), *news)
+    def _record_news(self, session: str, news: Sequence[Bullet]) -> None:
+        """Record news in a session; keep them if another process holds the session."""
+        pending_news = (*self._unrecorded.pop(session, ()), *news)
         try:
-            if known:
-                self.record(session, known)
+            if pending_news:
+                self.record(session, pending_news)
         except UsageError as busy:
             if busy.failure.kind != "busy":
                 raise
-            self._untold[session] = known
+            self._unrecorded[session] = pending_news
 
 
 def with_learning(
     services: RunServices, stores: Stores, redact: Callable[[str], str], *, outside: Callable[[], bool]
 ) -> RunServices:
-    """The services of runs that are learnt from, where anything is: not where the person does not trust the workspace."""
+    """Return the services with learning, if the workspace is trusted and learning is on."""
     config, roots = services.config, services.roots
-    learning = learning_of(config, roots, stores, redact, outside=outside) if services.trusted else None
-    unlearnt = learning and Unlearnt(stores.database, services.workspace_key)
-    looks = learning and Unlearnt(stores.database, services.workspace_key, PENDING_LOOKS)
-    return replace(services, learning=learning, unlearnt=unlearnt, pending_looks=looks, redact=redact)
+    learning = build_learner(config, roots, stores, redact, outside=outside) if services.trusted else None
+    pending_learning = learning and PendingRuns(stores.database, services.workspace_key)
+    pending_reflections = learning and PendingRuns(stores.database, services.workspace_key, REFLECTION_TABLE)
+    return replace(
+        services,
+        learning=learning,
+        pending_learning=pending_learning,
+        pending_reflections=pending_reflections,
+        redact=redact,
+    )
 
 
-def learning_of(
+def build_learner(
     config: Config,
     roots: tuple[Path, ...],
     stores: Stores,
@@ -258,8 +271,10 @@ def learning_of(
     *,
     outside: Callable[[], bool],
 ) -> Callable[[str], Sequence[Bullet]] | None:
-    """What is called with a session whose runs are to be learnt from; None where the settings say that nothing is learnt,
-    and where nothing is kept. `outside`: whether what they read may come from elsewhere without a trace of it."""
+    """Return a function that learns from a session; None if learning is off or nothing is stored.
+
+    `outside`: returns True if runs may have read unrecorded text from outside.
+    """
     settings = config.playbook
     if not settings.enabled or settings.learn == "off" or not stores.lasting:
         return None
@@ -276,14 +291,17 @@ def learning_of(
 
     def learn(session: str) -> Sequence[Bullet]:
         chunks = stores.journal.chunks(session)
-        return learning().after(chunks) if may_teach(chunks) else ()
+        return learning().learn_from_session(chunks) if may_teach(chunks) else ()
 
     return learn
 
 
 def may_teach(chunks: Sequence[Chunk]) -> bool:
-    """Whether there is anything to learn from in a session: a run was told a lesson, a command failed, a person said
-    something besides the first request, refused something, or took changes back."""
+    """Return True if there is anything to learn from in a session.
+
+    That is a lesson that a run received, a failed command, a rejection, an undo, or a message after the first
+    request.
+    """
     ended = False
     for chunk in chunks:
         match chunk.event:

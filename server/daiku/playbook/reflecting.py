@@ -1,4 +1,4 @@
-"""A model looks at a run that has ended: the Reflector and the Curator are asked, within a budget of their own."""
+"""Reflection on ended runs by a model: the Reflector, then the Curator, within a separate budget."""
 
 from __future__ import annotations
 
@@ -35,47 +35,47 @@ from daiku.texts.text import text
 
 F = TypeVar("F", bound=BaseModel)
 MOST_OUTPUT = 8_000
-"""Tokens of one reply, with the thinking of models that think: what these agents say is short."""
-MENDED = 2
-"""Replies that may be asked for again because nobody can read them."""
+"""Maximum number of output tokens of one reply, including thinking."""
+MOST_RETRIES = 2
+"""Maximum number of retries of unreadable replies."""
 LONGEST_REPLY = 100_000
-"""Characters of a reply that are read."""
+"""Maximum length of a reply in characters."""
 NEAR = 20
-"""Lessons of the playbook that the Curator is shown."""
-WAITS, WAIT_SECONDS = 20, 0.5
-"""How often and how long is waited where another process writes to the session."""
+"""Number of lessons in the Curator's request."""
+BUSY_RETRIES, BUSY_SECONDS = 20, 0.5
+"""Number and interval in seconds of retries while another process writes to the session."""
 
 
-class Looked(NamedTuple):
-    """What came of a look at a run: whether anything new is on record, and why no model looked, where none did."""
+class ReflectionResult(NamedTuple):
+    """Result of a reflection: whether something was recorded, and the failure if no model reflected."""
 
     recorded: bool = False
     failure: Failure | None = None
 
 
 @dataclass(slots=True)
-class _Asked:
-    """One of the two agents, as it is asked: what its replies used, and how it ended."""
+class _AgentRun:
+    """One of the two agents in a reflection, with the usage of its replies."""
 
     agent: Agent
     model: Metered
-    used: list[Usage] = field(default_factory=list[Usage])
+    usages: list[Usage] = field(default_factory=list[Usage])
     failure: Failure | None = None
     ended: bool = False
 
     async def ask(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
-        """The model's pieces; what they used is kept, also where what they say cannot be read."""
-        async for piece in self.model.stream(request):
-            if isinstance(piece, Reply):
-                self.used.append(piece.usage)
-                if _length(piece) > LONGEST_REPLY:
-                    raise DaikuError(_unreadable(self.agent))
-            yield piece
+        """Yield the model's events, and count their usage, also if the reply is unreadable."""
+        async for event in self.model.stream(request):
+            if isinstance(event, Reply):
+                self.usages.append(event.usage)
+                if _length(event) > LONGEST_REPLY:
+                    raise DaikuError(_unreadable_reply(self.agent))
+            yield event
 
     def events(self, limits: RunLimits, *more: Event) -> tuple[Event, ...]:
-        """The run that it worked in, as a whole."""
+        """Return the events of the agent's run."""
         usage = Usage()
-        for each in self.used:
+        for each in self.usages:
             usage = usage.plus(each)
         status: TerminalStatus = (
             "completed" if self.ended else "cancelled" if self.failure is None else "failed"
@@ -84,7 +84,7 @@ class _Asked:
         return (
             RunStarted(prompt="", model=name, limits=limits),
             AgentStart(model=name),
-            *self.used,
+            *self.usages,
             *more,
             *(() if self.failure is None else (self.failure,)),
             AgentEnd(usage=usage),
@@ -93,205 +93,216 @@ class _Asked:
 
 
 @dataclass(slots=True)
-class _Look:
-    """A look at one run under way: what is known so far, so that it can be kept whatever happens."""
+class _ReflectionState:
+    """A reflection on one run in progress, so that it can be recorded whatever happens."""
 
     lessons: tuple[Lesson, ...]
     cited: tuple[str, ...]
     record: str
-    asked: list[_Asked] = field(default_factory=list[_Asked])
+    agent_runs: list[_AgentRun] = field(default_factory=list[_AgentRun])
     reflection: Reflection | None = None
     operations: tuple[CurationOperation, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Reflecting:
-    """Has a model look at runs that have ended. `live`: the runs of this process, by id."""
+class Reflections:
+    """Reflects on ended runs with a model. `live`: the runs of this process, by id."""
 
     services: RunServices
     live: Mapping[str, LiveRun]
 
-    async def after(self, session: str, run: str) -> Looked:
-        """Have a model look at a run, once, and keep in its session what came of it and what it cost. What is under way
-        when it is cancelled is dropped; what it cost is on record. Raises UsageError: the session is gone."""
+    async def reflect_on(self, session: str, run: str) -> ReflectionResult:
+        """Reflect on a run, once, and record the result and the usage in its session.
+
+        Cancellation drops the request in progress; its usage is recorded. Raises UsageError if the session
+        was deleted.
+        """
         chunks = await asyncio.to_thread(self.services.journal.chunks, session)
-        own = run_text.chunks_of(chunks, run)
-        if not self._wants(chunks, run):
-            return Looked()
-        look = _look_at(own)
+        run_chunks = run_text.chunks_of(chunks, run)
+        if not self._needs_reflection(chunks, run):
+            return ReflectionResult()
+        state = _begin_reflection(run_chunks)
         seconds = self.services.config.playbook.reflection_seconds
         failure: Failure | None = None
         try:
             async with asyncio.timeout(seconds):
                 with self.services.prompts.active():
-                    await self._look(look, _model_of(own))
+                    await self._reflect(state, _model_of(run_chunks))
         except TimeoutError:
-            name = look.asked[-1].model.model.name
+            name = state.agent_runs[-1].model.model.name
             why = text("playbook.reflection_slow", model=name, seconds=seconds, setting="reflection_seconds")
             failure = Failure(kind="timeout", message=why)
         except DaikuError as error:
-            failure = _over() if error.failure.kind == "limit" else error.failure
+            failure = _budget_spent() if error.failure.kind == "limit" else error.failure
         except asyncio.CancelledError:
-            self._keep_at_once(session, run, look)
+            self._record_now(session, run, state)
             raise
-        if look.asked and failure is not None:
-            look.asked[-1].failure = failure
-        if any(each.used for each in look.asked):
-            await self._keep(session, run, look)
-        return Looked(look.reflection is not None, failure if look.reflection is None else None)
+        if state.agent_runs and failure is not None:
+            state.agent_runs[-1].failure = failure
+        if any(each.usages for each in state.agent_runs):
+            await self._record(session, run, state)
+        return ReflectionResult(state.reflection is not None, failure if state.reflection is None else None)
 
-    async def wants(self, session: str, run: str) -> bool:
-        """Return whether a model should look at a run. Raises UsageError: the session is gone."""
-        return self._wants(await asyncio.to_thread(self.services.journal.chunks, session), run)
+    async def needs_reflection(self, session: str, run: str) -> bool:
+        """Return True if a run needs a reflection. Raises UsageError if the session was deleted."""
+        return self._needs_reflection(await asyncio.to_thread(self.services.journal.chunks, session), run)
 
-    def _wants(self, chunks: Sequence[Chunk], run: str) -> bool:
-        own = run_text.chunks_of(chunks, run)
-        looked = run_text.is_looked_at(chunks, run)
-        return run_text.is_worth_a_look(own) and not looked and not self._plays_a_script(own)
+    def _needs_reflection(self, chunks: Sequence[Chunk], run: str) -> bool:
+        run_chunks = run_text.chunks_of(chunks, run)
+        is_done = run_text.has_reflection(chunks, run)
+        return (
+            run_text.needs_reflection(run_chunks) and not is_done and not self._uses_script_of_run(run_chunks)
+        )
 
-    def _plays_a_script(self, own: Sequence[Chunk]) -> bool:
-        """Whether a script would be asked whose lines are the run's; one that the settings name is asked."""
-        named = self.services.config.agents.model_of(REFLECTOR.name)
-        return not named and _model_of(own).startswith("scripted/")
+    def _uses_script_of_run(self, run_chunks: Sequence[Chunk]) -> bool:
+        """Return True if the model would be the script that the run itself used."""
+        configured = self.services.config.agents.model_of(REFLECTOR.name)
+        return not configured and _model_of(run_chunks).startswith("scripted/")
 
-    async def _look(self, look: _Look, model: str) -> None:
+    async def _reflect(self, state: _ReflectionState, model: str) -> None:
         settings = self.services.config.playbook
         limits = RunLimits(
-            max_rounds=settings.reflections + 1 + MENDED,
+            max_rounds=settings.reflections + 1 + MOST_RETRIES,
             max_cost=settings.reflection_cost,
             max_tokens=settings.reflection_tokens,
         )
         shared = RunBudget(Budget(limits))
-        asking = self._agent(REFLECTOR, model, shared, look)
+        agent_run = self._add_agent(REFLECTOR, model, shared, state)
         for _ in range(settings.reflections):
-            request = reflector.reflector_request(look.record, look.lessons, look.cited, look.reflection)
-            form = await self._answer(asking, request, reflector.ANSWER)
-            again = reflector.reflection_of(form, look.lessons)
-            same = look.reflection is not None and look.reflection.insights == again.insights
-            look.reflection = again
-            if same or not again.insights:
+            request = reflector.build_request(state.record, state.lessons, state.cited, state.reflection)
+            form = await self._get_answer(agent_run, request, reflector.ANSWER)
+            reflection = reflector.parse_reflection(form, state.lessons)
+            is_unchanged = state.reflection is not None and state.reflection.insights == reflection.insights
+            state.reflection = reflection
+            if is_unchanged or not reflection.insights:
                 break
-        asking.ended = True
-        if look.reflection is None or not look.reflection.insights:
+        agent_run.ended = True
+        if state.reflection is None or not state.reflection.insights:
             return
-        known = await self._near(look.reflection.insights)
-        asking = self._agent(CURATOR, model, shared, look)
-        curation = await self._answer(
-            asking, curator.curator_request(look.reflection.insights, known), curator.ANSWER
+        lessons = await self._find_similar(state.reflection.insights)
+        agent_run = self._add_agent(CURATOR, model, shared, state)
+        curation = await self._get_answer(
+            agent_run, curator.build_request(state.reflection.insights, lessons), curator.ANSWER
         )
-        look.operations = curator.operations_of(curation, known)
-        asking.ended = True
+        state.operations = curator.parse_operations(curation, lessons)
+        agent_run.ended = True
 
-    def _agent(self, agent: Agent, name: str, shared: RunBudget, look: _Look) -> _Asked:
-        """The agent with the model that the settings say, else that of the run. Raises LLMError, UsageError."""
+    def _add_agent(self, agent: Agent, name: str, shared: RunBudget, state: _ReflectionState) -> _AgentRun:
+        """Add an agent with its configured model, else with that of the run. Raises LLMError, UsageError."""
         model = self.services.model_of(agent, self.services.config.agents.model_of(agent.name) or name)
-        look.asked.append(asked := _Asked(agent, Metered(model, shared, lambda _: None)))
-        return asked
+        state.agent_runs.append(agent_run := _AgentRun(agent, Metered(model, shared, lambda _: None)))
+        return agent_run
 
-    async def _near(self, insights: Sequence[str]) -> tuple[FoundLesson, ...]:
-        """The lessons of the repository's playbook that are near to what was seen."""
+    async def _find_similar(self, insights: Sequence[str]) -> tuple[FoundLesson, ...]:
+        """Return the lessons of the repository's playbook that are similar to the insights."""
         if self.services.playbooks is None:
             return ()
         return await self.services.playbooks.search("\n".join(insights), NEAR, personal=False)
 
-    async def _answer(self, asked: _Asked, request: str, form: AnswerForm[F]) -> F:
-        """What the agent answers. Raises DaikuError: it did not, or nobody can read it."""
+    async def _get_answer(self, agent_run: _AgentRun, request: str, form: AnswerForm[F]) -> F:
+        """Return the agent's answer. Raises DaikuError if there is none, or if it is unreadable."""
         role = form.role
-        native = asked.model.model.tool_protocol == "native"
+        native = agent_run.model.model.tool_protocol == "native"
         tools = role.tools if native else ()
-        whole = ModelRequest(
+        complete_request = ModelRequest(
             model="",
             system=system_prompt(
-                asked.agent,
+                agent_run.agent,
                 (),
                 bool(tools),
                 offered=tuple(tool.name for tool in tools),
-                traits=asked.model.model.traits,
+                traits=agent_run.model.model.traits,
                 native=native,
             ),
             messages=(UserMessage(text=request),),
             tools=tools,
             max_output=MOST_OUTPUT,
         )
-        protocol = None if asked.model.model.tool_protocol == "native" else asked.model.model.tool_protocol
-        async for piece in stream_role_reply(role, whole, asked.ask, protocol=protocol):
-            if isinstance(piece, Reply) and isinstance(said := piece.message.opaque.get(OWN_KEY), dict):
-                clean = redact_encoded(json.dumps(said, ensure_ascii=False), self.services.redact)
-                return form.kind.model_validate_json(clean)
-        raise DaikuError(_unreadable(asked.agent))  # it was silent, or called what there is not
+        protocol = (
+            None if agent_run.model.model.tool_protocol == "native" else agent_run.model.model.tool_protocol
+        )
+        async for event in stream_role_reply(role, complete_request, agent_run.ask, protocol=protocol):
+            if isinstance(event, Reply) and isinstance(answer := event.message.opaque.get(OWN_KEY), dict):
+                redacted = redact_encoded(json.dumps(answer, ensure_ascii=False), self.services.redact)
+                return form.kind.model_validate_json(redacted)
+        raise DaikuError(_unreadable_reply(agent_run.agent))  # no answer, or an unknown tool call
 
-    async def _keep(self, session: str, run: str, look: _Look) -> None:
-        for _ in range(WAITS):
+    async def _record(self, session: str, run: str, state: _ReflectionState) -> None:
+        for _ in range(BUSY_RETRIES):
             try:
-                self._write(session, run, look)
+                self._write_runs(session, run, state)
             except UsageError as busy:
                 if busy.failure.kind != "busy":
                     raise
-                await asyncio.sleep(WAIT_SECONDS)
+                await asyncio.sleep(BUSY_SECONDS)
             else:
                 return
-        self._write(session, run, look)
+        self._write_runs(session, run, state)
 
-    def _keep_at_once(self, session: str, run: str, look: _Look) -> None:
-        """Keep what it cost, where the session can be written to without waiting."""
+    def _record_now(self, session: str, run: str, state: _ReflectionState) -> None:
+        """Record the usage if the session can be written without waiting."""
         try:
-            if any(each.used for each in look.asked):
-                self._write(session, run, look)
+            if any(each.usages for each in state.agent_runs):
+                self._write_runs(session, run, state)
         except UsageError:
             pass
 
-    def _write(self, session: str, run: str, look: _Look) -> None:
-        """Write each agent's part as a run below the one that was looked at. Raises UsageError: another process has the
-        session."""
+    def _write_runs(self, session: str, run: str, state: _ReflectionState) -> None:
+        """Record each agent's run below the run that was reflected on.
+
+        Raises UsageError if another process holds the session.
+        """
         live = next((each for each in self.live.values() if each.log.session == session), None)
         lock = None if live is not None else self.services.journal.lock(session)
         try:
             writer = live.log.writer if live is not None else self.services.journal.writer(session)
-            for at, asked in enumerate(look.asked):
-                last = at == len(look.asked) - 1
-                events = asked.events(asked.model.shared.budget.limits, *(_reflected(look) if last else ()))
-                self._show(writer.write(long_id("run"), run, asked.agent.name, events))
+            for at, agent_run in enumerate(state.agent_runs):
+                is_last = at == len(state.agent_runs) - 1
+                events = agent_run.events(
+                    agent_run.model.shared.budget.limits, *(_reflected_events(state) if is_last else ())
+                )
+                self._send_to_trace(writer.write(long_id("run"), run, agent_run.agent.name, events))
         finally:
             if lock is not None:
                 lock.release()
 
-    def _show(self, chunks: Sequence[Chunk]) -> None:
+    def _send_to_trace(self, chunks: Sequence[Chunk]) -> None:
         trace = self.services.trace
         if trace is not None:
             for chunk in chunks:
                 trace(chunk)
 
 
-def _look_at(own: Sequence[Chunk]) -> _Look:
-    end = own[-1].event
+def _begin_reflection(run_chunks: Sequence[Chunk]) -> _ReflectionState:
+    end = run_chunks[-1].event
     cited = end.used_bullets if isinstance(end, RunFinished) else ()
-    return _Look(run_text.lessons_told(own), cited, run_text.text_of_run(own))
+    return _ReflectionState(run_text.received_lessons(run_chunks), cited, run_text.text_of_run(run_chunks))
 
 
-def _model_of(own: Sequence[Chunk]) -> str:
-    first = own[0].event
+def _model_of(run_chunks: Sequence[Chunk]) -> str:
+    first = run_chunks[0].event
     return first.model if isinstance(first, RunStarted) else ""
 
 
-def _reflected(look: _Look) -> tuple[Reflected, ...]:
-    """What is on record of what was seen. Where no Curator answered, each insight is a lesson of its own."""
-    if look.reflection is None:
+def _reflected_events(state: _ReflectionState) -> tuple[Reflected, ...]:
+    """Return the event of a reflection. Without the Curator's operations, each insight is an addition."""
+    if state.reflection is None:
         return ()
-    operations = look.operations
+    operations = state.operations
     if operations is None:
-        operations = tuple(CurationOperation(type="ADD", content=each) for each in look.reflection.insights)
-    return (Reflected(reflection=look.reflection, operations=operations),)
+        operations = tuple(CurationOperation(type="ADD", content=each) for each in state.reflection.insights)
+    return (Reflected(reflection=state.reflection, operations=operations),)
 
 
 def _length(reply: Reply) -> int:
-    """Characters of what a reply says and calls."""
+    """Return the length of a reply's text and calls in characters."""
     return len(reply.message.text) + sum(len(str(call.args)) for call in reply.message.calls)
 
 
-def _unreadable(agent: Agent) -> Failure:
+def _unreadable_reply(agent: Agent) -> Failure:
     return Failure(kind="format", message=text("playbook.reflection_unread", agent=agent.name))
 
 
-def _over() -> Failure:
+def _budget_spent() -> Failure:
     names = "reflection_cost, reflection_tokens"
     return Failure(kind="limit", message=text("playbook.reflection_over", setting=names))

@@ -1,4 +1,4 @@
-"""Table of the runs that were not learnt from yet, and learning from those that ended processes left behind."""
+"""Table of runs that are pending for learning, and learning from those of ended processes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from daiku.dataclass import dataclass
 from daiku.domain.errors import DaikuError, UsageError
 from daiku.domain.events import Bullet
 from daiku.run.recorded.history import last_start
-from daiku.run.services import NotesUnlearnt
+from daiku.run.services import RecordsPendingRuns
 from daiku.store.database import Database
 from daiku.trace.journal import Journal
 from daiku.trace.sessions import KeepsSessions
@@ -19,30 +19,34 @@ from daiku.trace.sessions import KeepsSessions
 logger = logging.getLogger(__name__)
 
 SECONDS = 2.0
-"""No further session is begun after this time."""
+"""Time in seconds after which no further session is started."""
 
 
-def left_behind(journal: KeepsSessions, unlearnt: NotesUnlearnt) -> tuple[str, ...]:
-    """The sessions whose runs nobody learns from now: none is under way in any process."""
-    return tuple(session for session in unlearnt.sessions() if journal.is_free(session))
+def find_left_sessions(journal: KeepsSessions, pending: RecordsPendingRuns) -> tuple[str, ...]:
+    """Return the sessions with pending runs that no process is running."""
+    return tuple(session for session in pending.sessions() if journal.is_free(session))
 
 
-def catch_up(journal: Journal, unlearnt: NotesUnlearnt, learning: Callable[[str], Sequence[Bullet]]) -> None:
-    """Learn from the runs that were left behind, for a short while; what they taught is added to their sessions. Where that
-    fails it is tried again another time: whoever looks at a playbook is shown what there is."""
-    until = monotonic() + SECONDS
+def catch_up(
+    journal: Journal, pending: RecordsPendingRuns, learning: Callable[[str], Sequence[Bullet]]
+) -> None:
+    """Learn from pending runs for a short while, and add the news to their sessions.
+
+    A failure is logged and retried the next time.
+    """
+    deadline = monotonic() + SECONDS
     try:
-        for session in left_behind(journal, unlearnt):
-            with suppress(UsageError):  # deleted, or somebody goes on with it just now
-                _tell(journal, session, learning(session))
-            unlearnt.learnt(session)
-            if monotonic() > until:
+        for session in find_left_sessions(journal, pending):
+            with suppress(UsageError):  # deleted, or resumed in the meantime
+                _record_news(journal, session, learning(session))
+            pending.remove_session(session)
+            if monotonic() > deadline:
                 break
     except DaikuError:
         logger.warning("what runs of ended processes taught was not learnt", exc_info=True)
 
 
-def _tell(journal: Journal, session: str, news: Sequence[Bullet]) -> None:
+def _record_news(journal: Journal, session: str, news: Sequence[Bullet]) -> None:
     if news:
         lock = journal.lock(session)
         try:
@@ -53,9 +57,9 @@ def _tell(journal: Journal, session: str, news: Sequence[Bullet]) -> None:
 
 
 MOST = 20
-"""Sessions that are learnt from at a time, the newest first: nobody who looks at a playbook waits for a year of them."""
-PENDING_LOOKS = "runs_to_look_at"
-"""The table of runs that a model has not looked at yet, in the form of the table of runs that were not learnt from."""
+"""Maximum number of sessions to learn from at a time, newest first."""
+REFLECTION_TABLE = "runs_to_look_at"
+"""Table of runs that are pending for a reflection, with the schema of `unlearnt_runs`."""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS unlearnt_runs(
   run TEXT PRIMARY KEY, session TEXT NOT NULL, workspace TEXT NOT NULL, number INTEGER NOT NULL) STRICT;
@@ -73,35 +77,35 @@ _FORGET = "DELETE FROM unlearnt_runs WHERE run = ?"
 
 
 @dataclass(slots=True)
-class Unlearnt:
-    """The runs of one folder that began and were not learnt from yet. Methods raise DaikuError."""
+class PendingRuns:
+    """The pending runs of one folder. Methods raise DaikuError."""
 
     database: Database
     workspace: str
     table: str = "unlearnt_runs"
     _prepared: bool = False
 
-    def begins(self, run: str, session: str) -> None:
-        """A run begins, or goes on: whatever becomes of this process, it is to be learnt from."""
+    def add(self, run: str, session: str) -> None:
+        """Record that a run started or resumed."""
         if not self._prepared:
             self.database.prepare(self._sql(_SCHEMA))
             self._prepared = True
         self.database.write(self._sql(_NOTE), (run, session, self.workspace))
 
-    def learnt(self, session: str, besides: Collection[str] = ()) -> None:
-        """All runs of a session were learnt from, but for those that are under way still."""
-        if self._is_there():
+    def remove_session(self, session: str, besides: Collection[str] = ()) -> None:
+        """Remove the runs of a session, except those in `besides`."""
+        if self._has_table():
             runs = [row[0] for row in self.database.query(self._sql(_RUNS), (self.workspace, session))]
             self.database.write_all(self._sql(_FORGET), [(run,) for run in runs if run not in besides])
 
     def sessions(self) -> tuple[str, ...]:
-        """The sessions that have such runs, the newest first, not all of very many."""
-        rows = self.database.query(self._sql(_SESSIONS), (self.workspace, MOST)) if self._is_there() else []
+        """Return the sessions with pending runs, newest first, at most `MOST`."""
+        rows = self.database.query(self._sql(_SESSIONS), (self.workspace, MOST)) if self._has_table() else []
         return tuple(row[0] for row in rows)
 
     def _sql(self, statement: str) -> str:
         return statement.replace("unlearnt_runs", self.table)
 
-    def _is_there(self) -> bool:
+    def _has_table(self) -> bool:
         self._prepared = self._prepared or self.database.has(self.table)
         return self._prepared

@@ -20,7 +20,7 @@ from daiku.domain.events import (
 from daiku.domain.runs import ApprovalMode, RunResult, has_answer
 from daiku.domain.tools import ToolResult
 from daiku.domain.work.plans import Plan
-from daiku.playbook.background import Afterwards
+from daiku.playbook.background import BackgroundLearner
 from daiku.run.answers import check_answer, has_question, record_answer
 from daiku.run.ending import run_to_end
 from daiku.run.live import LiveRun, ModelPrompt, NestedWork, RunTree
@@ -88,7 +88,7 @@ class Runs:
         self._tasks: dict[str, asyncio.Task[State]] = {}
         """Tasks of top-level runs; nested runs are part of them."""
         self._cached: dict[str, _CachedState] = {}
-        self.afterwards = Afterwards(services, self._live)
+        self.learner = BackgroundLearner(services, self._live)
 
     async def run(self, request: RunRequest, listen: Listener) -> RunResult:
         """Run `request` to its end, showing every chunk. Raises UsageError before anything is journaled."""
@@ -178,7 +178,7 @@ class Runs:
         except BaseException:
             del self._live[live.run]
             raise
-        self.afterwards.begins(live.run, live.log.session)
+        self.learner.begin_run(live.run, live.log.session)
         task = self._tasks[live.run] = asyncio.create_task(run_to_end(live, again=again))
         try:
             await asyncio.wait({task})
@@ -190,7 +190,7 @@ class Runs:
             del self._live[live.run], self._tasks[live.run]
             self._note_result(live.log, abandoned=live.abandoned)
             if live.record.state.finished is not None:
-                self.afterwards.learn(live.log.session, live.run)
+                self.learner.learn(live.log.session, live.run)
         # Storage failed: the run can be resumed.
         if not task.cancelled() and isinstance(error := task.exception(), DaikuError):
             return live.log.result().model_copy(update={"status": "failed", "error": error.failure})
@@ -330,13 +330,13 @@ class Runs:
 
     def last_run(self, session: str) -> str:
         """Return the session's last top-level run. Raises UsageError if there is none."""
-        return self.afterwards.last_run(session)
+        return self.learner.last_run(session)
 
     async def record_action(self, session: str, *events: Event, run: str = "") -> None:
         """Record a user's action for the live run, else for `run`.
 
         Raises UsageError: busy in another process."""
-        self.afterwards.record(session, events, run)
+        self.learner.record(session, events, run)
 
     async def keep_plan(self, plan: Plan, session: str | None) -> Plan:
         """Record a plan from another source, in a new session unless one is given. Raises UsageError."""
@@ -360,7 +360,7 @@ class Runs:
             live.cancel()
         if tasks := tuple(self._tasks.values()):
             await asyncio.wait(tasks)
-        await self.afterwards.stop()
+        await self.learner.stop()
 
     def _require_live(self, run: str) -> LiveRun:
         if (live := self._live.get(run)) is not None:

@@ -38,15 +38,15 @@ if TYPE_CHECKING:
     from daiku.trace.telemetry.logger import TraceLogger
 
 
-class NotesUnlearnt(Protocol):
-    """Record of runs in one folder that await learning. Methods raise DaikuError."""
+class RecordsPendingRuns(Protocol):
+    """Record of a folder's runs that are pending for learning or reflection. Methods raise DaikuError."""
 
-    def begins(self, run: str, session: str) -> None:
+    def add(self, run: str, session: str) -> None:
         """Record that a run started or resumed."""
         ...
 
-    def learnt(self, session: str, besides: Collection[str] = ()) -> None:
-        """Mark the runs of a session as learnt, except those in `besides`."""
+    def remove_session(self, session: str, besides: Collection[str] = ()) -> None:
+        """Remove the runs of a session, except those in `besides`."""
         ...
 
     def sessions(self) -> tuple[str, ...]:
@@ -93,10 +93,10 @@ class RunServices:
     """Lessons of earlier runs, for the repository and for the user. None: none are read."""
     learning: Callable[[str], Sequence[Bullet]] | None = None
     """Learns from a session, in a thread, and returns new lessons. None: learning is off."""
-    unlearnt: NotesUnlearnt | None = None
-    """Runs that await learning; None if learning is off."""
-    pending_looks: NotesUnlearnt | None = None
-    """Runs that await review by a model; None if learning is off."""
+    pending_learning: RecordsPendingRuns | None = None
+    """Runs that are pending for learning; None if learning is off."""
+    pending_reflections: RecordsPendingRuns | None = None
+    """Runs that are pending for a reflection by a model; None if learning is off."""
     redact: Callable[[str], str] = str
     """Redacts secrets in a model's review of a run. Journaled text is redacted separately."""
     prompts: Prompts = field(default_factory=Prompts)

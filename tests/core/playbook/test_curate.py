@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from daiku.domain.playbook import Bullet, Delta, LearntFrom, Origin, Playbook
 from daiku.playbook.rules.lessons.curate import MOST, curate, refine
 from daiku.playbook.rules.lessons.proposal import Proposal, code_spans
-from daiku.playbook.rules.lessons.similar import Alike, near_duplicates, says_the_same
+from daiku.playbook.rules.lessons.similar import Alike, are_near_duplicates, have_same_meaning
 from tests.cases import examples, for_each
 
-ALIKE = near_duplicates
+ALIKE = are_near_duplicates
 PYTEST = "Run the tests by `uv run pytest`; `pytest` fails here."
 
 
@@ -179,7 +179,7 @@ DIFFERENT = [
 
 @for_each(("one", "other"), DIFFERENT)
 def test_texts_that_are_alike_in_words_may_say_different_things(one: str, other: str) -> None:
-    assert not says_the_same(one, other, lambda *_: True)
+    assert not have_same_meaning(one, other, lambda *_: True)
     assert refine(playbook(one, other), lambda *_: True) == ()
 
 

@@ -133,7 +133,7 @@ class Daiku:
         learning = Learning(
             self.settings.learn, sessions, database, opened, Redactor(()), allows=lambda _: True
         )
-        learning.after(attempt.chunks)
+        learning.learn_from_session(attempt.chunks)
         for change in self.store.deltas("proposed"):
             if change.why in ("corrected", "rejected"):
                 self.store.accept(change.id)

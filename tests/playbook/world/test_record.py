@@ -78,7 +78,9 @@ def _taught(chunks: list[Chunk] | tuple[Chunk, ...]) -> list[tuple[object, ...]]
     """What is learnt from a session, and what it showed of lessons."""
     lessons = [(each.content, each.why, each.section, len(each.evidence)) for each in reflect(chunks)]
     showed = [
-        (b.seen.bullet, b.seen.verdict, b.seen.why) for each in outcomes_of(chunks) for b in each.bullets
+        (b.observation.bullet, b.observation.verdict, b.observation.why)
+        for each in outcomes_of(chunks)
+        for b in each.bullets
     ]
     return [*lessons, *showed]
 
@@ -138,7 +140,7 @@ async def _really(
     result = await going
     if kind == "ending" and steps[-1].code:
         await app.reviews.decide(result.session_id, "reject", steps[-1].action, None)
-        await app.runs.afterwards.settle()
+        await app.runs.learner.settle()
         await app.runs.run(RunRequest(steps[-1].said, session=result.session_id), watch)
     assert app.stores is not None
     chunks = app.stores.journal.chunks(result.session_id)

@@ -70,7 +70,7 @@ class Place:
             trusted=self.trusted,
             parts=AppParts(model=self.llm, plugins=False, environ={}),
         )
-        made.runs.services = made.runs.afterwards.services = replace(made.runs.services, playbooks=self)
+        made.runs.services = made.runs.learner.services = replace(made.runs.services, playbooks=self)
         return made
 
     def say(self, *replies: FakeReply) -> None:
@@ -96,7 +96,7 @@ class Place:
     async def worked(self, app: App, said: str = "make the tests pass") -> list[Chunk]:
         """The session after a run and what was learnt from it."""
         result = await app.runs.run(RunRequest(said, approvals="none", attended=False), self.watch)
-        await app.runs.afterwards.settle()
+        await app.runs.learner.settle()
         return app.journal.chunks(result.session_id)
 
 

@@ -50,7 +50,7 @@ async def test_what_is_learnt_while_the_next_run_works_stands_in_it(tmp_path: Pa
     app = learning_app(tmp_path, learn, "one", "two")
     first = await app.runs.run(RunRequest("go"), Watch())
     await app.runs.run(RunRequest("go", session=first.session_id), Watch())
-    await app.runs.afterwards.settle()
+    await app.runs.learner.settle()
     types = [chunk.type for chunk in app.journal.chunks(first.session_id)]
     assert types.count("bullet") == 1
     assert types.index("bullet") > types.index("run_finished")
@@ -67,7 +67,7 @@ async def test_one_session_that_teaches_nothing_keeps_no_other_from_teaching(tmp
     app = learning_app(tmp_path, learn, "one", "two")
     first = await app.runs.run(RunRequest("go"), Watch())
     second = await app.runs.run(RunRequest("go"), Watch())
-    await app.runs.afterwards.settle()
+    await app.runs.learner.settle()
     assert (first.status, second.status) == ("completed", "completed")
     assert seen == [first.session_id, second.session_id]
     await app.aclose()

@@ -114,7 +114,7 @@ async def drive(app: App, start: Start, how: RunMode) -> tuple[int, RunResult]:
             asking.put_nowait(localized.event)
 
     with keyboard.restore_terminal():
-        app.runs.afterwards.holds_looks = True  # do not delay the prompt
+        app.runs.learner.defers_reflections = True  # do not delay the prompt
         running = asyncio.ensure_future(start(listen))
         answering = asyncio.create_task(_converse(app, end, asking, show, people, steer=how.steer))
         restore = _cancel_on_interrupt(app, running, end, show)
@@ -135,7 +135,7 @@ async def drive(app: App, start: Start, how: RunMode) -> tuple[int, RunResult]:
         _print_usage(result, people, time.monotonic() - began)
     hint = _suggest_approval(app, end, how) if end.run and code == NO_APPROVAL else ""
     _conclude(result, code, how, hint, is_shown=bool(end.run) and sys.stdout.isatty())
-    await app.runs.afterwards.settle(looks=False)
+    await app.runs.learner.settle(reflections=False)
     if not how.as_json:
         _show_lessons(app, result, show, language)
     return code, result

@@ -143,7 +143,7 @@ class ClientConnection:
         """Get ready, and say what is wrong with the settings in one line."""
         try:
             await self._fetch_settings()
-            await (await self.app()).runs.afterwards.catch_up()
+            await (await self.app()).runs.learner.catch_up()
         except DaikuError as error:
             self.show(ERROR, joined("sentences", [error.failure.message, error.failure.hint]))
 

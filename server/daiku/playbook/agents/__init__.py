@@ -1,1 +1,1 @@
-"""The agents that learn from runs for the playbook: the Reflector and the Curator (ACE)."""
+"""Agents that learn from runs: the Reflector and the Curator (ACE)."""

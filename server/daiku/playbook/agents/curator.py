@@ -1,4 +1,4 @@
-"""The Curator: says which changes of the playbook insights come to; code carries them out, or a person does (B3.4)."""
+"""The Curator: turns insights into changes of the playbook (B3.4)."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class CurationForm(Frozen):
 
 
 class CurationVariables(Frozen):
-    """What is curated; texts are fenced already. `lessons`: id, section and text of each."""
+    """Variables of the Curator's prompt; texts are fenced. `lessons`: id, section, and text of each."""
 
     insights: str
     lessons: tuple[tuple[str, str, str], ...]
@@ -63,41 +63,46 @@ ANSWER = AnswerForm(
 )
 
 
-def curator_request(insights: Sequence[str], known: Sequence[FoundLesson]) -> str:
-    """The request to the Curator, with the lessons of the playbook that are near to the insights."""
+def build_request(insights: Sequence[str], lessons: Sequence[FoundLesson]) -> str:
+    """Return the request to the Curator, with the lessons of the playbook that are similar to the insights."""
     lines = "\n".join(f"- {' '.join(each.split())}" for each in insights)
     return render(
         "team/curator_request",
         CurationVariables(
             insights=fence(lines, "~"),
             lessons=tuple(
-                (each.lesson.id, each.section, " ".join(each.lesson.text.split())) for each in known
+                (each.lesson.id, each.section, " ".join(each.lesson.text.split())) for each in lessons
             ),
             sections=SECTIONS,
         ),
     ).strip()
 
 
-def operations_of(form: CurationForm, known: Sequence[FoundLesson]) -> tuple[CurationOperation, ...]:
-    """What was asked for, within bounds. A lesson that the Curator was not shown cannot be meant: what would change it
-    adds one instead, or is left out."""
-    ids = {each.lesson.id for each in known}
-    found: list[CurationOperation] = []
+def parse_operations(form: CurationForm, lessons: Sequence[FoundLesson]) -> tuple[CurationOperation, ...]:
+    """Return the requested operations, validated and limited in number and length.
+
+    An update of a lesson that the Curator did not receive becomes an addition; other operations on it are
+    left out.
+    """
+    ids = {each.lesson.id for each in lessons}
+    operations: list[CurationOperation] = []
     for each in form.operations:
         content = each.content.strip()[:LONGEST_CONTENT]
-        merged = tuple(dict.fromkeys(name for name in each.ids if name in ids))
+        merge_ids = tuple(dict.fromkeys(name for name in each.ids if name in ids))
         match each.type:
             case "ADD" | "UPDATE" if content:
-                named = each.id if each.type == "UPDATE" and each.id in ids else ""
-                kind: OperationType = "UPDATE" if named else "ADD"
-                found.append(CurationOperation(type=kind, section=each.section, content=content, id=named))
-            case "MERGE" if len(merged) > 1:
-                found.append(CurationOperation(type="MERGE", content=content, ids=merged))
+                target = each.id if each.type == "UPDATE" and each.id in ids else ""
+                kind: OperationType = "UPDATE" if target else "ADD"
+                operations.append(
+                    CurationOperation(type=kind, section=each.section, content=content, id=target)
+                )
+            case "MERGE" if len(merge_ids) > 1:
+                operations.append(CurationOperation(type="MERGE", content=content, ids=merge_ids))
             case "REMOVE" if each.id in ids:
-                found.append(CurationOperation(type="REMOVE", id=each.id))
+                operations.append(CurationOperation(type="REMOVE", id=each.id))
             case _:
                 pass
-    return tuple(found[:MOST_OPERATIONS])
+    return tuple(operations[:MOST_OPERATIONS])
 
 
 CURATOR = Agent(

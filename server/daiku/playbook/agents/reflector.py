@@ -1,4 +1,4 @@
-"""The Reflector: looks at a run that has ended, and says what went wrong, why, and what is worth keeping (B3.3)."""
+"""The Reflector: finds what went wrong in an ended run, why, and what to remember (B3.3)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from daiku.texts.text import text
 
 MOST_INSIGHTS = 6
 LONGEST_INSIGHT = 2_000
-"""Characters of an insight that are kept; what is longer than a lesson waits for a person anyway."""
+"""Maximum length of an insight in characters. One that is too long for a lesson needs review anyway."""
 LONGEST_WORDS = 4_000
 
 
@@ -47,7 +47,7 @@ class ReflectionForm(Frozen):
 
 
 class ReflectionVariables(Frozen):
-    """What is looked at; texts are fenced already. `before`: what an earlier look came to, as JSON."""
+    """Variables of the Reflector's prompt; texts are fenced. `before`: its previous reflection as JSON."""
 
     run: str
     lessons: tuple[tuple[str, str], ...]
@@ -63,10 +63,10 @@ ANSWER = AnswerForm(
 )
 
 
-def reflector_request(
+def build_request(
     run: str, lessons: tuple[Lesson, ...], cited: tuple[str, ...], before: Reflection | None
 ) -> str:
-    """The request to the Reflector."""
+    """Return the request to the Reflector."""
     earlier = before.model_dump_json(by_alias=False, exclude_defaults=True) if before is not None else ""
     return render(
         "team/reflector_request",
@@ -79,22 +79,25 @@ def reflector_request(
     ).strip()
 
 
-def reflection_of(form: ReflectionForm, told: tuple[Lesson, ...]) -> Reflection:
-    """What was said, within bounds. Tags of lessons that the run was not told are left out; a reply that has no list
-    of insights has the key one."""
-    known = {each.id for each in told}
-    said = tuple(
+def parse_reflection(form: ReflectionForm, lessons: tuple[Lesson, ...]) -> Reflection:
+    """Return the reflection, validated and limited in number and length.
+
+    Tags of lessons that the run did not receive are left out. Without a list of insights, the key insight is
+    used.
+    """
+    ids = {each.id for each in lessons}
+    insights = tuple(
         dict.fromkeys(each.strip()[:LONGEST_INSIGHT] for each in form.insights or () if each.strip())
     )
     key = form.key_insight.strip()[:LONGEST_INSIGHT]
-    tags: dict[str, Tag] = {each.id: each.tag for each in form.tags if each.id in known}
+    tags: dict[str, Tag] = {each.id: each.tag for each in form.tags if each.id in ids}
     return Reflection(
         reasoning=form.reasoning[:LONGEST_WORDS],
         error_identification=form.error_identification[:LONGEST_WORDS],
         root_cause_analysis=form.root_cause_analysis[:LONGEST_WORDS],
         correct_approach=form.correct_approach[:LONGEST_WORDS],
         key_insight=key,
-        insights=((key,) if key and form.insights is None else said)[:MOST_INSIGHTS],
+        insights=((key,) if key and form.insights is None else insights)[:MOST_INSIGHTS],
         tags=tuple(BulletTag(id=name, tag=tag) for name, tag in tags.items()),
     )
 

@@ -1,1 +1,1 @@
-"""The playbook for fronts and programs: what a person asks of it, playbooks as files, the Generator and its parts."""
+"""The playbook's API for fronts: list, search, change, review, import, export, and the Generator."""

@@ -308,17 +308,17 @@ def open_desk(
     config: Config, home: Path, folder: Path, redact: Callable[[str], str], language: str = ENGLISH
 ) -> Generator[PlaybookDesk]:
     """The playbooks alone: to work on them needs no model. Raises UsageError."""
-    from daiku.playbook.background import learning_of  # when used
+    from daiku.playbook.background import build_learner  # when used
     from daiku.playbook.repository import open_playbooks  # when used
-    from daiku.playbook.unlearnt import Unlearnt, catch_up  # when used
+    from daiku.playbook.unlearnt import PendingRuns, catch_up  # when used
 
     stores = open_stores(config.storage.place(home), redact)
     try:
         playbooks = open_playbooks(stores.database, (folder,))
         # Which MCP servers are allowed is not asked here: what is learnt so waits for a person.
-        learning = learning_of(config, (folder,), stores, redact, outside=lambda: True)
+        learning = build_learner(config, (folder,), stores, redact, outside=lambda: True)
         if learning is not None:
-            catch_up(stores.journal, Unlearnt(stores.database, str(folder)), learning)
+            catch_up(stores.journal, PendingRuns(stores.database, str(folder)), learning)
         search = searching(config)
         yield PlaybookDesk(playbooks, config.playbook, stores.journal, redact, search, language=language)
     finally:

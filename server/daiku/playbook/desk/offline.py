@@ -9,7 +9,7 @@ from pathlib import Path
 from daiku.domain.base import Wire
 from daiku.domain.errors import Failure, UsageError
 from daiku.domain.held import Bullet
-from daiku.playbook.background import learning_of
+from daiku.playbook.background import build_learner
 from daiku.settings.config import Config
 from daiku.store.lock import SessionLock
 from daiku.texts.text import text
@@ -52,7 +52,7 @@ def learn_offline(
             names = [each.session_id for each in reversed(sessions)]
             # Which MCP servers were allowed then is not recorded: what they may have said waits for review.
             servers = bool(config.mcp_servers)
-            learn = learning_of(config, (folder,), stores, redact, outside=lambda: servers)
+            learn = build_learner(config, (folder,), stores, redact, outside=lambda: servers)
             changes: list[Bullet] = []
             for name in names:
                 if learn is not None and not dry_run:

@@ -1,1 +1,1 @@
-"""The playbook as pure functions: lessons from what a run did, changes, text forms."""
+"""Pure functions of the playbook: lessons from runs, changes, search, and text forms."""

@@ -183,9 +183,9 @@ def resolve_keywords(delta: Delta, bullet: Bullet) -> tuple[str, ...]:
 
 def _has_same_meaning(new: str, old: str) -> bool:
     """Return True if both texts say the same, possibly in other words."""
-    from daiku.playbook.rules.lessons.similar import near_duplicates, says_the_same  # when used
+    from daiku.playbook.rules.lessons.similar import are_near_duplicates, have_same_meaning  # when used
 
-    return new == old or says_the_same(new, old, near_duplicates)
+    return new == old or have_same_meaning(new, old, are_near_duplicates)
 
 
 def _merge(

@@ -9,7 +9,7 @@ from daiku.domain.base import Frozen
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import EPHEMERAL, HandoffEnd, HandoffStart, RunStarted, ToolResponse
 from daiku.domain.runs import EnvironmentFact
-from daiku.playbook.rules.insights.run_text import is_of_a_look
+from daiku.playbook.rules.insights.run_text import is_reflection
 from daiku.run.ending import ParentLink, build_handoff_end
 from daiku.run.recorded.compare import (
     Difference,
@@ -42,7 +42,7 @@ class Replayed(Frozen):
 
 async def replay(chunks: Sequence[Chunk]) -> Replayed:
     """Replay every run of a session, nested ones by themselves, and compare each durable event."""
-    durable = [c for c in chunks if c.event.type not in EPHEMERAL and not is_of_a_look(c)]
+    durable = [c for c in chunks if c.event.type not in EPHEMERAL and not is_reflection(c)]
     runs: dict[str, list[Chunk]] = {}
     for chunk in durable:
         runs.setdefault(chunk.run, []).append(chunk)

@@ -18,8 +18,8 @@ from daiku.domain.events import (
 from daiku.playbook.rules.insights.run_text import (
     LONGEST,
     chunks_of,
-    is_looked_at,
-    is_worth_a_look,
+    has_reflection,
+    needs_reflection,
     text_of_run,
 )
 from daiku.texts.text import Text
@@ -77,23 +77,23 @@ def test_of_a_long_output_the_lines_that_decide_are_kept() -> None:
 
 
 def test_a_run_is_worth_a_look_where_it_shows_something() -> None:
-    assert is_worth_a_look(run(ran("make", 1)))
-    assert is_worth_a_look(run(used=("batc-00001",)))
+    assert needs_reflection(run(ran("make", 1)))
+    assert needs_reflection(run(used=("batc-00001",)))
     cited = RunFinished(status="completed", used_bullets=("batc-00001",))
-    assert not is_worth_a_look(session(("r1", None, "generator", cited)))
-    assert not is_worth_a_look(run(ran("make", 1), ran("make", 0)))
-    assert is_worth_a_look(run(ran("make", 0), ran("make", 1)))
-    assert is_worth_a_look(run(ApprovalGiven(approval_id="a", decision="reject_once")))
-    assert not is_worth_a_look(run(ran("make", 0)))
-    assert not is_worth_a_look(run(ApprovalGiven(approval_id="a", decision="reject_once", unattended=True)))
-    assert not is_worth_a_look(run(ran("make", 1))[:-1])
-    assert not is_worth_a_look([])
+    assert not needs_reflection(session(("r1", None, "generator", cited)))
+    assert not needs_reflection(run(ran("make", 1), ran("make", 0)))
+    assert needs_reflection(run(ran("make", 0), ran("make", 1)))
+    assert needs_reflection(run(ApprovalGiven(approval_id="a", decision="reject_once")))
+    assert not needs_reflection(run(ran("make", 0)))
+    assert not needs_reflection(run(ApprovalGiven(approval_id="a", decision="reject_once", unattended=True)))
+    assert not needs_reflection(run(ran("make", 1))[:-1])
+    assert not needs_reflection([])
 
 
 def test_a_look_on_record_is_seen_and_other_nested_runs_are_none() -> None:
     before = run(ran("make", 1))
     look = session(("r9", "r1", "reflector", RunStarted(prompt="")))
     work = session(("r9", "r1", "runner", RunStarted(prompt="")))
-    assert is_looked_at([*before, *look], "r1")
-    assert not is_looked_at([*before, *work], "r1")
-    assert not is_looked_at([*before, *look], "r2")
+    assert has_reflection([*before, *look], "r1")
+    assert not has_reflection([*before, *work], "r1")
+    assert not has_reflection([*before, *look], "r2")

@@ -95,7 +95,7 @@ def _run_chat(runner: asyncio.Runner, app: App, state: ChatState, *, as_json: bo
     if as_json and not answered:
         write_notice(say("chat.nothing_asked"))
     people.write(say("chat.bye") + "\n")
-    runner.run(app.runs.afterwards.settle(looks=False))
+    runner.run(app.runs.learner.settle(reflections=False))
     return state.code
 
 

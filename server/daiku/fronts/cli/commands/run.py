@@ -116,7 +116,7 @@ def _run_to_end(
         opened = open_app(folder_of(options.folder), options.overrides(), asks_model=True)
         async with opened as app, end_background_commands():
             start = await begin(app)
-            await app.runs.afterwards.catch_up()
+            await app.runs.learner.catch_up()
             code, result = await drive(app, start, how)
             if then is not None and result.plan is not None:
                 then(app, result.plan.plan_id)

@@ -43,9 +43,9 @@ async def playbook_remove(c: ClientConnection, p: api.PlaybookRef) -> api.Playbo
 
 async def _caught_up(c: ClientConnection) -> PlaybookDesk:
     """Return the desk after learning from runs that killed processes left behind."""
-    afterwards = (await c.app()).runs.afterwards
-    await afterwards.catch_up()
-    await afterwards.settle(looks=False)
+    learner = (await c.app()).runs.learner
+    await learner.catch_up()
+    await learner.settle(reflections=False)
     return await _client_desk(c)
 
 
@@ -76,6 +76,6 @@ async def playbook_watch(c: ClientConnection, p: api.PlaybookWatchParams) -> api
     while True:
         desk = await _client_desk(c)
         if desk.revision != p.revision or clock.time() >= until:
-            await (await c.app()).runs.afterwards.settle(looks=False)
+            await (await c.app()).runs.learner.settle(reflections=False)
             return desk.watched()
         await asyncio.sleep(LOOK_SECONDS)

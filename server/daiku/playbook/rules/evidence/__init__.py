@@ -1,1 +1,1 @@
-"""Evidence for lessons in the record of a run: the commands that they advise, and the edits of the run."""
+"""Evidence for lessons in the record of a run: advised commands, and edits."""

@@ -46,7 +46,7 @@ _WRAPPERS = frozenset(
 _SETTING = lazy(r"\w+=|-|\d+[smh]?$")
 
 
-class Tried(NamedTuple):
+class TriedCommand(NamedTuple):
     """A command that ended. `seq` is the number of the chunk with its result."""
 
     command: str
@@ -77,7 +77,7 @@ def advised_commands(text: str) -> tuple[tuple[str, ...], ...]:
             continue
         inside = span["block"] or span["span"] or span["line"] or ""
         lines = (plain_command(line.strip().removeprefix("$ ")) for line in inside.splitlines())
-        commands += [words for line in lines if (words := _words(line))]
+        commands += [words for line in lines if (words := _command_words(line))]
     return tuple(dict.fromkeys(commands))
 
 
@@ -88,10 +88,10 @@ def looks_like_a_command(words: Sequence[str]) -> bool:
     )
 
 
-def tried_commands(chunks: Iterable[Chunk]) -> tuple[Tried, ...]:
+def tried_commands(chunks: Iterable[Chunk]) -> tuple[TriedCommand, ...]:
     """Return the commands that ended, those of nested runs included, in the order of their ends."""
     calls: dict[str, str] = {}
-    tried: list[Tried] = []
+    tried: list[TriedCommand] = []
     for chunk in chunks:
         match chunk.event:
             case ToolCallEvent(tool="shell/run", id=call, args=args) if not args.get("background"):
@@ -101,7 +101,7 @@ def tried_commands(chunks: Iterable[Chunk]) -> tuple[Tried, ...]:
                 if code is not None:
                     output = (data or {}).get("output")
                     printed = output if isinstance(output, str) else str(response.result)
-                    tried.append(Tried(calls[call], code, chunk.seq, printed))
+                    tried.append(TriedCommand(calls[call], code, chunk.seq, printed))
             case _:
                 pass
     return tuple(tried)
@@ -118,14 +118,15 @@ def runs_command(line: str, words: Sequence[str]) -> bool:
     return False
 
 
-def replacements(chunks: Sequence[Chunk], tried: Sequence[Tried]) -> Mapping[int, Tried]:
-    """Return the command that passed in the place of each failed one, by the `seq` of the failure.
+def replacements(chunks: Sequence[Chunk], runs: Sequence[TriedCommand]) -> Mapping[int, TriedCommand]:
+    """Return the command that passed in place of each failed one, by the `seq` of the failure.
 
-    These are the commands that a lesson by rule would name. A command that passed at some time, or that is a check that
-    found something, was not replaced."""
-    by_seq = {each.seq: each for each in tried}
-    passed_once = {plain_command(each.command) for each in tried if each.passed}
-    found: dict[int, Tried] = {}
+    These are the commands that a lesson by rule would name. A command that passed at some time, or that is a
+    check that found something, was not replaced.
+    """
+    by_seq = {each.seq: each for each in runs}
+    passed_once = {plain_command(each.command) for each in runs if each.passed}
+    passed_instead: dict[int, TriedCommand] = {}
     for lesson in replaced_commands(chunks):
         if lesson.why != "command_replaced":
             continue
@@ -134,8 +135,8 @@ def replacements(chunks: Sequence[Chunk], tried: Sequence[Tried]) -> Mapping[int
             if each is None or passed is None or each.is_right:
                 continue
             if plain_command(each.command) not in passed_once:
-                found[each.seq] = passed
-    return found
+                passed_instead[each.seq] = passed
+    return passed_instead
 
 
 def _is_warned_of(text: str, start: int, end: int) -> bool:
@@ -144,7 +145,7 @@ def _is_warned_of(text: str, start: int, end: int) -> bool:
     )
 
 
-def _words(line: str) -> tuple[str, ...]:
+def _command_words(line: str) -> tuple[str, ...]:
     """Return the words of a command up to its first placeholder; empty if it cannot be a command."""
     words: list[str] = []
     for word in line.split(" "):

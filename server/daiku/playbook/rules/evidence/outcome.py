@@ -25,7 +25,7 @@ from daiku.domain.playbook import Observation, Verdict, Why
 from daiku.domain.runs import TerminalStatus, is_success
 from daiku.edits.rules.changes.choose import shown_hunks
 from daiku.playbook.rules.evidence.commands import (
-    Tried,
+    TriedCommand,
     advised_commands,
     looks_like_a_command,
     replacements,
@@ -35,12 +35,15 @@ from daiku.playbook.rules.evidence.commands import (
 from daiku.run.rules.state.fold import fold
 
 Fate: TypeAlias = Literal["open", "accepted", "partial", "refused", "rejected", "restored"]
-"""`refused`: the user did not allow the edit; `rejected`: in a review; `restored`: they restored an earlier checkpoint;
-`partial`: they refused or rejected a part of it."""
+"""Decision on an edit.
+
+`refused`: the user did not allow it; `rejected`: rejected in a review; `restored`: an earlier checkpoint was
+restored; `partial`: a part of it was refused or rejected.
+"""
 
 
-class Standing(NamedTuple):
-    """The fate of an edit, and the number of the chunk that decided it."""
+class EditDecision(NamedTuple):
+    """The decision on an edit, and the number of the deciding chunk."""
 
     fate: Fate
     seq: int
@@ -58,68 +61,68 @@ class FileEdit(NamedTuple):
 
 
 class Edits(NamedTuple):
-    """All edits of a session, each with its standing."""
+    """All edits of a session, each with the decision on it."""
 
     files: list[FileEdit]
-    standings: list[Standing]
-    before: dict[str, tuple[Standing, ...]]
-    """All standings at the time of each checkpoint."""
+    decisions: list[EditDecision]
+    before: dict[str, tuple[EditDecision, ...]]
+    """Decisions at the time of each checkpoint."""
 
     def add(self, edit: FileEdit, fate: Fate) -> None:
-        """Add an edit with its first standing."""
+        """Add an edit with its first decision."""
         self.files.append(edit)
-        self.standings.append(Standing(fate, edit.seq))
+        self.decisions.append(EditDecision(fate, edit.seq))
 
-    def keep(self, checkpoint: str | None) -> None:
-        """Keep all standings under the name of a checkpoint, unless it has some."""
+    def save_decisions(self, checkpoint: str | None) -> None:
+        """Save all decisions under the id of a checkpoint, unless it has some."""
         if checkpoint is not None:
-            self.before.setdefault(checkpoint, tuple(self.standings))
+            self.before.setdefault(checkpoint, tuple(self.decisions))
 
 
 def edits_of(chunks: Iterable[Chunk]) -> Edits:
-    """Return the edits of a session, by its chunks in order."""
+    """Return the edits of a session, from its chunks in order."""
     edits = Edits([], [], {})
-    asked: set[str] = set()
+    edit_requests: set[str] = set()
     for chunk in chunks:
         match chunk.event:
             case CheckpointEvent(checkpoint_id=checkpoint):
-                edits.keep(checkpoint)
+                edits.save_decisions(checkpoint)
             case Edit() as event:
-                edits.keep(event.checkpoint_id)
+                edits.save_decisions(event.checkpoint_id)
                 for stat in event.files:
                     edits.add(_read_edit(event.diff, stat.path, chunk.run, chunk.seq), "open")
             case ApprovalAsked(kind="edit", approval_id=approval):
-                asked.add(approval)
-            case ApprovalGiven(unattended=False) as given if given.approval_id in asked:
+                edit_requests.add(approval)
+            case ApprovalGiven(unattended=False) as given if given.approval_id in edit_requests:
                 if given.decision.startswith("reject"):
                     edits.add(FileEdit(chunk.run, "", chunk.seq), "refused")
                 elif given.hunks is not None:
                     edits.add(FileEdit(chunk.run, "", chunk.seq), "partial")
             case Review() as review:
-                edits.keep(review.checkpoint_id)
+                edits.save_decisions(review.checkpoint_id)
                 _decide(edits, review, chunk.seq)
             case Restored(checkpoint_id=checkpoint, redo=redo):
-                edits.keep(redo)
+                edits.save_decisions(redo)
                 _restore(edits, edits.before.get(checkpoint), chunk.seq)
             case _:
                 pass
     return edits
 
 
-def _restore(edits: Edits, then: tuple[Standing, ...] | None, seq: int) -> None:
-    """Give every edit the standing that it had at a checkpoint; None is a checkpoint of another session."""
-    if then is None:
+def _restore(edits: Edits, saved: tuple[EditDecision, ...] | None, seq: int) -> None:
+    """Restore the decisions of a checkpoint; None is a checkpoint of another session."""
+    if saved is None:
         return
-    for at, now in enumerate(edits.standings):
-        stood = then[at] if at < len(then) else Standing("restored", seq)
-        if edits.files[at].path and stood.fate != now.fate:
-            edits.standings[at] = stood
+    for at, now in enumerate(edits.decisions):
+        earlier = saved[at] if at < len(saved) else EditDecision("restored", seq)
+        if edits.files[at].path and earlier.fate != now.fate:
+            edits.decisions[at] = earlier
 
 
 def _decide(edits: Edits, review: Review, seq: int) -> None:
     """Apply a review to the open edits of its file."""
     at = [n for n, each in enumerate(edits.files) if each.path == review.path]
-    at = [n for n in at if edits.standings[n].fate in ("open", "partial")]
+    at = [n for n in at if edits.decisions[n].fate in ("open", "partial")]
     if _is_of_all([edits.files[n] for n in at], review):
         fate: Fate = "accepted" if review.decision == "accept" else "rejected"
     elif review.decision == "reject":
@@ -127,7 +130,7 @@ def _decide(edits: Edits, review: Review, seq: int) -> None:
     else:
         return
     for n in at:
-        edits.standings[n] = Standing(fate, seq)
+        edits.decisions[n] = EditDecision(fate, seq)
 
 
 def _is_of_all(files: Sequence[FileEdit], review: Review) -> bool:
@@ -167,9 +170,9 @@ def _path_of(head: str) -> str:
 
 
 NONE, WEAK, STRONG = 0, 1, 2
-"""Weight of evidence: none, the whole run, and what became of the advice itself."""
+"""Weight of evidence: none, the run as a whole, or the advice itself."""
 OPEN: frozenset[Why] = frozenset({"command_failed", "unclear"})
-"""Reasons for a neutral verdict although something failed: here the Reflector's `harmful` decides."""
+"""Reasons of a neutral verdict despite a failure. The Reflector's tag `harmful` overrides it."""
 _OF_FATE: Mapping[Fate, Why] = MappingProxyType(
     {"refused": "edits_refused", "rejected": "edits_rejected", "restored": "edits_restored"}
 )
@@ -178,8 +181,8 @@ _OF_STATUS: Mapping[TerminalStatus, Why] = MappingProxyType(
 )
 
 
-class Evidence(NamedTuple):
-    """The reason for the verdict on a lesson, and the number of its chunk."""
+class LessonEvidence(NamedTuple):
+    """The verdict on a lesson with its reason, and the number of the deciding chunk."""
 
     why: Why
     verdict: Verdict
@@ -187,22 +190,23 @@ class Evidence(NamedTuple):
     weight: int = STRONG
 
 
-class Judged(NamedTuple):
-    """What a run showed of one lesson, the weight of the evidence, and the time of the deciding event."""
+class LessonVerdict(NamedTuple):
+    """A verdict on one lesson as an observation, the weight of its evidence, and the time of the deciding
+    event."""
 
-    seen: Observation
+    observation: Observation
     weight: int
     time: str
 
 
-class Outcome(NamedTuple):
-    """The verdicts of a top-level run on the lessons that it was told."""
+class RunOutcome(NamedTuple):
+    """The verdicts of a top-level run on its lessons."""
 
     run: str
-    bullets: tuple[Judged, ...]
+    bullets: tuple[LessonVerdict, ...]
 
 
-def outcomes_of(chunks: Iterable[Chunk]) -> tuple[Outcome, ...]:
+def outcomes_of(chunks: Iterable[Chunk]) -> tuple[RunOutcome, ...]:
     """Return the outcomes of all ended top-level runs of a session, by its chunks in any order.
 
     Chunks after the end of a run count too: a later review or undo decides on its edits."""
@@ -215,157 +219,169 @@ def outcomes_of(chunks: Iterable[Chunk]) -> tuple[Outcome, ...]:
             tags |= {(tops[chunk.run], each.id): each.tag for each in chunk.event.reflection.tags}
     times = {chunk.seq: chunk.time for chunk in ordered}
     lessons: dict[str, Lesson] = {}
-    outcomes: list[Outcome] = []
+    outcomes: list[RunOutcome] = []
     for top, own in by_top.items():
-        here = {each.id: each for c in own if isinstance(c.event, RunStarted) for each in c.event.lessons}
-        lessons |= here
+        own_lessons = {
+            each.id: each for c in own if isinstance(c.event, RunStarted) for each in c.event.lessons
+        }
+        lessons |= own_lessons
         end = next((n for n, c in enumerate(own) if c.run == top and isinstance(c.event, RunFinished)), None)
         if end is None:
             continue
-        standings = zip(edits.files, edits.standings, strict=True)
-        mine = tuple(each for each in standings if tops[each[0].run] == top)
-        evidence = _judge_run(own[: end + 1], mine, lessons, here)
-        judged = (
-            _to_judged(own[end], lessons[name], _apply_tag(each, tags.get((top, name))), times[each.seq])
+        decisions = zip(edits.files, edits.decisions, strict=True)
+        own_edits = tuple(each for each in decisions if tops[each[0].run] == top)
+        evidence = _judge_run(own[: end + 1], own_edits, lessons, own_lessons)
+        verdicts = (
+            _to_verdict(own[end], lessons[name], _apply_tag(each, tags.get((top, name))), times[each.seq])
             for name, each in evidence.items()
         )
-        outcomes.append(Outcome(top, tuple(judged)))
+        outcomes.append(RunOutcome(top, tuple(verdicts)))
     return tuple(outcomes)
 
 
-def latest(outcomes: Iterable[Outcome]) -> tuple[Judged, ...]:
-    """Return one verdict on each lesson from several records of one run: a session and its forks.
+def latest_verdicts(outcomes: Iterable[RunOutcome]) -> tuple[LessonVerdict, ...]:
+    """Return one verdict on each lesson from several records of a run: a session and its forks.
 
-    The greatest weight counts; of the same weight the later one."""
-    found: dict[str, Judged] = {}
+    The greatest weight wins, then the later time.
+    """
+    verdicts: dict[str, LessonVerdict] = {}
     for each in (each for outcome in outcomes for each in outcome.bullets):
-        old = found.get(each.seen.bullet)
-        if old is None or (each.weight, each.time) > (old.weight, old.time):
-            found[each.seen.bullet] = each
-    return tuple(found.values())
+        best = verdicts.get(each.observation.bullet)
+        if best is None or (each.weight, each.time) > (best.weight, best.time):
+            verdicts[each.observation.bullet] = each
+    return tuple(verdicts.values())
 
 
-def _to_judged(end: Chunk, lesson: Lesson, found: Evidence, time: str) -> Judged:
-    seen = Observation(
+def _to_verdict(end: Chunk, lesson: Lesson, evidence: LessonEvidence, time: str) -> LessonVerdict:
+    observation = Observation(
         run=end.run,
         bullet=lesson.id,
-        verdict=found.verdict,
-        why=found.why,
+        verdict=evidence.verdict,
+        why=evidence.why,
         session=end.session,
-        seq=found.seq,
+        seq=evidence.seq,
         version=lesson.version,
     )
-    return Judged(seen, found.weight, time)
+    return LessonVerdict(observation, evidence.weight, time)
 
 
-def _apply_tag(found: Evidence, tag: Tag | None) -> Evidence:
+def _apply_tag(evidence: LessonEvidence, tag: Tag | None) -> LessonEvidence:
     """Let the Reflector's tag decide where something failed and the record does not show the cause."""
-    if tag == "harmful" and found.why in OPEN:
-        return found._replace(why="model_judged", verdict="harmful")
-    return found
+    if tag == "harmful" and evidence.why in OPEN:
+        return evidence._replace(why="model_judged", verdict="harmful")
+    return evidence
 
 
 def _judge_run(
     own: Sequence[Chunk],
-    edits: Sequence[tuple[FileEdit, Standing]],
+    edits: Sequence[tuple[FileEdit, EditDecision]],
     lessons: Mapping[str, Lesson],
-    here: Collection[str],
-) -> dict[str, Evidence]:
-    """Return what a run shows of each lesson that it cited, or that it was told `here`."""
+    received: Collection[str],
+) -> dict[str, LessonEvidence]:
+    """Return the evidence on each lesson that the run cited or `received`."""
     cited = {name for c in own if isinstance(c.event, RunFinished) for name in c.event.used_bullets}
-    uncited = Evidence("not_cited", "neutral", own[-1].seq, NONE)
-    found = {name: uncited for name in lessons if name in cited or name in here}
+    uncited = LessonEvidence("not_cited", "neutral", own[-1].seq, NONE)
+    evidence = {name: uncited for name in lessons if name in cited or name in received}
     by_edits: list[str] = []
-    tried = tried_commands(own) if not cited.isdisjoint(found) else ()
-    instead = replacements(own, tried)
-    for name in found:
+    tried = tried_commands(own) if not cited.isdisjoint(evidence) else ()
+    replaced_by = replacements(own, tried)
+    for name in evidence:
         if name not in cited:
             continue
         commands = advised_commands(lessons[name].text)
-        pieces = [*_judge_commands(tried, instead, commands), *_refused_commands(own, commands)]
-        if pieces:
-            found[name] = max(pieces, key=lambda each: each.seq)
+        found_evidence = [*_judge_commands(tried, replaced_by, commands), *_judge_refusals(own, commands)]
+        if found_evidence:
+            evidence[name] = max(found_evidence, key=lambda each: each.seq)
         elif any(looks_like_a_command(words) for words in commands):
-            found[name] = _nothing(own[-1])
+            evidence[name] = _neutral_evidence(own[-1])
         else:
             by_edits.append(name)
     if by_edits:
-        shown = _judge_edits([each for _, each in edits], alone=len(by_edits) == 1) or _judge_end(own, edits)
-        found |= dict.fromkeys(by_edits, shown)
-    return found
+        edit_evidence = _judge_edits([each for _, each in edits], alone=len(by_edits) == 1) or _judge_end(
+            own, edits
+        )
+        evidence |= dict.fromkeys(by_edits, edit_evidence)
+    return evidence
 
 
 def _judge_commands(
-    tried: Sequence[Tried], instead: Mapping[int, Tried], commands: Sequence[tuple[str, ...]]
-) -> Iterator[Evidence]:
-    """Yield what became of each advised command that the run tried. `instead`: `replacements` of the run."""
+    tried: Sequence[TriedCommand],
+    replaced_by: Mapping[int, TriedCommand],
+    commands: Sequence[tuple[str, ...]],
+) -> Iterator[LessonEvidence]:
+    """Yield the evidence on each advised command that the run tried. `replaced_by`: `replacements`."""
     for words in commands:
-        mine = [each for each in tried if runs_command(each.command, words)]
-        passed = [each for each in mine if each.passed]
+        attempts = [each for each in tried if runs_command(each.command, words)]
+        passed = [each for each in attempts if each.passed]
         if passed:
-            yield Evidence("command_passed", "helpful", passed[-1].seq)
-        elif mine:
-            yield _judge_failed(mine, instead, commands)
+            yield LessonEvidence("command_passed", "helpful", passed[-1].seq)
+        elif attempts:
+            yield _judge_failed(attempts, replaced_by, commands)
 
 
 def _judge_failed(
-    mine: Sequence[Tried], instead: Mapping[int, Tried], commands: Sequence[tuple[str, ...]]
-) -> Evidence:
-    """Return what failed attempts show of their command: it was replaced, is missing, or only failed."""
-    other = next((instead[each.seq] for each in reversed(mine) if each.seq in instead), None)
-    if other is not None and not any(runs_command(other.command, words) for words in commands):
-        return Evidence("command_replaced", "harmful", other.seq)
-    if other is None and mine[-1].is_missing:
-        return Evidence("command_missing", "harmful", mine[-1].seq)
-    return Evidence("command_failed", "neutral", mine[-1].seq)
+    attempts: Sequence[TriedCommand],
+    replaced_by: Mapping[int, TriedCommand],
+    commands: Sequence[tuple[str, ...]],
+) -> LessonEvidence:
+    """Return the evidence of failed attempts: the command was replaced, is missing, or only failed."""
+    replacement = next(
+        (replaced_by[each.seq] for each in reversed(attempts) if each.seq in replaced_by), None
+    )
+    if replacement is not None and not any(runs_command(replacement.command, words) for words in commands):
+        return LessonEvidence("command_replaced", "harmful", replacement.seq)
+    if replacement is None and attempts[-1].is_missing:
+        return LessonEvidence("command_missing", "harmful", attempts[-1].seq)
+    return LessonEvidence("command_failed", "neutral", attempts[-1].seq)
 
 
-def _refused_commands(own: Sequence[Chunk], commands: Sequence[tuple[str, ...]]) -> Iterator[Evidence]:
-    """Yield an advised command for each time that the user did not allow it."""
-    asked: dict[str, str] = {}
+def _judge_refusals(own: Sequence[Chunk], commands: Sequence[tuple[str, ...]]) -> Iterator[LessonEvidence]:
+    """Yield evidence for each time that the user did not allow an advised command."""
+    requests: dict[str, str] = {}
     for chunk in own:
         match chunk.event:
             case ApprovalAsked(kind="command", approval_id=approval, args=args):
-                asked[approval] = str(args.get("command", ""))
+                requests[approval] = str(args.get("command", ""))
             case ApprovalGiven(unattended=False) as given if given.decision.startswith("reject"):
-                line = asked.get(given.approval_id, "")
+                line = requests.get(given.approval_id, "")
                 if any(runs_command(line, words) for words in commands):
-                    yield Evidence("command_refused", "harmful", chunk.seq)
+                    yield LessonEvidence("command_refused", "harmful", chunk.seq)
             case _:
                 pass
 
 
-def _judge_edits(edits: Sequence[Standing], *, alone: bool) -> Evidence | None:
-    """Return what the user's decisions on the edits of a run show; None if there are none.
+def _judge_edits(edits: Sequence[EditDecision], *, alone: bool) -> LessonEvidence | None:
+    """Return the evidence of the user's decisions on the edits of a run; None if there are none.
 
-    Edits that were all taken back count against a lesson only if it is the only one to blame."""
-    made = [each for each in edits if each.fate != "refused"] or edits
-    against = [each for each in made if each.fate in _OF_FATE or each.fate == "partial"]
+    Edits that were all rejected count against a lesson only if it is the only one to blame.
+    """
+    applied = [each for each in edits if each.fate != "refused"] or edits
+    against = [each for each in applied if each.fate in _OF_FATE or each.fate == "partial"]
     if against:
         last = max(against, key=lambda each: each.seq)
-        if alone and all(each.fate in _OF_FATE for each in made):
-            return Evidence(_OF_FATE[last.fate], "harmful", last.seq)
-        return Evidence("unclear", "neutral", last.seq)
-    accepted = [each.seq for each in made if each.fate == "accepted"]
-    return Evidence("edits_accepted", "helpful", max(accepted)) if accepted else None
+        if alone and all(each.fate in _OF_FATE for each in applied):
+            return LessonEvidence(_OF_FATE[last.fate], "harmful", last.seq)
+        return LessonEvidence("unclear", "neutral", last.seq)
+    accepted = [each.seq for each in applied if each.fate == "accepted"]
+    return LessonEvidence("edits_accepted", "helpful", max(accepted)) if accepted else None
 
 
-def _judge_end(own: Sequence[Chunk], edits: Sequence[tuple[FileEdit, Standing]]) -> Evidence:
-    """Return what a completed run shows by its last checks, or without checks by edits that the user kept."""
-    nothing, event = _nothing(own[-1]), own[-1].event
+def _judge_end(own: Sequence[Chunk], edits: Sequence[tuple[FileEdit, EditDecision]]) -> LessonEvidence:
+    """Return the evidence of a completed run: its last checks, else the edits that were kept."""
+    neutral, event = _neutral_evidence(own[-1]), own[-1].event
     assert isinstance(event, RunFinished)
     if not is_success(event.status) or (event.plan is not None and event.plan.failed):
-        return nothing
+        return neutral
     state = fold(chunk.event for chunk in own if chunk.run == own[-1].run)
     proofs = [each for each in state.done.proofs if each.kind != "diff"]
     if proofs:
         passed = all(each.ok for each in proofs) and any("no_tests" not in each.remarks for each in proofs)
-        return Evidence("checks_passed", "helpful", own[-1].seq, WEAK) if passed else nothing
-    return Evidence("edits_kept", "helpful", own[-1].seq, WEAK) if edits else nothing
+        return LessonEvidence("checks_passed", "helpful", own[-1].seq, WEAK) if passed else neutral
+    return LessonEvidence("edits_kept", "helpful", own[-1].seq, WEAK) if edits else neutral
 
 
-def _nothing(end: Chunk) -> Evidence:
-    """Return the neutral verdict of a run that shows nothing, by its end."""
+def _neutral_evidence(end: Chunk) -> LessonEvidence:
+    """Return the neutral evidence of a run that shows nothing."""
     assert isinstance(end.event, RunFinished)
     why = _OF_STATUS.get(end.event.status, "nothing_shown")
-    return Evidence(why, "neutral", end.seq, NONE)
+    return LessonEvidence(why, "neutral", end.seq, NONE)

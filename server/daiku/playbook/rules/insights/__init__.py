@@ -1,1 +1,1 @@
-"""Lessons by a model: what it is shown of a run, and what its reply comes to."""
+"""Lessons from a model: the run as text, and insights as proposals."""

@@ -1,4 +1,4 @@
-"""A model's insights on record as proposals, and the merges and removals that it asked for as changes."""
+"""A model's insights as proposals, and the merges and removals that it requested as changes."""
 
 from __future__ import annotations
 
@@ -12,57 +12,62 @@ from daiku.playbook.rules.lessons.proposal import Proposal, code_spans
 from daiku.playbook.rules.sections import SECTIONS, section_of
 
 USUAL = "common_mistakes"
-"""The section of an insight that nobody gave one of ours."""
+"""Section of an insight without a built-in section."""
 
 
 def insights_of(chunks: Sequence[Chunk]) -> tuple[Proposal, ...]:
-    """The insights on record, each with the end of the run that it is drawn from: a place that people can look at, and
-    the same however often it is read."""
+    """Return the recorded insights as proposals, with the end of their run as evidence."""
     return tuple(
-        _proposed(asked, place)
-        for asked, place in _operations(chunks)
-        if asked.type in ("ADD", "UPDATE") and asked.content.strip()
+        _to_proposal(operation, place)
+        for operation, place in _iter_operations(chunks)
+        if operation.type in ("ADD", "UPDATE") and operation.content.strip()
     )
 
 
-def merges_and_removals(
-    chunks: Sequence[Chunk], playbook: Playbook, known: Sequence[Delta]
+def find_merges_and_removals(
+    chunks: Sequence[Chunk], playbook: Playbook, earlier: Sequence[Delta]
 ) -> tuple[Delta, ...]:
-    """The merges and removals that a model asked for, of bullets that are active: each waits for a person, whatever the
-    settings say. What was asked for once, whatever became of it, is not asked for again."""
+    """Return the requested merges and removals of active bullets; all need review.
+
+    A change that was requested before is left out, whatever was decided on it.
+    """
     active = {each.id: each for each in playbook.bullets if each.active}
-    before = {(each.type, each.bullet_id, each.bullet_ids) for each in known}
-    found: dict[tuple[str, str, tuple[str, ...]], Delta] = {}
-    for asked, place in _operations(chunks):
-        delta = _merge(asked, place, active) if asked.type == "MERGE" else _removal(asked, place, active)
-        if delta is not None and (key := (delta.type, delta.bullet_id, delta.bullet_ids)) not in before:
-            found.setdefault(key, delta)
-    return tuple(found.values())
+    known = {(each.type, each.bullet_id, each.bullet_ids) for each in earlier}
+    changes: dict[tuple[str, str, tuple[str, ...]], Delta] = {}
+    for operation, place in _iter_operations(chunks):
+        delta = (
+            _merge(operation, place, active)
+            if operation.type == "MERGE"
+            else _remove(operation, place, active)
+        )
+        if delta is not None and (key := (delta.type, delta.bullet_id, delta.bullet_ids)) not in known:
+            changes.setdefault(key, delta)
+    return tuple(changes.values())
 
 
-def _merge(asked: CurationOperation, place: LearntFrom, active: Mapping[str, Bullet]) -> Delta | None:
-    named = tuple(each for each in dict.fromkeys(asked.ids) if each in active)
-    if len(named) < 2:
+def _merge(operation: CurationOperation, place: LearntFrom, active: Mapping[str, Bullet]) -> Delta | None:
+    names = tuple(each for each in dict.fromkeys(operation.ids) if each in active)
+    if len(names) < 2:
         return None
-    first = active[named[0]]
-    keywords = dict.fromkeys(word for each in named for word in active[each].keywords)
+    first = active[names[0]]
+    keywords = dict.fromkeys(word for each in names for word in active[each].keywords)
     return Delta(
         id="",
         type="merge",
         section=first.section,
-        content=" ".join(asked.content.split()) or first.content,
+        content=" ".join(operation.content.split()) or first.content,
         keywords=tuple(keywords),
         bullet_id=first.id,
-        bullet_ids=named[1:],
+        bullet_ids=names[1:],
         origin="model",
         why="insight",
         evidence=(place,),
     )
 
 
-def _removal(asked: CurationOperation, place: LearntFrom, active: Mapping[str, Bullet]) -> Delta | None:
-    bullet = active.get(asked.id)
-    if asked.type != "REMOVE" or bullet is None:
+def _remove(operation: CurationOperation, place: LearntFrom, active: Mapping[str, Bullet]) -> Delta | None:
+    bullet = active.get(operation.id)
+    if operation.type != "REMOVE" or bullet is None:
         return None
     return Delta(
         id="",
@@ -76,8 +81,8 @@ def _removal(asked: CurationOperation, place: LearntFrom, active: Mapping[str, B
     )
 
 
-def _operations(chunks: Sequence[Chunk]) -> Iterator[tuple[CurationOperation, LearntFrom]]:
-    """What was asked for, each with the end of the run that it is drawn from."""
+def _iter_operations(chunks: Sequence[Chunk]) -> Iterator[tuple[CurationOperation, LearntFrom]]:
+    """Yield the recorded operations, each with the end of the run that it is drawn from."""
     tops = top_runs(chunks)
     ends = {
         chunk.run: LearntFrom(session_id=chunk.session, run_id=chunk.run, seq=chunk.seq)
@@ -89,9 +94,9 @@ def _operations(chunks: Sequence[Chunk]) -> Iterator[tuple[CurationOperation, Le
             yield from ((each, place) for each in chunk.event.operations)
 
 
-def _proposed(asked: CurationOperation, place: LearntFrom) -> Proposal:
-    content = " ".join(asked.content.split())
-    section = section_of(asked.section)
+def _to_proposal(operation: CurationOperation, place: LearntFrom) -> Proposal:
+    content = " ".join(operation.content.split())
+    section = section_of(operation.section)
     return Proposal(
         section=section if section in SECTIONS else USUAL,
         content=content,
@@ -99,5 +104,5 @@ def _proposed(asked: CurationOperation, place: LearntFrom) -> Proposal:
         evidence=(place,),
         keywords=code_spans(content),
         origin="model",
-        about=asked.id if asked.type == "UPDATE" else "",
+        about=operation.id if operation.type == "UPDATE" else "",
     )

@@ -1,1 +1,1 @@
-"""Lessons by rule: what runs taught as proposals, and what becomes of them in a playbook."""
+"""Lessons by rule: derive proposals from runs, and merge them into a playbook."""

@@ -1,4 +1,4 @@
-"""Decide which lessons need no review where learning is automatic."""
+"""Decide which lessons need no review with automatic learning."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from daiku.guard.rules.redact import MARK
 from daiku.playbook.rules.lessons.proposal import code_spans
 
 Allows = Callable[[str], bool]
-"""Return True if the person is not asked before a command line is run."""
+"""Predicate of a command line: True if the user's approval is not needed to run it."""
 _ABOUT_COMMANDS = frozenset({"command_replaced", "command_before"})
-"""What taught lessons whose text contains only commands, between backquotes, and words of ours."""
+"""Reasons of lessons whose text has only commands, between backquotes, and fixed words."""
 
 
 def needs_review(change: Delta, allows: Allows) -> bool:
-    """Return True if a person decides on a change even with `learn = "auto"`.
+    """Return True if a change needs review even with `learn = "auto"`.
 
-    Only two kinds of changes need no review: merges of duplicates, which add no text, and lessons about commands that the
-    agent ran itself and may run unasked, those that failed included: their words are part of the lesson. `tainted` changes
-    and those with a removed secret always need one.
+    Only merges of duplicates, which add no text, and lessons about commands need none. The agent must have
+    run those commands itself, and must be allowed to run them without approval, the failed ones too.
+    `tainted` changes and those with a removed secret always need review.
     """
     if change.origin != "rule" or change.doubts or MARK in change.content:
         return True
@@ -34,7 +34,7 @@ def needs_review(change: Delta, allows: Allows) -> bool:
 
 
 def allows_unasked(approvals: ApprovalSettings, command: str) -> bool:
-    """Return True if a command only reads, or the person's settings allow it."""
+    """Return True if a command only reads, or the settings allow it."""
     rules = CommandRules(resolve=str, allow=approvals.commands_allow, deny=approvals.commands_deny)
     return judge(command, rules).answer == "allow"
 
@@ -42,15 +42,15 @@ def allows_unasked(approvals: ApprovalSettings, command: str) -> bool:
 def is_tainted(chunks: Iterable[Chunk]) -> bool:
     """Return True if a run read text from outside: pages, MCP servers, issues, or pictures.
 
-    A server whose start a person approved counts: it describes its tools to the model.
+    An approved start of an MCP server counts: it describes its tools to the model.
     """
-    asked: set[str] = set()
+    mcp_approvals: set[str] = set()
     for chunk in chunks:
         match chunk.event:
             case ApprovalAsked(kind="mcp", from_server=True, approval_id=approval):
-                asked.add(approval)
+                mcp_approvals.add(approval)
             case ApprovalGiven(approval_id=approval, decision="allow_once" | "allow_always") if (
-                approval in asked
+                approval in mcp_approvals
             ):
                 return True
             case RunStarted(tainted=True) | HandoffEnd(tainted=True) | ToolResponse(untrusted=True):

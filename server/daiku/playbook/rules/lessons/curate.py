@@ -1,4 +1,4 @@
-"""The Curator by rule: what becomes of proposals, given the playbook and what a person said to earlier ones; merging."""
+"""Merge proposals into a playbook without a model (the Curator by rule)."""
 
 from __future__ import annotations
 
@@ -7,18 +7,20 @@ from collections.abc import Collection, Iterable, Sequence
 from daiku.dataclass import replace
 from daiku.domain.playbook import Bullet, Delta, Playbook
 from daiku.playbook.rules.lessons.proposal import Proposal, code_spans
-from daiku.playbook.rules.lessons.similar import Alike, adds_words, says_the_same, without_numbers
+from daiku.playbook.rules.lessons.similar import Alike, adds_words, have_same_meaning, mask_numbers
 
 MOST = 8
-"""Changes that one run may propose."""
+"""Maximum number of changes proposed by one run."""
 
 
 def curate(
     proposals: Sequence[Proposal], playbook: Playbook, alike: Alike, *, decided: Sequence[Delta] = ()
 ) -> tuple[Delta, ...]:
-    """The changes that `proposals` come to, without ids; nothing is deleted. `decided`: changes that wait for a person,
-    or that one rejected or undid: what says the same as one of them is not proposed again, nor is what an active bullet
-    says already, nor what a person took out."""
+    """Return the changes that `proposals` lead to, without ids. Nothing is deleted.
+
+    `decided`: pending, rejected, and undone changes. A proposal is dropped if it says the same as one of
+    them, as an active bullet, or as a bullet that the user disabled.
+    """
     unwanted = [
         each.content
         for each in decided
@@ -26,55 +28,58 @@ def curate(
     ]
     unwanted += [each.content for each in playbook.bullets if not each.active]
     active = [each for each in playbook.bullets if each.active]
-    made: list[Delta] = []
-    for proposal in distinct(proposals, alike):
-        if any(says_the_same(proposal.content, each, alike) for each in unwanted):
+    changes: list[Delta] = []
+    for proposal in merge_proposals(proposals, alike):
+        if any(have_same_meaning(proposal.content, each, alike) for each in unwanted):
             continue
-        if confirmed([proposal], decided, alike):
+        if find_confirmed([proposal], decided, alike):
             continue
-        delta = _delta(proposal, active, alike)
+        delta = _to_change(proposal, active, alike)
         if delta is not None and all(
-            each.bullet_id != delta.bullet_id or not each.bullet_id for each in made
+            each.bullet_id != delta.bullet_id or not each.bullet_id for each in changes
         ):
-            made.append(delta)
-    return tuple(made[:MOST])
+            changes.append(delta)
+    return tuple(changes[:MOST])
 
 
-def confirmed(proposals: Sequence[Proposal], decided: Sequence[Delta], alike: Alike) -> list[Delta]:
-    """Those changes that wait, and that say what one of `proposals`, learnt elsewhere, says too."""
-    waiting = (each for each in decided if each.status == "proposed" and each.type in ("add", "update"))
-    return [each for each in waiting if any(_repeats(one, each, alike) for one in proposals)]
+def find_confirmed(proposals: Sequence[Proposal], decided: Sequence[Delta], alike: Alike) -> list[Delta]:
+    """Return the pending changes that one of `proposals`, from another run, repeats."""
+    pending = (each for each in decided if each.status == "proposed" and each.type in ("add", "update"))
+    return [each for each in pending if any(_repeats(proposal, each, alike) for proposal in proposals)]
 
 
-def _repeats(proposal: Proposal, waiting: Delta, alike: Alike) -> bool:
-    """Whether a proposal says what waits already: in the same words, or the same command in place of others."""
-    if says_the_same(proposal.content, waiting.content, alike):
+def _repeats(proposal: Proposal, pending: Delta, alike: Alike) -> bool:
+    """Return True if a proposal says the same as a pending change, or replaces the same command."""
+    if have_same_meaning(proposal.content, pending.content, alike):
         return True
-    replaced = proposal.why == waiting.why == "command_replaced"
-    return replaced and proposal.keywords[:1] == waiting.keywords[:1]
+    replaced = proposal.why == pending.why == "command_replaced"
+    return replaced and proposal.keywords[:1] == pending.keywords[:1]
 
 
 def refine(playbook: Playbook, alike: Alike, *, changed: Collection[str] | None = None) -> tuple[Delta, ...]:
-    """The merges of active bullets that say the same: the first one stays, with its id and text, and takes the counts of
-    the others. Once they are applied there is nothing more to merge. `changed`: only these are held against all."""
-    kept: list[tuple[Bullet, list[Bullet]]] = []
-    looked_at: list[tuple[Bullet, list[Bullet]]] = []
+    """Return the merges of active bullets that say the same.
+
+    The first bullet stays, with its id and text, and takes the counters of the others. Once the merges are
+    applied there are no more. `changed`: compare only these bullets with all.
+    """
+    groups: list[tuple[Bullet, list[Bullet]]] = []
+    changed_groups: list[tuple[Bullet, list[Bullet]]] = []
     for bullet in playbook.bullets:
         if not bullet.active:
             continue
-        among = changed is None or bullet.id in changed
-        same = (
+        is_compared = changed is None or bullet.id in changed
+        matches = (
             each
-            for each in (kept if among else looked_at)
-            if says_the_same(bullet.content, each[0].content, alike)
+            for each in (groups if is_compared else changed_groups)
+            if have_same_meaning(bullet.content, each[0].content, alike)
         )
-        if (found := next(same, None)) is not None:
-            found[1].append(bullet)
+        if (group := next(matches, None)) is not None:
+            group[1].append(bullet)
             continue
-        kept.append((bullet, []))
-        if among:
-            looked_at.append(kept[-1])
-    return tuple(_merge(first, others) for first, others in kept if others)
+        groups.append((bullet, []))
+        if is_compared:
+            changed_groups.append(groups[-1])
+    return tuple(_merge(first, others) for first, others in groups if others)
 
 
 def _merge(first: Bullet, others: Sequence[Bullet]) -> Delta:
@@ -92,57 +97,58 @@ def _merge(first: Bullet, others: Sequence[Bullet]) -> Delta:
     )
 
 
-def distinct(proposals: Iterable[Proposal], alike: Alike) -> list[Proposal]:
-    """Proposals that say different things; of two about the same failed command the later one counts."""
-    kept: list[Proposal] = []
+def merge_proposals(proposals: Iterable[Proposal], alike: Alike) -> list[Proposal]:
+    """Merge proposals that say the same; of two about the same failed command keep the later one."""
+    result: list[Proposal] = []
     for proposal in proposals:
         twin = next(
-            (n for n, each in enumerate(kept) if says_the_same(each.content, proposal.content, alike)), None
+            (n for n, each in enumerate(result) if have_same_meaning(each.content, proposal.content, alike)),
+            None,
         )
         if twin is not None:
-            evidence = tuple(dict.fromkeys((*kept[twin].evidence, *proposal.evidence)))
-            kept[twin] = replace(kept[twin], evidence=evidence)
+            evidence = tuple(dict.fromkeys((*result[twin].evidence, *proposal.evidence)))
+            result[twin] = replace(result[twin], evidence=evidence)
             continue
-        kept = [each for each in kept if not _replaces(proposal, each)]
-        kept.append(proposal)
-    return kept
+        result = [each for each in result if not _supersedes(proposal, each)]
+        result.append(proposal)
+    return result
 
 
-def _replaces(later: Proposal, earlier: Proposal) -> bool:
+def _supersedes(later: Proposal, earlier: Proposal) -> bool:
     return later.why == earlier.why == "command_replaced" and bool(set(later.failed) & set(earlier.failed))
 
 
-def _delta(proposal: Proposal, active: Sequence[Bullet], alike: Alike) -> Delta | None:
-    same = next((each for each in active if says_the_same(proposal.content, each.content, alike)), None)
-    if same is not None and _is_doubted(same):  # that a model says it again is no evidence
+def _to_change(proposal: Proposal, active: Sequence[Bullet], alike: Alike) -> Delta | None:
+    """Return the change that a proposal leads to; None if there is nothing to change."""
+    same = next((each for each in active if have_same_meaning(proposal.content, each.content, alike)), None)
+    if same is not None and _is_refuted(same):  # a model's repetition is no evidence
         return None if proposal.origin == "model" else _tag(proposal, same)
     if same is not None:
-        told = same.origin == "person" or not adds_words(proposal.content, same.content)
-        return None if told else _update(proposal, same)
-    good = [each for each in active if not _is_doubted(each)]
-    about = next((each for each in good if _is_about(proposal, each)), None)
-    about = about or next((each for each in good if each.id == proposal.about), None)
-    if about is not None:
-        return _update(proposal, about)
+        is_known = same.origin == "person" or not adds_words(proposal.content, same.content)
+        return None if is_known else _update(proposal, same)
+    good = [each for each in active if not _is_refuted(each)]
+    target = next((each for each in good if _is_about(proposal, each)), None)
+    target = target or next((each for each in good if each.id == proposal.about), None)
+    if target is not None:
+        return _update(proposal, target)
     near = next((each for each in good if _is_near(proposal, each, alike)), None)
     return _add(proposal) if near is None else _update(proposal, near)
 
 
-def _is_doubted(bullet: Bullet) -> bool:
-    """Whether runs showed more against a bullet than for it. A new text would inherit that: it comes beside it."""
+def _is_refuted(bullet: Bullet) -> bool:
+    """Return True if more runs speak against a bullet than for it. Such a bullet is not updated."""
     return bullet.harmful > bullet.helpful
 
 
 def _is_about(proposal: Proposal, bullet: Bullet) -> bool:
-    """Whether the bullet speaks of a command that, as the proposal has it, fails or is not wanted."""
+    """Return True if the bullet mentions a command that fails or is rejected according to the proposal."""
     return not set(proposal.failed).isdisjoint(code_spans(bullet.content))
 
 
 def _is_near(proposal: Proposal, bullet: Bullet, alike: Alike) -> bool:
-    """Whether the bullet says otherwise in nearly the same words about the same commands: it forbids what is asked for
-    now, or names another number."""
+    """Return True if the bullet has nearly the same words about the same commands, but contradicts them."""
     same_commands = set(code_spans(proposal.content)) == set(code_spans(bullet.content))
-    return same_commands and alike(without_numbers(proposal.content), without_numbers(bullet.content))
+    return same_commands and alike(mask_numbers(proposal.content), mask_numbers(bullet.content))
 
 
 def _add(proposal: Proposal) -> Delta:
@@ -159,7 +165,7 @@ def _add(proposal: Proposal) -> Delta:
 
 
 def _tag(proposal: Proposal, bullet: Bullet) -> Delta:
-    """A run showed once more what a bullet says that others had shown to be wrong."""
+    """Return a `helpful` tag: a run confirmed a bullet that others had refuted."""
     return Delta(
         id="",
         type="tag",

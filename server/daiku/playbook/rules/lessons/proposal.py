@@ -1,4 +1,4 @@
-"""Proposals: what a run taught, with its evidence, before anything is changed."""
+"""Proposals: lessons from runs, with their evidence."""
 
 from __future__ import annotations
 
@@ -10,16 +10,22 @@ from daiku.domain.playbook import LearntFrom, Origin
 from daiku.texts.rules.patterns import lazy
 
 Taught = Literal["command_replaced", "command_before", "rejected", "corrected", "insight"]
-"""What taught it: a command that passed where another had failed; one that made a failed one pass; a rejection with its
-reason; a correction by the person; a model's insight."""
+"""Reasons of a proposal.
+
+A command passed in place of a failed one, or made a failed one pass; a rejection with a reason; a correction
+by the user; an insight of a model.
+"""
 Redact = Callable[[str], str]
 _SPAN = lazy(r"`([^`\n]+)`")
 
 
 @dataclass(frozen=True, slots=True)
 class Proposal:
-    """A lesson that is proposed. `failed`: the commands that it says fail, by which it contradicts other advice. `about`: the
-    bullet that it is to change, as a model has it; empty where it names none."""
+    """A proposed lesson.
+
+    `failed`: the commands that fail according to it. `about`: the bullet that it updates, as named by a
+    model; empty for none.
+    """
 
     section: str
     content: str
@@ -32,12 +38,12 @@ class Proposal:
 
 
 def code_spans(text: str) -> tuple[str, ...]:
-    """What stands between backquotes in `text`, white space between words as one blank: its commands and names."""
-    return tuple(dict.fromkeys(" ".join(found.split()) for found in _SPAN.findall(text) if found.strip()))
+    """Return the distinct code spans in `text`, with normalized white space."""
+    return tuple(dict.fromkeys(" ".join(span.split()) for span in _SPAN.findall(text) if span.strip()))
 
 
-def redacted(proposal: Proposal, redact: Redact) -> Proposal:
-    """The proposal with every secret taken out of all that it says."""
+def redact_proposal(proposal: Proposal, redact: Redact) -> Proposal:
+    """Return the proposal without secrets."""
     return replace(
         proposal,
         section=redact(proposal.section),

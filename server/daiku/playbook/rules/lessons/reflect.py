@@ -1,4 +1,4 @@
-"""Lessons by rule, without a model: from commands that failed and passed, rejections with a reason, and corrections."""
+"""Lessons by rule, from failed and passed commands, rejections with a reason, and corrections."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ from daiku.run.rules.state.state import PERSON
 from daiku.texts.rules.patterns import lazy
 
 LINE_LENGTH = 160
-"""Characters of a command line that a lesson repeats."""
+"""Maximum length of a command line in a lesson, in characters."""
 LONGEST = 240
-"""Characters of a person's words that a lesson takes."""
+"""Maximum length of a user's words in a lesson, in characters."""
 LEAST_WORDS, LEAST_SIGNS = 3, 6
-"""Words, or signs of a text without spaces, below which a reason says nothing to who does not know what it was about."""
+"""Minimum length of a reason in words, or in Japanese or Chinese characters: a shorter one lacks context."""
 
 _OPENS = lazy(
     r"(?:no|nope|nah|wrong|stop|don'?t|do not|never|always|instead|actually|please\s+(?:don'?t|do not|never|always|use)"
@@ -35,14 +35,14 @@ _OPENS = lazy(
     r"|いや|いいえ|違[うい]|ちが[うい]|そうじゃな|そうではな|駄目|だめ|ダメ|やめ|必ず|いつも|常に|絶対|今後|次から|これから",
     re.IGNORECASE,
 )
-"""How a correction begins."""
+"""Openings of a correction."""
 _RULE = lazy(
     r"\b(?:use|run|call|prefer|keep|put|write|name|avoid|add|leave|make|start|import|don'?t|do not|never|always|must|should"
     r"|instead|rather than|only|has to|have to|needs? to)\b"
     r"|使[わいうえっ]|しない|せず|するな|ではな|じゃな|代わり|代り|必ず|いつも|常に|絶対|禁止|べき|こと[。．]?$|ください|下さい|して",
     re.IGNORECASE,
 )
-"""What words have that say how something is to be done."""
+"""Words of an instruction."""
 _STEERS = lazy(
     r"\b(?:don'?t|do not|never|always|instead|rather than|must(?: not|n'?t)|should(?: not|n'?t)?|prefer|from now on|in this (?:repo|project|repository))\b"
     r"|使わな|しないで|するな|ではな[くい]|じゃな[くい]|代わり|代り|必ず|いつも|常に|絶対|禁止|べき|今後|やめ",
@@ -52,7 +52,7 @@ _REASONS = lazy(
     r"\b(?:must|should|has to|have to|keep|keeps|we)\b|こと|して(?:ください|下さい)|ください|下さい",
     re.IGNORECASE,
 )
-"""What besides says so right after a person undid something."""
+"""Further words of an instruction, right after the user undid something."""
 _LEADING = lazy(
     r"^(?:(?:no|nope|nah|wrong|stop|actually|sorry|please|ok(?:ay)?|いや|いいえ|違う|違います|ちがう|ちがいます)(?:[\s,.!:;、。！，—–-]+|$))+",
     re.IGNORECASE,
@@ -62,60 +62,66 @@ _SIGNS = lazy(r"[\u3040-\u30ff\u3400-\u9fff]")
 
 
 def reflect(chunks: Sequence[Chunk]) -> tuple[Proposal, ...]:
-    """What the runs in `chunks` taught, in the order in which it was learnt: nested runs and what came later, such as
-    reviews and the person's next words, included. Texts are made from command lines and the person's words only."""
-    found = [*replaced_commands(chunks), *_rejections(chunks), *_corrections(chunks)]
-    found.sort(key=lambda each: each.evidence[-1].seq)
-    return tuple(found)
+    """Return the lessons of the runs in `chunks`, in the order in which they were learned.
+
+    Nested runs, reviews, and the next words of the user are included. Texts consist of command lines and of
+    the user's words only.
+    """
+    proposals = [*replaced_commands(chunks), *_find_rejections(chunks), *_find_corrections(chunks)]
+    proposals.sort(key=lambda each: each.evidence[-1].seq)
+    return tuple(proposals)
 
 
-def place(chunk: Chunk) -> LearntFrom:
-    """The place of a chunk as evidence."""
+def place_of(chunk: Chunk) -> LearntFrom:
+    """Return the location of a chunk as evidence."""
     return LearntFrom(session_id=chunk.session, run_id=chunk.run, seq=chunk.seq)
 
 
-def _rejections(chunks: Sequence[Chunk]) -> Iterator[Proposal]:
-    """A person did not let something be done, or only a part of an edit, and said why."""
-    asked: dict[str, Chunk] = {}
+def _find_rejections(chunks: Sequence[Chunk]) -> Iterator[Proposal]:
+    """Yield a lesson for each rejection, complete or of a part of an edit, that has a reason."""
+    requests: dict[str, Chunk] = {}
     for chunk in chunks:
         match chunk.event:
             case ApprovalAsked(approval_id=approval):
-                asked[approval] = chunk
-            case ApprovalGiven(approval_id=approval, unattended=False, feedback=str(reason)) as given:
-                before = asked.get(approval)
-                refused = given.decision in ("reject_once", "reject_always") or given.hunks is not None
-                if before is not None and refused and (words := rule_words(reason)):
-                    yield _rejected(before, chunk, words)
+                requests[approval] = chunk
+            case ApprovalGiven(approval_id=approval, unattended=False, feedback=str(reason)) as answer:
+                request = requests.get(approval)
+                is_rejection = answer.decision in ("reject_once", "reject_always") or answer.hunks is not None
+                if request is not None and is_rejection and (words := shorten_reason(reason)):
+                    yield _propose_rejection(request, chunk, words)
             case _:
                 pass
 
 
-def _rejected(asked: Chunk, given: Chunk, words: str) -> Proposal:
-    event = asked.event
+def _propose_rejection(request: Chunk, answer: Chunk, words: str) -> Proposal:
+    event = request.event
     command = event.args.get("command") if isinstance(event, ApprovalAsked) else None
-    if isinstance(command, str) and (line := _line(command)):
+    if isinstance(command, str) and (line := _to_line(command)):
         return Proposal(
             section="tool_usage",
             content=f"Do not run `{line}`: {words}",
             why="rejected",
-            evidence=(place(asked), place(given)),
+            evidence=(place_of(request), place_of(answer)),
             keywords=(line,),
             failed=(line,),
         )
     return Proposal(
-        section="review_feedback", content=words, why="rejected", evidence=(place(asked), place(given))
+        section="review_feedback",
+        content=words,
+        why="rejected",
+        evidence=(place_of(request), place_of(answer)),
     )
 
 
-def _line(command: str) -> str:
-    """A command as a lesson can repeat it; empty where it cannot."""
+def _to_line(command: str) -> str:
+    """Return a command as one line for a lesson; empty if it does not fit."""
     line = " ".join(command.split())
     plain = "\n" not in command.strip() and "`" not in line and line.isprintable()
     return line if plain and len(line) <= LINE_LENGTH else ""
 
 
-def _corrections(chunks: Sequence[Chunk]) -> Iterator[Proposal]:
-    """What the person said while a run worked, after they undid something, or first thing after a run, as a rule."""
+def _find_corrections(chunks: Sequence[Chunk]) -> Iterator[Proposal]:
+    """Yield lessons from words of the user during a run, after an undo, or right after a run."""
     ended = undone = False
     for chunk in chunks:
         match chunk.event:
@@ -125,50 +131,54 @@ def _corrections(chunks: Sequence[Chunk]) -> Iterator[Proposal]:
                 ended = True
             case RunStarted(prompt=prompt) if chunk.parent is None:
                 if ended or undone:
-                    yield from _corrected(chunk, prompt, asked=not undone, undone=undone)
+                    yield from _propose_correction(chunk, prompt, is_request=not undone, undone=undone)
                 ended = undone = False
             case MessageEvent(role="user", agent=agent, text=words) if agent == PERSON:
-                yield from _corrected(chunk, str(words), asked=False, undone=undone)
+                yield from _propose_correction(chunk, str(words), is_request=False, undone=undone)
                 undone = False
             case _:
                 pass
 
 
-def _corrected(chunk: Chunk, said: str, *, asked: bool, undone: bool) -> Iterator[Proposal]:
-    """`asked`: it is a request of its own, which is only a correction where it begins like one."""
-    words = standing_correction(said, opening=asked, undone=undone)
+def _propose_correction(chunk: Chunk, message: str, *, is_request: bool, undone: bool) -> Iterator[Proposal]:
+    """Yield the lesson of a correction. A request counts only if it begins like a correction."""
+    words = find_correction(message, opening=is_request, undone=undone)
     if words:
         yield Proposal(
             section="review_feedback" if undone else "project_conventions",
             content=words,
             why="rejected" if undone else "corrected",
-            evidence=(place(chunk),),
+            evidence=(place_of(chunk),),
         )
 
 
-def rule_words(said: str) -> str:
-    """Shorten a person's reason to one or two sentences; empty if it is too little for a lesson."""
-    plain = " ".join(said.split())
+def shorten_reason(reason: str) -> str:
+    """Shorten a user's reason to one or two sentences; empty if it is too short for a lesson."""
+    plain = " ".join(reason.split())
     plain = _LEADING.sub("", plain)
     sentences = [each.strip() for each in _SENTENCES.split(plain) if each.strip()]
-    taken = ""
+    shortened = ""
     for sentence in sentences:
-        longer = f"{taken} {sentence}".strip()
+        longer = f"{shortened} {sentence}".strip()
         if len(longer) > LONGEST:
             break
-        taken = longer
-    if len(taken.split()) < LEAST_WORDS and len(_SIGNS.findall(taken)) < LEAST_SIGNS:
+        shortened = longer
+    if len(shortened.split()) < LEAST_WORDS and len(_SIGNS.findall(shortened)) < LEAST_SIGNS:
         return ""
-    ended = taken if taken[-1:] in ".!?。！？…" else f"{taken}{'。' if _SIGNS.search(taken[-1:]) else '.'}"
-    return ended[:1].upper() + ended[1:]
+    complete = (
+        shortened
+        if shortened[-1:] in ".!?。！？…"
+        else f"{shortened}{'。' if _SIGNS.search(shortened[-1:]) else '.'}"
+    )
+    return complete[:1].upper() + complete[1:]
 
 
-def standing_correction(said: str, *, opening: bool, undone: bool = False) -> str:
-    """Return the sentences of `said` that ask for something from now on; empty if there are none.
+def find_correction(message: str, *, opening: bool, undone: bool = False) -> str:
+    """Return the sentences of `message` that ask for something from now on; empty if there are none.
 
-    `opening`: they count only if the text begins as a correction does. `undone`: the person just took
-    something back."""
-    plain = " ".join(said.split())
+    `opening`: they count only if the text begins like a correction. `undone`: the user just undid something.
+    """
+    plain = " ".join(message.split())
     if opening and _OPENS.match(plain) is None:
         return ""
     corrects = _OPENS.match(plain) is not None
@@ -178,4 +188,4 @@ def standing_correction(said: str, *, opening: bool, undone: bool = False) -> st
         for each in sentences
         if _STEERS.search(each) or (corrects and _RULE.search(each)) or (undone and _REASONS.search(each))
     ]
-    return rule_words(" ".join(rules)) if rules else ""
+    return shorten_reason(" ".join(rules)) if rules else ""

@@ -1,4 +1,4 @@
-"""Commands that failed, with the one that passed in their place or that made them pass: lessons about how to run what."""
+"""Lessons from failed commands, and the commands that passed in their place or made them pass."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from daiku.playbook.rules.lessons.intents import (
     asks_for_less,
     differ_in_folder,
     differs_in_form,
+    have_same_intent,
     intent_of,
-    same_intent,
 )
 from daiku.playbook.rules.lessons.proposal import Proposal, Taught
 from daiku.team.rules.proof.check_strength import is_test_command, tests_ran
@@ -24,20 +24,20 @@ from daiku.team.rules.proof.failures import CONSTANT, INFORMS, hides_exit_code
 from daiku.texts.rules.patterns import lazy
 
 NEAR = 8
-"""So many commands later the one that passes still stands in the failed one's place."""
+"""Maximum distance between a failed command and the one that replaces it, in commands."""
 MOST_FAILED = 3
-"""Failed commands that one lesson names."""
+"""Maximum number of failed commands in a lesson."""
 _WRONG_CALL = lazy(
     r"command not found|not recognized as|No module named|ModuleNotFoundError|Cannot find module"
     r"|[Uu]nrecognized (?:option|argument|subcommand)|[Uu]nknown (?:option|command|argument|flag|subcommand|target)"
     r"|[Nn]o such (?:option|command|subcommand)|unexpected argument|[Mm]issing script|No rule to make target|no such command"
     r"|[Uu]sage:|is not installed|could not find|executable file not found|invalid option"
 )
-"""How programs say that they were called wrongly, not that what they look at is wrong. Only whether it is there counts."""
+"""Messages of programs that were called wrongly. Only their presence matters."""
 _NO_FILE = lazy(
     r"No such file or directory|[Ff]ile or directory not found|[Pp]ermission denied|can't open file"
 )
-"""How they say that of a file they were named, which may be their own script or what they were to look at."""
+"""Messages about a missing file, which may be the script itself or what it reads."""
 _SAYS = {
     "test": "Run the tests by `{}`",
     "lint": "Lint by `{}`",
@@ -52,8 +52,8 @@ _SAYS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
-    """A command that ended, when, and how. `edits`: so many changes of files came before it."""
+class CommandRun:
+    """A command that ended. `edits`: number of changes of files before it."""
 
     command: str
     intent: Intent
@@ -62,64 +62,73 @@ class Ran:
     passed: bool
     wrongly_called: bool
     lacked_file: bool
-    """It was called wrongly in no more than that a file is not there."""
+    """Whether a missing file is the only sign of a wrong call."""
     edits: int
 
 
 def replaced_commands(chunks: Sequence[Chunk]) -> Iterator[Proposal]:
-    """A lesson for each command that failed, as it stood, and did not pass later without help."""
-    ran = _commands(chunks)
-    told: set[str] = set()
+    """Yield a lesson for each command that failed and did not pass later without help."""
+    commands = _list_commands(chunks)
+    reported: set[str] = set()
     replaced: set[int] = set()
-    for at, passed in enumerate(ran):
-        if not passed.passed or passed.command in told:
+    for at, passed in enumerate(commands):
+        if not passed.passed or passed.command in reported:
             continue
-        failed = [each for each in _failed_before(ran, at) if each.seq not in replaced]
+        failed = [each for each in _find_failed_before(commands, at) if each.seq not in replaced]
         if failed:
-            told.add(passed.command)
+            reported.add(passed.command)
             replaced.update(each.seq for each in failed)
-            yield _in_place(passed, failed)
-        elif (helped := _made_pass(ran, at)) is not None and helped[1].command not in told:
-            told.add(helped[1].command)
-            yield _before(passed, *helped)
+            yield _propose_replacement(passed, failed)
+        elif (helper := _find_helper(commands, at)) is not None and helper[1].command not in reported:
+            reported.add(helper[1].command)
+            yield _propose_before(passed, *helper)
 
 
-def _commands(chunks: Sequence[Chunk]) -> list[Ran]:
-    """The commands that can be a lesson, in the order in which they ended."""
+def _list_commands(chunks: Sequence[Chunk]) -> list[CommandRun]:
+    """Return the commands that a lesson can be about, in the order of their ends."""
     calls: dict[str, tuple[Chunk, str]] = {}
-    found: list[Ran] = []
+    commands: list[CommandRun] = []
     edits = 0
     for chunk in chunks:
         match chunk.event:
-            case ToolCallEvent(id=call, tool="shell/run", args=args) if not args.get("background"):
-                calls[call] = chunk, plain_command(str(args.get("command", "")))
+            case ToolCallEvent(id=call_id, tool="shell/run", args=args) if not args.get("background"):
+                calls[call_id] = chunk, plain_command(str(args.get("command", "")))
             case Edit() | Restored() | Review(decision="reject"):
                 edits += 1
-            case ToolResponse(id=call, tool="shell/run") as response if call in calls:
-                begun, command = calls.pop(call)
+            case ToolResponse(id=call_id, tool="shell/run") as response if call_id in calls:
+                call_chunk, command = calls.pop(call_id)
                 code = exit_code_of(response.data)
                 intent = intent_of(command)
                 if code is None or intent is None:
                     continue
                 place = LearntFrom(session_id=chunk.session, run_id=chunk.run, seq=chunk.seq)
-                if _says_nothing(command) or (code == 0 and _ran_nothing(command, response)):
+                if _is_uninformative(command) or (code == 0 and _ran_nothing(command, response)):
                     continue
-                wrongly = code in CANNOT_RUN or (code != 0 and _says(_WRONG_CALL, response))
-                lacked = code != 0 and not wrongly and _says(_NO_FILE, response)
-                ran = Ran(command, intent, begun.seq, place, code == 0, wrongly or lacked, lacked, edits)
-                found.append(ran)
+                is_wrong_call = code in CANNOT_RUN or (code != 0 and _has_output(_WRONG_CALL, response))
+                lacks_file = code != 0 and not is_wrong_call and _has_output(_NO_FILE, response)
+                ran = CommandRun(
+                    command,
+                    intent,
+                    call_chunk.seq,
+                    place,
+                    code == 0,
+                    is_wrong_call or lacks_file,
+                    lacks_file,
+                    edits,
+                )
+                commands.append(ran)
             case _:
                 pass
-    return found
+    return commands
 
 
-def _says_nothing(command: str) -> bool:
-    """Whether the exit code of a command is not that of its work, or its work is only to tell of itself."""
+def _is_uninformative(command: str) -> bool:
+    """Return True if the exit code of a command says nothing, or it only prints information."""
     words = command.split()
     return words[0] in CONSTANT or hides_exit_code(command) or not INFORMS.isdisjoint(words)
 
 
-def _says(pattern: re.Pattern[str], response: ToolResponse) -> bool:
+def _has_output(pattern: re.Pattern[str], response: ToolResponse) -> bool:
     return pattern.search(_output(response)) is not None
 
 
@@ -132,68 +141,70 @@ def _output(response: ToolResponse) -> str:
     return output if isinstance(output, str) else response.result
 
 
-def _failed_before(ran: Sequence[Ran], at: int) -> list[Ran]:
-    """The commands near before, for the same, that failed in whose place this one passed."""
-    passed = ran[at]
-    worked = {each.command for each in ran if each.passed}
-    found: dict[str, Ran] = {}
-    for each in ran[max(0, at - NEAR) : at]:
-        if each.passed or each.command in worked or not _for_the_same(each, passed):
+def _find_failed_before(commands: Sequence[CommandRun], at: int) -> list[CommandRun]:
+    """Return the failed commands with the same intent that the passed command at `at` replaced."""
+    passed = commands[at]
+    passed_lines = {each.command for each in commands if each.passed}
+    failed: dict[str, CommandRun] = {}
+    for each in commands[max(0, at - NEAR) : at]:
+        if each.passed or each.command in passed_lines or not _is_same_task(each, passed):
             continue
         if _is_replaced(each, passed):
-            found[each.command] = each
-    return list(found.values())[-MOST_FAILED:]
+            failed[each.command] = each
+    return list(failed.values())[-MOST_FAILED:]
 
 
-def _for_the_same(failed: Ran, passed: Ran) -> bool:
-    """Return True if both are for the same, or a file was looked for in the wrong folder."""
+def _is_same_task(failed: CommandRun, passed: CommandRun) -> bool:
+    """Return True if both have the same intent, or a file was in the wrong folder."""
     misplaced = failed.wrongly_called and differ_in_folder(failed.command, passed.command)
-    return misplaced or same_intent(failed.intent, passed.intent)
+    return misplaced or have_same_intent(failed.intent, passed.intent)
 
 
-def _is_replaced(failed: Ran, passed: Ran) -> bool:
-    """Whether it was the form of the command that failed, not what it looked at, and the other form is no smaller task."""
+def _is_replaced(failed: CommandRun, passed: CommandRun) -> bool:
+    """Return True if the form of the command failed, and the passed one does not ask for less."""
     same_files = failed.edits == passed.edits
     if differs_in_form(failed.intent, passed.intent):
         return failed.wrongly_called or (same_files and not asks_for_less(failed.intent, passed.intent))
     if failed.lacked_file and not differ_in_folder(failed.command, passed.command):
-        return False  # another thing was done: `cp a x`, `cp b x`
+        return False  # a different task: `cp a x`, `cp b x`
     return failed.wrongly_called and same_files
 
 
-def _made_pass(ran: Sequence[Ran], at: int) -> tuple[Ran, Ran] | None:
-    """The failed run of this very command, and the one command between that made it pass: nothing else happened."""
-    passed = ran[at]
+def _find_helper(commands: Sequence[CommandRun], at: int) -> tuple[CommandRun, CommandRun] | None:
+    """Return the failed run of the same command, and the only other command between; None if there is none."""
+    passed = commands[at]
     earlier = next(
-        (n for n in range(at - 1, max(-1, at - NEAR - 1), -1) if ran[n].command == passed.command), None
+        (n for n in range(at - 1, max(-1, at - NEAR - 1), -1) if commands[n].command == passed.command), None
     )
-    if earlier is None or ran[earlier].passed or ran[earlier].edits != passed.edits:
+    if earlier is None or commands[earlier].passed or commands[earlier].edits != passed.edits:
         return None
-    between = [each for each in ran[earlier + 1 : at] if each.passed]
-    if len({each.command for each in between}) != 1 or same_intent(between[0].intent, passed.intent):
+    between = [each for each in commands[earlier + 1 : at] if each.passed]
+    if len({each.command for each in between}) != 1 or have_same_intent(between[0].intent, passed.intent):
         return None
-    return ran[earlier], between[0]
+    return commands[earlier], between[0]
 
 
-def _in_place(passed: Ran, failed: Sequence[Ran]) -> Proposal:
+def _propose_replacement(passed: CommandRun, failed: Sequence[CommandRun]) -> Proposal:
     says = _SAYS[passed.intent.purpose].format(passed.command)
     fails = "; ".join(f"`{each.command}` fails here" for each in failed)
-    return _proposal("command_replaced", f"{says}; {fails}.", (*failed, passed), failed)
+    return _build_proposal("command_replaced", f"{says}; {fails}.", (*failed, passed), failed)
 
 
-def _before(passed: Ran, failed: Ran, helped: Ran) -> Proposal:
-    content = f"Run `{helped.command}` before `{passed.command}`, which fails without it."
-    return _proposal("command_before", content, (failed, helped, passed), ())
+def _propose_before(passed: CommandRun, failed: CommandRun, helper: CommandRun) -> Proposal:
+    content = f"Run `{helper.command}` before `{passed.command}`, which fails without it."
+    return _build_proposal("command_before", content, (failed, helper, passed), ())
 
 
-def _proposal(why: Taught, content: str, ran: Sequence[Ran], failed: Sequence[Ran]) -> Proposal:
-    commands = tuple(dict.fromkeys(each.command for each in reversed(ran)))
-    known = ran[-1].intent.purpose != "other"
+def _build_proposal(
+    why: Taught, content: str, commands_ran: Sequence[CommandRun], failed: Sequence[CommandRun]
+) -> Proposal:
+    commands = tuple(dict.fromkeys(each.command for each in reversed(commands_ran)))
+    has_purpose = commands_ran[-1].intent.purpose != "other"
     return Proposal(
-        section="build_and_test_commands" if known else "tool_usage",
+        section="build_and_test_commands" if has_purpose else "tool_usage",
         content=content,
         why=why,
-        evidence=tuple(each.place for each in ran),
+        evidence=tuple(each.place for each in commands_ran),
         keywords=commands,
         failed=tuple(each.command for each in failed),
     )

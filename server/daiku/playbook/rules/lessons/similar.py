@@ -1,4 +1,4 @@
-"""Decide whether two lessons say the same, are near duplicates, or say another thing in the same place."""
+"""Similarity of lessons: same meaning, near duplicates, contradictions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from daiku.playbook.rules.lessons.proposal import code_spans
 from daiku.texts.rules.patterns import lazy
 
 Alike = Callable[[str, str], bool]
-"""Whether two texts are near duplicates, by whatever measures them."""
+"""Predicate of two texts: True if they are near duplicates."""
 _NEGATIONS = lazy(
     r"\b(?:not|no|never|none|without|avoid|cannot|neither|nor|don'?t|doesn'?t|isn'?t|won'?t|can'?t|mustn'?t|shouldn'?t|stop|fails?|instead)\b"
     r"|ない|なく|なし|せず|ません|ずに|禁止|やめ|避け|ではな|じゃな|不要"
@@ -21,11 +21,14 @@ _NEGATIONS = lazy(
 _NUMBERS = lazy(r"\d+(?:\.\d+)*")
 _MARKS = lazy(r"[\s.,;:!?。、！？；：\"'`]+")
 LIMIT = 0.75
-"""Least cosine of the hashed words of near duplicates, measured with labelled pairs. ACE has 0.9 for a model's vectors."""
+"""Minimum cosine of near duplicates' hashed words, measured with labeled pairs.
+
+ACE uses 0.9 with a model's vectors.
+"""
 _STEM = 4
-"""Words that share so many first letters are forms of one word."""
+"""Number of first letters that forms of one word share."""
 _RUNS = lazy(r"[\u3400-\u9fff々]+|[\u30a1-\u30fa\u30fc]+")
-"""Words of Japanese: what is between them is grammar."""
+"""Japanese content words; grammar between them is skipped."""
 FILLERS = frozenset(
     str.split(
         "a an and are as at be been before after by can could do does for from get gets go goes had has have here if in into is"
@@ -34,54 +37,57 @@ FILLERS = frozenset(
         " when where which while who will with without would write written you your add added adding below"
     )
 )
-"""Words that may differ between two texts that say the same."""
+"""Words that may differ between texts with the same meaning."""
 
 
-def says_the_same(one: str, other: str, alike: Alike) -> bool:
-    """Whether two lessons say the same. Texts that are alike in words but name other commands or numbers, or of which
-    one forbids what the other asks for, do not."""
-    if plain(one) == plain(other):
+def have_same_meaning(one: str, other: str, alike: Alike) -> bool:
+    """Return True if two lessons say the same.
+
+    Similar texts do not if they name other commands or numbers, or if one negates the other.
+    """
+    if normalize(one) == normalize(other):
         return True
-    return _particulars(one) == _particulars(other) and alike(one, other)
+    return _exact_parts(one) == _exact_parts(other) and alike(one, other)
 
 
-def without_numbers(text: str) -> str:
-    """`text` with one sign for every number: what differs in a number only is about the same."""
+def mask_numbers(text: str) -> str:
+    """Replace every number by one sign, so that texts that differ only in numbers are equal."""
     return _NUMBERS.sub("#", text)
 
 
 def adds_words(new: str, old: str) -> bool:
-    """Whether `new` has words that `old` has not."""
+    """Return True if `new` has words that `old` lacks."""
     return not set(terms(new)) <= set(terms(old))
 
 
 @lru_cache(maxsize=20_000)
-def plain(text: str) -> str:
-    """A text as it is compared: case, white space and punctuation do not matter."""
+def normalize(text: str) -> str:
+    """Normalize a text for comparison: case, white space, and punctuation do not matter."""
     return _MARKS.sub(" ", text.casefold()).strip()
 
 
 @lru_cache(maxsize=20_000)
-def _particulars(text: str) -> tuple[frozenset[str], frozenset[str], int]:
-    """What two texts that say the same have in common to the letter: commands, numbers, whether they deny."""
+def _exact_parts(text: str) -> tuple[frozenset[str], frozenset[str], int]:
+    """Return what texts with the same meaning share exactly: commands, numbers, negation."""
     spans = frozenset(code_spans(text))
     return spans, frozenset(_NUMBERS.findall(text)), len(_NEGATIONS.findall(text.casefold())) % 2
 
 
-def near_duplicates(one: str, other: str) -> bool:
+def are_near_duplicates(one: str, other: str) -> bool:
     """Return True if two texts are near duplicates by their words.
 
-    Texts of which each has a word that the other lacks, such as "delete" and "create", are none."""
-    return cosine(_vector(one), _vector(other)) >= LIMIT and not says_otherwise(one, other)
+    Texts that each have a word that the other lacks, such as "delete" and "create", are none.
+    """
+    return cosine(_vector_of(one), _vector_of(other)) >= LIMIT and not have_different_words(one, other)
 
 
-def says_otherwise(one: str, other: str) -> bool:
-    """Whether each of two texts says something that the other does not: one word stands in the place of another."""
-    first, second = _words(one), _words(other)
-    return bool(_left(first, second) and _left(second, first))
+def have_different_words(one: str, other: str) -> bool:
+    """Return True if each text has a content word that the other lacks."""
+    first, second = _content_words(one), _content_words(other)
+    return bool(_words_without(first, second) and _words_without(second, first))
 
 
-def _left(words: frozenset[str], others: frozenset[str]) -> frozenset[str]:
+def _words_without(words: frozenset[str], others: frozenset[str]) -> frozenset[str]:
     stems = {word[:_STEM] for word in others if word.isascii()}
     return frozenset(
         word
@@ -91,12 +97,12 @@ def _left(words: frozenset[str], others: frozenset[str]) -> frozenset[str]:
 
 
 @lru_cache(maxsize=5_000)
-def _words(text: str) -> frozenset[str]:
-    plain = unicodedata.normalize("NFKC", text)
-    latin = {term for term in terms(plain) if term.isascii() and term not in FILLERS}
-    return frozenset(latin | set(_RUNS.findall(plain)))
+def _content_words(text: str) -> frozenset[str]:
+    text = unicodedata.normalize("NFKC", text)
+    latin = {term for term in terms(text) if term.isascii() and term not in FILLERS}
+    return frozenset(latin | set(_RUNS.findall(text)))
 
 
 @lru_cache(maxsize=20_000)
-def _vector(text: str) -> Vector:
+def _vector_of(text: str) -> Vector:
     return hashed_vector(text)
