@@ -24,7 +24,7 @@ from daiku.fronts.cli.commands.playbook.looks import TAUGHT
 from daiku.fronts.cli.display.evaluations import HEADS
 from daiku.fronts.cli.main import COMMANDS
 from daiku.playbook.desk.files import ReviewReason
-from daiku.run.recorded.compare import Kept
+from daiku.run.recorded.compare import UncomparedKind
 from daiku.texts.catalogue import sentences
 from tests.cli.conftest import Daiku
 from tests.conftest import ROOT
@@ -94,7 +94,7 @@ def test_every_text_that_is_said_is_there_and_every_text_is_said() -> None:
     made |= {f"playbook.because.{why}" for why in get_args(Why)}
     made |= {f"playbook.doubt.{doubt}" for doubt in get_args(Doubt)}
     made |= {f"playbook.import.{reason}" for reason in get_args(ReviewReason)}
-    made |= {f"replay.{kept}" for kept in get_args(Kept)}
+    made |= {f"replay.{kept}" for kept in get_args(UncomparedKind)}
     assert said | made == {
         key.removeprefix("terminal.") for key in sentences("en") if key.startswith("terminal.")
     }

@@ -32,7 +32,7 @@ from daiku.items.workers.alive import own_worker, release_worker
 from daiku.items.workers.worker import Worker
 from daiku.models.model import Models
 from daiku.models.retries.policy import RetryPolicy
-from daiku.run.recorded.history import allowed_paths, begun_calls, evidence_of_session
+from daiku.run.recorded.history import allowed_paths, evidence_of_session, open_calls
 from daiku.settings.config import Config
 from daiku.team.rules.proof.tree_changes import TreeChanges
 from daiku.texts.text import Text, text
@@ -238,7 +238,7 @@ def _in_vain(app: App, record: ItemRecord, claim: Claim) -> frozenset[str]:
     """The calls that were under way on a machine whose work tree is lost."""
     if record.facts.lost != claim.fence:
         return frozenset()
-    return begun_calls(app.journal, record.shown.session_id)
+    return open_calls(app.journal, record.shown.session_id)
 
 
 def _usage(message: Text) -> UsageError:

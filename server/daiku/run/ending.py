@@ -17,7 +17,7 @@ from daiku.run.ports.run_ports import RunPorts
 from daiku.run.rules import loop
 from daiku.run.rules.state.lessons import used_bullets
 from daiku.run.rules.state.state import State
-from daiku.run.rules.verdict import ending
+from daiku.run.rules.verdict import end_events
 from daiku.run.run_log import RunLog, prompt_notices
 from daiku.run.waiting import Paused
 from daiku.team.agent import Agent
@@ -80,7 +80,7 @@ def end(log: RunLog, status: TerminalStatus, failure: Failure | None) -> None:
     closing: list[Event] = [cut_short(c, status) for c in open_calls]
     if failure is not None:
         closing.append(failure)
-    log.record(*closing, *ending(state, status))
+    log.record(*closing, *end_events(state, status))
 
 
 def cut_short(call: ToolCall, status: TerminalStatus) -> ToolResponse:

@@ -11,7 +11,15 @@ from daiku.dataclass import dataclass, field, replace
 from daiku.domain.errors import DaikuError, Failure
 from daiku.domain.messages import ModelEvent, ModelRequest, Reply, Usage
 from daiku.models.families import Model
-from daiku.run.rules.budget import Budget, Quote, add_earlier_use, may_wait, reserve, rounds_used_up, settle
+from daiku.run.rules.budget import (
+    Budget,
+    Quote,
+    add_earlier_use,
+    reserve,
+    rounds_used_up,
+    settle,
+    should_wait,
+)
 from daiku.texts.text import Text, text
 
 UNKNOWN_COST = Quote(0, 0)
@@ -39,7 +47,7 @@ class RunBudget:
         """Reserve a call's cost for the block; wait while other calls hold reservations.
 
         Raises DaikuError (limit)."""
-        while may_wait(self.budget, quote):
+        while should_wait(self.budget, quote):
             waiting = asyncio.get_running_loop().create_future()
             self._waiting.append(waiting)
             await waiting
@@ -102,7 +110,7 @@ class Metered:
     async def stream(self, request: ModelRequest) -> AsyncIterator[ModelEvent]:
         """Yield the model's pieces. Raises DaikuError of kind limit before sending a request."""
         budget = self.shared.budget
-        quote = self.model.quote(request) if budget.bounded else UNKNOWN_COST
+        quote = self.model.quote(request) if budget.is_limited else UNKNOWN_COST
         if budget.limits.max_cost and quote.prompt_cost is None and not self._has_told_price:
             self._has_told_price = True
             self.tell(text("runs.no_price", model=self.model.name))

@@ -30,7 +30,7 @@ from daiku.run.rules.calls.toolsets import CALL
 from daiku.run.rules.outside import Editor, Workspace
 from daiku.run.rules.state.environment import changed_facts
 from daiku.run.rules.state.state import State
-from daiku.run.rules.surroundings import NO_GIT, Surroundings, environment_facts, git_state
+from daiku.run.rules.surroundings import NO_GIT, Surroundings, environment_facts, format_git_state
 from daiku.run.run_log import prompt_notices
 from daiku.run.services import RunServices
 from daiku.team.agent import Agent
@@ -291,7 +291,7 @@ async def _read_git(roots: tuple[Path, ...]) -> str:
             code, output = await git.names(list(STATUS))
     except (TimeoutError, OSError):
         return TOO_SLOW
-    return git_state(output) if code == 0 else "state not known: git could not tell"
+    return format_git_state(output) if code == 0 else "state not known: git could not tell"
 
 
 LookupKey: TypeAlias = tuple[asyncio.AbstractEventLoop, Hashable]

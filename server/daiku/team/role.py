@@ -29,7 +29,7 @@ from daiku.domain.tools import ToolSpec
 from daiku.domain.work.handovers import Brief
 from daiku.models.rules.replies.parse import ATTEMPTS, Unreadable, should_give_up
 from daiku.models.rules.textcalls.codecs import FormatProblem, TextProtocol, decode, encode
-from daiku.run.rules.reminders import promises
+from daiku.run.rules.reminders import announces_action
 from daiku.run.rules.state.context import is_rules
 from daiku.texts.text import NO_TEXT, Text, text
 
@@ -217,7 +217,7 @@ def _reject_promise(
 ) -> AssistantMessage | Unreadable:
     """Return the reply, unless it only promises a call and so would end the run as failed."""
     gives_up = not read.calls and role.failed(messages, read) is not None
-    return Unreadable(text("roles.only_promised")) if gives_up and promises(read.text) else read
+    return Unreadable(text("roles.only_promised")) if gives_up and announces_action(read.text) else read
 
 
 def _build_restart(what: str, count: int) -> Restarted:

@@ -26,7 +26,7 @@ from daiku.edits.review.review_state import (
     unrecorded_edit_files,
 )
 from daiku.edits.rules.changes.review import Blob, Content, FileReview, after_decision, after_typing, hunks_of
-from daiku.run.recorded.history import copy_checkpoints, first_after, irrevocable
+from daiku.run.recorded.history import copy_checkpoints, first_checkpoint_after, irrevocable
 from daiku.run.runs import Runs
 from daiku.texts.text import Text, text
 from daiku.workspace.checkpoints import CheckpointStore
@@ -208,7 +208,7 @@ class Reviews:
         files too."""
         forked = self._journal.fork_session(session, at_seq, partial(copy_checkpoints, self._store))
         chunks = self._journal.chunks(session)
-        point = first_after(self._store, chunks, at_seq)
+        point = first_checkpoint_after(self._store, chunks, at_seq)
         if restore_files and point is not None:
             async with self._store.change_lock:
                 await self._restore_fork(forked.session_id, chunks, point)

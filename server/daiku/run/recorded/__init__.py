@@ -1,1 +1,1 @@
-"""Runs that the journal holds: read back, replayed, forked."""
+"""Recorded runs: read from the journal, replayed, or forked."""

@@ -1,4 +1,4 @@
-"""Compare a replayed run with its record: the fields that are not compared, and the first difference in the others."""
+"""Comparison of a replayed run with its record, and the fields that are not compared."""
 
 from __future__ import annotations
 
@@ -36,26 +36,26 @@ from daiku.domain.held import Compacted, Pruned, Todo
 from daiku.domain.messages import Usage
 from daiku.texts.text import Text, text
 
-Kept: TypeAlias = Literal["left_out", "taken"]
-"""Left out: differs from play to play. Taken: comes from outside and is read from the record; its consequences are compared."""
+UncomparedKind: TypeAlias = Literal["left_out", "taken"]
+"""`left_out`: differs between replays. `taken`: input from outside, read from the record."""
 
 
-class Part(NamedTuple):
-    """Fields of event types that are not compared, and what they are; no fields: the complete event."""
+class UncomparedFields(NamedTuple):
+    """Fields of event types that are not compared, and their label. No fields: the entire event."""
 
     what: Text
     types: tuple[type[Wire], ...]
     fields: tuple[str, ...] = ()
     within: Callable[[Any], bool] = lambda _: True
-    """A condition that an event of these types must meet."""
+    """Condition that an event of these types must meet."""
 
     def covers(self, event: Event) -> bool:
-        """Return True if the part applies to the event."""
+        """Return True if these fields belong to the event."""
         return isinstance(event, self.types) and self.within(event)
 
 
 def is_only_shown(event: Event) -> bool:
-    """Return True if the event only informs the user. An agent's end does more: its usage follows from its run."""
+    """Return True if the event only informs the user. An agent's end also has usage, which is compared."""
     return isinstance(event, Notice | LineEvent) and not isinstance(event, AgentEnd)
 
 
@@ -68,54 +68,58 @@ def _is_from_user(event: MessageEvent) -> bool:
 
 
 LEFT_OUT = (
-    Part(text("replay.question_ids"), (ApprovalAsked, ApprovalGiven), ("approval_id",)),
-    Part(text("replay.question_ids"), (InputAsked, InputGiven), ("input_id",)),
-    Part(text("replay.reasons"), (ApprovalAsked,), ("kind", "why")),
-    Part(text("replay.durations"), (ToolResponse,), ("duration_ms",)),
-    Part(text("replay.sizes"), (Compacted, Pruned), ("before_tokens", "after_tokens")),
-    Part(text("replay.told"), (Notice, LineEvent), within=is_only_shown),
+    UncomparedFields(text("replay.question_ids"), (ApprovalAsked, ApprovalGiven), ("approval_id",)),
+    UncomparedFields(text("replay.question_ids"), (InputAsked, InputGiven), ("input_id",)),
+    UncomparedFields(text("replay.reasons"), (ApprovalAsked,), ("kind", "why")),
+    UncomparedFields(text("replay.durations"), (ToolResponse,), ("duration_ms",)),
+    UncomparedFields(text("replay.sizes"), (Compacted, Pruned), ("before_tokens", "after_tokens")),
+    UncomparedFields(text("replay.told"), (Notice, LineEvent), within=is_only_shown),
 )
-"""New ids, measured times and sizes, and events that only inform."""
+"""New ids, measured times and sizes, and events that only inform the user."""
 TAKEN = (
-    Part(text("replay.requests"), (RunStarted,)),
-    Part(text("replay.model"), (Usage,)),
-    Part(text("replay.model"), (MessageEvent,), within=_is_from_model),
-    Part(text("replay.model"), (Compacted,), ("summary",)),
-    Part(text("replay.person"), (MessageEvent,), within=_is_from_user),
-    Part(text("replay.person"), (ApprovalGiven, InputGiven, Review, Restored)),
-    Part(text("replay.moments"), (MessageEvent,), ("seen",)),
-    Part(text("replay.arguments"), (ToolCallEvent,), ("args",)),
-    Part(text("replay.tools"), (ToolResponse,), ("ok", "result", "data", "images", "untrusted", "outcome")),
-    Part(text("replay.tools"), (ApprovalAsked,), ("preview", "remember", "hunks")),
-    Part(text("replay.tools"), (Edit, CheckpointEvent, PlanEvent, Todo)),
-    Part(text("replay.failures"), (Failure,)),
+    UncomparedFields(text("replay.requests"), (RunStarted,)),
+    UncomparedFields(text("replay.model"), (Usage,)),
+    UncomparedFields(text("replay.model"), (MessageEvent,), within=_is_from_model),
+    UncomparedFields(text("replay.model"), (Compacted,), ("summary",)),
+    UncomparedFields(text("replay.person"), (MessageEvent,), within=_is_from_user),
+    UncomparedFields(text("replay.person"), (ApprovalGiven, InputGiven, Review, Restored)),
+    UncomparedFields(text("replay.moments"), (MessageEvent,), ("seen",)),
+    UncomparedFields(text("replay.arguments"), (ToolCallEvent,), ("args",)),
+    UncomparedFields(
+        text("replay.tools"), (ToolResponse,), ("ok", "result", "data", "images", "untrusted", "outcome")
+    ),
+    UncomparedFields(text("replay.tools"), (ApprovalAsked,), ("preview", "remember", "hunks")),
+    UncomparedFields(text("replay.tools"), (Edit, CheckpointEvent, PlanEvent, Todo)),
+    UncomparedFields(text("replay.failures"), (Failure,)),
 )
-"""The request, and what the model, the user and the tools returned."""
+"""The request, and the output of the model, the user, and the tools."""
 
 
-class Normalised(Frozen):
-    """One thing that was not compared: its name, the number of events that have it, and what it is."""
+class Uncompared(Frozen):
+    """A kind of data that was not compared: its name, its number of events, and its label."""
 
     name: str
-    kept: Kept
+    kept: UncomparedKind
     events: int
     what: Text
 
 
-def list_uncompared(events: Iterable[Event]) -> tuple[Normalised, ...]:
-    """List what is not compared of these events, in the order of the two tables."""
+def list_uncompared(events: Iterable[Event]) -> tuple[Uncompared, ...]:
+    """Return what is not compared in these events, in the order of LEFT_OUT and TAKEN."""
     counts = Counter(part.what for event in events for part in (*LEFT_OUT, *TAKEN) if part.covers(event))
-    kinds: dict[Text, Kept] = {part.what: "left_out" for part in LEFT_OUT}
+    kinds: dict[Text, UncomparedKind] = {part.what: "left_out" for part in LEFT_OUT}
     kinds |= {part.what: "taken" for part in TAKEN}
     return tuple(
-        Normalised(name=what.id.removeprefix("replay."), kept=kept, events=counts[what], what=what)
+        Uncompared(name=what.id.removeprefix("replay."), kept=kept, events=counts[what], what=what)
         for what, kept in kinds.items()
         if counts[what]
     )
 
 
 class Difference(Frozen):
-    """The first difference and its place. `step`: number of the run's event, from 1; `around`: outer agents first."""
+    """The first difference and its place.
+
+    `step`: number of the run's event, from 1. `around`: names of the outer agents, outermost first."""
 
     seq: int
     run: str
@@ -127,7 +131,7 @@ class Difference(Frozen):
 
 
 class Mismatch(NamedTuple):
-    """A recorded chunk, and how it and its replay are shown where they differ."""
+    """A recorded chunk that differs from its replay, with both displayed."""
 
     chunk: Chunk
     recorded: str
@@ -156,40 +160,40 @@ class Mismatch(NamedTuple):
 END = "the end"
 
 
-def find_mismatch(recorded: Sequence[Chunk], made: Sequence[Event]) -> Mismatch | None:
+def find_mismatch(recorded: Sequence[Chunk], replayed: Sequence[Event]) -> Mismatch | None:
     """Return the first difference between a run and its replay. A record may end before its run did."""
-    for chunk, event in zip(recorded, made, strict=False):
+    for chunk, event in zip(recorded, replayed, strict=False):
         if (mismatch := compare(chunk, event)) is not None:
             return mismatch
-    if len(made) > len(recorded) and isinstance(recorded[-1].event, RunFinished):
-        return Mismatch(recorded[-1], END, _show(made[len(recorded)]))
-    if len(made) < len(recorded):
-        missing = recorded[len(made)]
-        return Mismatch(missing, _show(missing.event), END)
+    if len(replayed) > len(recorded) and isinstance(recorded[-1].event, RunFinished):
+        return Mismatch(recorded[-1], END, _display(replayed[len(recorded)]))
+    if len(replayed) < len(recorded):
+        missing = recorded[len(replayed)]
+        return Mismatch(missing, _display(missing.event), END)
     return None
 
 
-def compare(chunk: Chunk, made: Event, ignored: Collection[str] = ()) -> Mismatch | None:
-    """Compare an event with its replay in all fields but those `ignored` or not recorded by an older version."""
-    if type(chunk.event) is not type(made):
-        return Mismatch(chunk, _show(chunk.event), _show(made))
-    recorded, replayed = _compared_fields(chunk.event), _compared_fields(made)
+def compare(chunk: Chunk, replayed_event: Event, ignored: Collection[str] = ()) -> Mismatch | None:
+    """Compare an event with its replay; skip `ignored` fields and those missing in an older record."""
+    if type(chunk.event) is not type(replayed_event):
+        return Mismatch(chunk, _display(chunk.event), _display(replayed_event))
+    recorded, replayed = _compared_fields(chunk.event), _compared_fields(replayed_event)
     skipped = (recorded.keys() - json.loads(chunk.data).keys()).union(ignored)
     both = recorded | replayed
     names = [name for name in both if name not in skipped and recorded.get(name) != replayed.get(name)]
     if not names:
         return None
-    return Mismatch(chunk, _show(chunk.event, names), _show(made, names))
+    return Mismatch(chunk, _display(chunk.event, names), _display(replayed_event, names))
 
 
 def _compared_fields(event: Event) -> JsonObject:
-    """Return the event as JSON, without what differs from play to play. `texts` repeats the sentences by id."""
+    """Return the event as JSON, without fields that differ between replays. `texts` repeats other fields."""
     dropped = {to_camel(name) for part in LEFT_OUT if part.covers(event) for name in part.fields} | {"texts"}
     fields: JsonObject = json.loads(encode_event(event))
     return {name: value for name, value in fields.items() if name not in dropped}
 
 
-def _show(event: Event, names: Collection[str] | None = None) -> str:
+def _display(event: Event, names: Collection[str] | None = None) -> str:
     fields = _compared_fields(event)
-    shown = {name: value for name, value in fields.items() if names is None or name in names}
-    return f"{event.type} {json.dumps(shown, ensure_ascii=False, separators=(',', ':'))}"
+    selected = {name: value for name, value in fields.items() if names is None or name in names}
+    return f"{event.type} {json.dumps(selected, ensure_ascii=False, separators=(',', ':'))}"

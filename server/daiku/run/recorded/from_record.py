@@ -1,4 +1,4 @@
-"""The loop's ports, answered from the record of a run: what its model said, its tools gave, a person decided."""
+"""The loop's ports for a replay: replies, tool results, and answers come from the record."""
 
 from __future__ import annotations
 
@@ -45,35 +45,37 @@ from daiku.run.rules.state.fold import apply
 from daiku.run.rules.state.machine import EndRun, MakeCall, Move
 from daiku.run.rules.state.recorder import Recorder
 from daiku.run.rules.state.state import State
-from daiku.run.rules.verdict import ending
+from daiku.run.rules.verdict import end_events
 from daiku.texts.text import NO_TEXT, Text
 
 
-class Broken(asyncio.CancelledError):  # control flow: the loop keeps what was shown, as it did then
-    """The reply was broken off from outside: cancelled, or out of time."""
+class ReplyInterrupted(
+    asyncio.CancelledError
+):  # control flow: the loop keeps the draft, as in the recorded run
+    """The recorded reply was interrupted: cancelled, or timed out."""
 
 
-class Over(Exception):  # control flow: the record has nothing more to give
+class RecordEnded(Exception):  # control flow: no more recorded events
     """The record ends here (an interrupted run)."""
 
 
 OUTSIDE = (PlanEvent, Todo, Edit, CheckpointEvent, HandoffStart, HandoffEnd, Review, Restored)
-"""What tools and edges add; the loop does not decide it."""
+"""Events that tools and users add; the loop does not decide them."""
 
 
-class Recorded:
+class RecordedPorts:
     """The loop's ports, answered from the record."""
 
-    def __init__(self, chunks: Sequence[Chunk], handed: Callable[[State], object] | None = None) -> None:
-        """`handed`: what a nested run's agent makes of its state, as it is handed back; None where that is not known."""
+    def __init__(self, chunks: Sequence[Chunk], hand_back: Callable[[State], object] | None = None) -> None:
+        """`hand_back`: builds a nested run's handover from its state; None if its agent is unknown."""
         self.agent = chunks[0].agent
         self._nested = chunks[0].parent is not None
-        self._handed = handed
+        self._hand_back = hand_back
         self._no_agent_end = not any(isinstance(c.event, AgentStart | AgentEnd) for c in chunks)
-        """A journal of before these events."""
-        self.made: list[Event] = []
+        """The journal was written before these events existed."""
+        self.replayed: list[Event] = []
         self.events = events = [c.event for c in chunks]
-        self._answers = {e.id: e for e in events if isinstance(e, ToolResponse)}
+        self._results = {e.id: e for e in events if isinstance(e, ToolResponse)}
         self._called = {e.id: e for e in events if isinstance(e, ToolCallEvent)}
         self._parallel = {
             e.tool
@@ -81,75 +83,81 @@ class Recorded:
             if isinstance(one, ToolCallEvent) and isinstance(other, ToolCallEvent)
             for e in (one, other)
         }
-        self._asked = {e.call_id: e for e in events if isinstance(e, ApprovalAsked)}
-        self._given = {e.approval_id: e for e in events if isinstance(e, ApprovalGiven)}
+        self._approvals = {e.call_id: e for e in events if isinstance(e, ApprovalAsked)}
+        self._decisions = {e.approval_id: e for e in events if isinstance(e, ApprovalGiven)}
         self._inputs = {e.call_id: e for e in events if isinstance(e, InputAsked)}
-        self._input_given = {e.input_id: e for e in events if isinstance(e, InputGiven)}
+        self._input_answers = {e.input_id: e for e in events if isinstance(e, InputGiven)}
 
     def write(self, events: tuple[Event, ...]) -> tuple[Event, ...]:
-        """Take what the loop writes, with what came from outside at this place before it."""
+        """Add the loop's events to the replay, after the outside events recorded before them."""
         written: list[Event] = []
         for event in events:
             if event.type in EPHEMERAL or is_only_shown(event):
                 continue
-            written += self.outside()
-            if self._ended_here(event):
-                raise Over
+            written += self.take_outside_events()
+            if self._has_ended_before(event):
+                raise RecordEnded
             if isinstance(event, AgentEnd) and self._no_agent_end:
                 continue
-            written.append(self._aligned(event))
-            self.made.append(written[-1])
+            written.append(self._align_seen(event))
+            self.replayed.append(written[-1])
         return tuple(written)
 
-    def _ended_here(self, event: Event) -> bool:
-        """Return True if the run was ended from outside before `event`, a nested one maybe after its last word."""
+    def _has_ended_before(self, event: Event) -> bool:
+        """Return True if the run was ended from outside before `event`, or a nested run after its last reply."""
         if not all(isinstance(e, Failure | AgentEnd | RunFinished) for e in self._rest):
             return False
         finished = next((e for e in self._rest if isinstance(e, RunFinished)), None)
         if finished is None or has_answer(finished.status):
             return False
-        given_up = self._nested and finished.status == "cancelled"
-        return given_up or not isinstance(event, Failure | AgentEnd | RunFinished)
+        was_cancelled = self._nested and finished.status == "cancelled"
+        return was_cancelled or not isinstance(event, Failure | AgentEnd | RunFinished)
 
     @property
     def _rest(self) -> Iterator[Event]:
-        """The events of the record after those that were made again, without a copy: it is asked for each event."""
-        return map(self.events.__getitem__, range(len(self.made), len(self.events)))
+        """Recorded events that are not replayed yet; an iterator, as it is read for each event."""
+        return map(self.events.__getitem__, range(len(self.replayed), len(self.events)))
 
-    def _from_outside(self, event: Event) -> bool:
-        said = isinstance(event, MessageEvent) and event.role == "user" and event.reminder is None
-        routed = isinstance(event, Usage) and event is self.events[min(1, len(self.events) - 1)]
-        return said or routed or isinstance(event, OUTSIDE) or is_only_shown(event) or self._of_an_edge(event)
+    def _is_from_outside(self, event: Event) -> bool:
+        is_user_message = isinstance(event, MessageEvent) and event.role == "user" and event.reminder is None
+        is_routing_usage = isinstance(event, Usage) and event is self.events[min(1, len(self.events) - 1)]
+        return (
+            is_user_message
+            or is_routing_usage
+            or isinstance(event, OUTSIDE)
+            or is_only_shown(event)
+            or self._is_about_server(event)
+        )
 
-    def outside(self) -> list[Event]:
-        """Take what came from outside at this place of the record."""
-        found = list(takewhile(self._from_outside, self._rest))
-        self.made += found
-        return found
+    def take_outside_events(self) -> list[Event]:
+        """Replay and return the outside events at this place of the record."""
+        events = list(takewhile(self._is_from_outside, self._rest))
+        self.replayed += events
+        return events
 
-    def _of_an_edge(self, event: Event) -> bool:
-        """Asked and answered by an edge (MCP servers), not by the loop for a call."""
+    def _is_about_server(self, event: Event) -> bool:
+        """Return True if an MCP server asked this question, or it answers one."""
         match event:
-            case ApprovalAsked(from_server=by_edge) | InputAsked(from_server=by_edge):
-                return by_edge
-            case ApprovalGiven(approval_id=given):
-                mine = (a for a in self._asked.values() if a.approval_id == given)
-            case InputGiven(input_id=given):
-                mine = (a for a in self._inputs.values() if a.input_id == given)
+            case ApprovalAsked(from_server=from_server) | InputAsked(from_server=from_server):
+                return from_server
+            case ApprovalGiven(approval_id=answer_id):
+                questions = (a for a in self._approvals.values() if a.approval_id == answer_id)
+            case InputGiven(input_id=answer_id):
+                questions = (a for a in self._inputs.values() if a.input_id == answer_id)
             case _:
                 return False
-        return any(asked.from_server for asked in mine)
+        return any(question.from_server for question in questions)
 
-    def _aligned(self, event: Event) -> Event:
-        """When something was said while the model was asked is a matter of time, not of decisions."""
+    def _align_seen(self, event: Event) -> Event:
+        """Return the event with the recorded `seen`, which depends on timing."""
         recorded = next(self._rest, None)
         if isinstance(event, MessageEvent) and isinstance(recorded, MessageEvent):
             return event.model_copy(update={"seen": recorded.seen})
         return event
 
     def close(self, state: State) -> None:
-        """Take the recorded end of a run that was ended from outside; its result still follows from `state`."""
-        for event in self.outside():
+        """Replay the recorded end of a run that was ended from outside; its result is built from `state`."""
+        for event in self.take_outside_events():
             state = apply(state, event)
         rest = tuple(self._rest)
         if not all(isinstance(e, ToolResponse | Failure | AgentEnd | RunFinished) for e in rest):
@@ -157,22 +165,22 @@ class Recorded:
         for event in rest:
             if not isinstance(event, ToolResponse):
                 for call in (c for c in state.calls.pending if c.id in state.calls.started):
-                    self.made.append(cut_short(call, "cancelled"))  # each call gets its answer
+                    self.replayed.append(cut_short(call, "cancelled"))  # each started call gets a result
             match event:
                 case AgentEnd():
-                    self.made.append(AgentEnd(usage=state.spending.own))
+                    self.replayed.append(AgentEnd(usage=state.spending.own))
                 case RunFinished(status=status):
-                    ended = ending(state, _status(status, state.failure))
-                    told = self._no_agent_end or any(isinstance(e, AgentEnd) for e in self.made)
-                    self.made += ended[1:] if told else ended
+                    closing = end_events(state, _end_status(status, state.failure))
+                    has_agent_end = self._no_agent_end or any(isinstance(e, AgentEnd) for e in self.replayed)
+                    self.replayed += closing[1:] if has_agent_end else closing
                 case _:
-                    self.made.append(event)
+                    self.replayed.append(event)
             state = apply(state, event)
 
     @property
     def rules(self) -> Rules:
         start = self.events[0]
-        driven = isinstance(start, RunStarted) and (start.driven or bool(start.calls))
+        is_driven = isinstance(start, RunStarted) and (start.driven or bool(start.calls))
         return Rules(
             spec=self._spec,
             verdict=self._verdict,
@@ -180,43 +188,43 @@ class Recorded:
             condensing=self._condensing,
             objection=self._objection,
             unfinished=self._unfinished,
-            machine=self._move if driven else None,
+            machine=self._next_move if is_driven else None,
         )
 
-    def _move(self, _: State) -> Move:
-        """The next move on record of a run that a state machine drove."""
+    def _next_move(self, _: State) -> Move:
+        """Return the next recorded move of a run driven by a state machine."""
         if (reply := self._next_reply()) is None:
             if (error := self._failure()) is None:
-                raise Over
+                raise RecordEnded
             return error.failure
-        said, _used = reply
-        if not said.calls:
-            return EndRun(said.text)
-        return MakeCall(said.calls[0], said.text, question_of(said.opaque))
+        message, _usage = reply
+        if not message.calls:
+            return EndRun(message.text)
+        return MakeCall(message.calls[0], message.text, question_of(message.opaque))
 
     def _objection(self, state: State) -> Text:
-        """Why what the run handed back could not be passed on; as on record where its agent is not known here."""
-        if self._handed is not None:
-            found = self._handed(state)
-            return found.problem if isinstance(found, Unreadable) else NO_TEXT
-        match self._following():
+        """Return the reason that the handover was unusable; as recorded if the agent is unknown."""
+        if self._hand_back is not None:
+            handover = self._hand_back(state)
+            return handover.problem if isinstance(handover, Unreadable) else NO_TEXT
+        match self._next_loop_event():
             case MessageEvent(role="user", reminder="objection", text=why):
                 return why
             case _:
                 return NO_TEXT
 
     def _unfinished(self, _: State) -> Failure | None:
-        """Why the run failed although it had said its last word, as on record."""
-        left = (e for e in self.events if isinstance(e, Failure) and e.kind == "plan")
-        return next((Failure(kind=e.kind, message=e.message, hint=e.hint) for e in left), None)
+        """Return the recorded reason that the run failed after its last reply."""
+        failures = (e for e in self.events if isinstance(e, Failure) and e.kind == "plan")
+        return next((Failure(kind=e.kind, message=e.message, hint=e.hint) for e in failures), None)
 
     @property
-    def asked_again(self) -> bool:
-        """Whether the record has another reply of the model."""
+    def has_more_replies(self) -> bool:
+        """True if the record has another reply of the model."""
         return self._next_reply() is not None
 
     def _next_reply(self) -> tuple[MessageEvent, Usage | None] | None:
-        """Return the model's next reply and its usage; a reply that was cut off has none."""
+        """Return the model's next reply and its usage; an interrupted reply has no usage."""
         for event, following in pairwise(chain(self._rest, (None,))):
             if isinstance(event, MessageEvent) and event.role == "assistant":
                 return event, following if isinstance(following, Usage) else None
@@ -233,14 +241,14 @@ class Recorded:
         )
 
     def _read(self, call: ToolCall) -> ToolCall:
-        """The call with the arguments that it was made with then."""
-        made = self._called.get(call.id)
-        return call if made is None else call.model_copy(update={"args": made.args})
+        """Return the call with its recorded arguments."""
+        recorded = self._called.get(call.id)
+        return call if recorded is None else call.model_copy(update={"args": recorded.args})
 
     def _verdict(self, call: ToolCall, tainted: bool) -> Verdict:
-        if call.id in self._asked:
+        if call.id in self._approvals:
             return Verdict("ask", NO_TEXT)
-        answer = self._answers.get(call.id)
+        answer = self._results.get(call.id)
         if answer is not None and answer.outcome in ("denied", "unattended"):
             return Verdict("deny", Text(answer.result), unattended=answer.outcome == "unattended")
         return Verdict("allow", NO_TEXT)
@@ -249,53 +257,55 @@ class Recorded:
         return False
 
     async def reply(self, state: State) -> AsyncIterator[ModelEvent]:
-        match self._following(), self._following(1):
-            case Usage() as used, Failure(kind="guardrail") as failure:
-                raise BlockedReply(failure, used, NO_TEXT)
-            case Usage() as used, MessageEvent(role="user", reminder="objection", text=told):
-                raise BlockedReply(Failure(kind="guardrail", message=told), used, told)
+        match self._next_loop_event(), self._next_loop_event(1):
+            case Usage() as usage, Failure(kind="guardrail") as failure:
+                raise BlockedReply(failure, usage, NO_TEXT)
+            case Usage() as usage, MessageEvent(role="user", reminder="objection", text=correction):
+                raise BlockedReply(Failure(kind="guardrail", message=correction), usage, correction)
             case _:
                 pass
-        if isinstance(self._following(), Pruned | Compacted | Usage):  # too long or full enough then
+        if isinstance(
+            self._next_loop_event(), Pruned | Compacted | Usage
+        ):  # the recorded run overflowed or compacted here
             raise ContextOverflowError(Failure(kind="context_overflow", message=NO_TEXT))
         if (reply := self._next_reply()) is None:
-            raise self._failure() or Over
-        said, used = reply
-        if used is None:
-            yield TextDelta(said.text)
-            raise self._failure() or Broken
+            raise self._failure() or RecordEnded
+        recorded, usage = reply
+        if usage is None:
+            yield TextDelta(recorded.text)
+            raise self._failure() or ReplyInterrupted
         message = AssistantMessage(
-            text=said.text, thinking=said.thinking, calls=said.calls, opaque=said.opaque
+            text=recorded.text, thinking=recorded.thinking, calls=recorded.calls, opaque=recorded.opaque
         )
-        yield Reply(message, used, said.finish)
-        if isinstance(self._following(), Failure) and (failure := self._failure()) is not None:
-            raise failure  # a role that has failed says so, and why
+        yield Reply(message, usage, recorded.finish)
+        if isinstance(self._next_loop_event(), Failure) and (failure := self._failure()) is not None:
+            raise failure  # a failed role
 
     def _condensing(self, _: State) -> Condensing | None:
-        """How the conversation was made shorter then; None where the record goes on otherwise."""
-        rest = list(islice((e for e in self._rest if not self._from_outside(e)), 3))
+        """Return how the conversation was condensed in the record; None if it was not."""
+        rest = list(islice((e for e in self._rest if not self._is_from_outside(e)), 3))
         pruned = rest[0] if rest and isinstance(rest[0], Pruned) else None
-        left = rest[1:] if pruned else rest[:2]
-        summary = next((e for e in left if not isinstance(e, Usage)), None)
+        following = rest[1:] if pruned else rest[:2]
+        summary = next((e for e in following if not isinstance(e, Usage)), None)
         kept = summary.kept if isinstance(summary, Compacted) else None
         return Condensing(pruned, kept, 0) if pruned is not None or kept is not None else None
 
-    def _following(self, later: int = 0) -> Event | None:
-        """What the loop wrote next on record, or `later` than that."""
-        rest = (e for e in self._rest if not self._from_outside(e))
+    def _next_loop_event(self, later: int = 0) -> Event | None:
+        """Return the loop's next recorded event, or the one `later` events after it."""
+        rest = (e for e in self._rest if not self._is_from_outside(e))
         return next(islice(rest, later, None), None)
 
     def _failure(self) -> LLMRequestError | None:
-        """What the record says went wrong; None where it was ended from outside."""
+        """Return the recorded failure; None if the run was ended from outside."""
         failure = next((e for e in self.events if isinstance(e, Failure)), None)
         if failure is None or failure.kind == "limit":
             return None
         return LLMRequestError(failure)
 
     async def call(self, call: ToolCall, record: Recorder) -> ToolResult:
-        answer = self._answers.get(call.id)
+        answer = self._results.get(call.id)
         if answer is None:
-            raise Over
+            raise RecordEnded
         return ToolResult(
             ok=answer.ok,
             outcome=answer.outcome,
@@ -308,39 +318,39 @@ class Recorded:
     settle = call
 
     async def preview(self, call: ToolCall, record: Recorder) -> ApprovalPreview | ToolResult:
-        asked = self._asked.get(call.id)
-        if asked is None:
-            raise Over
-        return ApprovalPreview(asked.preview, asked.remember, asked.hunks)
+        approval = self._approvals.get(call.id)
+        if approval is None:
+            raise RecordEnded
+        return ApprovalPreview(approval.preview, approval.remember, approval.hunks)
 
     async def trial(self, call: ToolCall, record: Recorder) -> Text:
         return NO_TEXT
 
-    async def approval(self, asked: ApprovalAsked) -> ApprovalGiven:
-        mine = self._asked.get(asked.call_id)
-        given = self._given.get(mine.approval_id) if mine is not None else None
-        if given is None:
-            raise Over
-        return given.model_copy(update={"approval_id": asked.approval_id})
+    async def approval(self, question: ApprovalAsked) -> ApprovalGiven:
+        recorded = self._approvals.get(question.call_id)
+        decision = self._decisions.get(recorded.approval_id) if recorded is not None else None
+        if decision is None:
+            raise RecordEnded
+        return decision.model_copy(update={"approval_id": question.approval_id})
 
-    async def answer(self, asked: InputAsked) -> InputGiven:
-        mine = self._inputs.get(asked.call_id)
-        given = self._input_given.get(mine.input_id) if mine is not None else None
-        if given is None:
-            raise Over
-        return given.model_copy(update={"input_id": asked.input_id})
+    async def answer(self, question: InputAsked) -> InputGiven:
+        recorded = self._inputs.get(question.call_id)
+        answer = self._input_answers.get(recorded.input_id) if recorded is not None else None
+        if answer is None:
+            raise RecordEnded
+        return answer.model_copy(update={"input_id": question.input_id})
 
     async def summarise(self, messages: tuple[Message, ...]) -> tuple[str, Usage | None]:
-        paid, compacted = self._following(), self._following(1)
-        if isinstance(paid, Compacted):
-            return paid.summary, None
-        if isinstance(paid, Usage) and isinstance(compacted, Compacted):
-            return compacted.summary, paid
-        raise Over
+        usage, compacted = self._next_loop_event(), self._next_loop_event(1)
+        if isinstance(usage, Compacted):
+            return usage.summary, None
+        if isinstance(usage, Usage) and isinstance(compacted, Compacted):
+            return compacted.summary, usage
+        raise RecordEnded
 
 
-def _status(recorded: TerminalStatus, failure: Failure | None) -> TerminalStatus:
-    """How a run ends that is ended from outside; by a limit it may also have failed."""
+def _end_status(recorded: TerminalStatus, failure: Failure | None) -> TerminalStatus:
+    """Return the status of a run that was ended from outside; at a limit it may also have failed."""
     if failure is None:
         return "cancelled"
     return recorded if failure.kind == "limit" and recorded in ("limit", "failed") else "failed"

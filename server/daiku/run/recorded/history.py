@@ -1,4 +1,4 @@
-"""Read the history of a session: runs and their states, forks of it, and the checkpoints that forks copy."""
+"""History of a session: its runs and their states, forks, and their checkpoints."""
 
 from __future__ import annotations
 
@@ -34,16 +34,16 @@ from daiku.workspace.checkpoints import CheckpointStore
 
 
 def events_of(chunks: Sequence[Chunk], until_run: str | None = None) -> list[Event]:
-    """The events of top-level runs, those after `until_run` left out."""
+    """Return the events of top-level runs, up to the end of `until_run` if given."""
     top = [c for c in chunks if c.parent is None]
     if until_run is None:
         return [c.event for c in top]
-    last = max(i for i, c in enumerate(top) if c.run == until_run)
-    return [c.event for c in top[: last + 1]]
+    end = max(i for i, c in enumerate(top) if c.run == until_run)
+    return [c.event for c in top[: end + 1]]
 
 
 def starts_of(chunks: Sequence[Chunk]) -> list[Chunk]:
-    """Where the person's runs begin, without the nested ones."""
+    """Return the start chunks of top-level runs."""
     return [c for c in chunks if isinstance(c.event, RunStarted) and c.parent is None]
 
 
@@ -52,7 +52,7 @@ def last_start(chunks: Sequence[Chunk]) -> Chunk:
 
 
 def state_of(chunks: Sequence[Chunk], run: str) -> State:
-    """The state of `run`, a nested one too."""
+    """Return the state of `run`, which may be nested."""
     own = [c for c in chunks if c.run == run]
     if own[0].parent is None:
         return fold(events_of(chunks, until_run=run))
@@ -60,7 +60,7 @@ def state_of(chunks: Sequence[Chunk], run: str) -> State:
 
 
 def states_of_runs(chunks: Sequence[Chunk]) -> Iterator[State]:
-    """The state at the end of each of the person's runs, in their order; every event is folded once."""
+    """Yield the final state of each top-level run, in order. Each event is folded once."""
     events, state = events_of(chunks), State()
     starts = [n for n, event in enumerate(events) if isinstance(event, RunStarted)]
     for start, end in pairwise((*starts, len(events))):
@@ -69,35 +69,35 @@ def states_of_runs(chunks: Sequence[Chunk]) -> Iterator[State]:
 
 
 def evidence_of_session(journal: KeepsSessions, session: str) -> Evidence:
-    """What the runs of a session did together, by the record; nothing of a session that has not begun."""
+    """Return the combined evidence of a session's runs; empty evidence for a new session."""
     states = states_of_runs(journal.chunks(session)) if session else ()
     return reduce(merge_evidence, (state.done for state in states), Evidence())
 
 
 def allowed_paths(journal: KeepsSessions, session: str) -> frozenset[str]:
-    """The paths of the calls in a session of which a person said that they may be made."""
+    """Return the paths of the calls in a session that a user approved."""
     from daiku.guard.rules.referenced_paths import touched_paths  # when used
 
     events = [chunk.event for chunk in journal.chunks(session)] if session else []
-    given = {e.approval_id for e in events if isinstance(e, ApprovalGiven) and _is_yes(e)}
-    asked = (e for e in events if isinstance(e, ApprovalAsked) and e.approval_id in given)
-    calls = (ToolCall(id=each.call_id, tool=each.tool, args=each.args) for each in asked)
+    approved_ids = {e.approval_id for e in events if isinstance(e, ApprovalGiven) and _is_approved_by_user(e)}
+    approvals = (e for e in events if isinstance(e, ApprovalAsked) and e.approval_id in approved_ids)
+    calls = (ToolCall(id=each.call_id, tool=each.tool, args=each.args) for each in approvals)
     return frozenset(posixpath.normpath(path) for call in calls for path in touched_paths(call))
 
 
-def begun_calls(journal: KeepsSessions, session: str) -> frozenset[str]:
-    """The calls of a session that were begun and have no answer."""
+def open_calls(journal: KeepsSessions, session: str) -> frozenset[str]:
+    """Return the ids of a session's calls that started and have no result."""
     events = [chunk.event for chunk in journal.chunks(session)] if session else []
-    answered = {event.id for event in events if isinstance(event, ToolResponse)}
-    return frozenset(e.id for e in events if isinstance(e, ToolCallEvent)) - answered
+    ended = {event.id for event in events if isinstance(event, ToolResponse)}
+    return frozenset(e.id for e in events if isinstance(e, ToolCallEvent)) - ended
 
 
-def _is_yes(given: ApprovalGiven) -> bool:
+def _is_approved_by_user(given: ApprovalGiven) -> bool:
     return given.decision.startswith("allow") and not given.unattended
 
 
-def asked_by(chunks: Sequence[Chunk], question: str) -> str | None:
-    """The run that asked for an approval or an answer of that id."""
+def find_asking_run(chunks: Sequence[Chunk], question: str) -> str | None:
+    """Return the run that asked for the approval or input with this id, or None."""
     for chunk in chunks:
         match chunk.event:
             case ApprovalAsked(approval_id=key) | InputAsked(input_id=key) if key == question:
@@ -108,31 +108,35 @@ def asked_by(chunks: Sequence[Chunk], question: str) -> str | None:
 
 
 def open_nested_starts(chunks: Sequence[Chunk], run: str) -> tuple[Chunk, ...]:
-    """The starts of nested runs of `run` that have no end, the innermost first."""
+    """Return the starts of nested runs of `run` that have not ended, innermost first."""
     ended = {c.run for c in chunks if isinstance(c.event, RunFinished)}
-    below, found = {run}, list[Chunk]()
+    descendants, open_starts = {run}, list[Chunk]()
     for chunk in chunks:
-        if isinstance(chunk.event, RunStarted) and chunk.parent in below:
-            below.add(chunk.run)
+        if isinstance(chunk.event, RunStarted) and chunk.parent in descendants:
+            descendants.add(chunk.run)
             if chunk.run not in ended:
-                found.insert(0, chunk)
-    return tuple(found)
+                open_starts.insert(0, chunk)
+    return tuple(open_starts)
 
 
 def copy_checkpoints(store: CheckpointStore, session: str, chunks: Sequence[Chunk]) -> Mapping[str, str]:
-    """Copy for `session` the checkpoints that the chunks name; return the new ids by the old ones."""
+    """Copy the checkpoints named by the chunks for `session`; return the new ids by old id."""
     names = dict.fromkeys(name for chunk in chunks if (name := checkpoint_of(chunk)) is not None)
     restored: set[str] = set()
     for chunk in chunks:
         if isinstance(chunk.event, Restored):
-            back, redo = store.get(chunk.event.checkpoint_id), store.get(chunk.event.redo or "")
+            checkpoint, redo = store.get(chunk.event.checkpoint_id), store.get(chunk.event.redo or "")
             restored |= set(redo.undid) if redo is not None else set[str]()
-            restored -= set(back.undid) if back is not None and back.kind == "restore" else set[str]()
+            restored -= (
+                set(checkpoint.undid)
+                if checkpoint is not None and checkpoint.kind == "restore"
+                else set[str]()
+            )
     return store.copy(session, tuple(names), restored)
 
 
 def checkpoint_of(chunk: Chunk) -> str | None:
-    """Return the checkpoint taken before the change that the chunk records; None for other chunks."""
+    """Return the checkpoint taken before the chunk's change; None for other chunks."""
     match chunk.event:
         case CheckpointEvent(checkpoint_id=name) | Edit(checkpoint_id=name) | Review(checkpoint_id=name):
             return name
@@ -142,62 +146,62 @@ def checkpoint_of(chunk: Chunk) -> str | None:
             return None
 
 
-def first_after(store: CheckpointStore, chunks: Sequence[Chunk], at_seq: int) -> str | None:
-    """The first checkpoint after `at_seq`: going back to it brings back the files as they were there."""
-    before = {checkpoint_of(chunk) for chunk in chunks if chunk.seq <= at_seq}
+def first_checkpoint_after(store: CheckpointStore, chunks: Sequence[Chunk], at_seq: int) -> str | None:
+    """Return the first checkpoint after `at_seq`; restoring it restores the files as of `at_seq`."""
+    earlier = {checkpoint_of(chunk) for chunk in chunks if chunk.seq <= at_seq}
     later = (checkpoint_of(chunk) for chunk in chunks if chunk.seq > at_seq)
-    return next((n for n in later if n is not None and n not in before and store.get(n) is not None), None)
+    return next((n for n in later if n is not None and n not in earlier and store.get(n) is not None), None)
 
 
-# ---- what restoring files cannot undo
+# ---- effects that restoring files does not undo
 
 OUTSIDE: tuple[Effect | None, ...] = ("command", "network", "mcp", None)
-"""Effects beyond the files that checkpoints keep; None: a tool that is not known here now."""
-_SHOWN = 200
+"""Effects that restoring files does not undo; None: an unknown tool."""
+_MOST_SHOWN = 200
 
 
 def irrevocable(
     chunks: Sequence[Chunk], checkpoint_id: str, effect: Callable[[str], Effect | None]
 ) -> tuple[Irrevocable, ...]:
-    """Return the calls with outside effects since the checkpoint, with exit codes. `effect`: of a tool."""
-    since = next((c.seq for c in chunks if checkpoint_of(c) == checkpoint_id), None)
-    if since is None:
+    """Return the calls with outside effects since the checkpoint. `effect` returns a tool's effect."""
+    start = next((c.seq for c in chunks if checkpoint_of(c) == checkpoint_id), None)
+    if start is None:
         return ()
-    ends = {c.event.id: c.event for c in chunks if isinstance(c.event, ToolResponse) and c.seq > since}
-    found: list[Irrevocable] = []
+    results = {c.event.id: c.event for c in chunks if isinstance(c.event, ToolResponse) and c.seq > start}
+    calls: list[Irrevocable] = []
     for chunk in chunks:
         event = chunk.event
-        if not isinstance(event, ToolCallEvent) or (chunk.seq < since and event.id not in ends):
+        if not isinstance(event, ToolCallEvent) or (chunk.seq < start and event.id not in results):
             continue
-        outside = effect(event.tool) in OUTSIDE and not event.tool.startswith("web/")
-        command = _command(event.tool, event.args) if outside else ""
-        end = ends.get(event.id)
-        if command and (end is None or _ran(end)):
-            code = exit_code_of(end.data) if end is not None else None
-            found.append(Irrevocable(command=command, exit_code=code, time=chunk.time))
-    return tuple(found)
+        has_outside_effect = effect(event.tool) in OUTSIDE and not event.tool.startswith("web/")
+        command = _describe_command(event.tool, event.args) if has_outside_effect else ""
+        result = results.get(event.id)
+        if command and (result is None or _was_executed(result)):
+            code = exit_code_of(result.data) if result is not None else None
+            calls.append(Irrevocable(command=command, exit_code=code, time=chunk.time))
+    return tuple(calls)
 
 
-def _command(tool: str, args: JsonObject) -> str:
-    """What ran, as a person knows it."""
+def _describe_command(tool: str, args: JsonObject) -> str:
+    """Return the executed command in a form that users recognize."""
     if tool == "shell/run":
-        return truncate_middle(str(args.get("command", "")), _SHOWN)
+        return truncate_middle(str(args.get("command", "")), _MOST_SHOWN)
     if tool == "git/commit":
-        return truncate_middle(f"git commit -m {args.get('message', '')!r}", _SHOWN)
-    given = ", ".join(f"{name}={value}" for name, value in args.items())
-    return truncate_middle(f"{tool} {given}".strip(), _SHOWN)
+        return truncate_middle(f"git commit -m {args.get('message', '')!r}", _MOST_SHOWN)
+    arguments = ", ".join(f"{name}={value}" for name, value in args.items())
+    return truncate_middle(f"{tool} {arguments}".strip(), _MOST_SHOWN)
 
 
-def _ran(end: ToolResponse) -> bool:
-    """A call that a person or the guard refused, or whose arguments were wrong, never ran."""
-    match end.outcome:
+def _was_executed(result: ToolResponse) -> bool:
+    """Return True unless the call was refused or had invalid arguments."""
+    match result.outcome:
         case "done" | "interrupted" | "cancelled":
             return True
         case "denied" | "rejected" | "unattended" | "not_run":
             return False
         case "failed":
             pass
-    data = end.data or {}
+    data = result.data or {}
     if "exitCode" in data:
         return data.get("started") is not False
-    return end.ok or end.duration_ms > 0
+    return result.ok or result.duration_ms > 0

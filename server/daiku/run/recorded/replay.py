@@ -1,4 +1,4 @@
-"""Replay a recorded session without a model, nested runs included: the core must come to the same events."""
+"""Replay of a recorded session without a model; it must produce the same events."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from daiku.run.ending import ParentLink, build_handoff_end
 from daiku.run.recorded.compare import (
     Difference,
     Mismatch,
-    Normalised,
+    Uncompared,
     compare,
     find_mismatch,
     list_uncompared,
 )
-from daiku.run.recorded.from_record import Broken, Over, Recorded
+from daiku.run.recorded.from_record import RecordedPorts, RecordEnded, ReplyInterrupted
 from daiku.run.rules import loop
 from daiku.run.rules.state.environment import FOLDER
 from daiku.run.rules.state.fold import apply, fold
@@ -31,40 +31,40 @@ from daiku.team.table import ALL_AGENTS
 
 
 class Replayed(Frozen):
-    """Counts of compared events and runs, the first difference (None: none), and what was not compared."""
+    """Result of a replay: counts of events and runs, the first difference, and what was not compared."""
 
     events: int
     runs: int = 0
     nested: int = 0
     difference: Difference | None = None
-    normalised: tuple[Normalised, ...] = ()
+    normalised: tuple[Uncompared, ...] = ()
 
 
 async def replay(chunks: Sequence[Chunk]) -> Replayed:
-    """Replay every run of a session, nested ones by themselves, and compare each durable event."""
+    """Replay every run of a session, nested runs separately, and compare each durable event."""
     durable = [c for c in chunks if c.event.type not in EPHEMERAL and not is_reflection(c)]
     runs: dict[str, list[Chunk]] = {}
     for chunk in durable:
         runs.setdefault(chunk.run, []).append(chunk)
-    state, events, mismatches = State(), 0, [_find_misfit(durable)]
+    state, events, mismatches = State(), 0, [_find_nested_mismatch(durable)]
     for run in runs.values():
         nested = run[0].parent is not None
-        recorded = Recorded(run, _hand_back(run[0]) if nested else None)
-        ended = await _play(recorded, State() if nested else state)
-        state = state if nested else ended
-        events += len(recorded.made)
-        mismatches.append(find_mismatch(run, recorded.made))
-    first = min((m for m in mismatches if m is not None), key=lambda m: m.chunk.seq, default=None)
+        recorded = RecordedPorts(run, _hand_back(run[0]) if nested else None)
+        final_state = await _play(recorded, State() if nested else state)
+        state = state if nested else final_state
+        events += len(recorded.replayed)
+        mismatches.append(find_mismatch(run, recorded.replayed))
+    earliest = min((m for m in mismatches if m is not None), key=lambda m: m.chunk.seq, default=None)
     return Replayed(
         events=events,
         runs=len(runs),
         nested=sum(run[0].parent is not None for run in runs.values()),
-        difference=None if first is None else first.locate(durable),
+        difference=None if earliest is None else earliest.locate(durable),
         normalised=list_uncompared(c.event for c in durable),
     )
 
 
-async def _play(recorded: Recorded, state: State) -> State:
+async def _play(recorded: RecordedPorts, state: State) -> State:
     record = Recorder(state, recorded.write)
     first = recorded.events[0]
     try:
@@ -72,26 +72,26 @@ async def _play(recorded: Recorded, state: State) -> State:
             record(first)
         while not await _play_reply(record, recorded):
             pass
-    except* Over:  # parallel calls each raise it
+    except* RecordEnded:  # parallel calls each raise it
         pass
     recorded.close(record.state)
     return fold(recorded.events, state)
 
 
-async def _play_reply(record: Recorder, recorded: Recorded) -> bool:
-    """Play on until the run ends; False if a reply was cut off and the model was asked again later."""
+async def _play_reply(record: Recorder, recorded: RecordedPorts) -> bool:
+    """Continue the replay until the run ends; False if a reply was cut off and the model was requested again."""
     try:
         await loop.run(record, recorded)
-    except Broken:
-        return not recorded.asked_again
+    except ReplyInterrupted:
+        return not recorded.has_more_replies
     return True
 
 
-# ---- how nested runs fit the runs around them
+# ---- consistency of nested runs with their parents
 
 
 def _find_agent(start: Chunk) -> Agent | None:
-    """Return our agent of a nested run, by its first chunk; None for a program's own agent of that name."""
+    """Return the built-in agent of a nested run from its first chunk; None if a program defined its own."""
     agent, event = ALL_AGENTS.get(start.agent), start.event
     if agent is None or not isinstance(event, RunStarted):
         return agent
@@ -99,27 +99,27 @@ def _find_agent(start: Chunk) -> Agent | None:
 
 
 def _hand_back(start: Chunk) -> Callable[[State], object] | None:
-    """Return the function that makes a nested run's state into what it hands back; None if unknown."""
+    """Return the function that builds a nested run's handover from its state; None if it is unknown."""
     agent = _find_agent(start)
     return None if agent is None or agent.stage is None else agent.stage.hand_back
 
 
-def _find_misfit(chunks: Sequence[Chunk]) -> Mismatch | None:
-    """Return the first place where a nested run and the run around it do not fit together."""
-    session = _Session()
+def _find_nested_mismatch(chunks: Sequence[Chunk]) -> Mismatch | None:
+    """Return the first inconsistency between a nested run and its parent."""
+    session = _SessionState()
     for chunk in chunks:
-        if (misfit := session.find_misfit(chunk)) is not None:
-            return misfit
+        if (mismatch := session.find_mismatch_of_next(chunk)) is not None:
+            return mismatch
         session.add(chunk)
     return None
 
 
 @dataclass(eq=False, slots=True)
-class _Session:
-    """A session up to some chunk: the states of its runs, their first chunks, and how nested ones were begun."""
+class _SessionState:
+    """A session up to some chunk: its runs' states, first chunks, and hand-offs."""
 
     states: dict[str, State] = field(default_factory=dict[str, State])
-    begun: dict[str, HandoffStart] = field(default_factory=dict[str, HandoffStart])
+    handoffs: dict[str, HandoffStart] = field(default_factory=dict[str, HandoffStart])
     first: dict[str, Chunk] = field(default_factory=dict[str, Chunk])
 
     def add(self, chunk: Chunk) -> None:
@@ -127,10 +127,10 @@ class _Session:
         key = self._key(chunk.run)
         self.states[key] = apply(self.states.get(key, State()), chunk.event)
         if isinstance(chunk.event, HandoffStart) and chunk.event.run:
-            self.begun[chunk.event.run] = chunk.event
+            self.handoffs[chunk.event.run] = chunk.event
 
-    def find_misfit(self, chunk: Chunk) -> Mismatch | None:
-        """Return how the next chunk does not fit; None if it does."""
+    def find_mismatch_of_next(self, chunk: Chunk) -> Mismatch | None:
+        """Return the inconsistency of the next chunk; None if there is none."""
         event = chunk.event
         if chunk.parent is not None and chunk.run not in self.first:
             return self._compare_start(chunk, self._state(chunk.parent))
@@ -141,59 +141,59 @@ class _Session:
         return None
 
     def _key(self, run: str) -> str:
-        """Return the key of a run's state: the user's own runs follow one another and share one."""
+        """Return the key of a run's state; consecutive top-level runs share one."""
         return run if self.first[run].parent is not None else ""
 
     def _state(self, run: str) -> State:
         return self.states[self._key(run)] if run in self.first else State()
 
-    def _compare_start(self, chunk: Chunk, around: State) -> Mismatch | None:
-        """Compare the start of a nested run with what the run around it gave."""
-        start, event = self.begun.get(chunk.run), chunk.event
+    def _compare_start(self, chunk: Chunk, parent: State) -> Mismatch | None:
+        """Compare the start of a nested run with its parent's state."""
+        start, event = self.handoffs.get(chunk.run), chunk.event
         if start is None:
-            if any(not start.run for start in around.nested.open.values()):
+            if any(not start.run for start in parent.nested.open.values()):
                 return None  # an older journal has no run ids here
             return Mismatch(chunk, f"{event.type} of a nested run", f"no {HandoffStart.type}")
         if not isinstance(event, RunStarted):
             return Mismatch(chunk, event.type, RunStarted.type)
         if chunk.agent != start.to:
             return Mismatch(chunk, f"agent {chunk.agent}", f"agent {start.to}")
-        limits, rounds = around.request.asked_limits, event.limits.max_rounds
-        if 0 < rounds <= (limits.max_rounds or rounds):  # an explorer has fewer rounds of its own
+        limits, rounds = parent.request.asked_limits, event.limits.max_rounds
+        if 0 < rounds <= (limits.max_rounds or rounds):  # an explorer has its own, lower limit
             limits = limits.model_copy(update={"max_rounds": rounds})
-        given = {
+        expected = {
             "prompt": start.request,
-            "mode": around.request.mode,
-            "tainted": around.tainted,
+            "mode": parent.request.mode,
+            "tainted": parent.tainted,
             "limits": limits,
         }
-        return compare(chunk, event.model_copy(update=given))
+        return compare(chunk, event.model_copy(update=expected))
 
     def _compare_end(self, chunk: Chunk, event: HandoffEnd) -> Mismatch | None:
-        """Compare the result that the run around took with the one that follows from the nested run's state."""
-        first, start, state = self.first.get(event.run), self.begun.get(event.run), self._state(event.run)
+        """Compare the recorded result of a nested run with the one built from its state."""
+        first, start, state = self.first.get(event.run), self.handoffs.get(event.run), self._state(event.run)
         if first is None or start is None or state.finished is None:
             return Mismatch(chunk, f"{event.type} of {event.run}", "a nested run that has not ended")
-        agent, ours = _find_agent(first), ALL_AGENTS.get(first.agent)
-        followed = agent is not None and agent.name == TASK_LOOP.name
-        between = ParentLink(chunk.agent, event.run, start.call_id, self._ran_in_copy(first, state), followed)
+        agent, builtin = _find_agent(first), ALL_AGENTS.get(first.agent)
+        is_followed = agent is not None and agent.name == TASK_LOOP.name
+        link = ParentLink(chunk.agent, event.run, start.call_id, self._ran_in_copy(first, state), is_followed)
         if agent is None:  # its own `on_handoff_return` is unknown, so the result is not compared
             own = Agent(first.agent, Prompt("team/coordinator"))
-            mismatch = compare(chunk, build_handoff_end(own, state, between), ("result",))
-            if mismatch is None or ours is None:
+            mismatch = compare(chunk, build_handoff_end(own, state, link), ("result",))
+            if mismatch is None or builtin is None:
                 return mismatch
-            agent = ours  # given up before it was told anything
-        return compare(chunk, build_handoff_end(agent, state, between))
+            agent = builtin  # cancelled before it received its prompt
+        return compare(chunk, build_handoff_end(agent, state, link))
 
     def _ran_in_copy(self, first: Chunk, state: State) -> bool:
-        """Return True if the run used a copy of the project: another folder than the run around it."""
+        """Return True if the run used a copy of the project: its folder differs from its parent's."""
         event = first.event
         facts = event.environment if isinstance(event, RunStarted) else state.conversation.environment
-        around = self._state(first.parent or "").conversation.environment
-        return _folder(facts) not in ("", _folder(around))
+        parent_facts = self._state(first.parent or "").conversation.environment
+        return _folder(facts) not in ("", _folder(parent_facts))
 
     def _find_missing_end(self, chunk: Chunk, call: str) -> Mismatch | None:
-        """Return a mismatch if the call was answered before a nested run that it started came back."""
+        """Return a mismatch if a call ended before a nested run that it started."""
         calls = self._state(chunk.run).nested.open.items()
         start = next((s for key, s in calls if key == call or key.startswith(f"{call}:")), None)
         if start is None:

@@ -1,4 +1,4 @@
-"""Open runs from the journal that are not running in this process, to write to them or to end them."""
+"""Runs in the journal that are not in progress in this process: append to them, or end them."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import Event
 from daiku.run.ending import end
-from daiku.run.recorded.history import asked_by, open_nested_starts, state_of
+from daiku.run.recorded.history import find_asking_run, open_nested_starts, state_of
 from daiku.run.rules.state.state import State
 from daiku.run.run_log import Listener, RunLog, open_log
 from daiku.run.services import RunServices
 
 
 def ignore_chunk(_: Chunk) -> None:
-    """Ignore the chunk; used as the listener if no client follows."""
+    """Ignore the chunk; the listener if no client follows."""
 
 
 def from_record(
@@ -31,19 +31,19 @@ def from_record(
 
 @contextmanager
 def reopen(services: RunServices, run: str, question: str) -> Generator[RunLog]:
-    """Yield the log of the run that asked `question`, under the session's lock. Raises UsageError."""
+    """Yield the log of the run that asked `question`, holding the session's lock. Raises UsageError."""
     session = services.journal.session_of_run(run)
     lock = services.journal.lock(session)
     try:
         chunks = services.journal.chunks(session)
-        asking = asked_by(chunks, question) or run
-        yield from_record(services, chunks, asking, state_of(chunks, asking))
+        asking_run = find_asking_run(chunks, question) or run
+        yield from_record(services, chunks, asking_run, state_of(chunks, asking_run))
     finally:
         lock.release()
 
 
 def add_to_record(services: RunServices, session: str, run: str, *events: Event) -> None:
-    """Record the person's action in a session in which no run is in progress. Raises UsageError otherwise."""
+    """Record a user's action in a session without a live run. Raises UsageError if there is one."""
     lock = services.journal.lock(session)
     try:
         services.journal.writer(session).write(run, None, "user", events)
@@ -52,7 +52,7 @@ def add_to_record(services: RunServices, session: str, run: str, *events: Event)
 
 
 def end_on_record(log: RunLog, chunks: Sequence[Chunk], listen: Listener = ignore_chunk) -> None:
-    """Cancel a run that is not under way, its nested runs first: each ends in one status."""
+    """Cancel a run that is not in progress, its nested runs first."""
     for start in open_nested_starts(chunks, log.run):
         nested = from_record(log.services, chunks, start.run, state_of(chunks, start.run), listen)
         end(nested, "cancelled", None)

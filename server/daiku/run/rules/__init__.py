@@ -1,1 +1,1 @@
-"""One run: what happens next, the loop that does it, its budget and reminders."""
+"""Pure rules of a run: the next command, the loop, budget, and reminders."""

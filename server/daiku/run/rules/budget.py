@@ -1,4 +1,4 @@
-"""One budget for a run and its children: what a call may come to is reserved before it is made."""
+"""Budget shared by a run and its nested runs; each model call reserves its maximum first."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from daiku.domain.runs import RunLimits
 from daiku.texts.text import Text, text
 
 LEAST_OUTPUT = 256
-"""Tokens of output below which a call is not worth making."""
+"""Output tokens below which a call is refused."""
 
 
 class Quote(NamedTuple):
@@ -24,7 +24,7 @@ class Quote(NamedTuple):
 
 
 class Hold(NamedTuple):
-    """A reservation for one call. `max_output`: output limit to ask for, 0 if the model's own fits."""
+    """Reservation for one call. `max_output`: output limit in tokens (0: the model's own)."""
 
     tokens: int
     cost: float
@@ -32,7 +32,7 @@ class Hold(NamedTuple):
 
 
 class Budget(NamedTuple):
-    """The limits of a tree of runs, what it spent, and what is set aside for calls under way."""
+    """Limits of a tree of runs, its usage, and its reservations."""
 
     limits: RunLimits
     tokens: int = 0
@@ -41,18 +41,19 @@ class Budget(NamedTuple):
     held: tuple[Hold, ...] = ()
 
     @property
-    def bounded(self) -> bool:
-        """True where tokens or cost are limited, so that calls have to be reserved."""
+    def is_limited(self) -> bool:
+        """True if tokens or cost are limited, so that calls must be reserved."""
         return self.limits.max_tokens > 0 or self.limits.max_cost > 0
 
 
 def open_budget(limits: RunLimits, usage: Usage, rounds: int) -> Budget:
-    """The budget of a run that already used `usage` and `rounds`."""
+    """Return the budget of a run that already used `usage` and `rounds`."""
     return Budget(limits, usage.prompt_tokens + usage.completion_tokens, usage.cost or 0.0, rounds)
 
 
 def worst_quote(quotes: Iterable[Quote]) -> Quote:
-    """The worst of several models that may answer the same call (a fallback has its own price)."""
+    """Return the maximum quote of several models that may answer the same call (fallbacks have their own
+    prices)."""
     every = list(quotes)
     return Quote(
         prompt=max(q.prompt for q in every),
@@ -63,41 +64,41 @@ def worst_quote(quotes: Iterable[Quote]) -> Quote:
 
 
 ENOUGH = 4096
-"""Tokens of output that a call is given at least, where waiting for another call may leave more for it."""
+"""Output tokens that a call should get if waiting for another call can free them."""
 
 
-def may_wait(budget: Budget, quote: Quote) -> bool:
+def should_wait(budget: Budget, quote: Quote) -> bool:
     """Return True if the call should wait for running ones, which may leave room for a useful answer."""
     if not budget.held:
         return False
-    now = reserve(budget, quote)
-    if isinstance(now, Failure):
+    reserved = reserve(budget, quote)
+    if isinstance(reserved, Failure):
         return not isinstance(reserve(budget._replace(held=()), quote), Failure)
-    output = now[1].max_output or quote.output
+    output = reserved[1].max_output or quote.output
     return output < min(ENOUGH, quote.output)
 
 
 def reserve(budget: Budget, quote: Quote) -> tuple[Budget, Hold] | Failure:
-    """Reserve the call, its output limited to what is left. A Failure if not even a short answer fits."""
+    """Reserve the call with its output limited to the remainder; a Failure if not even a short answer fits."""
     limits = budget.limits
     output = quote.output
     if limits.max_tokens:
-        left = limits.max_tokens - budget.tokens - sum(h.tokens for h in budget.held)
-        output = min(output, left - quote.prompt)
+        remaining = limits.max_tokens - budget.tokens - sum(h.tokens for h in budget.held)
+        output = min(output, remaining - quote.prompt)
         if output < min(LEAST_OUTPUT, quote.output):
-            what = text("limits.left", left=max(left, 0), most=limits.max_tokens, needed=quote.prompt)
-            return _short(text("limits.tokens"), what, "max_tokens")
+            detail = text("limits.left", left=max(remaining, 0), most=limits.max_tokens, needed=quote.prompt)
+            return _limit_failure(text("limits.tokens"), detail, "max_tokens")
     if limits.max_cost and quote.prompt_cost is not None:
-        free = limits.max_cost - budget.cost - sum(h.cost for h in budget.held)
-        room = free - quote.prompt_cost
+        remaining_cost = limits.max_cost - budget.cost - sum(h.cost for h in budget.held)
+        output_budget = remaining_cost - quote.prompt_cost
         if quote.output_price:
-            output = int(min(output, room / quote.output_price)) if room > 0 else -1
-        elif room < 0:
+            output = int(min(output, output_budget / quote.output_price)) if output_budget > 0 else -1
+        elif output_budget < 0:
             output = -1
         if output < min(LEAST_OUTPUT, quote.output):
-            dollars = {"left": max(free, 0.0), "most": limits.max_cost, "needed": quote.prompt_cost}
-            what = text("limits.left", **{name: f"${value:.4f}" for name, value in dollars.items()})
-            return _short(text("limits.cost"), what, "max_cost")
+            dollars = {"left": max(remaining_cost, 0.0), "most": limits.max_cost, "needed": quote.prompt_cost}
+            detail = text("limits.left", **{name: f"${value:.4f}" for name, value in dollars.items()})
+            return _limit_failure(text("limits.cost"), detail, "max_cost")
     hold = Hold(
         tokens=quote.prompt + output,
         cost=(quote.prompt_cost or 0.0) + output * (quote.output_price or 0.0),
@@ -107,14 +108,14 @@ def reserve(budget: Budget, quote: Quote) -> tuple[Budget, Hold] | Failure:
 
 
 def rounds_used_up(budget: Budget) -> Failure | None:
-    """Why no further turn may be taken in the whole tree of runs."""
+    """Return the failure if the tree of runs has used all its rounds, else None."""
     if not 0 < budget.limits.max_rounds <= budget.rounds:
         return None
-    return _short(text("limits.rounds"), text("limits.used", count=budget.rounds), "max_rounds")
+    return _limit_failure(text("limits.rounds"), text("limits.used", count=budget.rounds), "max_rounds")
 
 
 def settle(budget: Budget, hold: Hold, usage: Usage | None) -> Budget:
-    """Release the reservation `hold` and charge the call's `usage`; nothing if it is unknown."""
+    """Release the reservation `hold` and charge the call's `usage`; charge nothing if it is unknown."""
     held = list(budget.held)
     held.remove(hold)
     if usage is None:
@@ -127,7 +128,7 @@ def settle(budget: Budget, hold: Hold, usage: Usage | None) -> Budget:
 
 
 def add_earlier_use(budget: Budget, usage: Usage, rounds: int) -> Budget:
-    """Return the budget with further usage and rounds from before it was opened added."""
+    """Return the budget with usage and rounds from before it was opened."""
     return budget._replace(
         tokens=budget.tokens + usage.prompt_tokens + usage.completion_tokens,
         cost=budget.cost + (usage.cost or 0.0),
@@ -135,7 +136,7 @@ def add_earlier_use(budget: Budget, usage: Usage, rounds: int) -> Budget:
     )
 
 
-def _short(limit: Text, what: Text, setting: str) -> Failure:
+def _limit_failure(limit: Text, what: Text, setting: str) -> Failure:
     return Failure(
         kind="limit",
         message=text("limits.no_room", limit=limit, what=what),

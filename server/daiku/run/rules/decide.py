@@ -1,4 +1,4 @@
-"""What a run does next, as data: a pure function of its state and the rules."""
+"""Decide a run's next command from its state and rules. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from daiku.domain.tools import Effect, Outcome, ToolCall, ToolSpec
 from daiku.run.rules.calls.refs import find_refs, why_not_run
 from daiku.run.rules.reminders import (
     NO_MORE_CALLS,
-    Remind,
+    ReminderText,
     due_reminder,
     incomplete_turn,
     limit_failure,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 INTERRUPTED = text("calls.interrupted")
 OBJECTIONS = 2
-"""How often a run is told that it cannot end like this; after that it has failed."""
+"""Number of times that a run may correct an unusable result before it fails."""
 
 
 def _as_written(call: ToolCall) -> ToolCall:
@@ -52,31 +52,31 @@ def never_unfinished(_: State) -> Failure | None:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What `decide` may consult: the tools on offer, the guard, the size at which to compact (tokens, 0 never)."""
+    """Rules that `decide` consults: tools, guard, and context limits. `compact_at`: tokens, 0: never."""
 
     spec: Callable[[str], ToolSpec | None]
     verdict: Callable[[ToolCall, bool], Verdict]
-    """The guard's word on a call; the flag says that untrusted text is in the conversation."""
+    """Returns the guard's verdict on a call; the flag is True if the conversation has untrusted text."""
     read: Callable[[ToolCall], ToolCall] = _as_written
-    """The call with its arguments as the tool gets them: what is judged, shown and run is the same."""
+    """Returns the call with the arguments that the tool receives; these are checked, shown, and run."""
     compact_at: int = 0
     keep_messages: int = 0
-    """How many of the newest messages stay where old ones are summarized; 0: as many as there is room for."""
+    """Number of newest messages that a summary keeps; 0: as many as fit."""
     tokens: Callable[[Sequence[Message]], int] = rough_tokens
-    """About how many tokens these messages take."""
+    """Estimates the tokens of messages."""
     prefix: Callable[[], int] = int
-    """About how many tokens the system prompt and the tools take."""
+    """Estimates the tokens of the system prompt and the tools."""
     condensing: Callable[[State], Condensing | None] | None = None
-    """How the conversation is made shorter; None: worked out from the sizes."""
+    """Decides how to condense the conversation; None: by token counts."""
     objection: Callable[[State], Text] = _no_objection
-    """What is wrong with ending now, as the model is to be told; empty where nothing is."""
+    """Returns the correction for the model if the run may not end yet; empty if it may."""
     unfinished: Callable[[State], Failure | None] = never_unfinished
-    """Why a run that has said its last word has failed all the same."""
+    """Returns the failure of a run that ended but has not completed its work."""
     machine: Callable[[State], Move] | None = None
-    """What drives the run in place of a model."""
+    """State machine that drives the run instead of a model."""
 
     def window(self) -> Window:
-        """What may be sent, and how it is measured."""
+        """Return the context limits and how to measure them."""
         reading = Reading(self.read, self._effect)
         return Window(self.compact_at, self.prefix, self.tokens, reading, self.keep_messages)
 
@@ -85,7 +85,7 @@ class Rules:
         return spec.effect if spec is not None else None
 
     def condense(self, state: State, *, refused: bool = False) -> Condensing | None:
-        """How to make the conversation shorter; None where nothing is won by it."""
+        """Return how to condense the conversation; None if that saves nothing."""
         if self.condensing is not None:
             return self.condensing(state)
         return plan_condensing(state, self.window(), refused=refused)
@@ -93,26 +93,26 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class AskModel:
-    """Call the model with the messages so far."""
+    """Request a reply from the model."""
 
 
 @dataclass(frozen=True, slots=True)
 class TakeMove:
-    """Do what the run's state machine says is next."""
+    """Execute the next move of the run's state machine."""
 
     move: Move
 
 
 @dataclass(frozen=True, slots=True)
 class Compact:
-    """Make the conversation shorter."""
+    """Condense the conversation."""
 
     how: Condensing
 
 
 @dataclass(frozen=True, slots=True)
 class AskApproval:
-    """Ask the person, or go on waiting for what was `asked` before a restart."""
+    """Request approval from the user, or keep waiting for `asked` after a restart."""
 
     call: ToolCall
     verdict: Verdict
@@ -121,32 +121,32 @@ class AskApproval:
 
 @dataclass(frozen=True, slots=True)
 class AskPerson:
-    """Put a question to the person, or go on waiting for its answer."""
+    """Ask the user a question, or keep waiting for its answer after a restart."""
 
     call: ToolCall
     asked: InputAsked | None
 
 
 @dataclass(frozen=True, slots=True)
-class Answered:
-    """The person's answer is there: it is the call's result."""
+class UseAnswer:
+    """Use the user's answer as the result of the call."""
 
     call: ToolCall
     text: Text
     unattended: bool = False
-    """Nobody was there: the text is not a person's."""
+    """True if no user was present, so that the text is a default."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunTools:
-    """Carry out these calls, side by side when there are several."""
+    """Run these calls, in parallel if there are several."""
 
     calls: tuple[ToolCall, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Refuse:
-    """Answer the call without carrying it out."""
+    """Answer the call without running it."""
 
     call: ToolCall
     why: Text
@@ -154,22 +154,22 @@ class Refuse:
 
 
 @dataclass(frozen=True, slots=True)
-class Object:
-    """Tell the model why its work cannot be taken like this."""
+class Correct:
+    """Send the model a correction of its result."""
 
     why: Text
 
 
 @dataclass(frozen=True, slots=True)
-class Tell:
-    """Tell the model something of Daiku's own before it is asked again."""
+class SendReminder:
+    """Send the model a reminder."""
 
-    remind: Remind
+    remind: ReminderText
 
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """End the run; with `failure` where a limit or an error ended it."""
+    """End the run; `failure` if a limit or an error ended it."""
 
     status: TerminalStatus
     failure: Failure | None = None
@@ -181,61 +181,61 @@ Command: TypeAlias = (
     | Compact
     | AskApproval
     | AskPerson
-    | Answered
+    | UseAnswer
     | RunTools
     | Refuse
-    | Object
-    | Tell
+    | Correct
+    | SendReminder
     | Finish
 )
 
 
 def decide(state: State, rules: Rules) -> Command:
-    """The next command. Total; called only while the run is not finished."""
+    """Return the next command. Total; called only while the run is not finished."""
     if state.failure is not None:
         return Finish("limit" if state.failure.kind == "limit" else "failed")
     if state.calls.pending:
         return _next_call(state, rules)
-    over = _spent(state)
-    if over is not None:
-        return Finish("limit", over)
-    last = state.conversation.messages[-1] if state.conversation.messages else None
-    if isinstance(last, AssistantMessage) and not last.calls:
+    exceeded = _exceeded_limit(state)
+    if exceeded is not None:
+        return Finish("limit", exceeded)
+    last_message = state.conversation.messages[-1] if state.conversation.messages else None
+    if isinstance(last_message, AssistantMessage) and not last_message.calls:
         return _end(state, rules)
-    circles = repetition_failure(state.health.trail, state.request.limits.max_repeats)
-    if circles is not None:
-        return Finish("limit", circles)
-    if state.request.asks_model and (remind := due_reminder(state)) is not None:
-        return Tell(remind)
-    if "last_word" not in state.health.reminders and (over := limit_reached(state)) is not None:
-        return Finish("limit", over)
-    if "last_word" in state.health.reminders and isinstance(last, ToolMessage):
+    loop_failure = repetition_failure(state.health.trail, state.request.limits.max_repeats)
+    if loop_failure is not None:
+        return Finish("limit", loop_failure)
+    if state.request.asks_model and (reminder := due_reminder(state)) is not None:
+        return SendReminder(reminder)
+    if "last_word" not in state.health.reminders and (exceeded := limit_reached(state)) is not None:
+        return Finish("limit", exceeded)
+    if "last_word" in state.health.reminders and isinstance(last_message, ToolMessage):
         return Finish("limit", limit_reached(state, before=1))
-    if is_full(state.conversation, rules.window()) and (how := rules.condense(state)) is not None:
-        return Compact(how)
+    if is_full(state.conversation, rules.window()) and (condensing := rules.condense(state)) is not None:
+        return Compact(condensing)
     return AskModel() if rules.machine is None else TakeMove(rules.machine(state))
 
 
 def _end(state: State, rules: Rules) -> Command:
-    """The model has said its last word; what it hands over has to be of use."""
+    """Return the command for a final answer: finish, or correct it."""
     if "last_word" in state.health.reminders:
         return Finish("limit", limit_reached(state, before=1))
     match incomplete_turn(state) if state.request.asks_model else None:
-        case Remind() as remind:
-            return Tell(remind)
+        case ReminderText() as reminder:
+            return SendReminder(reminder)
         case Failure() as failure:
             return Finish("failed", failure)
         case None:
             pass
-    why = rules.objection(state)
-    if not why:
-        left = rules.unfinished(state)
-        return Finish("completed") if left is None else Finish("failed", left)
+    objection = rules.objection(state)
+    if not objection:
+        failure = rules.unfinished(state)
+        return Finish("completed") if failure is None else Finish("failed", failure)
     if state.health.reminders.count(
         "objection"
     ) < OBJECTIONS and not 0 < state.request.limits.max_rounds <= rounds_of(state):
-        return Object(why)
-    return Finish("failed", Failure(kind="format", message=text("run.unusable", why=why)))
+        return Correct(objection)
+    return Finish("failed", Failure(kind="format", message=text("run.unusable", why=objection)))
 
 
 def _next_call(state: State, rules: Rules) -> Command:
@@ -246,60 +246,60 @@ def _next_call(state: State, rules: Rules) -> Command:
     if call.id in state.calls.started:
         resumes = spec is not None and spec.resumes
         return RunTools((call,)) if resumes else Refuse(call, INTERRUPTED, "interrupted")
-    if why := _too_many(state, call) or why_not_run(call, state.conversation.messages):
-        return Refuse(call, why, "not_run")
+    if reason := _exceeds_call_limit(state, call) or why_not_run(call, state.conversation.messages):
+        return Refuse(call, reason, "not_run")
     call = rules.read(call)
     if spec is None or call.malformed is not None:
         return RunTools((call,))
     if spec.effect == "ask":
-        return _question(state, call)
+        return _ask_question(state, call)
     verdict = rules.verdict(call, state.tainted)
     match verdict.answer:
         case "deny":
             return Refuse(call, verdict.why, "unattended" if verdict.unattended else "denied")
         case "ask":
-            return _approval(state, call, verdict)
+            return _ask_approval(state, call, verdict)
         case "allow":
-            return RunTools(_together(state, rules, call, spec))
+            return RunTools(_parallel_calls(state, rules, call, spec))
 
 
-def _too_many(state: State, call: ToolCall) -> Text:
-    """Why `call` is one too many of its reply; empty when it is not."""
-    most = state.request.limits.max_actions
-    if not most or len(state.conversation.messages) < 1:
+def _exceeds_call_limit(state: State, call: ToolCall) -> Text:
+    """Return why `call` exceeds the limit of calls in a reply; empty if it does not."""
+    limit = state.request.limits.max_actions
+    if not limit or len(state.conversation.messages) < 1:
         return NO_TEXT
     reply = next((m for m in reversed(state.conversation.messages) if isinstance(m, AssistantMessage)), None)
     ids = [each.id for each in reply.calls] if reply is not None else []
-    return text("calls.too_many", count=len(ids), most=most) if call.id in ids[most:] else NO_TEXT
+    return text("calls.too_many", count=len(ids), most=limit) if call.id in ids[limit:] else NO_TEXT
 
 
-def _question(state: State, call: ToolCall) -> Command:
-    asked = state.questions.inputs.get(call.id)
-    if asked is not None and asked.input_id in state.questions.answers:
-        given = state.questions.answers[asked.input_id]
-        said = text("run.nobody_answers") if given.unattended else Text(given.text)
-        return Answered(call, said, given.unattended)
-    return AskPerson(call, asked)
+def _ask_question(state: State, call: ToolCall) -> Command:
+    question = state.questions.inputs.get(call.id)
+    if question is not None and question.input_id in state.questions.answers:
+        answer = state.questions.answers[question.input_id]
+        answer_text = text("run.nobody_answers") if answer.unattended else Text(answer.text)
+        return UseAnswer(call, answer_text, answer.unattended)
+    return AskPerson(call, question)
 
 
-def _approval(state: State, call: ToolCall, verdict: Verdict) -> Command:
+def _ask_approval(state: State, call: ToolCall, verdict: Verdict) -> Command:
     from daiku.team.rules.person import format_rejection  # when used
 
-    asked = state.questions.approvals.get(call.id)
-    given = state.questions.decisions.get(asked.approval_id) if asked is not None else None
-    if given is None:
-        return AskApproval(call, verdict, asked)
-    if given.decision in ("allow_once", "allow_always"):
+    approval = state.questions.approvals.get(call.id)
+    decision = state.questions.decisions.get(approval.approval_id) if approval is not None else None
+    if decision is None:
+        return AskApproval(call, verdict, approval)
+    if decision.decision in ("allow_once", "allow_always"):
         return RunTools((call,))
-    if given.unattended:
-        network = verdict.kind == "network" and call.args.get("network") is True
-        why = text("run.nobody_approves_network") if network else text("run.nobody_approves")
-        return Refuse(call, why, "unattended")
-    return Refuse(call, format_rejection(given.feedback or ""), "rejected")
+    if decision.unattended:
+        is_network = verdict.kind == "network" and call.args.get("network") is True
+        reason = text("run.nobody_approves_network") if is_network else text("run.nobody_approves")
+        return Refuse(call, reason, "unattended")
+    return Refuse(call, format_rejection(decision.feedback or ""), "rejected")
 
 
-def _together(state: State, rules: Rules, first: ToolCall, spec: ToolSpec) -> tuple[ToolCall, ...]:
-    """The allowed, independent, read-only calls at the head of the list; at least the first."""
+def _parallel_calls(state: State, rules: Rules, first: ToolCall, spec: ToolSpec) -> tuple[ToolCall, ...]:
+    """Return the allowed, independent, read-only calls at the head of the list; at least the first."""
     if not spec.parallel:
         return (first,)
     calls = [first]
@@ -307,16 +307,18 @@ def _together(state: State, rules: Rules, first: ToolCall, spec: ToolSpec) -> tu
         other = rules.spec(call.tool)
         if other is None or not other.parallel or call.malformed is not None:
             break
-        if any(find_refs(call.args)) or _too_many(state, call):  # it may wait for one of these
+        if any(find_refs(call.args)) or _exceeds_call_limit(
+            state, call
+        ):  # it may use a result of these calls
             break
-        meant = rules.read(call)
-        if rules.verdict(meant, state.tainted).answer != "allow":
+        call_as_read = rules.read(call)
+        if rules.verdict(call_as_read, state.tainted).answer != "allow":
             break
-        calls.append(meant)
+        calls.append(call_as_read)
     return tuple(calls)
 
 
-def _spent(state: State) -> Failure | None:
+def _exceeded_limit(state: State) -> Failure | None:
     limits, usage = state.request.limits, state.spending.usage
     tokens = usage.prompt_tokens + usage.completion_tokens
     if 0 < limits.max_tokens <= tokens:

@@ -1,4 +1,4 @@
-"""The one async loop: decide, perform, record, until the run is finished."""
+"""The async loop: decide, perform, record, until the run is finished."""
 
 from __future__ import annotations
 
@@ -38,18 +38,18 @@ from daiku.domain.tools import ToolCall, ToolResult
 from daiku.run.rules.calls.refs import PLAIN, is_referred_to
 from daiku.run.rules.decide import (
     OBJECTIONS,
-    Answered,
     AskApproval,
     AskModel,
     AskPerson,
     Command,
     Compact,
+    Correct,
     Finish,
-    Object,
     Refuse,
     RunTools,
+    SendReminder,
     TakeMove,
-    Tell,
+    UseAnswer,
     decide,
 )
 from daiku.run.rules.ports import BlockedReply, Ports
@@ -61,7 +61,7 @@ from daiku.run.rules.state.recorder import Recorder
 from daiku.run.rules.state.repetition import describe_repetition
 from daiku.run.rules.state.shorten import put_in_place, superseded
 from daiku.run.rules.state.state import CHECKER, State
-from daiku.run.rules.verdict import ending
+from daiku.run.rules.verdict import end_events
 from daiku.texts.rules.visible import show_hidden
 from daiku.texts.text import NO_TEXT, Text, from_json, joined, text
 
@@ -81,14 +81,14 @@ async def _perform(command: Command, record: Recorder, ports: Ports) -> None:
         case AskModel():
             await _ask_model(record, ports)
         case TakeMove(move):
-            _take(move, record, ports.agent)
+            _record_move(move, record, ports.agent)
         case Compact(how):
             await _condense(how, record, ports)
         case AskApproval(call, verdict, asked):
             await _ask_approval(call, verdict, asked, record, ports)
         case AskPerson(call, asked):
             await _ask_person(call, asked, record, ports)
-        case Answered(call, text, unattended):
+        case UseAnswer(call, text, unattended):
             _respond(call, ToolResult(outcome="unattended" if unattended else "done", text=text), record)
         case RunTools(calls):
             await _run_tools(calls, record, ports)
@@ -97,9 +97,9 @@ async def _perform(command: Command, record: Recorder, ports: Ports) -> None:
             _respond(call, result or ToolResult(outcome="interrupted", text=why), record)
         case Refuse(call, why, outcome):
             _respond(call, ToolResult(outcome=outcome, text=why), record)
-        case Object(why):
+        case Correct(why):
             record(MessageEvent(role="user", text=why, agent=CHECKER, reminder="objection"))
-        case Tell(remind):
+        case SendReminder(remind):
             record(MessageEvent(role="user", text=Text(remind.text), agent=CHECKER, reminder=remind.reminder))
         case Finish(status, failure):
             _finish(status, failure, record)
@@ -109,51 +109,53 @@ async def _perform(command: Command, record: Recorder, ports: Ports) -> None:
 
 async def _ask_model(record: Recorder, ports: Ports) -> None:
     seen = len(record.state.conversation.messages)
-    shown: list[str] = []
+    shown_texts: list[str] = []
     try:
         async for piece in ports.reply(record.state):
             match piece:
                 case TextDelta(text):
-                    shown.append(text)
+                    shown_texts.append(text)
                     record(Delta(text=text))
                 case ThinkingDelta(text):
                     record(Thinking(text=text))
                 case Restarted():
-                    shown.clear()
+                    shown_texts.clear()
                     record(Notice(level="warning", text=piece.reason, attempt=piece.attempt))
                 case Reply(message, usage, finish):
-                    shown.clear()
-                    record(_to_event(message, seen, ports.agent, finish), usage, *_remarks(message, finish))
+                    shown_texts.clear()
+                    record(
+                        _to_event(message, seen, ports.agent, finish), usage, *_reply_notices(message, finish)
+                    )
                 case _:
                     assert_never(piece)
     except ContextOverflowError as error:
-        await _overflowed(error, record, ports)
+        await _handle_overflow(error, record, ports)
     except BlockedReply as blocked:
-        record(blocked.usage, _consequence(blocked, record.state))
+        record(blocked.usage, _blocked_reply_event(blocked, record.state))
     except DaikuError as error:
-        _keep_draft(shown, seen, record, ports.agent)
+        _keep_draft(shown_texts, seen, record, ports.agent)
         record(error.failure)
     except asyncio.CancelledError:
-        _keep_draft(shown, seen, record, ports.agent)
+        _keep_draft(shown_texts, seen, record, ports.agent)
         raise
 
 
-def _consequence(blocked: BlockedReply, state: State) -> Event:
-    """A blocked reply is asked for again where it may be, a few times; else it ends the run."""
+def _blocked_reply_event(blocked: BlockedReply, state: State) -> Event:
+    """Return a correction for a retry while some are left, else the failure."""
     if blocked.told and state.health.reminders.count("objection") < OBJECTIONS:
         return MessageEvent(role="user", text=blocked.told, agent=CHECKER, reminder="objection")
     return blocked.failure
 
 
-def _take(move: Move, record: Recorder, agent: str) -> None:
-    """Record a move of the run's state machine in the words of the conversation."""
+def _record_move(move: Move, record: Recorder, agent: str) -> None:
+    """Record a move of the run's state machine as a message."""
     seen = len(record.state.conversation.messages)
     match move:
-        case MakeCall(call, said, asks):
-            reply = AssistantMessage(text=said, calls=(call,), opaque=question_metadata(asks))
+        case MakeCall(call, message_text, question):
+            reply = AssistantMessage(text=message_text, calls=(call,), opaque=question_metadata(question))
             record(_to_event(reply, seen, agent), Usage())
-        case EndRun(said):
-            record(_to_event(AssistantMessage(text=said), seen, agent), Usage())
+        case EndRun(message_text):
+            record(_to_event(AssistantMessage(text=message_text), seen, agent), Usage())
         case Failure():
             record(move)
         case _:
@@ -176,41 +178,41 @@ def _to_event(
     )
 
 
-def _remarks(message: AssistantMessage, finish: FinishReason) -> tuple[Notice, ...]:
-    """What a person must know of how a reply ended, where the reply itself does not tell."""
+def _reply_notices(message: AssistantMessage, finish: FinishReason) -> tuple[Notice, ...]:
+    """Return notices about how a reply ended if its text does not show it."""
     if finish == "length":
-        said = text("run.cut_off")
+        remark = text("run.cut_off")
     elif finish == "content_filter":
-        said = text("run.refused")
+        remark = text("run.refused")
     elif not message.text.strip() and not message.calls:
-        said = text("run.no_words")
+        remark = text("run.no_words")
     else:
-        told = message.opaque.get("daiku")
-        said = from_json("", told.get("remark")) if isinstance(told, dict) else ""
-    return (Notice(level="warning", text=said),) if said else ()
+        metadata = message.opaque.get("daiku")
+        remark = from_json("", metadata.get("remark")) if isinstance(metadata, dict) else ""
+    return (Notice(level="warning", text=remark),) if remark else ()
 
 
-def _keep_draft(shown: list[str], seen: int, record: Recorder, agent: str) -> None:
-    """What was shown before the stream broke stays on record as a draft; its calls do not."""
-    if shown:
-        draft = Text("".join(shown))
+def _keep_draft(shown_texts: list[str], seen: int, record: Recorder, agent: str) -> None:
+    """Record the shown part of an interrupted reply as a draft, without its calls."""
+    if shown_texts:
+        draft = Text("".join(shown_texts))
         record(MessageEvent(role="assistant", text=draft, agent=agent, seen=seen, partial=True))
 
 
-async def _overflowed(error: ContextOverflowError, record: Recorder, ports: Ports) -> None:
-    how = ports.rules.condense(record.state, refused=True)
-    if how is None:
+async def _handle_overflow(error: ContextOverflowError, record: Recorder, ports: Ports) -> None:
+    condensing = ports.rules.condense(record.state, refused=True)
+    if condensing is None:
         record(error.failure)
     else:
-        await _condense(how, record, ports)
+        await _condense(condensing, record, ports)
 
 
-async def _condense(how: Condensing, record: Recorder, ports: Ports) -> None:
-    """Record the results that are shortened, then the summary of what is no longer kept, where there is to be one."""
-    if how.pruned is not None:
-        record(how.pruned)
-    if how.kept is not None:
-        await _summarise(how.kept, how.size, record, ports)
+async def _condense(condensing: Condensing, record: Recorder, ports: Ports) -> None:
+    """Record the shortened results, then the summary of old messages if there is one."""
+    if condensing.pruned is not None:
+        record(condensing.pruned)
+    if condensing.kept is not None:
+        await _summarise(condensing.kept, condensing.size, record, ports)
 
 
 async def _summarise(kept: int, size: int, record: Recorder, ports: Ports) -> None:
@@ -220,129 +222,132 @@ async def _summarise(kept: int, size: int, record: Recorder, ports: Ports) -> No
     read, changed = file_lists(record.state, start, reading)
     old = put_in_place(messages, superseded(messages, start, reading))[:start]
     summary, usage = "", None
-    with suppress(DaikuError):  # a plain summary does as well
+    with suppress(DaikuError):  # falls back to a plain summary
         summary, usage = await ports.summarise(old)
     state = record.state
     compacted = Compacted(
         summary=summary_or_fallback(summary, old),
-        kept=kept + len(state.conversation.messages) - len(messages),  # what was said meanwhile stays too
+        kept=kept + len(state.conversation.messages) - len(messages),  # keeps messages that arrived meanwhile
         before_tokens=size,
         files_read=read,
         files_changed=changed,
     )
-    after = rules.prefix() + rules.tokens(apply(state, compacted).conversation.messages)
+    after_tokens = rules.prefix() + rules.tokens(apply(state, compacted).conversation.messages)
     record(
         *((usage,) if usage is not None else ()),
-        compacted.model_copy(update={"after_tokens": after}),
+        compacted.model_copy(update={"after_tokens": after_tokens}),
         Notice(level="info", text=text("run.condensed", count=len(old))),
     )
 
 
 async def _ask_approval(
-    call: ToolCall, verdict: Verdict, asked: ApprovalAsked | None, record: Recorder, ports: Ports
+    call: ToolCall, verdict: Verdict, approval: ApprovalAsked | None, record: Recorder, ports: Ports
 ) -> None:
-    if asked is None:
-        began = perf_counter()
-        tried = await ports.trial(call, record) if verdict.tries else NO_TEXT
-        if isinstance(tried, ToolResult):
-            shown = str((tried.data or {}).get("output", ""))
-            record(_called(call), *((ToolOutput(id=call.id, text=shown),) if shown else ()))
-            _answer(_response(call, tried, int((perf_counter() - began) * 1000)), record)
+    if approval is None:
+        start = perf_counter()
+        trial_result = await ports.trial(call, record) if verdict.tries else NO_TEXT
+        if isinstance(trial_result, ToolResult):
+            output = str((trial_result.data or {}).get("output", ""))
+            record(_call_event(call), *((ToolOutput(id=call.id, text=output),) if output else ()))
+            _record_response(_to_response(call, trial_result, int((perf_counter() - start) * 1000)), record)
             return
         preview = await ports.preview(call, record)
-        if preview is None:  # now that it is seen, it need not be asked about: the guard allows it
+        if preview is None:  # with the preview, the guard allows it
             return
         if isinstance(preview, ToolResult):
             _respond(call, preview, record)
             return
-        asked = ApprovalAsked(
+        approval = ApprovalAsked(
             approval_id=long_id("appr"),
             kind=verdict.kind,
             tool=call.tool,
             args=call.args,
             preview=preview.text,
-            why=show_hidden(joined("clauses", [preview.why or verdict.why, tried])),
+            why=show_hidden(joined("clauses", [preview.why or verdict.why, trial_result])),
             call_id=call.id,
             remember=preview.remember,
             hunks=preview.hunks,
         )
-        record(asked)
-    elif verdict.kind == "edit":  # a resumed run: the guard has not seen the edit yet and may allow it now
+        record(approval)
+    elif verdict.kind == "edit":  # a resumed run: with a new preview the guard may allow the edit
         preview = await ports.preview(call, record)
         if isinstance(preview, ToolResult):
             _respond(call, preview, record)
         if preview is None or isinstance(preview, ToolResult):
             return
-        if asked.approval_id in record.state.questions.decisions:
-            return  # the user answered while the edit was looked at
-    given = await ports.approval(asked)
-    if given.approval_id not in record.state.questions.decisions:
-        record(given)
+        if approval.approval_id in record.state.questions.decisions:
+            return  # the user answered meanwhile
+    decision = await ports.approval(approval)
+    if decision.approval_id not in record.state.questions.decisions:
+        record(decision)
 
 
-async def _ask_person(call: ToolCall, asked: InputAsked | None, record: Recorder, ports: Ports) -> None:
-    if asked is None:
+async def _ask_person(call: ToolCall, event: InputAsked | None, record: Recorder, ports: Ports) -> None:
+    if event is None:
         choices = call.args.get("choices")
-        said = [str(call.args.get("question", "")), *map(str, choices if isinstance(choices, list) else ())]
+        fallback = [
+            str(call.args.get("question", "")),
+            *map(str, choices if isinstance(choices, list) else ()),
+        ]
         messages = record.state.conversation.messages
         reply = next(m for m in reversed(messages) if isinstance(m, AssistantMessage))
-        question, *offered = map(show_hidden, question_of(reply.opaque) or said)
-        asked = InputAsked(
-            input_id=long_id("input"), question=question, choices=tuple(offered), call_id=call.id
+        question, *options = map(show_hidden, question_of(reply.opaque) or fallback)
+        event = InputAsked(
+            input_id=long_id("input"), question=question, choices=tuple(options), call_id=call.id
         )
-        record(asked)
-    given = await ports.answer(asked)
-    if given.input_id not in record.state.questions.answers:
-        record(given)
+        record(event)
+    answer = await ports.answer(event)
+    if answer.input_id not in record.state.questions.answers:
+        record(answer)
 
 
 async def _run_tools(calls: tuple[ToolCall, ...], record: Recorder, ports: Ports) -> None:
-    """Side by side, but answered in their order: the same work gives the same journal."""
-    record(*(_called(call) for call in calls if call.id not in record.state.calls.started))
+    """Run calls in parallel and record results in order, so that the same work gives the same journal."""
+    record(*(_call_event(call) for call in calls if call.id not in record.state.calls.started))
     if len(calls) == 1:
-        _answer(await _run_tool(calls[0], record, ports), record)
+        _record_response(await _run_tool(calls[0], record, ports), record)
         return
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(_run_tool(call, record, ports)) for call in calls]
         for task in tasks:
-            _answer(await task, record)
+            _record_response(await task, record)
 
 
 async def _run_tool(call: ToolCall, record: Recorder, ports: Ports) -> ToolResponse:
-    began = perf_counter()
+    start = perf_counter()
     result = await ports.call(call, record)
     if result.plain is not None and is_referred_to(
         call.id, (*record.state.calls.pending, *record.state.calls.preset)
     ):
         result = result.model_copy(update={"data": {**(result.data or {}), PLAIN: result.plain}})
-    return _response(call, result, int((perf_counter() - began) * 1000))
+    return _to_response(call, result, int((perf_counter() - start) * 1000))
 
 
 def _respond(call: ToolCall, result: ToolResult, record: Recorder) -> None:
-    """Answer a call that is not carried out (or was interrupted: then its start is on record)."""
-    response = _response(call, result, 0)
+    """Record the result of a call that was not run, or was interrupted."""
+    response = _to_response(call, result, 0)
     if call.id in record.state.calls.started:
-        _answer(response, record)
+        _record_response(response, record)
     else:
-        _answer(response, record, _called(call))
+        _record_response(response, record, _call_event(call))
 
 
-def _answer(response: ToolResponse, record: Recorder, *before: Event) -> None:
-    """Record what came of a call, and tell the person too where the model is told that it repeats itself."""
+def _record_response(response: ToolResponse, record: Recorder, *before: Event) -> None:
+    """Record the result of a call, and a notice if the call repeats earlier ones."""
     state = record.state
-    found = (
+    notice = (
         describe_repetition(apply(state, response).health.trail, state.request.limits.max_repeats)
         if len(state.calls.pending) == 1
         else ""
     )
-    record(*before, response, *((Notice(level="warning", text=found),) if found else ()))
+    record(*before, response, *((Notice(level="warning", text=notice),) if notice else ()))
 
 
-def _called(call: ToolCall) -> ToolCallEvent:
+def _call_event(call: ToolCall) -> ToolCallEvent:
     return ToolCallEvent(id=call.id, tool=call.tool, args=call.args, reasoning=call.reasoning)
 
 
-def _response(call: ToolCall, result: ToolResult, duration_ms: int) -> ToolResponse:
+def _to_response(call: ToolCall, result: ToolResult, duration_ms: int) -> ToolResponse:
     return ToolResponse(
         id=call.id,
         tool=call.tool,
@@ -357,13 +362,15 @@ def _response(call: ToolCall, result: ToolResult, duration_ms: int) -> ToolRespo
 
 
 def _finish(status: TerminalStatus, failure: Failure | None, record: Recorder) -> None:
-    state, left = record.state, ""
-    if status == "completed" and state.plans.last and state.request.asks_model:  # a driven run says so itself
+    state, open_plan_notice = record.state, ""
+    if (
+        status == "completed" and state.plans.last and state.request.asks_model
+    ):  # a run without a model reports this itself
         from daiku.team.rules.proof.gate import open_notice  # when used
 
-        left = open_notice(state.plans.all)
+        open_plan_notice = open_notice(state.plans.all)
     record(
         *(() if failure is None else (failure,)),
-        *((Notice(level="warning", text=left),) if left else ()),
-        *ending(state, status),
+        *((Notice(level="warning", text=open_plan_notice),) if open_plan_notice else ()),
+        *end_events(state, status),
     )

@@ -1,4 +1,4 @@
-"""What the core needs from outside, as protocols: the workspace, the editor, checkpoints, grants."""
+"""Protocols for what the core needs from outside: workspace, editor, checkpoints, grants."""
 
 from __future__ import annotations
 
@@ -18,42 +18,44 @@ from daiku.domain.work.patches import FileStat, Patch
 
 @dataclass(frozen=True, slots=True)
 class TextFile:
-    """A text as it stands: unsaved buffer first, else the disk. `text` keeps its line ends."""
+    """Current text of a file: the unsaved editor buffer, else the disk. `text` keeps its line endings."""
 
     path: str
-    """Relative to its root, with `/`; with several roots prefixed by the root's folder name."""
+    """Path relative to its root, with `/`; with several roots, prefixed with the root's folder name."""
     text: str
     encoding: str = "utf-8"
     bom: bool = False
     version: int | None = None
-    """The editor's document version; None when it is not open there."""
+    """The editor's document version; None if it is not open."""
 
 
 class Workspace(Protocol):
-    """The files a run may see and change. Paths are resolved and jailed here, at the moment of use."""
+    """Files that a run may read and change. Paths are resolved and confined at the moment of use."""
 
     @property
     def roots(self) -> tuple[Path, ...]: ...
 
     def locate(self, path: str) -> Path:
-        """The real place of `path`; raises ToolValidationError when it is outside every root."""
+        """Return the real path. Raises ToolValidationError if it is outside every root."""
         ...
 
     def relative(self, path: Path) -> str:
-        """How `path` is named to models and people."""
+        """Return the path as displayed to models and users."""
         ...
 
     def hidden(self, path: Path) -> bool:
-        """True where it is closed to the agent, however it is named: .daikuignore says so, it is version
-        control's own, or git ignores it and it looks like a file of secrets."""
+        """Return True if the agent may not access the file under any name.
+
+        Hidden: listed in .daikuignore, part of version control, or a git-ignored file that looks like
+        secrets."""
         ...
 
     def closed(self, path: Path) -> bool:
-        """True where .daikuignore closes it to the agent."""
+        """Return True if .daikuignore lists it."""
         ...
 
     def ignored(self, path: Path) -> bool:
-        """True where it is not listed, and found only where it is named: git ignores it, or it is closed."""
+        """Return True if it is excluded from listings: git-ignored, or closed."""
         ...
 
     async def read(self, path: str) -> TextFile:
@@ -63,14 +65,15 @@ class Workspace(Protocol):
     async def exists(self, path: str) -> bool: ...
 
     async def apply(self, patch: Patch, label: str, *, exact: bool = False) -> tuple[FileStat, ...]:
-        """Apply all of `patch` or nothing. Raises StaleVersionError where a file is no longer the
-        `old` text that its change was made against. `exact`: also an editor that formats what it
-        saves has the last word no more: the texts come to stand as they are, as when they are restored."""
+        """Apply all of `patch` or nothing.
+
+        `exact`: restore texts exactly, even if the editor formats on save. Raises StaleVersionError if a file
+        is no longer the `old` text of its change."""
         ...
 
 
 class Checkpoints(Protocol):
-    """The files as they were before an edit, kept by content; survives restarts."""
+    """File contents before edits, stored by content; they survive restarts."""
 
     @property
     def change_lock(self) -> asyncio.Lock:
@@ -78,28 +81,29 @@ class Checkpoints(Protocol):
         ...
 
     async def take(self, session: str, run: str, paths: Sequence[str], patch: Patch | None = None) -> str:
-        """Keep the present bytes of `paths` (absent ones too), and what `patch` is to make of them; the
+        """Store the current bytes of `paths` (also of absent ones) and the planned `patch`; return the
         checkpoint's id."""
         ...
 
     async def settle(self, checkpoint_id: str, patch: Patch) -> None:
-        """Record the final result of an edit that the editor changed further (e.g. its formatter)."""
+        """Record the final result of an edit that the editor changed further (such as its formatter)."""
         ...
 
     async def compare(self, checkpoint_id: str) -> tuple[Patch, Patch] | None:
-        """Return the changes of an edit that the files show, and those that they do not; None if some show neither."""
+        """Return the changes of an edit that the files have, and those they lack; None if a file matches
+        neither."""
         ...
 
     def has(self, checkpoint_id: str) -> bool:
-        """Whether it is there: old ones go, and another machine has its own."""
+        """Return True if the checkpoint exists here; old ones are deleted."""
         ...
 
     async def restore(self, checkpoint_id: str) -> tuple[FileStat, ...]:
-        """Bring back every file of it and of the session's later checkpoints. Raises UsageError."""
+        """Restore every file of it and of the session's later checkpoints. Raises UsageError."""
         ...
 
     def swept(self) -> int:
-        """Return how many old checkpoints were deleted since the last call."""
+        """Return the number of old checkpoints deleted since the last call."""
         ...
 
 
@@ -111,7 +115,7 @@ class Diagnostic:
     message: str
     source: str = ""
     cell: int | None = None
-    """In a notebook: the cell's number, from 1; `range` then counts the lines of the notebook's text form."""
+    """In a notebook: the cell's number, from 1; `range` then counts lines of the notebook's text form."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,13 +125,14 @@ class Location:
 
 
 class Editor(Protocol):
-    """What a connected editor can tell beyond files; absent in a terminal."""
+    """Information from a connected editor; absent in a terminal."""
 
     async def diagnostics(self, path: str | None) -> tuple[Diagnostic, ...]: ...
 
     async def settled(self, paths: Sequence[str]) -> tuple[Diagnostic, ...]:
-        """Return the diagnostics of `paths` once they are up to date (with a time limit), and the errors of
-        all other files. Raises DaikuError if the editor cannot provide them."""
+        """Return the up-to-date diagnostics of `paths` (with a time limit), and the errors of other files.
+
+        Raises DaikuError if the editor cannot provide them."""
         ...
 
     async def definition(self, path: str, position: Position) -> tuple[Location, ...]: ...
@@ -138,38 +143,36 @@ class Editor(Protocol):
 
 
 class Terminals(Protocol):
-    """Terminals of a connected editor, in which the person watches a command. What the editor cannot do raises
-    TerminalFailed."""
+    """Terminals of a connected editor, visible to the user. Methods raise TerminalFailed."""
 
     async def create(self, call_id: str, command: Sequence[str], cwd: Path) -> str:
-        """Start `command` for a tool call; the terminal's name."""
+        """Start `command` for a tool call; return the terminal's id."""
         ...
 
     async def wait(self, terminal: str) -> int:
-        """Wait for the end of the command; its exit code."""
+        """Wait for the command to end; return its exit code."""
         ...
 
     async def output(self, terminal: str) -> str:
-        """Return what was printed so far."""
+        """Return the output so far."""
         ...
 
     async def kill(self, terminal: str) -> None: ...
 
     async def release(self, terminal: str) -> None:
-        """Let go of the terminal; the person may go on looking at it."""
+        """Release the terminal; the user may keep it open."""
         ...
 
 
 class TerminalFailed(Exception):
-    """The editor did not do what was asked of a terminal of its own; the caller runs the command itself."""
+    """The editor's terminal failed; the caller runs the command itself."""
 
 
 class LanguageModelBridge(Protocol):
-    """The editor's own models (vscode.lm), reached through `daiku/languageModel`.
+    """Models of the editor (vscode.lm), used through `daiku/languageModel`.
 
-    The JSON has the shapes of `daiku.api`: EditorModel; LanguageModelMessage, LanguageModelTool, Part,
-    LanguageModelResult. Methods raise LLMError; cancelling `request` cancels it in the editor.
-    """
+    The JSON has the shapes of `daiku.api`: EditorModel, LanguageModelMessage, LanguageModelTool, Part,
+    LanguageModelResult. Methods raise LLMError; cancelling `request` cancels it in the editor."""
 
     async def list_models(self) -> tuple[JsonObject, ...]: ...
 
@@ -185,7 +188,7 @@ class LanguageModelBridge(Protocol):
 
 
 class Grants(Protocol):
-    """What a person allowed or rejected for always, per workspace; revocable."""
+    """Permanent approvals and rejections per workspace; revocable."""
 
     def lookup(self, workspace: str, key: str) -> Literal["allow", "reject"] | None: ...
 
@@ -197,7 +200,7 @@ class Grants(Protocol):
 
 
 class Consents(Protocol):
-    """Which MCP servers a person agreed to, per workspace, and what those offered then."""
+    """MCP servers that the user consented to, per workspace, with the tools they offered at that time."""
 
     def lookup(self, workspace: str, server: str) -> Consent | None: ...
 
@@ -207,32 +210,32 @@ class Consents(Protocol):
 
 
 class Guard(Protocol):
-    """A guardrail as agents and runs hold it (R1.13)."""
+    """Guardrail of an agent or a run."""
 
     @property
     def judges_output(self) -> bool:
-        """Whether it may block an output: then nothing of one is shown before it has passed."""
+        """True if it may block an output; then a reply is buffered until it has passed."""
         ...
 
     async def validate_input(self, data: object) -> GuardrailAnswer:
-        """Judge what a run is asked."""
+        """Check the request of a run."""
         ...
 
     async def validate_output(self, data: object) -> GuardrailAnswer:
-        """Judge what a run answers."""
+        """Check the final answer of a run."""
         ...
 
     async def screen_input(self, data: object) -> GuardrailAnswer:
-        """Judge what else a person hands in: what comes along with a request, what is said meanwhile."""
+        """Check other user input: context of a request, messages during a run."""
         ...
 
     async def screen_output(self, data: object) -> GuardrailAnswer:
-        """Judge what else a model writes: the arguments of a call, the words beside it."""
+        """Check other model output: call arguments, text next to calls."""
         ...
 
 
 class Router(Protocol):
-    """Says which agents a request is for (R1.11)."""
+    """Chooses the agents for a request."""
 
     async def route(
         self,
@@ -241,14 +244,16 @@ class Router(Protocol):
         agents: Mapping[str, str] | None = None,
         model: Callable[[str], Any] | None = None,
     ) -> Route:
-        """Say whom `question` is for. `agents` are those that there are, with what each does; `model` gives a model by
-        its name. Raises UsageError: there is no such model."""
+        """Return the agents for `question`.
+
+        `agents`: descriptions by agent name. `model`: resolves a model name. Raises UsageError: unknown
+        model."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Recollection:
-    """Something remembered that fits a question, with how well it fits (0 to 1)."""
+    """A memory that matches a question, with its score (0 to 1)."""
 
     id: str
     text: str
@@ -256,29 +261,30 @@ class Recollection:
 
 
 class Remembers(Protocol):
-    """A memory as agents and runs hold it (R1.2, R1.93): per session short, per user long."""
+    """Memory of agents and runs: short-term per session, long-term per user."""
 
     async def recall(self, question: str, *, session: str = "") -> tuple[Recollection, ...]:
-        """What is remembered that fits `question`, the best first."""
+        """Return the memories that match `question`, best first."""
         ...
 
     async def remember(self, text: str, *, session: str = "", origin: str = "") -> str:
-        """Keep `text`; its id, empty where nothing was kept."""
+        """Store `text`; return its id, empty if it was not stored."""
         ...
 
     async def search(self, question: str, most: int = 10) -> tuple[Recollection, ...]:
-        """What fits `question` best by words and vectors, however little it fits."""
+        """Return the best matches for `question` by words and vectors, however low their scores."""
         ...
 
     async def forget(self, memory_id: str) -> bool:
-        """Remove what has this id; whether there was such a thing."""
+        """Delete the memory with this id; return True if it existed."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class FoundLesson:
-    """A lesson of the playbook that fits a question, and how well (0 to 1). `resting`: runs that followed it went wrong too
-    often, so that no run is told it."""
+    """A playbook lesson that matches a question, with its score (0 to 1).
+
+    `resting`: disabled, because runs that followed it failed too often."""
 
     lesson: Lesson
     section: str
@@ -287,15 +293,17 @@ class FoundLesson:
 
 
 class Advises(Protocol):
-    """The playbooks as runs and tools hold them."""
+    """Playbooks as runs and tools use them."""
 
     async def recall(
         self, question: str, *, personal: bool = True, window: int = 0, working: bool = False
     ) -> tuple[Lesson, ...]:
-        """The lessons that a run is told, the best first. `personal`: also those of the person's own playbook. `window`:
-        the model's, in tokens; 0 where it is unknown. `working`: the run may change files."""
+        """Return the lessons for a run, best first.
+
+        `personal`: include the user's own playbook. `window`: the model's context window in tokens, 0 if
+        unknown. `working`: the run may change files."""
         ...
 
     async def search(self, question: str, most: int = 0, *, personal: bool = True) -> tuple[FoundLesson, ...]:
-        """What fits `question` best; 0: as many as a run is told at most."""
+        """Return the lessons that match `question` best, at most `most` (0: the default limit)."""
         ...

@@ -1,4 +1,4 @@
-"""The ports of the loop: what it needs of the world, and what a person is shown of a call."""
+"""Ports of the loop, and the preview of a call for approval."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from daiku.texts.text import NO_TEXT, Text
 
 @dataclass(frozen=True, slots=True)
 class ApprovalPreview:
-    """What a person is shown of a call: preview, meaning of "always" (empty: none), number of hunks, and reason."""
+    """What the user sees of a call: preview, meaning of "always" (empty: not offered), number of hunks, and
+    reason."""
 
     text: Text
     remember: Text = NO_TEXT
@@ -31,21 +32,23 @@ def approval_preview(call: ToolCall, text: str, remember: str, why: Text = NO_TE
     """Build the preview of a call with hidden characters visible; if there are any, hunks cannot be chosen."""
     from daiku.edits.rules.changes.choose import count_choices  # when used
 
-    shown = show_hidden(text)
-    hunks = count_choices(call.tool, text) if shown == text else 0
-    return ApprovalPreview(shown, show_hidden(remember), hunks, why)
+    visible = show_hidden(text)
+    hunks = count_choices(call.tool, text) if visible == text else 0
+    return ApprovalPreview(visible, show_hidden(remember), hunks, why)
 
 
 class BlockedReply(GuardrailViolation):
-    """A guardrail blocked a reply. `usage`: its cost; `told`: note for a retry, empty if the run ends."""
+    """A guardrail blocked a reply.
 
-    def __init__(self, failure: Failure, usage: Usage, told: Text) -> None:
+    `usage`: its cost. `told`: correction for a retry, empty if the run ends."""
+
+    def __init__(self, failure: Failure, usage: Usage, correction: Text) -> None:
         super().__init__(failure)
-        self.usage, self.told = usage, told
+        self.usage, self.told = usage, correction
 
 
 class Ports(Protocol):
-    """What the loop needs of the world."""
+    """What the loop needs from outside."""
 
     @property
     def rules(self) -> Rules: ...
@@ -54,17 +57,17 @@ class Ports(Protocol):
     def agent(self) -> str: ...
 
     def paused(self) -> bool:
-        """True when the run should stop at the next boundary, to be resumed later."""
+        """Return True if the run should stop at the next boundary, to be resumed later."""
         ...
 
     def reply(self, state: State) -> AsyncIterator[ModelEvent]:
-        """The pieces of the model's next reply. Raises BlockedReply, DaikuError."""
+        """Yield the pieces of the model's next reply. Raises BlockedReply, DaikuError."""
         ...
 
     async def call(self, call: ToolCall, record: Recorder) -> ToolResult: ...
 
     async def preview(self, call: ToolCall, record: Recorder) -> ApprovalPreview | ToolResult | None:
-        """Return what the person is shown, an error, or None if the guard now allows the call."""
+        """Return the preview for the user, an error, or None if the guard now allows the call."""
         ...
 
     async def trial(self, call: ToolCall, record: Recorder) -> ToolResult | Text:
@@ -72,13 +75,13 @@ class Ports(Protocol):
         ...
 
     async def settle(self, call: ToolCall, record: Recorder) -> ToolResult | None:
-        """Return the result of a call that was interrupted; None where nothing shows how far it got."""
+        """Return the result of an interrupted call; None if its effect is unknown."""
         ...
 
-    async def approval(self, asked: ApprovalAsked) -> ApprovalGiven: ...
+    async def approval(self, question: ApprovalAsked) -> ApprovalGiven: ...
 
-    async def answer(self, asked: InputAsked) -> InputGiven: ...
+    async def answer(self, question: InputAsked) -> InputGiven: ...
 
     async def summarise(self, messages: tuple[Message, ...]) -> tuple[str, Usage | None]:
-        """A summary that takes the place of `messages`, and what it cost where a model was asked."""
+        """Return a summary that replaces `messages`, and its usage if a model was used."""
         ...

@@ -1,4 +1,4 @@
-"""Reminders to the model before a run fails: its calls fail, its turns run out, it has not answered yet."""
+"""Reminders to the model before a run fails: failing calls, the last rounds, an incomplete answer."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from daiku.texts.rules.truncate import truncate_middle
 from daiku.texts.text import Text, text
 
 TOLD_ERRORS = 3
-"""Replies in a row of which no call could be carried out, before the model is told what would be right."""
+"""Consecutive replies without an executable call, after which the model is reminded."""
 ROUNDS_LEFT = 10
-"""So many replies before the last one the model is told that they run out."""
+"""Replies left when the model is reminded of the limit."""
 LEAST_ROUNDS = 5
-"""A run with fewer rounds than this has none to spare for a last word."""
+"""Rounds of a run below which none is reserved for a final answer."""
 SHOWN_CAUSE = 300
-"""Characters of what failed last."""
+"""Characters of the last error in a failure message, at most."""
 NO_MORE_CALLS = text("calls.after_last_word")
 GO_ON = (
     "Your reply reached the output limit and was cut off. Go on exactly where it stopped: the two parts are joined. Repeat "
@@ -29,48 +29,48 @@ GO_ON = (
 )
 
 
-class Remind(NamedTuple):
-    """A word of Daiku's own to the model, and what it is for."""
+class ReminderText(NamedTuple):
+    """Reminder to the model, with its kind."""
 
     reminder: Reminder
     text: str
 
 
 def rounds_of(state: State) -> int:
-    """Replies of models so far that count against the limit, those of nested runs and of the runs around included."""
+    """Return the replies that count against the limit, including nested and outer runs."""
     return state.request.rounds_before + state.spending.rounds + state.nested.rounds
 
 
 def reserves_final_round(state: State) -> bool:
-    """Return whether the run's last round is reserved for its own closing words, not for nested runs."""
+    """Return True if the last round is reserved for the run's own final answer, not for nested runs."""
     return state.request.asks_model and not 0 < state.request.asked_limits.max_rounds < LEAST_ROUNDS
 
 
 def limit_reached(state: State, *, before: int = 0) -> Failure | None:
-    """Return why the run must end by its limits on rounds or failed calls; `before`: that many rounds early."""
+    """Return the failure if a limit on rounds or failed calls is reached, `before` rounds early."""
     limits = state.request.limits
     if 0 < limits.max_tool_errors <= state.health.failed_replies:
-        what = text("limits.failed_replies", count=state.health.failed_replies)
-        return _too_many_errors(state, what, "max_tool_errors")
+        detail = text("limits.failed_replies", count=state.health.failed_replies)
+        return _too_many_errors(state, detail, "max_tool_errors")
     if 0 < limits.max_equal_errors <= (equal := equal_errors(state.health.trail)):
         return _too_many_errors(state, text("limits.equal_errors", count=equal), "max_equal_errors")
-    used = rounds_of(state)
-    if limits.max_rounds and used >= limits.max_rounds - before:
+    rounds = rounds_of(state)
+    if limits.max_rounds and rounds >= limits.max_rounds - before:
         return limit_failure(
             text("limits.rounds"), text("limits.count_rounds", count=limits.max_rounds), "max_rounds"
         )
     return None
 
 
-def _too_many_errors(state: State, what: Text, setting: str) -> Failure:
-    why, over = _cause(state), limit_failure(text("limits.tool_errors"), what, setting)
-    if not why:
-        return over
-    return over.model_copy(update={"message": text("limits.errors_reached", what=what, why=why)})
+def _too_many_errors(state: State, detail: Text, setting: str) -> Failure:
+    cause, failure = _last_error(state), limit_failure(text("limits.tool_errors"), detail, setting)
+    if not cause:
+        return failure
+    return failure.model_copy(update={"message": text("limits.errors_reached", what=detail, why=cause)})
 
 
-def _cause(state: State) -> str:
-    """What failed last, in its own words: the limit is not what is wrong."""
+def _last_error(state: State) -> str:
+    """Return the first line of the last error."""
     answers = (
         m
         for m in reversed(state.conversation.messages)
@@ -83,7 +83,7 @@ def _cause(state: State) -> str:
 
 
 def limit_failure(limit: Text, what: str, setting: str) -> Failure:
-    """Build the failure for a limit of the settings that was reached."""
+    """Build the failure for a reached limit of the settings."""
     return Failure(
         kind="limit",
         message=text("limits.reached", limit=limit, what=what),
@@ -91,55 +91,60 @@ def limit_failure(limit: Text, what: str, setting: str) -> Failure:
     )
 
 
-def due_reminder(state: State) -> Remind | None:
-    """Return the reminder that the model must get before its next turn; None if none is due."""
-    limits, told = state.request.limits, state.health.reminders
-    begun = (
+def due_reminder(state: State) -> ReminderText | None:
+    """Return the reminder to send before the next turn; None if none is due."""
+    limits, reminders = state.request.limits, state.health.reminders
+    has_begun = (
         state.spending.rounds + state.nested.rounds > 0
-    )  # who has only this one reply is not told to leave it at words
-    last = limit_reached(state, before=1) if begun and reserves_final_round(state) else None
-    if last is not None and "last_word" not in told:
-        return Remind("last_word", _last_word(last, form=state.request.brief is not None))
+    )  # a run with only one reply may still make calls
+    final_limit = limit_reached(state, before=1) if has_begun and reserves_final_round(state) else None
+    if final_limit is not None and "last_word" not in reminders:
+        return ReminderText("last_word", _last_reply_text(final_limit, form=state.request.brief is not None))
     if (
         state.health.failed_replies >= TOLD_ERRORS
-        and "errors" not in told
+        and "errors" not in reminders
         and limits.max_tool_errors != TOLD_ERRORS
     ):
-        return Remind("errors", _errors(state))
-    left = limits.max_rounds - rounds_of(state)
-    if limits.max_rounds > 2 * ROUNDS_LEFT and left <= ROUNDS_LEFT and "rounds" not in told:
-        return Remind("rounds", _rounds(left))
+        return ReminderText("errors", _failed_calls_text(state))
+    rounds_left = limits.max_rounds - rounds_of(state)
+    if limits.max_rounds > 2 * ROUNDS_LEFT and rounds_left <= ROUNDS_LEFT and "rounds" not in reminders:
+        return ReminderText("rounds", _rounds_left_text(rounds_left))
     return None
 
 
-def _last_word(why: Failure, *, form: bool) -> str:
-    """`form`: the reply is one of a stage of work, which may have been asked for one."""
-    told = (
-        f"{why.message} This is your last reply in this run, and no tool is run any more. Say in words what "
+def _last_reply_text(failure: Failure, *, form: bool) -> str:
+    """Return the reminder of the final reply. `form`: the reply may have to use a given format."""
+    reminder = (
+        f"{failure.message} This is your last reply in this run, and no tool is run any more. Say in words what "
         "was done and what shows it, what is left to do, what is in the way, and how to go on."
     )
-    return f"{told} Where you were asked for an answer in a form, give it in that form." if form else told
-
-
-def _errors(state: State) -> str:
-    most = state.request.limits.max_tool_errors
-    bound = f" After {most} the run ends." if most else ""
     return (
-        f"None of your last {state.health.failed_replies} replies had a call that could be carried out.{bound} Each result says "
+        f"{reminder} Where you were asked for an answer in a form, give it in that form."
+        if form
+        else reminder
+    )
+
+
+def _failed_calls_text(state: State) -> str:
+    limit = state.request.limits.max_tool_errors
+    consequence = f" After {limit} the run ends." if limit else ""
+    return (
+        f"None of your last {state.health.failed_replies} replies had a call that could be carried out.{consequence} Each result says "
         "what was wrong and what would be right: read it again, look at the file or the tool's parameters as they "
         "are now, and make one small call that is certain to fit. If it cannot be done, say why."
     )
 
 
-def _rounds(left: int) -> str:
+def _rounds_left_text(left: int) -> str:
     return (
         f"{left} replies are left in this run. Finish what is under way, leave the project in a state that works, "
         "and keep the last reply for what was done and what is left."
     )
 
 
-def incomplete_turn(state: State) -> Remind | Failure | None:
-    """Return a reminder if the turn was empty, cut off, or only a promise, a Failure the second time, else None."""
+def incomplete_turn(state: State) -> ReminderText | Failure | None:
+    """Return a reminder if the turn was empty, cut off, or only a promise; a Failure the second time; else
+    None."""
     last = state.conversation.messages[-1] if state.conversation.messages else None
     if (
         not isinstance(last, AssistantMessage)
@@ -148,23 +153,25 @@ def incomplete_turn(state: State) -> Remind | Failure | None:
         or "last_word" in state.health.reminders
     ):
         return None
-    empty = not last.text.strip()
-    if not empty and state.conversation.finish == "length" and state.request.brief is None:
-        return None if "cut_off" in state.health.reminders else Remind("cut_off", GO_ON)
-    if not empty and not promises(last.text):
+    is_empty = not last.text.strip()
+    if not is_empty and state.conversation.finish == "length" and state.request.brief is None:
+        return None if "cut_off" in state.health.reminders else ReminderText("cut_off", GO_ON)
+    if not is_empty and not announces_action(last.text):
         return None
     if "unfinished" in state.health.reminders:
         return Failure(
             kind="format",
-            message=text("run.empty_twice" if empty else "run.promised_twice"),
+            message=text("run.empty_twice" if is_empty else "run.promised_twice"),
             hint=text("llm.ask_another_model"),
         )
-    begins = (
-        "Your reply was empty." if empty else "You said what you will do next, and your reply made no call."
+    problem = (
+        "Your reply was empty."
+        if is_empty
+        else "You said what you will do next, and your reply made no call."
     )
-    return Remind(
+    return ReminderText(
         "unfinished",
-        f"{begins} Go on now: make the next call. If everything is done, say what was done; if you stop, say why.",
+        f"{problem} Go on now: make the next call. If everything is done, say what was done; if you stop, say why.",
     )
 
 
@@ -185,9 +192,10 @@ _PROMISE_JA = lazy(
 _LATER = lazy(r"\b(?:if you|once you|when you|should you|let me know|after you)\b", re.IGNORECASE)
 
 
-def promises(said: str) -> bool:
-    """Return True if the text ends by announcing an action (English, Japanese), not by an offer or question."""
-    end = said.strip().rpartition("\n\n")[2][-400:]
+def announces_action(reply: str) -> bool:
+    """Return True if the text ends by announcing an action (English, Japanese), not with an offer or
+    question."""
+    end = reply.strip().rpartition("\n\n")[2][-400:]
     sentences = re.split(r"(?<=[.!?。！？])\s+", end)
     last = sentences[-1] if sentences else ""
     if _LATER.search(last):

@@ -1,4 +1,4 @@
-"""What holds around a run, in a model's words: date, shell, git, editor, sandbox, approvals, person, mode."""
+"""Environment facts as text for the model: date, shell, git, editor, sandbox, approvals, user, mode."""
 
 from __future__ import annotations
 
@@ -15,20 +15,22 @@ from daiku.run.rules.calls.toolnames import wire_name
 from daiku.run.rules.state.environment import EDITOR, FOLDER, GIT, MODE, TOOLS, plain_name, stage_mode
 
 MOST_OPEN = 10
-"""Open files that are named."""
+"""Open files that are listed, at most."""
 NO_GIT = "no repository"
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What was found around a run. `git`: its status, empty if unknown; `cursor`: `path:line` in the editor;
-    `open_files`: relative paths, None without an editor; `needed_tools`: tools besides those on offer."""
+    """Environment of a run.
+
+    `git`: status, empty if unknown. `cursor`: `path:line` in the editor. `open_files`: relative paths, None
+    without an editor. `needed_tools`: tools in addition to those offered."""
 
     today: date
     system: str
     folders: tuple[str, ...]
     seconds: int
-    """How long a command may take unless the call says more."""
+    """Default timeout of a command in seconds."""
     git: str = ""
     open_files: tuple[str, ...] | None = None
     cursor: str = ""
@@ -36,27 +38,29 @@ class Surroundings:
 
 
 def environment_facts(
-    found: Surroundings, policy: Policy, *, shell: bool, stage: bool = False
+    surroundings: Surroundings, policy: Policy, *, shell: bool, stage: bool = False
 ) -> tuple[EnvironmentFact, ...]:
-    """Return all environment facts, in order. `shell`: the agent runs commands; `stage`: it does part of the work."""
+    """Return all environment facts, in order.
+
+    `shell`: the agent runs commands. `stage`: the agent does part of the work."""
     facts = (
-        ("Date", f"{found.today:%A, %Y-%m-%d}"),
-        ("System", found.system),
-        (FOLDER, ", ".join(map(plain_name, found.folders)) or "none is open"),
-        ("Shell", _shell(found.seconds) if shell else ""),
-        (GIT, found.git),
-        (EDITOR, _editor(found.open_files, found.cursor)),
-        ("Sandbox", _sandbox(policy) if shell else ""),
-        ("Approvals", _approvals(policy)),
-        ("Person", _person(policy)),
-        (MODE, stage_mode(policy.mode) if stage else mode_words(policy.mode)),
-        (TOOLS, found.needed_tools),
+        ("Date", f"{surroundings.today:%A, %Y-%m-%d}"),
+        ("System", surroundings.system),
+        (FOLDER, ", ".join(map(plain_name, surroundings.folders)) or "none is open"),
+        ("Shell", _describe_shell(surroundings.seconds) if shell else ""),
+        (GIT, surroundings.git),
+        (EDITOR, _describe_editor(surroundings.open_files, surroundings.cursor)),
+        ("Sandbox", _describe_sandbox(policy) if shell else ""),
+        ("Approvals", _describe_approvals(policy)),
+        ("Person", _describe_user(policy)),
+        (MODE, stage_mode(policy.mode) if stage else describe_mode(policy.mode)),
+        (TOOLS, surroundings.needed_tools),
     )
     return tuple(EnvironmentFact(name=name, text=text) for name, text in facts if text)
 
 
-def mode_words(mode: Mode) -> str:
-    """What the mode lets the model do, and how its turn is to end."""
+def describe_mode(mode: Mode) -> str:
+    """Return what the model may do in this mode, and how to end its turn."""
     match mode:
         case "act":
             return "act. Change files and run commands; do not ask whether to go on."
@@ -74,8 +78,8 @@ def mode_words(mode: Mode) -> str:
             assert_never(mode)
 
 
-def git_state(porcelain: str) -> str:
-    """The branch and how much is changed, from `git status --porcelain=v2 --branch`."""
+def format_git_state(porcelain: str) -> str:
+    """Return the branch and the number of changes, from `git status --porcelain=v2 --branch`."""
     lines = porcelain.splitlines()
     head = {key: value for key, _, value in (line[2:].partition(" ") for line in lines if line[:2] == "# ")}
     branch, commit = head.get("branch.head", ""), head.get("branch.oid", "")
@@ -83,26 +87,26 @@ def git_state(porcelain: str) -> str:
         f"detached at {plain_name(commit[:10])}" if branch == "(detached)" else f"branch {plain_name(branch)}"
     )
     changed = sum(line[:2] in ("1 ", "2 ", "u ") for line in lines)
-    new = sum(line[:2] == "? " for line in lines)
-    counts = [f"{changed} changed" if changed else "", f"{new} not tracked" if new else ""]
+    untracked = sum(line[:2] == "? " for line in lines)
+    counts = [f"{changed} changed" if changed else "", f"{untracked} not tracked" if untracked else ""]
     state = ", ".join(filter(None, counts)) or "clean"
-    first = ", no commits yet" if commit == "(initial)" else ""
-    return f"{name}{first}, {state}"
+    suffix = ", no commits yet" if commit == "(initial)" else ""
+    return f"{name}{suffix}, {state}"
 
 
-def _shell(seconds: int) -> str:
+def _describe_shell(seconds: int) -> str:
     return f"bash in that folder; {seconds} s a command, or its `timeout`; nobody can type: use `--yes`"
 
 
-def _editor(open_files: Sequence[str] | None, cursor: str) -> str:
+def _describe_editor(open_files: Sequence[str] | None, cursor: str) -> str:
     if open_files is None:
         return ""
-    named = ", ".join(map(plain_name, open_files[:MOST_OPEN])) or "none"
+    names = ", ".join(map(plain_name, open_files[:MOST_OPEN])) or "none"
     more = f" and {len(open_files) - MOST_OPEN} more" if len(open_files) > MOST_OPEN else ""
-    return f"open files: {named}{more}" + (f"; the cursor is at {plain_name(cursor)}" if cursor else "")
+    return f"open files: {names}{more}" + (f"; the cursor is at {plain_name(cursor)}" if cursor else "")
 
 
-def _sandbox(policy: Policy) -> str:
+def _describe_sandbox(policy: Policy) -> str:
     if policy.approval_mode == "work":
         network = "refused"
     else:
@@ -118,30 +122,32 @@ def _sandbox(policy: Policy) -> str:
             assert_never(policy.sandbox)
 
 
-def _approvals(policy: Policy) -> str:
-    given = policy.approvals
+def _describe_approvals(policy: Policy) -> str:
+    settings = policy.approvals
     if policy.approval_mode == "work":
-        return _unwatched(policy)
+        return _describe_work_approvals(policy)
     commands = "commands in the sandbox without internet" if policy.approval_mode == "sandbox" else "commands"
     kinds: tuple[tuple[ApprovalKind, str, str, Answer], ...] = (
-        ("read", "reading", "reading", given.read),
-        ("edit", "edits", "edits", given.edit),
-        ("command", commands, "commands (not those that only read)", given.command),
-        ("network", "internet", "internet", given.network),
-        ("mcp", "MCP tools", "MCP tools", given.mcp),
+        ("read", "reading", "reading", settings.read),
+        ("edit", "edits", "edits", settings.edit),
+        ("command", commands, "commands (not those that only read)", settings.command),
+        ("network", "internet", "internet", settings.network),
+        ("mcp", "MCP tools", "MCP tools", settings.mcp),
     )
-    told = [(_answer(policy, kind, setting), name, asked) for kind, name, asked, setting in kinds]
-    allowed = [name for answer, name, _ in told if answer == "allow"]
-    asked = [asked for answer, _, asked in told if answer == "ask"]
-    refused = [name for answer, name, _ in told if answer == "deny"]
+    answers = [
+        (_effective_answer(policy, kind, setting), name, asked) for kind, name, asked, setting in kinds
+    ]
+    allowed = [name for answer, name, _ in answers if answer == "allow"]
+    asked = [asked for answer, _, asked in answers if answer == "ask"]
+    refused = [name for answer, name, _ in answers if answer == "deny"]
     if policy.is_unattended:
         asked, refused = [], [*asked, *refused]
     parts = (("allowed", allowed), ("the person is asked first", asked), ("refused", refused))
     return "; ".join(f"{head}: {', '.join(names)}" for head, names in parts if names)
 
 
-def _unwatched(policy: Policy) -> str:
-    """What a run on a work item may do, where no person watches."""
+def _describe_work_approvals(policy: Policy) -> str:
+    """Return what a run on a work item may do without a user present."""
     hosts = ", ".join(map(plain_name, policy.hosts)) or "none"
     return (
         "allowed: reading, edits, commands in the sandbox; files of continuous integration: a person is asked;"
@@ -149,7 +155,7 @@ def _unwatched(policy: Policy) -> str:
     )
 
 
-def _answer(policy: Policy, kind: ApprovalKind, setting: Answer) -> Answer:
+def _effective_answer(policy: Policy, kind: ApprovalKind, setting: Answer) -> Answer:
     if setting == "deny":
         return "deny"
     if kind == "network" and not policy.own:
@@ -159,7 +165,7 @@ def _answer(policy: Policy, kind: ApprovalKind, setting: Answer) -> Answer:
     return setting if policy.trusted else "ask"
 
 
-def _person(policy: Policy) -> str:
+def _describe_user(policy: Policy) -> str:
     if policy.is_unattended:
         return "nobody is there: ask nothing, decide yourself and say what you decided"
     return "is there and can be asked"

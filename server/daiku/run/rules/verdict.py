@@ -1,4 +1,4 @@
-"""End of a run: the progress of its plan, and a verdict on whether the record supports that the work is done. Pure."""
+"""The end of a run: its plan's progress, and whether the record supports that the work is done. Pure."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from daiku.run.rules.check_runs import CheckRun, CheckRuns
 
 SHOWN_SUBJECT = 120
-"""Characters of a command or path in a reason."""
+"""Characters of a command or path in a reason, at most."""
 _QUOTED = lazy(r"`([^`\n]{2,200})`")
 _OF_PROJECT = (
     r"(?:everything|(?:(?:all|of|the|our|my|full|whole|entire|unit|integration|existing|failing|dev)\s+)*+"
@@ -44,26 +44,26 @@ _RUN_REQUEST = lazy(
     r"(?:,?\s+and\s+(?:tell|show|report|list|summari[sz]e|give)\b[^.\n]*)?[\s.!?。！？]*",
     re.IGNORECASE,
 )
-"""A request that is nothing but the instruction to run something of the project, or a check. `work`: edits may do it."""
+"""Matches a request that only asks to run something of the project, or a check. `work`: edits may do it."""
 
 
 def unfinished(state: State) -> Failure | None:
-    """Return why the plan or step that the run was asked to do is not completed; None if it is."""
+    """Return the failure if the requested plan or step is not completed; None if it is."""
     from daiku.team.rules.moves import find_team_plan  # when used
     from daiku.team.rules.proof.gate import progress_text  # when used
 
     plan = find_team_plan(state)
-    wanted = state.request.brief.step_id if state.request.brief is not None else ""
+    requested_step = state.request.brief.step_id if state.request.brief is not None else ""
     if plan is None:
         return Failure(kind="plan", message=text("run.no_plan"))
-    left = [s for s in plan.steps if s.status != "completed" and wanted in ("", s.step_id)]
-    if not left and plan.steps:
+    open_steps = [s for s in plan.steps if s.status != "completed" and requested_step in ("", s.step_id)]
+    if not open_steps and plan.steps:
         return None
-    return Failure(kind="plan", message=progress_text(plan, left), hint=text("run.resume_plan"))
+    return Failure(kind="plan", message=progress_text(plan, open_steps), hint=text("run.resume_plan"))
 
 
 def touched_plan(state: State) -> Plan | None:
-    """Return the plan that a run worked, or last changed."""
+    """Return the plan that the run worked on or changed last."""
     key = state.plans.last or (
         state.request.brief.plan.plan_id if state.request.brief and state.request.brief.plan else ""
     )
@@ -71,17 +71,19 @@ def touched_plan(state: State) -> Plan | None:
 
 
 def plan_standing(state: State) -> PlanStanding | None:
-    """Return the progress of the plan that a run worked, or last changed."""
+    """Return the progress of the plan that the run worked on or changed last."""
     plan = touched_plan(state)
     return plan.standing() if plan is not None else None
 
 
-def ending(state: State, status: TerminalStatus) -> tuple[AgentEnd, RunFinished]:
-    """Build the last events of a run that ends with `status`, or as its record supports. A guardrail leaves no text of it."""
-    checks = _checks(state) if status == "completed" else None
+def end_events(state: State, status: TerminalStatus) -> tuple[AgentEnd, RunFinished]:
+    """Build the last events of a run with `status`, downgraded if the record does not support it.
+
+    A blocked run has no answer text."""
+    checks = _read_checks(state) if status == "completed" else None
     reasons = unverified_reasons(state, checks) if status == "completed" else ()
-    blocked = state.failure is not None and state.failure.kind == "guardrail"
-    spending, answer = state.spending, NO_TEXT if blocked else state.conversation.text
+    is_blocked = state.failure is not None and state.failure.kind == "guardrail"
+    spending, answer = state.spending, NO_TEXT if is_blocked else state.conversation.text
     finished = RunFinished(
         status="completed_unverified" if reasons else status,
         text=NO_TEXT if any(reason.kind == "unreadable_calls" for reason in reasons) else answer,
@@ -95,21 +97,27 @@ def ending(state: State, status: TerminalStatus) -> tuple[AgentEnd, RunFinished]
 
 
 def _is_unchecked(state: State, checks: CheckRuns | None) -> bool:
-    """Return True if no check passed after the last change, made by an edit or seen in a command."""
+    """Return True if no check passed after the last change by an edit or a command."""
     if checks is None:
         return False
-    at = max((*state.attempts.edits, *checks.known_changes), default=None)
-    return at is not None and not checks.has_pass_since(at)
+    last_change = max((*state.attempts.edits, *checks.known_changes), default=None)
+    return last_change is not None and not checks.has_pass_since(last_change)
 
 
 def unverified_reasons(state: State, checks: CheckRuns | None) -> tuple[UnverifiedReason, ...]:
-    """Return the reasons why the record does not support completion. What the model says is never read."""
-    of_checks = _of_checks(state, checks) if checks is not None else ()
-    of_calls = (*_of_calls(state, checks), *_of_run_request(state))
-    return (*_of_reply(state), *of_checks, *of_calls, *_of_servers(state), *_of_lists(state))
+    """Return the reasons why the record does not support completion. Never reads the model's text."""
+    check_reasons = _check_reasons(state, checks) if checks is not None else ()
+    call_reasons = (*_call_reasons(state, checks), *_run_request_reasons(state))
+    return (
+        *_reply_reasons(state),
+        *check_reasons,
+        *call_reasons,
+        *_server_reasons(state),
+        *_list_reasons(state),
+    )
 
 
-def _checks(state: State) -> CheckRuns | None:
+def _read_checks(state: State) -> CheckRuns | None:
     if not (state.done.commands or state.attempts.edits or state.attempts.failed):
         return None
     from daiku.run.rules.check_runs import check_runs  # when used
@@ -118,11 +126,11 @@ def _checks(state: State) -> CheckRuns | None:
 
 
 def _shorten(subject: str) -> str:
-    """Return a command or path as a reason shows it."""
+    """Return a command or path as displayed in a reason."""
     return truncate_middle(plain_command(subject), SHOWN_SUBJECT)
 
 
-def _of_reply(state: State) -> Iterator[UnverifiedReason]:
+def _reply_reasons(state: State) -> Iterator[UnverifiedReason]:
     """Yield what is wrong with the last reply as an answer."""
     last = state.conversation.messages[-1] if state.conversation.messages else None
     if not state.request.asks_model or not isinstance(last, AssistantMessage):
@@ -137,8 +145,8 @@ def _of_reply(state: State) -> Iterator[UnverifiedReason]:
         yield UnverifiedReason(kind="filtered", message=text("unverified.filtered"))
 
 
-def _of_checks(state: State, checks: CheckRuns) -> Iterator[UnverifiedReason]:
-    """Yield the checks that failed, say nothing, or still run."""
+def _check_reasons(state: State, checks: CheckRuns) -> Iterator[UnverifiedReason]:
+    """Yield the checks that failed, are inconclusive, still run, or did not run."""
     failed = [check for check in checks.open if check.state == "failed"]
     unknown = [check for check in checks.open if check.state == "unknown"]
     if failed:
@@ -151,32 +159,32 @@ def _of_checks(state: State, checks: CheckRuns) -> Iterator[UnverifiedReason]:
         if check.state == "running":
             message = text("unverified.still_running", subject=_shorten(check.command))
             yield UnverifiedReason(kind="still_running", subject=check.command, message=message)
-    known = {plain_command(check.command) for check in checks.open}
+    open_commands = {plain_command(check.command) for check in checks.open}
     for command in _named_checks(state):
-        if command not in known and not checks.has_passed_since_change(command):
+        if command not in open_commands and not checks.has_passed_since_change(command):
             message = text("unverified.check_not_run", subject=_shorten(command))
             yield UnverifiedReason(kind="check_not_run", subject=command, message=message)
 
 
 def _failed_check(check: CheckRun, checks: CheckRuns) -> UnverifiedReason:
-    shown, code = _shorten(check.command), check.exit_code
+    subject, code = _shorten(check.command), check.exit_code
     if any(at >= check.position for at in checks.changes):
-        message = text("unverified.last_check_failed_before_change", subject=shown, code=code)
+        message = text("unverified.last_check_failed_before_change", subject=subject, code=code)
     else:
-        message = text("unverified.last_check_failed", subject=shown, code=code)
+        message = text("unverified.last_check_failed", subject=subject, code=code)
     return UnverifiedReason(kind="last_check_failed", subject=check.command, message=message)
 
 
 def _named_checks(state: State) -> tuple[str, ...]:
-    """Return the checks that the request names as code, such as `pytest -q`, where the run changed files."""
-    named = tuple(plain_command(found) for found in _QUOTED.findall(state.request.wording))
-    if not named or not state.attempts.edits:
+    """Return the checks that the request names as code, such as `pytest -q`, if the run changed files."""
+    commands = tuple(plain_command(match) for match in _QUOTED.findall(state.request.wording))
+    if not commands or not state.attempts.edits:
         return ()
-    return tuple(command for command in named if " " in command and _is_check(command))
+    return tuple(command for command in commands if " " in command and _is_check(command))
 
 
-def _of_calls(state: State, checks: CheckRuns | None) -> Iterator[UnverifiedReason]:
-    """Yield the edits and commands without effect, and that nothing was changed although a change was asked for."""
+def _call_reasons(state: State, checks: CheckRuns | None) -> Iterator[UnverifiedReason]:
+    """Yield edits and commands without effect, and a missing change that was requested."""
     request, planned = state.request, state.plans.last and not state.done.files
     if request.mode != "act":
         return
@@ -200,47 +208,51 @@ def _of_calls(state: State, checks: CheckRuns | None) -> Iterator[UnverifiedReas
 
 
 def _is_open(call: FailedCall, state: State, checks: CheckRuns | None) -> bool:
-    """Return True if no check passed since the call failed. No check shows what a file lacks that needs the user."""
+    """Return True if no check passed since the call failed. A file that needs the user stays open regardless."""
     passed = checks is not None and state.done.files and checks.has_pass_since(call.position)
     needs_user = call.outcome == "unattended" and call.tool in EDITING
     return needs_user or not passed
 
 
 def refused_edits(state: State, plan: Plan, step: Step) -> tuple[str, ...]:
-    """Return the files of a step's edits that the guard or the user refused, and that nothing made up for."""
+    """Return the files of a step's edits that the guard or the user refused and that stayed unchanged."""
     from daiku.team.rules.record import answered_calls, select_for_step  # when used
 
-    checks, rejected, tried = _checks(state), list[str](), set[str]()
+    checks, rejected, attempted = _read_checks(state), list[str](), set[str]()
     for each in select_for_step(answered_calls(state), plan, step):
         back, paths = each.handoff, edited_paths(each.call) if each.call.tool in EDITING else ()
-        tried.update(paths, (call.subject for call in back.refused) if back is not None else ())
+        attempted.update(paths, (call.subject for call in back.refused) if back is not None else ())
         if (paths and each.ok) or (back is not None and back.deeds is not None and back.deeds.files):
             rejected.clear()
         elif each.outcome == "rejected":
             rejected += paths
     refused = [call for call in state.attempts.failed if call.tool in EDITING and is_refused(call)]
-    left = (call.subject for call in refused if call.subject in tried and _is_open(call, state, checks))
-    return tuple(dict.fromkeys((*rejected, *left)))
+    open_subjects = (
+        call.subject for call in refused if call.subject in attempted and _is_open(call, state, checks)
+    )
+    return tuple(dict.fromkeys((*rejected, *open_subjects)))
 
 
-def _of_run_request(state: State) -> Iterator[UnverifiedReason]:
-    """Yield that nothing ran although the request is only to run something. Tools of MCP servers may run it too."""
+def _run_request_reasons(state: State) -> Iterator[UnverifiedReason]:
+    """Yield a reason if nothing ran although the request is only to run something.
+
+    Tools of MCP servers may have run it."""
     request, attempts = state.request, state.attempts
     if attempts.acted or attempts.jobs or any(command.ended for command in state.done.commands):
         return
-    refused = any(call.tool not in EDITING for call in attempts.failed) or _was_rejected(state)
-    if refused or not request.asks_model or request.mode != "act" or request.brief is not None:
+    was_refused = any(call.tool not in EDITING for call in attempts.failed) or _was_rejected(state)
+    if was_refused or not request.asks_model or request.mode != "act" or request.brief is not None:
         return
     if _is_run_request(request.wording, edited=bool(attempts.edits)):
         yield UnverifiedReason(kind="check_not_run", message=text("unverified.nothing_run"))
 
 
 def _is_run_request(wording: str, *, edited: bool = False) -> bool:
-    """Return True if a request is only to run something, which edits have not done."""
-    asked = _RUN_REQUEST.fullmatch(wording)
-    if asked is None or (edited and asked["work"]):
+    """Return True if the request is only to run something that edits have not done."""
+    match = _RUN_REQUEST.fullmatch(wording)
+    if match is None or (edited and match["work"]):
         return False
-    command = asked["quoted"] or asked["command"]
+    command = match["quoted"] or match["command"]
     return command is None or _is_check(command)
 
 
@@ -251,7 +263,7 @@ def _is_check(command: str) -> bool:
 
 
 def _was_rejected(state: State) -> bool:
-    """Return True if the user rejected something: then they know why nothing was changed."""
+    """Return True if the user rejected something, and so knows why nothing was changed."""
     decisions = state.questions.decisions.values()
     return any(
         given.decision in ("reject_once", "reject_always") and not given.unattended for given in decisions
@@ -259,7 +271,7 @@ def _was_rejected(state: State) -> bool:
 
 
 def _asks_for_change(state: State) -> bool:
-    """Return True if the request asks for a change; a mere report does if the model worked on it."""
+    """Return True if the request asks for a change; a report does if the model worked on it."""
     from daiku.run.rules.calls.change_requests import classify_request  # when used
 
     kind = classify_request(state.request.wording)
@@ -267,12 +279,14 @@ def _asks_for_change(state: State) -> bool:
 
 
 def _failed_call(call: FailedCall) -> UnverifiedReason:
-    shown = _shorten(call.subject)
+    subject = _shorten(call.subject)
     if call.tool not in EDITING:
-        message = text("unverified.not_approved", subject=shown)
+        message = text("unverified.not_approved", subject=subject)
         return UnverifiedReason(kind="not_approved", subject=call.subject, message=message)
     message = (
-        text("unverified.edit_not_applied", subject=shown) if shown else text("unverified.no_edit_applied")
+        text("unverified.edit_not_applied", subject=subject)
+        if subject
+        else text("unverified.no_edit_applied")
     )
     return UnverifiedReason(kind="edit_not_applied", subject=call.subject, message=message)
 
@@ -281,19 +295,19 @@ def _has_changes(state: State, checks: CheckRuns | None) -> bool:
     return bool(state.done.files or state.attempts.acted or (checks is not None and checks.changes))
 
 
-def _of_servers(state: State) -> Iterator[UnverifiedReason]:
+def _server_reasons(state: State) -> Iterator[UnverifiedReason]:
     """Yield the MCP servers that the run called and that did not answer."""
     for name in state.attempts.missing if state.request.asks_model else ():
         message = text("unverified.tools_missing", subject=name)
         yield UnverifiedReason(kind="tools_missing", subject=name, message=message)
 
 
-def _of_lists(state: State) -> Iterator[UnverifiedReason]:
-    """Yield what the run itself noted as left: open items, or no plan where one was asked for."""
+def _list_reasons(state: State) -> Iterator[UnverifiedReason]:
+    """Yield what the run left open: list items, or a plan that was requested."""
     request = state.request
-    left = [item for item in state.todo if item.status != "completed"]
-    if request.asks_model and state.attempts.has_todo and left:
-        message = text("unverified.todo_open", count=len(left), subject=_shorten(left[0].title))
-        yield UnverifiedReason(kind="todo_open", subject=left[0].title, message=message)
+    open_items = [item for item in state.todo if item.status != "completed"]
+    if request.asks_model and state.attempts.has_todo and open_items:
+        message = text("unverified.todo_open", count=len(open_items), subject=_shorten(open_items[0].title))
+        yield UnverifiedReason(kind="todo_open", subject=open_items[0].title, message=message)
     if request.asks_model and request.mode == "plan" and request.brief is None and not state.plans.last:
         yield UnverifiedReason(kind="no_plan", message=text("unverified.no_plan"))
