@@ -11,7 +11,7 @@ from daiku.domain.items.forge import PASSING, ForgeRefusal, FoundItem, RefusalKi
 from daiku.domain.items.intents import ForgeIntent, Outcome, PostComment, SetState
 from daiku.domain.items.item import ItemKey
 from daiku.domain.runs import RunResult
-from daiku.items.answers import REFUSALS, is_forges_word
+from daiku.items.answers import REFUSALS, is_forge_error
 from daiku.items.applying import apply_open
 from daiku.items.hearing import deliver_open
 from daiku.items.intents import IntentStore
@@ -180,7 +180,7 @@ class TestBreaker:
 )
 def test_only_an_object_is_the_forges_word(body: bytes, word: bool) -> None:
     """B23.4"""
-    assert is_forges_word(body) == word
+    assert is_forge_error(body) == word
 
 
 def test_one_refused_login_is_transient_and_a_refusal_of_this_thing_is_not() -> None:

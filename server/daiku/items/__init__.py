@@ -1,1 +1,1 @@
-"""Work items: labelled issues, requests and files, worked by runs with nobody watching."""
+"""Work items: labeled issues, requests and files, processed by unattended runs."""

@@ -1,4 +1,4 @@
-"""Reads the answers of a forge's interface: as the shape that is expected, as a list of them, as times, as refusals."""
+"""Parsers of a forge's API answers: objects, lists, times, and refusals."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from daiku.texts.text import Text
 
 
 class Shape(Frozen):
-    """As much of an answer as is looked at; whatever else stands there is passed over."""
+    """The part of an answer that is read; other fields are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -38,34 +38,34 @@ REFUSALS: Mapping[int, RefusalKind] = MappingProxyType(
         451: "gone",
     }
 )
-"""What a status below 500 means on every forge."""
-_BEFORE_ALL = datetime.min.replace(tzinfo=UTC)
+"""Meaning of each HTTP status below 500 on every forge."""
+_EARLIEST = datetime.min.replace(tzinfo=UTC)
 
 
-def one(shape: type[AnyShape], data: JsonValue) -> AnyShape | None:
-    """The shape that an answer is; None where it is none of the kind."""
+def parse_one(shape: type[AnyShape], data: JsonValue) -> AnyShape | None:
+    """Parse an answer as `shape`; None if it does not fit."""
     try:
         return shape.model_validate(data)
     except ValidationError:
         return None
 
 
-def several(shape: type[AnyShape], data: JsonValue) -> tuple[AnyShape, ...] | None:
-    """The shapes that a list holds; None where it is no list of the kind."""
+def parse_list(shape: type[AnyShape], data: JsonValue) -> tuple[AnyShape, ...] | None:
+    """Parse an answer as a list of `shape`; None if it is no list or a row does not fit."""
     if not isinstance(data, list):
         return None
-    found = tuple(one(shape, row) for row in data)
-    whole = tuple(row for row in found if row is not None)
-    return whole if len(whole) == len(found) else None
+    rows = tuple(parse_one(shape, row) for row in data)
+    valid = tuple(row for row in rows if row is not None)
+    return valid if len(valid) == len(rows) else None
 
 
-def refused(kind: RefusalKind, message: Text) -> ForgeRefusal:
-    """A refusal of this kind, with what a person is told of it."""
+def build_refusal(kind: RefusalKind, message: Text) -> ForgeRefusal:
+    """Build a refusal of this kind, with the message for the user."""
     return ForgeRefusal(kind=kind, message=message)
 
 
-def is_forges_word(body: bytes) -> bool:
-    """Return True if the body of a refusal can be the forge's own: a JSON object, or nothing. A page of a proxy is not."""
+def is_forge_error(body: bytes) -> bool:
+    """Return True if an error's body can be the forge's own (a JSON object, or empty), not a proxy's page."""
     if not body.strip():
         return True
     try:
@@ -74,10 +74,10 @@ def is_forges_word(body: bytes) -> bool:
         return False
 
 
-def moment(time: str | None) -> datetime:
-    """A time as a forge writes it (ISO 8601); what is no time was before everything."""
+def parse_time(time: str | None) -> datetime:
+    """Parse a forge's time (ISO 8601); return the earliest possible time if it is none."""
     try:
-        found = datetime.fromisoformat(time or "")
+        parsed = datetime.fromisoformat(time or "")
     except ValueError:
-        return _BEFORE_ALL
-    return found if found.tzinfo else found.replace(tzinfo=UTC)
+        return _EARLIEST
+    return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)

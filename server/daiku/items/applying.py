@@ -1,4 +1,4 @@
-"""Carries out an item's intents, each once: checked against the item, looked for first where it was begun before."""
+"""Application of an item's intents, each once: checked against the item, and looked up first if begun before."""
 
 from __future__ import annotations
 
@@ -27,111 +27,126 @@ from daiku.texts.text import NO_TEXT, Text, text
 
 logger = logging.getLogger(__name__)
 MOST_COMMENTS = 50
-"""Comments of their own that one item may post."""
+"""Largest number of separate comments that one item may post."""
 MOST_CHARACTERS = 65_000
+"""Largest number of characters of a comment, or of a request's title and text."""
 
 
 class Applied(NamedTuple):
-    """Result of applying open intents: the transient refusal that leaves some open, and permanent ones by operation."""
+    """The outcome of applying open intents: a transient refusal that leaves some open, and the permanent ones
+    by operation."""
 
     waits: ForgeRefusal | None
     refused: Mapping[str, ForgeRefusal]
 
 
 async def apply_open(item: ClaimedItem) -> Applied:
-    """Carry out open intents in order. A transient refusal leaves its intent and those behind it open; those of git and
-    of the source do not wait for each other. Raises ClaimLost."""
+    """Apply open intents in order. Raises ClaimLost.
+
+    A transient refusal leaves its intent and the later ones open. Intents of git and of the source do not
+    block each other.
+    """
     intents = item.parts.intents
     stopped: ForgeRefusal | None = None
     refused: dict[str, ForgeRefusal] = {}
-    waits = {True: item.git is None, False: False}  # by whether git carries it out
-    for wanted in intents.open(item.claim.item):
-        of_git = isinstance(wanted.intent, PushBranch | KeepTree | DropKept)
+    waits = {True: item.git is None, False: False}  # by whether git applies it
+    for intent_record in intents.open(item.claim.item):
+        of_git = isinstance(intent_record.intent, PushBranch | KeepTree | DropKept)
         record = item.record
-        many = isinstance(wanted.intent, PostComment) and intents.comments(record.item) >= MOST_COMMENTS
-        if why := text("work.many_comments", count=MOST_COMMENTS) if many else _why_not(wanted, record):
-            intents.refuse(item.claim, wanted.operation, why)
+        many = (
+            isinstance(intent_record.intent, PostComment) and intents.comments(record.item) >= MOST_COMMENTS
+        )
+        if (
+            why := text("work.many_comments", count=MOST_COMMENTS)
+            if many
+            else _explain_rejection(intent_record, record)
+        ):
+            intents.refuse(item.claim, intent_record.operation, why)
             continue
         if waits[of_git]:
             continue
-        intents.begin(item.claim, wanted.operation)
-        found = await _carry_out(item, record, wanted)
-        if isinstance(found, Outcome):
-            intents.end(item.claim, wanted, found)
-            _note(item, wanted, found)
-            if record.facts.tries and not record.is_unfinished:  # the next outage begins at the first pause
+        intents.begin(item.claim, intent_record.operation)
+        outcome = await _apply(item, record, intent_record)
+        if isinstance(outcome, Outcome):
+            intents.end(item.claim, intent_record, outcome)
+            _note_outcome(item, intent_record, outcome)
+            # The next outage starts with the shortest pause.
+            if record.facts.tries and not record.is_unfinished:
                 item.note(tries=0)
             continue
-        if found.kind in PASSING:
-            waits[of_git], stopped = True, stopped or found
+        if outcome.kind in PASSING:
+            waits[of_git], stopped = True, stopped or outcome
             continue
-        intents.refuse(item.claim, wanted.operation, found.message)
-        if isinstance(wanted.intent, KeepTree | DropKept):  # a precaution: the item goes on without it
-            logger.warning("%s", text("work.not_kept", item=record.item, why=found.message))
+        intents.refuse(item.claim, intent_record.operation, outcome.message)
+        if isinstance(intent_record.intent, KeepTree | DropKept):
+            # Only a precaution: the item continues without it.
+            logger.warning("%s", text("work.not_kept", item=record.item, why=outcome.message))
         else:
-            refused[wanted.operation] = found
+            refused[intent_record.operation] = outcome
     return Applied(stopped, refused)
 
 
-def _why_not(wanted: IntentRecord, record: ItemRecord) -> Text:
-    """Return why the item may not have this intent; empty if it may."""
+def _explain_rejection(intent_record: IntentRecord, record: ItemRecord) -> Text:
+    """Return why the item must not have this intent; empty if it may."""
     claim = record.claim
-    match wanted.intent:
+    match intent_record.intent:
         case PushBranch(branch=branch) | MarkReady(branch=branch):
-            known = (
+            is_own = (
                 claim is not None
                 and branch == record.shown.branch
                 and branch not in (claim.default, claim.base)
             )
-            return NO_TEXT if known else text("work.not_its_branch", branch=branch)
+            return NO_TEXT if is_own else text("work.not_its_branch", branch=branch)
         case OpenRequest(branch=branch, base=base, title=title, text=body):
-            known = claim is not None and branch == record.shown.branch and base == claim.base != branch
-            if not known:
+            is_own = claim is not None and branch == record.shown.branch and base == claim.base != branch
+            if not is_own:
                 return text("work.not_its_branch", branch=branch)
             return text("work.too_long") if len(title) + len(body) > MOST_CHARACTERS else NO_TEXT
-        case PostComment(text=said) | ShowProgress(text=said):
-            return text("work.too_long") if len(said) > MOST_CHARACTERS else NO_TEXT
+        case PostComment(text=comment) | ShowProgress(text=comment):
+            return text("work.too_long") if len(comment) > MOST_CHARACTERS else NO_TEXT
         case _:
             return NO_TEXT
 
 
-async def _carry_out(item: ClaimedItem, record: ItemRecord, wanted: IntentRecord) -> Outcome | ForgeRefusal:
-    again = wanted.sent
-    match wanted.intent:
+async def _apply(
+    item: ClaimedItem, record: ItemRecord, intent_record: IntentRecord
+) -> Outcome | ForgeRefusal:
+    again = intent_record.sent
+    match intent_record.intent:
         case PushBranch() | KeepTree() | DropKept() as of_git:
-            place = await _signed_in(item)
+            place = await _with_current_token(item)
             if isinstance(place, ForgeRefusal):
                 return place
-            _still_ours(item)
+            _check_claim(item)
             return await apply_git(place, record, of_git, again=again)
         case _ as of_source:
-            check = partial(_still_ours, item)
-            return await item.source.apply(record.key, wanted.operation, of_source, again, check)
+            check = partial(_check_claim, item)
+            return await item.source.apply(record.key, intent_record.operation, of_source, again, check)
 
 
-def _still_ours(item: ClaimedItem) -> None:
+def _check_claim(item: ClaimedItem) -> None:
     """Check the claim directly before a call: this process may have been suspended since. Raises ClaimLost."""
     if item.parts.items.holds(item.claim) is None:
         raise ClaimLost(item.claim.item)
 
 
-async def _signed_in(item: ClaimedItem) -> Place | ForgeRefusal:
-    """Return the item's place with a current token: the one from its beginning may have expired."""
+async def _with_current_token(item: ClaimedItem) -> Place | ForgeRefusal:
+    """Return the item's checkout with a current token: the first one may have expired."""
     access = await item.source.access(item.record.key, item.text.clone_url)
     if isinstance(access, ForgeRefusal):
         return access
     return replace(item.place, remote=replace(item.place.remote, secret=access.secret))
 
 
-def _note(item: ClaimedItem, wanted: IntentRecord, found: Outcome) -> None:
-    match wanted.intent:
+def _note_outcome(item: ClaimedItem, intent_record: IntentRecord, outcome: Outcome) -> None:
+    match intent_record.intent:
         case PushBranch(commit=commit):
             item.note(pushed=commit)
         case KeepTree():
-            item.note(kept=found.reference)
+            item.note(kept=outcome.reference)
         case DropKept():
             item.note(kept="")
-        case OpenRequest() if found.reference:
-            item.parts.items.change(item.claim, request_url=found.reference)
+        case OpenRequest() if outcome.reference:
+            item.parts.items.change(item.claim, request_url=outcome.reference)
         case _:
             pass

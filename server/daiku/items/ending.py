@@ -1,4 +1,4 @@
-"""What comes of an item when its attempt has ended: a commit, a push, a request, one comment, and its state."""
+"""The end of an item's attempt: a commit, a push, a request, one comment, and the item's state."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from daiku.tools.git.ownrun import GitRefusal
 
 logger = logging.getLogger(__name__)
 PUSH = "push"
-"""The operation by which the item's branch is pushed."""
+"""Operation name of the push of the item's branch."""
 MOST_TITLE = 200
 MOST_COMMANDS = 30
 MOST_FILES = 100
@@ -50,29 +50,29 @@ def request_title(title: str, number: int) -> str:
     return plain_line(title, MOST_TITLE) or f"Issue {number}"
 
 
-def request_body(number: int, asked_by: str, result: RunResult, done: Evidence, language: str) -> str:
-    """Render the text of the request for issue `number`: who asked, the model's words, and the evidence."""
-    leftovers = [f"{each.path}: {each.text}" for each in new_leftovers(done.leftovers)]
-    reasons = [harmless_line(render(each.message, language)) for each in result.reasons]
+def request_body(number: int, asked_by: str, result: RunResult, evidence: Evidence, language: str) -> str:
+    """Render the text of the request for issue `number`: who asked, the model's summary, and the evidence."""
+    leftovers = [f"{leftover.path}: {leftover.text}" for leftover in new_leftovers(evidence.leftovers)]
+    reasons = [harmless_line(render(reason.message, language)) for reason in result.reasons]
     parts: list[str] = [
         Text(f"Closes #{number}"),
         text("request.asked_by", name=code(asked_by)),
         harmless(result.text),
-        *_section(text("request.commands"), _commands(done.commands), text("request.no_commands")),
-        *_section(text("request.files"), _files(done.files), text("request.no_files")),
-        *_section(text("request.runs_by_itself"), _implicit(done.files)),
+        *_section(text("request.commands"), _commands(evidence.commands), text("request.no_commands")),
+        *_section(text("request.files"), _files(evidence.files), text("request.no_files")),
+        *_section(text("request.runs_by_itself"), _files_to_review(evidence.files)),
         *_section(text("request.unverified"), [text("request.reason", why=why) for why in reasons]),
         *_section(
-            text("request.leftovers"), [Text(f"- {code(each)}") for each in leftovers[:MOST_LEFTOVERS]]
+            text("request.leftovers"), [Text(f"- {code(line)}") for line in leftovers[:MOST_LEFTOVERS]]
         ),
         text("request.check_it"),
     ]
     return bounded(render(joined("paragraphs", parts), language))
 
 
-def _implicit(files: Sequence[FileStat]) -> list[Text]:
-    """Return the changed files that tools run or obey by themselves: a reviewer looks at these first."""
-    return [Text(f"- {code(each.path)}") for each in files if needs_review(each.path)][:MOST_FILES]
+def _files_to_review(files: Sequence[FileStat]) -> list[Text]:
+    """Return the changed files that tools run or obey automatically, which reviewers should check first."""
+    return [Text(f"- {code(file.path)}") for file in files if needs_review(file.path)][:MOST_FILES]
 
 
 def _section(head: Text, lines: Sequence[Text], none: Text = NO_TEXT) -> list[Text]:
@@ -82,25 +82,25 @@ def _section(head: Text, lines: Sequence[Text], none: Text = NO_TEXT) -> list[Te
 
 
 def _commands(commands: Sequence[CommandOutcome]) -> list[Text]:
-    """Return the last outcome of each command; the latest commands are kept first."""
+    """Return the last outcome of each command; the latest commands are kept."""
     last: dict[str, CommandOutcome] = {}
-    for each in commands:
-        last.pop(each.command, None)
-        last[each.command] = each
+    for outcome in commands:
+        last.pop(outcome.command, None)
+        last[outcome.command] = outcome
     shown = list(last.values())[-MOST_COMMANDS:]
     return [
         text(
             "request.command",
-            mark="❌" if each.exit_code else "✅",
-            command=code(each.command),
-            code=each.exit_code,
+            mark="❌" if outcome.exit_code else "✅",
+            command=code(outcome.command),
+            code=outcome.exit_code,
         )
-        for each in shown
+        for outcome in shown
     ]
 
 
 def _files(files: Sequence[FileStat]) -> list[Text]:
-    lines = [Text(f"- {code(each.path)} (+{each.added} −{each.removed})") for each in files[:MOST_FILES]]
+    lines = [Text(f"- {code(file.path)} (+{file.added} −{file.removed})") for file in files[:MOST_FILES]]
     more = len(files) - MOST_FILES
     return [*lines, text("request.more_files", count=more)] if more > 0 else lines
 
@@ -109,11 +109,11 @@ async def end_item(item: ClaimedItem, result: RunResult) -> ItemState:
     """Keep the result of an item's run, report it, and note the item's state. Raises ClaimLost, DaikuError."""
     if result.status == "paused":
         return await _pause(item)
-    # From here on the run has ended: who goes on after this process does not work it again.
+    # The run has ended: another process that takes over must not run it again.
     item.note(ended=result)
     refused = await _push(item)
     if refused is not None and refused.kind in PASSING:
-        return later(item, refused)
+        return requeue_refused(item, refused)
     if refused is not None and result.status != "cancelled":
         return await _finish(item, result, "failed", "failed", refused.message)
     why = result.error.message if result.error is not None else NO_TEXT
@@ -123,7 +123,7 @@ async def end_item(item: ClaimedItem, result: RunResult) -> ItemState:
             state: ItemState = "done" if record.facts.merged else "stopped"
             why = record.shown.error or why or text("work.cancelled")
             return await _finish(item, result, state, "stopped", why)
-        case "failed" if is_outage(result):  # others are not ended, but tried again
+        case "failed" if is_outage(result):  # given up: earlier outages are retried
             return await _finish(item, result, "dead", "failed", given_up_text(why))
         case "failed":
             return await _finish(item, result, "failed", "failed", why)
@@ -131,7 +131,7 @@ async def end_item(item: ClaimedItem, result: RunResult) -> ItemState:
             await _want_request(item, result)
             applied = await apply_open(item)
             if applied.waits is not None:
-                return later(item, applied.waits)
+                return requeue_refused(item, applied.waits)
             if (refused := applied.refused.get(REQUEST)) is not None:
                 return await _finish(item, result, "failed", "failed", refused.message)
             state, outcome = _judge_end(item, result)
@@ -141,7 +141,7 @@ async def end_item(item: ClaimedItem, result: RunResult) -> ItemState:
 
 
 def _judge_end(item: ClaimedItem, result: RunResult) -> tuple[ItemState, Outcome]:
-    """Return the state and the outcome of a run that ended by itself or at a limit."""
+    """Return the state and outcome of a run that ended on its own or at a limit."""
     if is_success(result.status):
         return "done", "done"
     if result.status == "completed_unverified":
@@ -150,11 +150,12 @@ def _judge_end(item: ClaimedItem, result: RunResult) -> tuple[ItemState, Outcome
 
 
 async def _push(item: ClaimedItem) -> ForgeRefusal | None:
-    """Commit the rest, push the branch, and apply all intents. Return a transient refusal, or that of the push."""
+    """Commit the rest, push the branch, and apply all intents. Return a transient refusal, or that of the
+    push."""
     tree, record = item.place.tree, item.record
-    made = await snapshot(tree, commit_message(item.text.title, record.key), item.place.identity)
-    if isinstance(made, GitRefusal):
-        return as_refusal(made)
+    commit = await snapshot(tree, commit_message(item.text.title, record.key), item.place.identity)
+    if isinstance(commit, GitRefusal):
+        return as_refusal(commit)
     head = await tree.git.find_commit(tree.ref)
     before = record.facts.pushed or (record.facts.base_commit if item.text.head else "")
     if head not in (before, record.facts.base_commit):
@@ -164,69 +165,70 @@ async def _push(item: ClaimedItem) -> ForgeRefusal | None:
 
 
 async def _want_request(item: ClaimedItem, result: RunResult) -> None:
-    """Want the request, where an issue's branch has something in it. What it says of files is read from the branch."""
+    """Record an intent for the request, if an issue's branch has changes. Its list of files is read from the
+    branch."""
     record = item.record
-    # In a round the request is there, with what people wrote into it since.
+    # In a review round the request exists already, possibly edited by people.
     if not record.facts.pushed or record.key.kind != "issue" or record.facts.rounds:
         return
     number, tree = int(record.key.name), item.place.tree
-    done = item.parts.evidence(record.shown.session_id)
+    evidence = item.parts.evidence(record.shown.session_id)
     changes = await diff_commits(tree.git, record.facts.base_commit, record.facts.pushed)
     if not isinstance(changes, GitRefusal):
-        done = replace_recorded(done, changes)
-    wanted = OpenRequest(
+        evidence = replace_recorded(evidence, changes)
+    intent = OpenRequest(
         branch=tree.branch,
         base=item.text.base,
         title=request_title(item.text.title, number),
-        text=request_body(number, item.text.author, result, done, item.parts.language),
+        text=request_body(number, item.text.author, result, evidence, item.parts.language),
     )
-    item.want(REQUEST, wanted)
+    item.want(REQUEST, intent)
 
 
 async def _pause(item: ClaimedItem) -> ItemState:
-    """Pause the item, have it wait, or give it back. Its tree is kept, so that any machine can continue."""
+    """Pause the item, let it wait, or give it back. Its tree is kept, so that any machine can continue."""
     record = item.record
     back = item.parts.stopping.is_set() and record.wanted not in PAUSES
     state: ItemState = "waiting" if record.facts.question else "queued" if back else "paused"
     if state == "paused":
-        told = final_comment(Ending("paused"), item.parts.language)
-        item.want(f"paused-{item.claim.fence}", PostComment(text=told))
-    _want_kept(item)
+        comment = final_comment(Ending("paused"), item.parts.language)
+        item.want(f"paused-{item.claim.fence}", PostComment(text=comment))
+    _want_tree_kept(item)
     if state != "queued":
         item.want("state", SetState(state=state))
-    await _apply_kept(item)
+    await _apply_and_note_kept(item)
     item.parts.items.change(item.claim, state=state)
     return state
 
 
 async def end_outage(item: ClaimedItem, result: RunResult, *, counts: bool) -> ItemState:
-    """Give the item back because the model's provider is away. `counts`: the item may be the cause."""
-    _want_kept(item)
-    await _apply_kept(item)
+    """Give the item back because the model's provider is unavailable. `counts`: the item may be the cause."""
+    _want_tree_kept(item)
+    await _apply_and_note_kept(item)
     why = result.error.message if result.error is not None else NO_TEXT
     return give_back(item.parts.items, item.claim, why, counts=counts)
 
 
-def _want_kept(item: ClaimedItem) -> None:
+def _want_tree_kept(item: ClaimedItem) -> None:
     if item.place.is_elsewhere:
         item.want(KEEP, KeepTree(name=item.text.title, of=f"pause-{item.claim.fence}"))
 
 
-async def _apply_kept(item: ClaimedItem) -> None:
-    """Carry out what is open, and note whether all of the tree is kept."""
+async def _apply_and_note_kept(item: ClaimedItem) -> None:
+    """Apply open intents, and note whether the complete tree is kept."""
     await apply_open(item)
-    kept = item.parts.intents.find(item.claim.item, KEEP)
-    item.note(whole=kept is not None and kept.status == "done")
+    intent_record = item.parts.intents.find(item.claim.item, KEEP)
+    item.note(whole=intent_record is not None and intent_record.status == "done")
 
 
 async def _finish(
     item: ClaimedItem, result: RunResult, state: ItemState, outcome: Outcome, why: Text
 ) -> ItemState:
-    """Write the last comment and labels; the item's state is written last. Failures are logged, too (R2.75, S2P.16)."""
+    """Write the last comment and labels, and the item's state last. Failures are also logged."""
     record = item.record
     if state in ("failed", "dead"):
         logger.warning("%s: %s", record.item, why)
-    told = Ending(
+    ending = Ending(
         outcome,
         words=result.text if outcome in ("done", "limit", "unverified") else "",
         why=why,
@@ -235,38 +237,38 @@ async def _finish(
         label=item.parts.config.work.labels.todo,
         asked_by=item.text.author if record.key.source != "files" else "",
     )
-    item.want(f"final-{record.run}-{outcome}", PostComment(text=final_comment(told, item.parts.language)))
+    item.want(f"final-{record.run}-{outcome}", PostComment(text=final_comment(ending, item.parts.language)))
     item.want("state", SetState(state=state))
-    kept = item.parts.intents.find(record.item, KEEP)
-    if kept is not None and isinstance(kept.intent, KeepTree):
+    intent_record = item.parts.intents.find(record.item, KEEP)
+    if intent_record is not None and isinstance(intent_record.intent, KeepTree):
         item.want(KEEP, DropKept())
     applied = await apply_open(item)
     if applied.waits is not None:
-        return later(item, applied.waits)
-    gone = next((each for each in applied.refused.values() if each.kind in ("gone", "moved")), None)
-    if gone is not None and state == "done":  # nobody can be told: the item itself is not there any more
+        return requeue_refused(item, applied.waits)
+    gone = next((r for r in applied.refused.values() if r.kind in ("gone", "moved")), None)
+    if gone is not None and state == "done":  # the item no longer exists, so the result could not be reported
         state, why = "failed", gone.message
-    await _clear_away(item)
+    await _remove_tree(item)
     in_review = outcome == "done" and is_reviewed(record)
     facts = item.record.facts.model_copy(update={"ended": None, "in_review": in_review, "tries": 0})
     item.parts.items.change(item.claim, state=state, error=why, facts=facts)
     return state
 
 
-def later(item: ClaimedItem, why: ForgeRefusal) -> ItemState:
-    """Queue the item again: a later try goes on with what is open."""
+def requeue_refused(item: ClaimedItem, why: ForgeRefusal) -> ItemState:
+    """Queue the item again: a later try continues with its open intents."""
     return give_back_refused(item.parts.items, item.claim, why)
 
 
-async def _clear_away(item: ClaimedItem) -> None:
-    """Remove the work tree if all that is in it is on the server, or there is nothing in it."""
+async def _remove_tree(item: ClaimedItem) -> None:
+    """Remove the work tree if everything in it is on the server, or nothing is in it."""
     facts, tree = item.record.facts, item.place.tree
     if await tree.git.find_commit(tree.ref) in (facts.pushed, facts.base_commit):
         await remove_tree(tree.mirror, tree.place)
 
 
 def is_reviewed(record: ItemRecord) -> bool:
-    """Return True if there is a request with work of ours in it, which people and checks look at."""
+    """Return True if there is a request with commits of Daiku, which people and checks review."""
     if record.key.kind == "request":
         return bool(record.facts.pushed)
     return bool(record.shown.request_url)

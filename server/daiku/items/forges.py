@@ -1,4 +1,4 @@
-"""Asks the forges that the settings name how many items are to be worked there: whether they can be reached and used."""
+"""Check that the forges in the settings can be reached, by counting their items."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from daiku.settings.config import Config
 from daiku.texts.text import text
 
 SECONDS = 20.0
-"""For all that a forge is asked."""
+"""Timeout in seconds for one repository."""
 
 
 @dataclass(frozen=True, slots=True)
 class Forge:
-    """Repositories of a forge that the settings name. `found`: how many items are to be worked there; a Failure where
-    that could not be asked."""
+    """Repositories of a forge in the settings. `found`: the number of items to process, or the Failure of the
+    query."""
 
     name: str
     address: str
@@ -31,54 +31,58 @@ class Forge:
 
 
 async def forges_of(config: Config, environ: Mapping[str, str]) -> tuple[Forge, ...]:
-    """Count the items to be worked on each forge of the settings. Repositories that fail are a Forge of their own for
-    each reason."""
+    """Count the items to process on each forge of the settings.
+
+    Repositories that fail are grouped into one Forge per reason.
+    """
     github, gitlab = config.github, config.gitlab
-    named: tuple[tuple[SourceName, str, str, tuple[str, ...]], ...] = (
+    configured: tuple[tuple[SourceName, str, str, tuple[str, ...]], ...] = (
         ("github", "GitHub", github.api_url, github.repositories),
         ("gitlab", "GitLab", gitlab.api_url, gitlab.projects),
     )
-    found: list[Forge] = []
-    for source, name, address, repositories in named:
-        asked = await asyncio.gather(*(_asked(config, environ, source, each) for each in repositories))
-        found += _by_answer(name, address, tuple(zip(repositories, asked, strict=True)))
-    return tuple(found)
+    forges: list[Forge] = []
+    for source, name, address, repositories in configured:
+        answers = await asyncio.gather(
+            *(_count_items(config, environ, source, repository) for repository in repositories)
+        )
+        forges += _group_by_answer(name, address, tuple(zip(repositories, answers, strict=True)))
+    return tuple(forges)
 
 
-def _by_answer(name: str, address: str, asked: tuple[tuple[str, int | Failure], ...]) -> list[Forge]:
-    """The repositories that answered as one, then those that did not, by reason."""
-    counts = [(repository, found) for repository, found in asked if isinstance(found, int)]
+def _group_by_answer(name: str, address: str, answers: tuple[tuple[str, int | Failure], ...]) -> list[Forge]:
+    """Return the repositories that answered as one Forge, then the others by reason."""
+    counts = [(repository, count) for repository, count in answers if isinstance(count, int)]
     answered = tuple(repository for repository, _ in counts)
-    found = [Forge(name, address, answered, sum(count for _, count in counts))] if counts else []
-    why: dict[Failure, tuple[str, ...]] = {}
-    for repository, failure in asked:
+    forges = [Forge(name, address, answered, sum(count for _, count in counts))] if counts else []
+    by_failure: dict[Failure, tuple[str, ...]] = {}
+    for repository, failure in answers:
         if isinstance(failure, Failure):
-            why[failure] = (*why.get(failure, ()), repository)
-    return [*found, *(Forge(name, address, names, failure) for failure, names in why.items())]
+            by_failure[failure] = (*by_failure.get(failure, ()), repository)
+    return [*forges, *(Forge(name, address, names, failure) for failure, names in by_failure.items())]
 
 
-async def _asked(
+async def _count_items(
     config: Config, environ: Mapping[str, str], name: SourceName, repository: str
 ) -> int | Failure:
     nowhere = Path()  # a forge's items are found without a folder
-    alone = (
+    update = (
         {"github": config.github.model_copy(update={"repositories": (repository,)})}
         if name == "github"
         else {"gitlab": config.gitlab.model_copy(update={"projects": (repository,)})}
     )
-    one = config.model_copy(update=alone)
-    work = Work(one, nowhere, nowhere, environ, lambda _: None, Redactor(()), only=name)
+    single = config.model_copy(update=update)
+    work = Work(single, nowhere, nowhere, environ, lambda _: None, Redactor(()), only=name)
     try:
         source = sources_of(work)[name]
     except UsageError as wrong:
         return wrong.failure
     try:
         async with asyncio.timeout(SECONDS):
-            found = await source.find()
+            items = await source.find()
     except TimeoutError:
         return Failure(kind="timeout", message=text("doctor.work_slow", seconds=round(SECONDS)))
     finally:
         await source.aclose()
-    if isinstance(found, ForgeRefusal):
-        return Failure(kind="connection", message=found.message)
-    return len(found)
+    if isinstance(items, ForgeRefusal):
+        return Failure(kind="connection", message=items.message)
+    return len(items)

@@ -1,4 +1,4 @@
-"""Which label stands for which state of an item (PROTOCOL 2)."""
+"""The label of each item state."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def label_of(labels: WorkLabels, state: ItemState) -> str:
 
 
 def our_labels(labels: WorkLabels) -> tuple[str, ...]:
-    """Every label that is ours; all others are never touched."""
+    """Return every label that Daiku sets; others are never changed."""
     return tuple(
         dict.fromkeys(
             (labels.todo, labels.processing, labels.paused, labels.done, labels.failed, labels.stopped)
@@ -30,6 +30,6 @@ def our_labels(labels: WorkLabels) -> tuple[str, ...]:
     )
 
 
-def same_label(one: str, other: str) -> bool:
-    """Whether both are one label: forges do not tell capitals from small letters."""
+def is_same_label(one: str, other: str) -> bool:
+    """Return True if both names are one label; forges ignore case."""
     return one.casefold() == other.casefold()

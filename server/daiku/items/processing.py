@@ -19,7 +19,7 @@ from daiku.domain.items.item import ItemKey, ItemState
 from daiku.domain.runs import RunResult, has_answer
 from daiku.items.applying import apply_open
 from daiku.items.contexts.files import is_pause_wanted
-from daiku.items.ending import end_item, end_outage, later
+from daiku.items.ending import end_item, end_outage, requeue_refused
 from daiku.items.hearing import hear_meanwhile
 from daiku.items.kept.pushing import Place, as_refusal
 from daiku.items.kept.taking_over import newest_of, note_attempt, tell_loss
@@ -260,13 +260,13 @@ async def _refuse(item: ClaimedItem, why: ForgeRefusal) -> ItemState:
     """End an item that cannot begin: queue it for a later try if that may help, else fail it with one comment."""
     record = item.record
     if why.kind in PASSING:
-        return _give_up(item, why.message) if is_given_up(record.facts) else later(item, why)
+        return _give_up(item, why.message) if is_given_up(record.facts) else requeue_refused(item, why)
     logger.warning("%s: %s", record.item, why.message)
     if why.kind not in ("gone", "moved"):
         _want_end(item, "failed", why.message)
         waits = (await apply_open(item)).waits
         if waits is not None and not is_given_up(record.facts):
-            return later(item, waits)
+            return requeue_refused(item, waits)
     item.parts.items.change(item.claim, state="failed", error=why.message)
     return "failed"
 

@@ -220,7 +220,7 @@ async def attempt_item(
         attempt = Attempt(app.runs, items, intents, claim, config, language, changes)
         working = asyncio.create_task(attempt.work())
         contexts = ContextFiles(home, items, intents, app.journal)
-        return await contexts.follow(claim.item, working, lambda: attempt.told)
+        return await contexts.mirror_until_done(claim.item, working, lambda: attempt.model_prompt)
     finally:
         await app.aclose()
 

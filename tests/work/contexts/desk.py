@@ -64,7 +64,7 @@ class Desk:
         """Work the item to its end, a pause or a question, as the process of an attempt does."""
         attempt = self.attempt(claim or self.claim())
         working = asyncio.create_task(attempt.work())
-        return await self.files.follow(ITEM, working, lambda: attempt.told)
+        return await self.files.mirror_until_done(ITEM, working, lambda: attempt.model_prompt)
 
     def folder(self, shelf: str) -> Path:
         return self.home / "contexts" / shelf / self.uuid

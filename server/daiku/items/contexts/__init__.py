@@ -1,1 +1,1 @@
-"""Context files of work items: a copy of the journal below `contexts/` for people, never read as truth."""
+"""Context files of work items: a readable copy of the journal below `contexts/`, never used as input."""

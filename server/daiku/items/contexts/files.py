@@ -1,4 +1,4 @@
-"""The `contexts/` folder of a home: a copy of the journal of each work item for people, never read as truth."""
+"""The `contexts/` folder of a home: a readable copy of each work item's journal, never used as input."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ KEPT_DAYS = 30
 FOLLOW_SECONDS = 0.2
 """Poll interval in seconds of the journal while an item is processed."""
 Parent = Literal["running", "paused", "completed"]
-"""A folder below `contexts/` that contains folders of tasks."""
+"""A folder below `contexts/` that contains task folders."""
 Result = TypeVar("Result")
 
 
@@ -43,19 +43,24 @@ class Chunks(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ContextFiles:
-    """The context files below `home`, written from `items`, `intents`, and `journal`. They may be deleted at any time: a
-    worker writes them again."""
+    """The context files below `home`, written from `items`, `intents`, and `journal`.
+
+    They may be deleted at any time: a worker writes them again.
+    """
 
     home: Path
     items: ItemStore
     intents: IntentStore
     journal: Chunks
 
-    async def follow(
-        self, item: str, working: asyncio.Task[Result], told: Callable[[], ModelPrompt | None]
+    async def mirror_until_done(
+        self, item: str, working: asyncio.Task[Result], get_prompt: Callable[[], ModelPrompt | None]
     ) -> Result:
-        """Write the item's files until `working` ends, and return its result. `told`: None as long as no model was
-        asked. A write error ends only the writing; a worker writes the files later."""
+        """Write the item's files until `working` ends, and return its result.
+
+        `get_prompt` returns None until a model was called. A write error ends only the writing; a worker
+        writes the files later.
+        """
         mirror: TaskMirror | None = None
         try:
             with closing(self._table()) as table:
@@ -63,8 +68,8 @@ class ContextFiles:
                 while not ended:
                     await asyncio.wait({working}, timeout=FOLLOW_SECONDS)
                     ended = working.done()
-                    if mirror is None and (known := told()) is not None:
-                        mirror = self._begin(item, table, known)
+                    if mirror is None and (prompt := get_prompt()) is not None:
+                        mirror = self._begin(item, table, prompt)
                     if mirror is not None:
                         await asyncio.to_thread(self._add_new, mirror)
         except (OSError, DaikuError) as wrong:
@@ -78,26 +83,26 @@ class ContextFiles:
     def _table(self) -> TaskTable:
         return TaskTable(contexts_of(self.home))
 
-    def _begin(self, item: str, table: TaskTable, told: ModelPrompt) -> TaskMirror | None:
+    def _begin(self, item: str, table: TaskTable, prompt: ModelPrompt) -> TaskMirror | None:
         record = self.items.record(item)
         if record is None or not record.shown.session_id or not record.facts.uuid:
             return None
-        return TaskMirror(record, self._place_task("running", record.facts.uuid), table, told, os.getpid())
+        return TaskMirror(record, self._place_task("running", record.facts.uuid), table, prompt, os.getpid())
 
     def _add_new(self, mirror: TaskMirror) -> None:
         session = mirror.record.shown.session_id
         mirror.add(self.journal.chunks(session, mirror.seq or 0) if session else [])
 
     def show(self, record: ItemRecord) -> None:
-        """Write the files of an item that is not processed now. A write error is logged; it is tried again later."""
+        """Write the files of an item that is not being processed. A write error is logged and retried later."""
         try:
             with closing(self._table()) as table:
-                self._show(record, table)
+                self._write(record, table)
         except (OSError, DaikuError) as wrong:
             logger.warning("the context files of %s were not made: %s", record.item, wrong)
 
     def refresh(self) -> None:
-        """Queue again what the pause file held, and bring the files up to date, before a worker looks for items."""
+        """Queue items again that the pause file held, and update the files, before a worker polls for items."""
         if not is_pause_wanted(self.home):
             self._resume_halted()
         try:
@@ -106,7 +111,7 @@ class ContextFiles:
             logger.warning("the context files were not brought up to date: %s", wrong)
 
     def _resume_halted(self) -> None:
-        """Queue the items again that the pause file held, except those paused for too long (S2R.5, S2R.10)."""
+        """Queue the items again that the pause file held, except those paused for too long."""
         oldest = oldest_kept()
         for record in self.items.records("paused"):
             if record.wanted not in HALTS:
@@ -117,8 +122,10 @@ class ContextFiles:
             self.items.requeue(record.item)
 
     def catch_up(self) -> None:
-        """Write missing and outdated files of items that nobody processes now, and delete old ones. Raises OSError,
-        DaikuError."""
+        """Write missing and outdated files of items that are not being processed, and delete old ones.
+
+        Raises OSError, DaikuError.
+        """
         oldest = oldest_kept()
         with closing(self._table()) as table:
             for uuid in table.ended_before(oldest):
@@ -131,34 +138,34 @@ class ContextFiles:
                 folder = contexts_of(self.home) / (parent_of(status) or "") / uuid
                 is_current = statuses.get(uuid) == status and folder.is_dir()
                 if record.shown.updated_at >= oldest and not is_current:
-                    self._show(record, table)
+                    self._write(record, table)
 
-    def _show(self, record: ItemRecord, table: TaskTable) -> None:
+    def _write(self, record: ItemRecord, table: TaskTable) -> None:
         parent = parent_of(status_of(record))
         if parent is None or not record.facts.uuid:
             return
         folder = self._place_task(parent, record.facts.uuid)
-        told = ModelPrompt(read_system(folder / "messages.jsonl"), 0)
+        prompt = ModelPrompt(read_system(folder / "messages.jsonl"), 0)
         checklist = self.intents.find(record.item, "progress")
-        shown_in = checklist.reference if checklist is not None else ""
-        self._add_new(TaskMirror(record, folder, table, told, checklist=shown_in))
+        comment_id = checklist.reference if checklist is not None else ""
+        self._add_new(TaskMirror(record, folder, table, prompt, checklist=comment_id))
 
     def _place_task(self, parent: Parent, uuid: str) -> Path:
-        """Move the folder of a task below `parent`, or create it there, and return it. Raises OSError."""
+        """Move a task's folder below `parent`, or create it there, and return it. Raises OSError."""
         folder = contexts_of(self.home) / parent / uuid
-        for each in (folder.parent.parent, folder.parent):  # `parents` would make these readable for others
-            each.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for above in (folder.parent.parent, folder.parent):  # `parents` would make these readable for others
+            above.mkdir(mode=0o700, parents=True, exist_ok=True)
         for other in self._folders_of(uuid):
             if not folder.is_dir():
                 other.rename(folder)
             elif other != folder:
                 shutil.rmtree(other)
-        for each in (folder, folder / "planning"):
-            each.mkdir(mode=0o700, exist_ok=True)
+        for path in (folder, folder / "planning"):
+            path.mkdir(mode=0o700, exist_ok=True)
         return folder
 
     def _folders_of(self, uuid: str) -> list[Path]:
-        return [each for each in contexts_of(self.home).glob(f"*/{uuid}") if each.is_dir()]
+        return [path for path in contexts_of(self.home).glob(f"*/{uuid}") if path.is_dir()]
 
 
 def contexts_of(home: Path) -> Path:
@@ -167,12 +174,12 @@ def contexts_of(home: Path) -> Path:
 
 
 def is_pause_wanted(home: Path) -> bool:
-    """Return True if the file that pauses everything exists; only the user creates and deletes it (S2R.1, S2R.4)."""
+    """Return True if the file that pauses everything exists. Only the user creates and deletes it."""
     return (contexts_of(home) / "pause_signal").exists()
 
 
 def parent_of(status: TaskStatus) -> Parent | None:
-    """Return where the folder of a task of this status lies; None if it has none."""
+    """Return the parent folder of a task with this status; None if it has no folder."""
     match status:
         case "queued":
             return None

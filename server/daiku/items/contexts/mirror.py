@@ -1,4 +1,4 @@
-"""The files and the table row of one task, written from the chunks of its session (S2C.5–S2C.23)."""
+"""The files and the table row of one task, written from the chunks of its session."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ CREATE VIEW IF NOT EXISTS statistics AS
   FROM tasks GROUP BY status;
 """
 TRIES = 3
-"""Maximum number of attempts to write a row (S2C.22)."""
+"""Maximum number of attempts to write a row."""
 PROCESS_COLUMNS = ("process_id", "hostname", "context_length")
-"""Columns that are known only while the task is processed: a row written later keeps them."""
+"""Columns that are known only while the task is processed; a row written later keeps them."""
 Row = dict[str, str | int | None]
 
 
@@ -58,18 +58,18 @@ class TaskTable:
         self._db = connect(contexts / "tasks.db", SCHEMA)
 
     def upsert(self, row: Row) -> None:
-        """Write a row by its columns, or update it. Raises DaikuError."""
-        kept = () if row["process_id"] else PROCESS_COLUMNS
-        sets = ", ".join(f"{name} = excluded.{name}" for name in row if name not in kept)
+        """Insert or update a row by its columns. Raises DaikuError."""
+        kept_columns = () if row["process_id"] else PROCESS_COLUMNS
+        sets = ", ".join(f"{name} = excluded.{name}" for name in row if name not in kept_columns)
         places = f"tasks({', '.join(row)}) VALUES({marks(len(row))})"
-        for left in reversed(range(TRIES)):
+        for tries_left in reversed(range(TRIES)):
             try:
                 self._db.write(
                     f"INSERT INTO {places} ON CONFLICT(uuid) DO UPDATE SET {sets}", tuple(row.values())
                 )
                 return
             except DaikuError:
-                if not left:
+                if not tries_left:
                     raise
 
     def statuses(self) -> dict[str, TaskStatus]:
@@ -92,13 +92,15 @@ class TaskTable:
 
 @dataclass(slots=True)
 class TaskMirror:
-    """Writer of one item's files in `folder`. `process_id`: 0 if it is not processed now. `checklist` is the id of the
-    comment that shows its plan."""
+    """Writer of one item's files in `folder`.
+
+    `process_id`: 0 if it is not being processed. `checklist`: id of the comment that shows its plan.
+    """
 
     record: ItemRecord
     folder: Path
     table: TaskTable
-    told: ModelPrompt
+    prompt: ModelPrompt
     process_id: int = 0
     checklist: str = ""
     view: TaskView = field(init=False)
@@ -106,16 +108,16 @@ class TaskMirror:
     """Number of the last chunk; None before the first write."""
 
     def __post_init__(self) -> None:
-        last = 1 if self.told.system else 0
+        last = 1 if self.prompt.system else 0
         self.view = TaskView(self.record.facts.uuid, self.record.item, last)
 
     def add(self, chunks: Sequence[Chunk]) -> None:
-        """Write what the chunks add; the first time, write every file whole. Raises OSError, DaikuError."""
+        """Write what the chunks add; the first time, write every file completely. Raises OSError, DaikuError."""
         is_first = self.seq is None
         if not chunks and not is_first:
             return
         self.seq = chunks[-1].seq if chunks else 0
-        view, system = self.view, self.told.system
+        view, system = self.view, self.prompt.system
         before = view.state.conversation.messages
         lines = [line for chunk in chunks for line in view.add(chunk)]
         if is_first and system:
@@ -139,7 +141,7 @@ class TaskMirror:
         self.table.upsert(row)
 
     def _write_or_delete(self, name: str, value: JsonObject | None) -> None:
-        """Write a file of one line, or delete it."""
+        """Write a file of one line, or delete it if `value` is None."""
         if value is None:
             (self.folder / name).unlink(missing_ok=True)
         else:
@@ -159,7 +161,7 @@ class TaskMirror:
             "hostname": socket.gethostname(),
             "llm_provider": provider,
             "model": model,
-            "context_length": self.told.context,
+            "context_length": self.prompt.context,
             "llm_call_count": view.llm_calls,
             "tool_call_count": view.tool_calls,
             "total_tokens": view.tokens,
@@ -196,10 +198,10 @@ def status_of(record: ItemRecord) -> TaskStatus:
 
 
 def write_lines(path: Path, lines: Iterable[JsonObject], *, append: bool = False) -> None:
-    """Write a file whole, so that nobody reads half of it, or append to it. Raises OSError."""
+    """Write a file atomically, or append to it. Raises OSError."""
     target = path if append else path.with_name(f"{path.name}.part")
     flags = os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | (os.O_APPEND if append else os.O_TRUNC)
     with os.fdopen(os.open(target, flags, 0o600), "w", encoding="utf-8", errors="replace") as file:
-        file.writelines(f"{json.dumps(each, ensure_ascii=False, separators=(',', ':'))}\n" for each in lines)
+        file.writelines(f"{json.dumps(line, ensure_ascii=False, separators=(',', ':'))}\n" for line in lines)
     if not append:
         target.replace(path)

@@ -1,1 +1,1 @@
-"""Markdown files of a folder as work items, to try them without a forge."""
+"""A folder of Markdown files as a source of work items, for use without a forge."""

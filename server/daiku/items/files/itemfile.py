@@ -1,4 +1,4 @@
-"""A Markdown file as a work item: its front matter and body, and below them what Daiku and the person write."""
+"""A Markdown file as a work item: front matter, body, and below it the text of Daiku and the user."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from daiku.dataclass import dataclass
 from daiku.domain.items.item import ItemState
-from daiku.items.labels import label_of, our_labels, same_label
+from daiku.items.labels import is_same_label, label_of, our_labels
 from daiku.items.rules.marks import PROGRESS, without_marks
 from daiku.settings.config import WorkLabels
 from daiku.texts.rules.frontmatter import BadLine, FrontMatter, read_front_matter
@@ -25,8 +25,8 @@ _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
-    """A paragraph that a person wrote below the body. `time`: when it was first seen, empty where it is new."""
+class Paragraph:
+    """A paragraph that the user wrote below the body. `time`: when it was first seen, empty if it is new."""
 
     id: str
     text: str
@@ -50,84 +50,87 @@ class ItemFile:
 
     @property
     def body(self) -> str:
-        """The text between the front matter and what is written below it."""
-        return self.text[self.matter.body : self._below()].strip()
+        """The text between the front matter and Daiku's part."""
+        return self.text[self.matter.body : self._own_start()].strip()
 
     def has_label(self, names: tuple[str, ...]) -> bool:
-        """Whether one of the labels `names` is set."""
-        return any(same_label(one, name) for one in self.matter.values("labels") for name in names)
+        """Return True if one of the labels `names` is set."""
+        return any(is_same_label(label, name) for label in self.matter.values("labels") for name in names)
 
-    def in_state(self, state: ItemState, labels: WorkLabels) -> ItemFile:
-        """The file with `state` and its label; everything else as it was."""
+    def with_state(self, state: ItemState, labels: WorkLabels) -> ItemFile:
+        """Return the file with `state` and its label; the rest is unchanged."""
         changed = _read(self.matter.with_value("state", state)) if self.state != state else self
         return _read(changed.matter.with_item("labels", label_of(labels, state), our_labels(labels)))
 
     def has_comment(self, mark: str) -> bool:
-        """Whether the comment with `mark` is there."""
-        return any(line == mark for line, _ in self._lines())
+        """Return True if the comment with `mark` is present."""
+        return any(line == mark for line, _ in self._own_lines())
 
-    def with_comment(self, mark: str, said: str, language: str) -> ItemFile:
-        """The file with one more comment at its end."""
-        whole = self if self._below() < len(self.text) else self._with_sections(language)
-        return whole._with_end(f"{mark}\n{_harmless(said)}\n{_END}\n")
+    def with_comment(self, mark: str, comment: str, language: str) -> ItemFile:
+        """Return the file with one more comment at its end."""
+        with_sections = self if self._own_start() < len(self.text) else self._with_sections(language)
+        return with_sections._append(f"{mark}\n{_strip_marks(comment)}\n{_END}\n")
 
-    def with_progress(self, said: str, language: str) -> ItemFile:
-        """The file whose section of progress says `said`; the sections are made in `language` where they are not there
-        yet."""
+    def with_progress(self, progress: str, language: str) -> ItemFile:
+        """Return the file with `progress` in its progress section. Missing sections are added in `language`."""
         start = self._start_of(PROGRESS)
-        block = f"{PROGRESS}\n{_harmless(said)}\n{_END}\n"
+        block = f"{PROGRESS}\n{_strip_marks(progress)}\n{_END}\n"
         if start is None:
-            told = (text("itemfile.progress"), text("itemfile.comments"), text("itemfile.answer_here"))
-            first, second, answer = (render(each, language) for each in told)
+            headings = (text("itemfile.progress"), text("itemfile.comments"), text("itemfile.answer_here"))
+            first, second, answer = (render(each, language) for each in headings)
             hint = f"{_COMMENTS}\n## {second}\n\n{answer}\n{_END}\n"
-            return self._with_end(f"{_BELOW}\n## {first}\n\n{block}\n{hint}")
-        end, closed = self._end_of(start)
-        # Where somebody took the end away it is not known what is whose: it stays, and counts as ours.
-        return _read(self.text[:start] + self._as_here(block if closed else block + _LEFT) + self.text[end:])
+            return self._append(f"{_BELOW}\n## {first}\n\n{block}\n{hint}")
+        end, closed = self._block_end(start)
+        # Without an end mark the owner of the text below is unknown: it stays, and counts as Daiku's.
+        return _read(
+            self.text[:start] + self._with_line_ends(block if closed else block + _LEFT) + self.text[end:]
+        )
 
     def _with_sections(self, language: str) -> ItemFile:
         return self.with_progress(render(text("itemfile.not_begun"), language), language)
 
-    def noting(self, time: str) -> ItemFile:
-        """The file in which new words of the person have a time: a later change of the file makes them no newer."""
-        new = [words for words in self.words() if not words.time]
-        lines = "".join(f"<!-- daiku:said {time} {words.id} -->\n" for words in new)
-        return self._with_end(lines) if lines else self
+    def with_times(self, time: str) -> ItemFile:
+        """Return the file with `time` recorded for new paragraphs, so that later changes do not make them
+        newer."""
+        new_paragraphs = [paragraph for paragraph in self.user_paragraphs() if not paragraph.time]
+        lines = "".join(f"<!-- daiku:said {time} {paragraph.id} -->\n" for paragraph in new_paragraphs)
+        return self._append(lines) if lines else self
 
-    def words(self) -> tuple[Words, ...]:
-        """What the person wrote below the body, by paragraphs."""
+    def user_paragraphs(self) -> tuple[Paragraph, ...]:
+        """Return the paragraphs that the user wrote below the body."""
         times: dict[str, str] = {}
-        for line, _ in self._lines():
-            if noted := _NOTED.fullmatch(line):
-                times.setdefault(noted[2], noted[1])
-        found: list[Words] = []
-        seen = Counter[str]()
+        for line, _ in self._own_lines():
+            if match := _NOTED.fullmatch(line):
+                times.setdefault(match[2], match[1])
+        paragraphs: list[Paragraph] = []
+        counts = Counter[str]()
         for paragraph in self._paragraphs():
-            key = hashlib.sha256(f"{seen[paragraph]}:{paragraph}".encode()).hexdigest()[:16]
-            found.append(Words(key, paragraph, times.get(key, "")))
-            seen[paragraph] += 1
-        return tuple(found)
+            key = hashlib.sha256(f"{counts[paragraph]}:{paragraph}".encode()).hexdigest()[:16]
+            paragraphs.append(Paragraph(key, paragraph, times.get(key, "")))
+            counts[paragraph] += 1
+        return tuple(paragraphs)
 
-    def _below(self) -> int:
-        """Where our part of the file begins."""
+    def _own_start(self) -> int:
+        """Return the offset at which Daiku's part of the file starts."""
         at = self.text.find(f"\n{_BELOW}", max(self.matter.body - 1, 0))
         return len(self.text) if at < 0 else at + 1
 
-    def _lines(self) -> Iterator[tuple[str, int]]:
-        """The lines of our part, and where each begins."""
-        at = self._below()
+    def _own_lines(self) -> Iterator[tuple[str, int]]:
+        """Yield the lines of Daiku's part with their offsets."""
+        at = self._own_start()
         while at < len(self.text):
             end = self.text.find("\n", at) + 1 or len(self.text)
             yield self.text[at:end].rstrip("\r\n"), at
             at = end
 
     def _start_of(self, mark: str) -> int | None:
-        return next((at for line, at in self._lines() if line == mark), None)
+        return next((at for line, at in self._own_lines() if line == mark), None)
 
-    def _end_of(self, start: int) -> tuple[int, bool]:
-        """What is behind the block that begins at `start`, and whether it has an end; without one, behind its mark."""
+    def _block_end(self, start: int) -> tuple[int, bool]:
+        """Return the offset after the block at `start`, and whether it has an end mark; without one, after
+        its first line."""
         first = self.text.find("\n", start)
-        for line, at in self._lines():
+        for line, at in self._own_lines():
             if at > start and line == _END:
                 return self.text.find("\n", at) + 1 or len(self.text), True
             if at > start and _BEGINS.fullmatch(line):
@@ -135,22 +138,22 @@ class ItemFile:
         return (len(self.text) if first < 0 else first), False
 
     def _paragraphs(self) -> Iterator[str]:
-        """The paragraphs between our blocks; what stands in a code fence stays together."""
-        ours, fence = False, ""
+        """Yield the paragraphs between Daiku's blocks; a code fence stays in one piece."""
+        is_own, fence = False, ""
         lines: list[str] = []
-        for line, _ in self._lines():
+        for line, _ in self._own_lines():
             begins, ends = _BEGINS.fullmatch(line), line == _END or _NOTED.fullmatch(line)
-            ours = bool(begins) or (ours and not ends)
-            if ours or ends or (not fence and not line.strip()):
-                yield from _joined(lines)
+            is_own = bool(begins) or (is_own and not ends)
+            if is_own or ends or (not fence and not line.strip()):
+                yield from _flush(lines)
                 fence = ""
                 continue
             lines.append(line)
-            if found := _FENCE.match(line):
-                fence = "" if fence and found[1].startswith(fence) else fence or found[1]
-        yield from _joined(lines)
+            if match := _FENCE.match(line):
+                fence = "" if fence and match[1].startswith(fence) else fence or match[1]
+        yield from _flush(lines)
 
-    def _with_end(self, added: str) -> ItemFile:
+    def _append(self, added: str) -> ItemFile:
         gap = (
             ""
             if self.text.endswith("\n\n") or not self.text
@@ -158,30 +161,30 @@ class ItemFile:
             if self.text.endswith("\n")
             else "\n\n"
         )
-        return _read(self.text + self._as_here(gap + added))
+        return _read(self.text + self._with_line_ends(gap + added))
 
-    def _as_here(self, added: str) -> str:
+    def _with_line_ends(self, added: str) -> str:
         return added.replace("\n", "\r\n") if "\r\n" in self.text[: self.matter.body] else added
 
 
 def read_item_file(written: str) -> ItemFile | BadLine | None:
-    """The item that `written` is; None where it has no front matter and so is none."""
-    found = read_front_matter(written, ("title", "state"), ("labels",))
-    return ItemFile(written, found) if isinstance(found, FrontMatter) else found
+    """Parse the item in `written`; None if it has no front matter and is no item."""
+    matter = read_front_matter(written, ("title", "state"), ("labels",))
+    return ItemFile(written, matter) if isinstance(matter, FrontMatter) else matter
 
 
 def _read(written: str) -> ItemFile:
-    found = read_item_file(written)
-    assert isinstance(found, ItemFile), "what was changed in one field can be read again"
-    return found
+    item = read_item_file(written)
+    assert isinstance(item, ItemFile), "what was changed in one field can be read again"
+    return item
 
 
-def _harmless(said: str) -> str:
-    """What a model wrote must not end its own block or begin another: what stands outside counts as the person's."""
-    return without_marks(said.replace("\r\n", "\n").replace("\0", ""))
+def _strip_marks(text: str) -> str:
+    """Return a model's text without marks. It must not end its own block: text outside counts as the user's."""
+    return without_marks(text.replace("\r\n", "\n").replace("\0", ""))
 
 
-def _joined(lines: list[str]) -> Iterator[str]:
+def _flush(lines: list[str]) -> Iterator[str]:
     if lines:
         yield "\n".join(lines)
         lines.clear()

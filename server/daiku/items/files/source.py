@@ -1,4 +1,4 @@
-"""A folder of Markdown files as a source of items, to try work items without a forge; its branches stay local."""
+"""A folder of Markdown files as a source of items, to try work items without a forge. Branches stay local."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from daiku.domain.items.intents import (
     ShowProgress,
 )
 from daiku.domain.items.item import ItemKey, SourceName
-from daiku.items.answers import refused
+from daiku.items.answers import build_refusal
 from daiku.items.files.itemfile import ItemFile, read_item_file
 from daiku.items.labels import our_labels
 from daiku.items.rules.marks import mark_of
@@ -37,19 +37,19 @@ from daiku.workspace.diskio import read_bytes, replace_file
 
 logger = logging.getLogger(__name__)
 MAX_BODY = 200_000
-"""Characters of the longest text that is worked."""
+"""Maximum characters of an item's text."""
 MAX_FILE = 2_000_000
-"""Bytes of the largest file: with what was said about it."""
+"""Maximum bytes of a file, with its comments."""
 _TRIES = 5
 _NAME = re.compile(
     r"(?!\.)(?!.*[<>:\\/\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\udfff])\S(?:.{0,198}\S)?"
 )
-"""What can be the name of an item: it stands in marks and commands."""
+"""Pattern of an item's name, which is used in marks and commands."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """A file as it was read: `stamp` differs when it is another, `time` is when it was changed."""
+class _FileState:
+    """A file as read: `stamp` changes with the file, `time` is its mtime."""
 
     file: ItemFile
     stamp: tuple[int, ...]
@@ -57,8 +57,10 @@ class _Found:
 
 
 class FolderSource:
-    """The files of `folder` whose front matter has our label; `repository` is where they are worked, `language` that of
-    what is written into them. Nothing is read through a symlink."""
+    """The files of `folder` whose front matter has Daiku's label.
+
+    They are processed in `repository`; `language` is that of the comments. Symlinks are not read.
+    """
 
     def __init__(
         self,
@@ -87,17 +89,19 @@ class FolderSource:
         return await asyncio.to_thread(self._find)
 
     async def read(self, key: ItemKey) -> ItemText | ForgeRefusal:
-        return await asyncio.to_thread(self._item, key)
+        return await asyncio.to_thread(self._read_item, key)
 
     async def news(self, key: ItemKey, after: str, head: str) -> ItemNews | ForgeRefusal:
-        found = await asyncio.to_thread(self._read, key.name)
-        if isinstance(found, ForgeRefusal):
-            return _no_longer(found) if found.kind == "gone" else found
-        if not found.file.has_label(our_labels(self._labels)):
+        state = await asyncio.to_thread(self._read, key.name)
+        if isinstance(state, ForgeRefusal):
+            return _as_unwanted(state) if state.kind == "gone" else state
+        if not state.file.has_label(our_labels(self._labels)):
             return ItemNews(wanted=False, why=text("folder.no_label", name=key.name))
-        if found.file.state == "stopped":
+        if state.file.state == "stopped":
             return ItemNews(wanted=False, why=text("folder.stopped", name=key.name))
-        return ItemNews(wanted=True, said=tuple(said for said in _said(found) if _later(said.time, after)))
+        return ItemNews(
+            wanted=True, said=tuple(said for said in _comments_of(state) if _is_later(said.time, after))
+        )
 
     async def apply(
         self, key: ItemKey, operation: str, intent: ForgeIntent, again: bool, check: Check = unchecked
@@ -105,7 +109,7 @@ class FolderSource:
         check()
         match intent:
             case SetState():
-                return await self._change(key, lambda file: file.in_state(intent.state, self._labels))
+                return await self._change(key, lambda file: file.with_state(intent.state, self._labels))
             case PostComment():
                 mark = mark_of(str(key), operation)
                 return await self._change(
@@ -131,116 +135,120 @@ class FolderSource:
 
     def _find(self) -> tuple[FoundItem, ...] | ForgeRefusal:
         try:
-            entries = sorted(_markdown_files(self._folder))
+            entries = sorted(_list_markdown_files(self._folder))
         except OSError as error:
-            return refused("gone", text("folder.no_folder", folder=str(self._folder), why=_why(error)))
+            return build_refusal(
+                "gone", text("folder.no_folder", folder=str(self._folder), why=_explain(error))
+            )
         self._seen = {name: seen for name, seen in self._seen.items() if name in dict(entries)}
         for name, stamp in entries:
             if self._seen.get(name, ((), None))[0] != stamp:
                 self._seen[name] = (stamp, self._candidate(name))
-        found = [item for _, item in self._seen.values() if item is not None]
-        return tuple(sorted(found, key=lambda item: (item.labelled_at, item.key.name)))
+        items = [item for _, item in self._seen.values() if item is not None]
+        return tuple(sorted(items, key=lambda item: (item.labelled_at, item.key.name)))
 
     def _candidate(self, name: str) -> FoundItem | None:
-        """The item that a file is; what cannot be read as one is told once."""
+        """Return the item in a file; None if there is none. An unreadable file is logged once."""
         if _NAME.fullmatch(name) is None:
             logger.warning("%s", text("folder.bad_name", name=name.encode("utf-8", "replace").decode()))
             return None
-        found = self._read(name)
-        if isinstance(found, ForgeRefusal):
-            if found.kind != "gone" and found.message.id != "folder.no_front_matter":
-                logger.warning("%s", found.message)
+        state = self._read(name)
+        if isinstance(state, ForgeRefusal):
+            if state.kind != "gone" and state.message.id != "folder.no_front_matter":
+                logger.warning("%s", state.message)
             return None
-        file = found.file
+        file = state.file
         if not file.has_label((self._labels.todo,)) or file.state not in ("", "queued"):
             return None
-        # The moment of the change stands for that of the label: after it is over, only another change orders it again.
+        # The file's mtime counts as the label's time: once done, only another change orders the item again.
         url = (self._folder / f"{name}.md").as_uri()
-        return FoundItem(key=self._key(name), title=file.title or name, url=url, labelled_at=found.time)
+        return FoundItem(key=self._key(name), title=file.title or name, url=url, labelled_at=state.time)
 
     def _key(self, name: str) -> ItemKey:
         return ItemKey(source="files", kind="file", name=name, place=self._place)
 
-    def _item(self, key: ItemKey) -> ItemText | ForgeRefusal:
-        found = self._read(key.name)
-        if isinstance(found, ForgeRefusal):
-            return found
-        body, hidden = self._strip(found.file.body)
+    def _read_item(self, key: ItemKey) -> ItemText | ForgeRefusal:
+        state = self._read(key.name)
+        if isinstance(state, ForgeRefusal):
+            return state
+        body, hidden = self._strip(state.file.body)
         if len(body) > MAX_BODY:
-            return refused("too_large", text("folder.long", name=key.name, most=MAX_BODY))
+            return build_refusal("too_large", text("folder.long", name=key.name, most=MAX_BODY))
         if not body.strip():
-            return refused("empty", text("folder.empty", name=key.name))
+            return build_refusal("empty", text("folder.empty", name=key.name))
         return ItemText(
             key=key,
-            title=found.file.title or key.name,
+            title=state.file.title or key.name,
             body=body,
             author="",
             url=(self._folder / f"{key.name}.md").as_uri(),
             body_trusted=True,
-            comments=_said(found),
+            comments=_comments_of(state),
             hidden=hidden,
             clone_url=str(self._repository),
-            claimed_at=found.time,
+            claimed_at=state.time,
         )
 
     async def _change(self, key: ItemKey, change: Callable[[ItemFile], ItemFile]) -> Outcome | ForgeRefusal:
-        return await asyncio.to_thread(self._changed, key, change)
+        return await asyncio.to_thread(self._change_now, key, change)
 
-    def _changed(self, key: ItemKey, change: Callable[[ItemFile], ItemFile]) -> Outcome | ForgeRefusal:
-        """Write what `change` makes of the file, at once; looked at again where somebody wrote it meanwhile."""
+    def _change_now(self, key: ItemKey, change: Callable[[ItemFile], ItemFile]) -> Outcome | ForgeRefusal:
+        """Write the file as `change` returns it, atomically; retry if it was written meanwhile."""
         path = self._folder / f"{key.name}.md"
         for _ in range(_TRIES):
-            found = self._read(key.name)
-            if isinstance(found, ForgeRefusal):
-                return found
-            changed = change(found.file)
-            if changed.text == found.file.text:
+            state = self._read(key.name)
+            if isinstance(state, ForgeRefusal):
+                return state
+            changed = change(state.file)
+            if changed.text == state.file.text:
                 return Outcome(reference=path.as_uri(), found=True)
-            # What the person wrote before this change of ours is no newer for it.
-            data = changed.noting(found.time).text.encode()
+            # Daiku's change must not make the user's earlier paragraphs newer.
+            data = changed.with_times(state.time).text.encode()
             try:
-                if _stamp(path.lstat()) != found.stamp:
+                if _stamp(path.lstat()) != state.stamp:
                     continue
                 replace_file((self._folder,), path, data, path.name)
             except FileNotFoundError:
                 continue
             except (OSError, DaikuError) as error:
-                return refused("forbidden", text("folder.not_written", name=key.name, why=_why(error)))
+                return build_refusal(
+                    "forbidden", text("folder.not_written", name=key.name, why=_explain(error))
+                )
             return Outcome(reference=path.as_uri())
-        return refused("unreachable", text("folder.busy", name=key.name))
+        return build_refusal("unreachable", text("folder.busy", name=key.name))
 
-    def _read(self, name: str) -> _Found | ForgeRefusal:
+    def _read(self, name: str) -> _FileState | ForgeRefusal:
         path = self._folder / f"{name}.md"
         if _NAME.fullmatch(name) is None:
-            return refused("bad", text("folder.bad_name", name=name))
+            return build_refusal("bad", text("folder.bad_name", name=name))
         try:
             before = path.lstat()
             if before.st_size > MAX_FILE:
-                return refused("too_large", text("folder.too_large", name=name, most=MAX_FILE))
+                return build_refusal("too_large", text("folder.too_large", name=name, most=MAX_FILE))
             data = read_bytes((self._folder,), path, path.name, MAX_FILE)
         except FileNotFoundError:
-            return refused("gone", text("folder.gone", name=name))
+            return build_refusal("gone", text("folder.gone", name=name))
         except (OSError, DaikuError) as error:
             gone = not os.path.lexists(path)
             why = (
                 text("folder.gone", name=name)
                 if gone
-                else text("folder.not_read", name=name, why=_why(error))
+                else text("folder.not_read", name=name, why=_explain(error))
             )
-            return refused("gone" if gone else "bad", why)
+            return build_refusal("gone" if gone else "bad", why)
         try:
-            read = read_item_file(data.decode("utf-8")) if b"\0" not in data else None
+            item_file = read_item_file(data.decode("utf-8")) if b"\0" not in data else None
         except UnicodeDecodeError:
-            return refused("bad", text("folder.not_utf8", name=name))
-        if read is None:
-            return refused("bad", text("folder.no_front_matter", name=name))
-        if isinstance(read, BadLine):
-            return refused("bad", text("folder.bad_line", name=name, line=read.line))
-        return _Found(read, _stamp(before), _time(before))
+            return build_refusal("bad", text("folder.not_utf8", name=name))
+        if item_file is None:
+            return build_refusal("bad", text("folder.no_front_matter", name=name))
+        if isinstance(item_file, BadLine):
+            return build_refusal("bad", text("folder.bad_line", name=name, line=item_file.line))
+        return _FileState(item_file, _stamp(before), _time(before))
 
 
-def _markdown_files(folder: Path) -> Iterator[tuple[str, tuple[int, ...]]]:
-    """The names of the regular files that may be items, each with what changes when it does."""
+def _list_markdown_files(folder: Path) -> Iterator[tuple[str, tuple[int, ...]]]:
+    """Yield the names of the regular files that may be items, each with its stamp."""
     with os.scandir(folder) as entries:
         for entry in entries:
             if not entry.name.endswith(".md") or entry.name.startswith("."):
@@ -249,31 +257,31 @@ def _markdown_files(folder: Path) -> Iterator[tuple[str, tuple[int, ...]]]:
                 yield entry.name.removesuffix(".md"), _stamp(entry.stat(follow_symlinks=False))
 
 
-def _stamp(found: os.stat_result) -> tuple[int, ...]:
-    return stat.S_IFMT(found.st_mode), found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+def _stamp(status: os.stat_result) -> tuple[int, ...]:
+    return stat.S_IFMT(status.st_mode), status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
-def _time(found: os.stat_result) -> str:
-    return datetime.fromtimestamp(found.st_mtime, UTC).isoformat(timespec="microseconds")
+def _time(status: os.stat_result) -> str:
+    return datetime.fromtimestamp(status.st_mtime, UTC).isoformat(timespec="microseconds")
 
 
-def _later(time: str, after: str) -> bool:
+def _is_later(time: str, after: str) -> bool:
     return not after or datetime.fromisoformat(time) > datetime.fromisoformat(after)
 
 
-def _said(found: _Found) -> tuple[Said, ...]:
-    """What the person wrote below the body: the folder is their own, so they are believed."""
+def _comments_of(state: _FileState) -> tuple[Said, ...]:
+    """Return the user's paragraphs as trusted comments: the folder is the user's own."""
     return tuple(
-        Said(id=words.id, author="", text=words.text, time=words.time or found.time, trusted=True)
-        for words in found.file.words()
+        Said(id=p.id, author="", text=p.text, time=p.time or state.time, trusted=True)
+        for p in state.file.user_paragraphs()
     )
 
 
-def _no_longer(refusal: ForgeRefusal) -> ItemNews:
+def _as_unwanted(refusal: ForgeRefusal) -> ItemNews:
     return ItemNews(wanted=False, why=refusal.message)
 
 
-def _why(error: Exception) -> str:
+def _explain(error: Exception) -> str:
     if isinstance(error, DaikuError):
         return error.failure.message
     return (error.strerror if isinstance(error, OSError) else "") or type(error).__name__

@@ -1,1 +1,1 @@
-"""What the sources of GitHub and GitLab share: requests, shapes, trust, reading, news, and writing."""
+"""Shared code of the GitHub and GitLab sources: requests, answer shapes, trust, reading, news, and writing."""

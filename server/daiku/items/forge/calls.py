@@ -11,7 +11,7 @@ from pydantic import JsonValue, SecretStr
 
 from daiku.dataclass import dataclass
 from daiku.domain.items.forge import RETRIED, SHORT_WAIT, ForgeRefusal
-from daiku.items.answers import AnyShape, Shape, one, refused, several
+from daiku.items.answers import AnyShape, Shape, build_refusal, parse_list, parse_one
 from daiku.items.forge.wire import Answer, Method, Wire
 from daiku.items.source import Check, unchecked
 from daiku.texts.text import text
@@ -81,7 +81,7 @@ class Calls:
                 yield Page((), etag, unchanged=True)
                 return
             data = answer.data.get(inside) if inside and isinstance(answer.data, dict) else answer.data
-            rows = several(shape, data)
+            rows = parse_list(shape, data)
             yield self._entrance.wire.unreadable() if rows is None else Page(rows, answer.etag)
             if rows is None:
                 return
@@ -92,7 +92,7 @@ class Calls:
             if not following:
                 return
             count, more, etag = count + len(rows), following, ""
-        yield refused("too_large", text("forge.too_many", count=count))
+        yield build_refusal("too_large", text("forge.too_many", count=count))
 
     async def every(
         self, shape: type[AnyShape], path: str, query: Query = NOTHING, *, inside: str = ""
@@ -165,5 +165,5 @@ class Calls:
 
     def as_shape(self, shape: type[AnyShape], data: JsonValue) -> AnyShape | ForgeRefusal:
         """Return `data` as `shape`; a refusal if it is not one."""
-        found = one(shape, data)
+        found = parse_one(shape, data)
         return self._entrance.wire.unreadable() if found is None else found

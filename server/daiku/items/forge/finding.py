@@ -14,7 +14,7 @@ from daiku.dataclass import dataclass, field
 from daiku.domain.base import Frozen
 from daiku.domain.items.forge import PASSING, ForgeRefusal, FoundItem, RefusalKind
 from daiku.domain.items.item import ItemKind
-from daiku.items.answers import moment
+from daiku.items.answers import parse_time
 from daiku.items.forge.repository import Labelling, Listed, Repository
 from daiku.items.forge.shapes import Item
 from daiku.texts.text import NO_TEXT, text
@@ -131,7 +131,7 @@ class Finder:
         limited = next((each for each in refusals if each.kind == "limited"), None)
         if limited is not None or (refusals and len(refusals) == len(names)):
             return limited or refusals[0]
-        return tuple(sorted(found, key=lambda item: (moment(item.labelled_at), str(item.key))))
+        return tuple(sorted(found, key=lambda item: (parse_time(item.labelled_at), str(item.key))))
 
     def _warn(self, name: str, seen: _Seen, refusal: ForgeRefusal) -> None:
         """Log each new refusal of a repository once; one that passes is none."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from daiku.domain.items.forge import ForgeRefusal, ItemNews, Said
 from daiku.domain.items.item import ItemKey
-from daiku.items.answers import moment
+from daiku.items.answers import parse_time
 from daiku.items.forge.reading import hear
 from daiku.items.forge.repository import Repository
 from daiku.items.forge.shapes import Item
@@ -58,7 +58,7 @@ async def _new_words(
         if isinstance(heard, ForgeRefusal):
             return heard
         said += heard[0]
-    return tuple(sorted(said, key=lambda each: moment(each.time)))
+    return tuple(sorted(said, key=lambda each: parse_time(each.time)))
 
 
 def _why_unwanted(repository: Repository, key: ItemKey, item: Item) -> Text:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from daiku.domain.items.forge import ForgeRefusal, ItemText, Said
 from daiku.domain.items.item import ItemKey
-from daiku.items.answers import moment, refused
+from daiku.items.answers import build_refusal, parse_time
 from daiku.items.forge.repository import Repository
 from daiku.items.forge.shapes import Comment, Item, Project
 from daiku.items.rules.instructions import within_room, without_instructions
@@ -21,7 +21,7 @@ async def read_item(repository: Repository, key: ItemKey) -> ItemText | ForgeRef
         return project
     item = await repository.item(key)
     if isinstance(item, ForgeRefusal):
-        return refused("gone", text("forge.gone", item=str(key))) if item.kind == "gone" else item
+        return build_refusal("gone", text("forge.gone", item=str(key))) if item.kind == "gone" else item
     if why := _why_not(repository, key, item, project):
         return why
     head = await repository.source_of(item, key, project)
@@ -40,9 +40,9 @@ async def read_item(repository: Repository, key: ItemKey) -> ItemText | ForgeRef
     body, hidden = repository.account.strip(item.body or "")
     match without_instructions(body, trusted, said):
         case "empty":
-            return refused("empty", text("forge.empty", item=str(key)))
+            return build_refusal("empty", text("forge.empty", item=str(key)))
         case "untrusted":
-            return refused("untrusted", text("forge.edited", item=str(key)))
+            return build_refusal("untrusted", text("forge.edited", item=str(key)))
         case None:
             pass
     return ItemText(
@@ -67,15 +67,15 @@ async def read_item(repository: Repository, key: ItemKey) -> ItemText | ForgeRef
 def _why_not(repository: Repository, key: ItemKey, item: Item, project: Project) -> ForgeRefusal | None:
     name = repository.calls.repository
     if item.moved_to_id is not None or project.full_name.casefold() != name.casefold():
-        return refused("moved", text("forge.moved", item=str(key)))
+        return build_refusal("moved", text("forge.moved", item=str(key)))
     if project.archived:
-        return refused("archived", text("forge.archived", name=name))
+        return build_refusal("archived", text("forge.archived", name=name))
     if not item.is_open:
-        return refused("closed", text("forge.closed", item=str(key)))
+        return build_refusal("closed", text("forge.closed", item=str(key)))
     if item.locked:
-        return refused("locked", text("forge.locked", item=str(key)))
+        return build_refusal("locked", text("forge.locked", item=str(key)))
     if len(item.body or "") > MAX_BODY:
-        return refused("too_large", text("forge.too_large", item=str(key), most=MAX_BODY))
+        return build_refusal("too_large", text("forge.too_large", item=str(key), most=MAX_BODY))
     return None
 
 
@@ -98,7 +98,7 @@ async def hear(
         return edited
     stripped = [(row, *repository.account.strip(row.body or "")) for row in rows]
     said = [_as_said(row, words, row in trusted - edited) for row, words, _ in stripped]
-    return tuple(sorted(said, key=lambda each: moment(each.time))), any(hidden for *_, hidden in stripped)
+    return tuple(sorted(said, key=lambda each: parse_time(each.time))), any(hidden for *_, hidden in stripped)
 
 
 def _as_said(row: Comment, words: str, trusted: bool) -> Said:

@@ -10,7 +10,7 @@ from daiku.dataclass import dataclass
 from daiku.domain.items.forge import FailedCheck, ForgeRefusal
 from daiku.domain.items.intents import OpenRequest
 from daiku.domain.items.item import ItemKey, SourceName
-from daiku.items.answers import moment, refused
+from daiku.items.answers import build_refusal, parse_time
 from daiku.items.forge.calls import NOTHING, Calls, Query
 from daiku.items.forge.shapes import Comment, Event, Item, Project, User
 from daiku.items.rules.marks import without_marks
@@ -99,7 +99,7 @@ class Repository(ABC):
         setting = [
             e for e in events if e.action in ("labeled", "add") and self.is_label(e.label or "", label)
         ]
-        order = await self.find_order(item, sorted(setting, key=lambda event: moment(event.created_at)))
+        order = await self.find_order(item, sorted(setting, key=lambda event: parse_time(event.created_at)))
         if order is None or isinstance(order, ForgeRefusal):
             return order or Labelling("", trusted=False)
         user, time = order
@@ -116,7 +116,7 @@ class Repository(ABC):
         if isinstance(labelling, ForgeRefusal):
             return labelling
         if not labelling.trusted:
-            return refused("untrusted", text("forge.untrusted", label=label))
+            return build_refusal("untrusted", text("forge.untrusted", label=label))
         return await self.text_stood(item, labelling.time, comments)
 
     def is_own_request(self, _item: Item) -> bool:

@@ -13,7 +13,7 @@ from typing import ClassVar
 from daiku.domain.items.forge import ForgeRefusal, FoundItem, ItemNews, ItemText
 from daiku.domain.items.intents import ForgeIntent, Outcome
 from daiku.domain.items.item import ItemKey, SourceName
-from daiku.items.answers import refused
+from daiku.items.answers import build_refusal
 from daiku.items.forge.calls import Calls, Entrance, Sleep
 from daiku.items.forge.finding import Finder, LabelCache, Lifetimes
 from daiku.items.forge.news import news_of
@@ -97,13 +97,13 @@ class ForgeSource(ABC):
 
     def _repository(self, name: str, check: Check = unchecked) -> Repository | ForgeRefusal:
         if self.names.fullmatch(name) is None:
-            return refused("bad", text("forge.no_name", name=name))
+            return build_refusal("bad", text("forge.no_name", name=name))
         return self.open_repository(Calls(self.entrance(name), self._sleep, check))
 
     async def _place(self, key: ItemKey, check: Check = unchecked) -> Repository | ForgeRefusal:
         """Return the item's repository, which must be one that the settings name, and find out who we are there."""
         if key.repository.casefold() not in {name.casefold() for name in self._repositories}:
-            return refused("forbidden", text("forge.not_named", name=key.repository))
+            return build_refusal("forbidden", text("forge.not_named", name=key.repository))
         repository = self._repository(key.repository, check)
         if isinstance(repository, ForgeRefusal):
             return repository

@@ -17,7 +17,7 @@ from pydantic import JsonValue
 
 from daiku.dataclass import dataclass
 from daiku.domain.items.forge import ForgeRefusal
-from daiku.items.answers import REFUSALS, Shape, is_forges_word, one, refused
+from daiku.items.answers import REFUSALS, Shape, build_refusal, is_forge_error, parse_one
 from daiku.texts.text import text
 
 Method: TypeAlias = Literal["GET", "POST", "PATCH", "PUT", "DELETE"]
@@ -103,7 +103,7 @@ class Wire:
         await self._client.aclose()
 
     def unreadable(self) -> ForgeRefusal:
-        return refused("unreadable", text("forge.unreadable", forge=self._name, url=self.api_url))
+        return build_refusal("unreadable", text("forge.unreadable", forge=self._name, url=self.api_url))
 
     def _read(self, response: httpx2.Response, secret: str) -> Answer | ForgeRefusal:
         status = response.status_code
@@ -125,10 +125,10 @@ class Wire:
         reason = _reason(data, secret)
         if status >= 500 or status == 408:
             return self._unreachable(f"{status} {reason}".strip())
-        if status >= 400 and not is_forges_word(response.content):
+        if status >= 400 and not is_forge_error(response.content):
             return self.unreadable()
         message = text("forge.refused", forge=self._name, status=status, why=reason)
-        return refused(REFUSALS.get(status, "bad"), message)
+        return build_refusal(REFUSALS.get(status, "bad"), message)
 
     def _requested_pause(self, response: httpx2.Response) -> float | None:
         """Return the seconds for which the forge asks not to be called; None if it refused for another reason."""
@@ -156,12 +156,12 @@ class Wire:
 
     def _unreachable(self, why: str) -> ForgeRefusal:
         host = urlsplit(self.api_url).netloc.rpartition("@")[2]
-        return refused("unreachable", text("forge.unreachable", forge=self._name, host=host, why=why))
+        return build_refusal("unreachable", text("forge.unreachable", forge=self._name, host=host, why=why))
 
 
 def _reason(data: JsonValue, secret: str) -> str:
     """Return what the body of an error says. A proxy may send back what it was sent."""
-    problem = one(_Problem, data) or _Problem()
+    problem = parse_one(_Problem, data) or _Problem()
     parts = [part for part in (problem.message, problem.error, problem.errors) if part]
     said = "; ".join(p if isinstance(p, str) else json.dumps(p, ensure_ascii=False) for p in parts)
     return (said.replace(secret, "…") if secret else said)[:_LONGEST_REASON]

@@ -16,7 +16,7 @@ from daiku.domain.items.intents import (
     ShowProgress,
 )
 from daiku.domain.items.item import ItemKey, ItemState
-from daiku.items.answers import refused
+from daiku.items.answers import build_refusal
 from daiku.items.forge.repository import Repository
 from daiku.items.forge.shapes import Comment, Item, Project
 from daiku.items.labels import label_of, our_labels
@@ -131,11 +131,11 @@ class Writer:
         else:
             request = await self._find_request(branch, "")
         if request is None:
-            return refused("gone", text("forge.no_request", branch=branch))
+            return build_refusal("gone", text("forge.no_request", branch=branch))
         if isinstance(request, ForgeRefusal):
             return request
         if not request.is_open:
-            return refused("closed", text("forge.closed", item=request.url))
+            return build_refusal("closed", text("forge.closed", item=request.url))
         if not self.repository.is_draft(request):
             return Outcome(reference=request.url, found=True)
         return await self.repository.mark_ready(request) or Outcome(reference=request.url)
@@ -146,15 +146,15 @@ class Writer:
             return done
         item = await self.repository.item(self.key)
         if isinstance(item, ForgeRefusal):
-            gone = refused("gone", text("forge.gone", item=str(self.key)))
+            gone = build_refusal("gone", text("forge.gone", item=str(self.key)))
             return gone if done.kind == item.kind == "gone" else done
         if done.kind == "gone":
             return done
         project = await self.repository.calls.get(Project, "")
         if isinstance(project, Project) and project.archived:
-            return refused("archived", text("forge.archived", name=self.key.repository))
+            return build_refusal("archived", text("forge.archived", name=self.key.repository))
         if item.moved_to_id is not None:
-            return refused("moved", text("forge.moved", item=str(self.key)))
+            return build_refusal("moved", text("forge.moved", item=str(self.key)))
         if item.locked or item.discussion_locked:
-            return refused("locked", text("forge.locked", item=str(self.key)))
+            return build_refusal("locked", text("forge.locked", item=str(self.key)))
         return done

@@ -12,7 +12,7 @@ from pydantic import SecretStr
 
 from daiku.dataclass import dataclass
 from daiku.domain.items.forge import ForgeRefusal
-from daiku.items.answers import AnyShape, Shape, moment, one
+from daiku.items.answers import AnyShape, Shape, parse_one, parse_time
 from daiku.items.forge.wire import Method, Wire
 from daiku.items.source import NewSecret
 from daiku.settings.config import GitHubSettings
@@ -136,7 +136,7 @@ class AppTokens:
             return made
         self._new_secret(made.token.get_secret_value())
         granted = _Held(
-            made.token, moment(made.expires_at).timestamp(), made.permissions.get("contents") == "write"
+            made.token, parse_time(made.expires_at).timestamp(), made.permissions.get("contents") == "write"
         )
         self._held[owner] = granted
         return granted
@@ -152,7 +152,7 @@ class AppTokens:
         answer = await self._wire.call(method, url, sign(signed), secret=signed)
         if isinstance(answer, ForgeRefusal):
             return answer
-        return one(shape, answer.data) or self._wire.unreadable()
+        return parse_one(shape, answer.data) or self._wire.unreadable()
 
 
 def sign(token: str) -> Mapping[str, str]:

@@ -9,12 +9,12 @@ from pydantic import JsonValue
 from daiku.domain.items.forge import PASSING, FailedCheck, ForgeRefusal
 from daiku.domain.items.intents import REQUEST, OpenRequest
 from daiku.domain.items.item import ItemKey
-from daiku.items.answers import AnyShape, Shape, moment, refused
+from daiku.items.answers import AnyShape, Shape, build_refusal, parse_time
 from daiku.items.forge.calls import Calls
 from daiku.items.forge.repository import Account, Checks, Listed, Repository
 from daiku.items.forge.shapes import Anything, Comment, Event, Item, Label, Project, User
 from daiku.items.github.app_auth import Tokens
-from daiku.items.labels import same_label
+from daiku.items.labels import is_same_label
 from daiku.items.rules.marks import OURS, mark_of
 from daiku.texts.text import text
 
@@ -94,7 +94,7 @@ class GitHubRepository(Repository):
         self._tokens = tokens
 
     def is_label(self, one: str, other: str) -> bool:
-        return same_label(one, other)
+        return is_same_label(one, other)
 
     async def list_items(self, note: str) -> Listed | ForgeRefusal | None:
         """List them newest change first: while the ETag `note` of the first page holds, so do the others. A label with a
@@ -140,7 +140,9 @@ class GitHubRepository(Repository):
         if isinstance(edits, ForgeRefusal):
             return edits
         edit = edits.get(item.node_id)
-        return edit is not None and (edit.lastEditedAt is None or moment(edit.lastEditedAt) < moment(since))
+        return edit is not None and (
+            edit.lastEditedAt is None or parse_time(edit.lastEditedAt) < parse_time(since)
+        )
 
     def is_own_request(self, item: Item) -> bool:
         return item.kind == "request" and self.me.is_same(item.author)
@@ -157,7 +159,7 @@ class GitHubRepository(Repository):
             rows = await self.calls.every(Comment, path, query)
             if isinstance(rows, ForgeRefusal):
                 return rows
-            new = (row for row in rows if not after or moment(row.time) >= moment(after))
+            new = (row for row in rows if not after or parse_time(row.time) >= parse_time(after))
             found += (row.model_copy(update={"kind": kind}) for row in new)
         return tuple(found)
 
@@ -183,9 +185,9 @@ class GitHubRepository(Repository):
         if push is None:
             push = project.permissions is None or project.permissions.push
         if not push:
-            return refused("forbidden", text("forge.no_push", name=key.repository))
+            return build_refusal("forbidden", text("forge.no_push", name=key.repository))
         if key.kind == "request" and not item.source_name:
-            return refused("moved", text("forge.no_source", item=str(key)))
+            return build_refusal("moved", text("forge.no_source", item=str(key)))
         return "" if item.source_name.casefold() in ("", project.full_name.casefold()) else item.source_name
 
     def claimed_at(self, item: Item, comments: tuple[Comment, ...]) -> str:
@@ -251,7 +253,7 @@ class GitHubRepository(Repository):
         if isinstance(made, ForgeRefusal) and made.kind == "bad" and not draft:
             base = await self.calls.get(Anything, f"/branches/{_part(intent.base)}")
             if isinstance(base, ForgeRefusal) and base.kind in {"gone", "moved"}:
-                return refused("moved", text("forge.no_base", branch=intent.base))
+                return build_refusal("moved", text("forge.no_base", branch=intent.base))
         return made
 
     def is_draft(self, request: Item) -> bool:
@@ -285,7 +287,7 @@ async def query(
     if isinstance(reply, ForgeRefusal):
         return reply
     if reply.errors:
-        return refused("bad", text("forge.unreadable", forge="GitHub", url=calls.api_url))
+        return build_refusal("bad", text("forge.unreadable", forge="GitHub", url=calls.api_url))
     return calls.as_shape(shape, reply.data)
 
 

@@ -13,7 +13,7 @@ import httpx2
 
 from daiku.domain.items.forge import ForgeRefusal
 from daiku.domain.items.item import ItemKey
-from daiku.items.answers import refused
+from daiku.items.answers import build_refusal
 from daiku.items.forge.calls import Calls, Entrance
 from daiku.items.forge.finding import Lifetimes
 from daiku.items.forge.shapes import User
@@ -49,7 +49,7 @@ class GitHubSource(ForgeSource):
 
     async def access(self, key: ItemKey, clone_url: str) -> CloneAccess | ForgeRefusal:
         if not _is_of(self._wire.api_url, clone_url):
-            return refused("forbidden", text("forge.elsewhere", item=str(key)))
+            return build_refusal("forbidden", text("forge.elsewhere", item=str(key)))
         secret = await self._tokens.token(key.repository)
         if isinstance(secret, ForgeRefusal):
             return secret

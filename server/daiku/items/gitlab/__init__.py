@@ -1,1 +1,1 @@
-"""GitLab as a source of items: find, read, look, apply; on gitlab.com or an own instance."""
+"""GitLab as a source of items, on gitlab.com or an own instance."""

@@ -10,7 +10,7 @@ from typing import ClassVar
 from daiku.domain.items.forge import PASSING, FailedCheck, ForgeRefusal
 from daiku.domain.items.intents import OpenRequest
 from daiku.domain.items.item import ItemKey, ItemKind
-from daiku.items.answers import Shape, moment, refused
+from daiku.items.answers import Shape, build_refusal, parse_time
 from daiku.items.forge.calls import PAGE, Query
 from daiku.items.forge.repository import Checks, Listed, Repository
 from daiku.items.forge.shapes import Comment, Event, Item, Pipeline, Project, User
@@ -130,7 +130,7 @@ class GitLabRepository(Repository):
     async def text_stood(self, item: Item, since: str, comments: tuple[Comment, ...]) -> bool | ForgeRefusal:
         for note in comments:
             changed = note.system and (note.body or "").startswith(_CHANGES)
-            if changed and moment(note.time) >= moment(since):
+            if changed and parse_time(note.time) >= parse_time(since):
                 writes = await self.writes(note.author)
                 if writes is not True:
                     return writes
@@ -141,7 +141,7 @@ class GitLabRepository(Repository):
         async for page in self.calls.pages(Comment, self.comments_path(key), self.newest_first):
             if isinstance(page, ForgeRefusal):
                 return page
-            new = [*takewhile(lambda row: not after or moment(row.time) > moment(after), page.rows)]
+            new = [*takewhile(lambda row: not after or parse_time(row.time) > parse_time(after), page.rows)]
             found += new
             if len(new) < len(page.rows):
                 break
@@ -159,7 +159,7 @@ class GitLabRepository(Repository):
         return frozenset(
             row
             for row in comments
-            if (moment(row.updated_at) - moment(row.time)).total_seconds() > _EDITED_SECONDS
+            if (parse_time(row.updated_at) - parse_time(row.time)).total_seconds() > _EDITED_SECONDS
         )
 
     async def source_of(self, item: Item, key: ItemKey, project: Project) -> str | ForgeRefusal:
@@ -167,24 +167,24 @@ class GitLabRepository(Repository):
         if isinstance(may, ForgeRefusal):
             return may
         if key.kind != "request" or item.source_project_id == project.id:
-            return "" if may else refused("forbidden", text("forge.no_push", name=key.repository))
+            return "" if may else build_refusal("forbidden", text("forge.no_push", name=key.repository))
         if item.source_project_id is None:
-            return refused("gone", text("forge.no_source", item=str(key)))
+            return build_refusal("gone", text("forge.no_source", item=str(key)))
         source = await self.calls.get(Project, f"//projects/{item.source_project_id}")
         if isinstance(source, ForgeRefusal):
             return source
         if source.archived:
-            return refused("archived", text("forge.archived", name=source.full_name))
+            return build_refusal("archived", text("forge.archived", name=source.full_name))
         there = await self._may_push(source, f"//projects/{source.id}")
         if isinstance(there, ForgeRefusal):
             return there
         if not (there or (item.allow_collaboration and may)):
-            return refused("forbidden", text("forge.no_push", name=source.full_name))
+            return build_refusal("forbidden", text("forge.no_push", name=source.full_name))
         return source.full_name
 
     def claimed_at(self, item: Item, comments: tuple[Comment, ...]) -> str:
         """GitLab moves the item's own time at most once a minute: a comment may be newer."""
-        return max((item.updated_at, *(row.time for row in comments)), key=moment)
+        return max((item.updated_at, *(row.time for row in comments)), key=parse_time)
 
     async def request_of(self, key: ItemKey, head: str) -> Item | ForgeRefusal | None:
         """Find the request that holds the commit `head`, with its pipeline."""

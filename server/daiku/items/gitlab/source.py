@@ -12,7 +12,7 @@ from pydantic import SecretStr
 
 from daiku.domain.items.forge import ForgeRefusal
 from daiku.domain.items.item import ItemKey
-from daiku.items.answers import refused
+from daiku.items.answers import build_refusal
 from daiku.items.forge.calls import Calls, Entrance, Sleep
 from daiku.items.forge.finding import Lifetimes
 from daiku.items.forge.shapes import User
@@ -56,7 +56,7 @@ class GitLabSource(ForgeSource):
         except ValueError:
             same = False
         if not same:
-            return refused("bad", text("forge.elsewhere", item=str(key)))
+            return build_refusal("bad", text("forge.elsewhere", item=str(key)))
         return CloneAccess(url=clone_url, user="oauth2", secret=self._token)
 
     def entrance(self, repository: str) -> Entrance:

@@ -1,1 +1,2 @@
-"""The work on an item, kept on the server: pushed, kept after each step of the plan, taken over by another machine."""
+"""The work tree of an item on the server: pushed, saved after each plan step, and restored on another
+machine."""

@@ -1,1 +1,1 @@
-"""Work items as pure functions: what is written about them on a forge, and what is read there."""
+"""Pure functions for work items: texts written to a forge, and texts read there."""

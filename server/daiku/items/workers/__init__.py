@@ -1,1 +1,1 @@
-"""Workers: they look for items and work several at a time; which are alive, and how each is."""
+"""Workers: they poll for items, process several at a time, and report their health."""
