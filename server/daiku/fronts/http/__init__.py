@@ -1,1 +1,1 @@
-"""Daiku over HTTP (`daiku serve`): the same sessions and runs as the editor's, streamed as server-sent events."""
+"""HTTP front (`daiku serve`): the editor's sessions and runs, streamed as server-sent events."""

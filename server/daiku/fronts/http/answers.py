@@ -1,4 +1,4 @@
-"""Answers as JSON, what went wrong as a status with its sentence, and bodies read within bounds."""
+"""HTTP responses: JSON, errors with a status, and size-limited request bodies."""
 
 from __future__ import annotations
 
@@ -21,63 +21,63 @@ from daiku.texts.text import text
 log = logging.getLogger(__name__)
 
 BODY_SECONDS = 30.0
-"""A body that takes longer to arrive is not waited for."""
+"""Timeout in seconds for receiving a request body."""
 STATUS: Mapping[FailureKind, int] = {"not_found": 404, "busy": 409, "no_provider": 503, "auth": 503}
-"""The status of a failure by its kind; of others 422 where the client was wrong, else 500."""
+"""HTTP status by failure kind; others are 422 for client errors, else 500."""
 HEADERS = {"cache-control": "no-store", "x-content-type-options": "nosniff"}
 
 P = TypeVar("P", bound=BaseModel)
 _OBJECT: TypeAdapter[JsonObject] = TypeAdapter(JsonObject)
 
 
-class Unfit(Exception):
-    """What was asked does not fit: every problem, in one line each."""
+class InvalidRequest(Exception):
+    """An invalid request, with one line per problem."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         super().__init__("; ".join(problems))
         self.problems = tuple(problems)
 
 
-class Refused(Exception):
-    """An answer that is no success."""
+class RequestRejected(Exception):
+    """A request that is rejected with this status."""
 
     def __init__(self, status: int, failure: Failure) -> None:
         super().__init__(failure.message)
         self.status, self.failure = status, failure
 
 
-def json_answer(body: str, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """The answer of JSON text."""
-    sent = {**HEADERS, **(headers or {})}
-    return Response(body.encode("utf-8", "replace"), status, sent, media_type="application/json")
+def json_response(body: str, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """Return a response with JSON text."""
+    all_headers = {**HEADERS, **(headers or {})}
+    return Response(body.encode("utf-8", "replace"), status, all_headers, media_type="application/json")
 
 
-def model_answer(request: Request, model: BaseModel | None) -> Response:
-    """The answer of a value, its sentences in the client's language."""
+def model_response(request: Request, model: BaseModel | None) -> Response:
+    """Return a model as a response, with texts in the client's language."""
     if model is None:
-        return json_answer("null")
+        return json_response("null")
     if isinstance(model, Localizable):
-        model = model.in_language(language(request.scope))
-    return json_answer(model.model_dump_json(by_alias=True, exclude_none=True))
+        model = model.in_language(request_language(request.scope))
+    return json_response(model.model_dump_json(by_alias=True, exclude_none=True))
 
 
-def failure_answer(
+def failure_response(
     scope: Scope,
     status: int,
     failure: Failure,
     problems: Sequence[str] = (),
     headers: Mapping[str, str] | None = None,
 ) -> Response:
-    """The answer that says what is wrong: `kind`, `message`, `hint`, and `problems` where there is a list."""
-    told = failure.in_language(language(scope)).model_dump(mode="json", by_alias=True)
-    body: JsonObject = {name: told[name] for name in ("kind", "message", "hint")}
+    """Return an error response: `kind`, `message`, `hint`, and `problems` if there are any."""
+    fields = failure.in_language(request_language(scope)).model_dump(mode="json", by_alias=True)
+    body: JsonObject = {name: fields[name] for name in ("kind", "message", "hint")}
     if problems:
         body["problems"] = list(problems)
-    return json_answer(_OBJECT.dump_json(body).decode(), status, headers)
+    return json_response(_OBJECT.dump_json(body).decode(), status, headers)
 
 
-def language(scope: Scope) -> str:
-    """The first language that the client would like to read."""
+def request_language(scope: Scope) -> str:
+    """Return the client's preferred language."""
     for name, value in scope["headers"]:
         if name == b"accept-language":
             return language_of(value.decode("latin-1").partition(",")[0].partition(";")[0].strip())
@@ -85,17 +85,17 @@ def language(scope: Scope) -> str:
 
 
 async def read_object(request: Request, limit: int) -> JsonObject:
-    """The JSON object that a request carries; empty where it carries nothing. Raises Refused, Unfit."""
+    """Return the JSON object of a request body; empty without a body. Raises RequestRejected, InvalidRequest."""
     raw = await _body(request, limit)
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if not raw and kind in ("", "application/json"):
         return {}
     if kind != "application/json":
-        raise Refused(415, Failure(kind="usage", message=text("http.not_json")))
+        raise RequestRejected(415, Failure(kind="usage", message=text("http.not_json")))
     try:
         return _OBJECT.validate_json(raw)
-    except ValidationError as wrong:
-        raise Unfit(problems_of(wrong)) from None
+    except ValidationError as error:
+        raise InvalidRequest(problems_of(error)) from None
 
 
 async def _body(request: Request, limit: int) -> bytes:
@@ -105,47 +105,49 @@ async def _body(request: Request, limit: int) -> bytes:
             async for part in request.stream():
                 size += len(part)
                 if size > limit:
-                    raise Refused(413, Failure(kind="usage", message=text("http.too_large", bytes=limit)))
+                    raise RequestRejected(
+                        413, Failure(kind="usage", message=text("http.too_large", bytes=limit))
+                    )
                 parts.append(part)
     except TimeoutError:
-        raise Refused(408, Failure(kind="timeout", message=text("http.slow"))) from None
+        raise RequestRejected(408, Failure(kind="timeout", message=text("http.slow"))) from None
     return b"".join(parts)
 
 
-def checked(model: type[P], given: JsonObject) -> P:
-    """`given` as `model`. Raises Unfit with every problem."""
+def validate_fields(model: type[P], values: JsonObject) -> P:
+    """Validate `given` as `model`. Raises InvalidRequest with every problem."""
     try:
-        return model.model_validate(given)
-    except ValidationError as wrong:
-        raise Unfit(problems_of(wrong)) from None
+        return model.model_validate(values)
+    except ValidationError as error:
+        raise InvalidRequest(problems_of(error)) from None
 
 
 def problems_of(error: ValidationError) -> list[str]:
-    """Every problem in one line each: where, and what is wrong."""
-    found = error.errors(include_url=False, include_context=False, include_input=False)
-    return [f"{'.'.join(str(part) for part in each['loc']) or 'body'}: {each['msg']}" for each in found]
+    """Return one line per problem: its path, and what is wrong."""
+    errors = error.errors(include_url=False, include_context=False, include_input=False)
+    return [f"{'.'.join(str(part) for part in item['loc']) or 'body'}: {item['msg']}" for item in errors]
 
 
-async def answer_failure(request: Request, wrong: Exception) -> Response:
-    """The answer for whatever a request raised."""
+async def respond_to_error(request: Request, error: Exception) -> Response:
+    """Return the response for an exception of a request."""
     scope = request.scope
-    match wrong:
-        case Unfit():
+    match error:
+        case InvalidRequest():
             unfit = Failure(kind="usage", message=text("http.unfit"))
-            return failure_answer(scope, 422, unfit, wrong.problems)
-        case Refused():
-            close = {"connection": "close"} if wrong.status in (408, 413) else None
-            return failure_answer(scope, wrong.status, wrong.failure, headers=close)
+            return failure_response(scope, 422, unfit, error.problems)
+        case RequestRejected():
+            close = {"connection": "close"} if error.status in (408, 413) else None
+            return failure_response(scope, error.status, error.failure, headers=close)
         case UsageError(failure=failure):
             status = STATUS.get(failure.kind, 422)
-            return failure_answer(scope, status, failure, [failure.message] if status == 422 else ())
+            return failure_response(scope, status, failure, [failure.message] if status == 422 else ())
         case DaikuError():
-            return failure_answer(scope, STATUS.get(wrong.failure.kind, 500), wrong.failure)
+            return failure_response(scope, STATUS.get(error.failure.kind, 500), error.failure)
         case HTTPException(status_code=status, headers=headers):
             missing = Failure(kind="not_found", message=text("http.404"))
             other = Failure(kind="usage", message=text("http.405"))
-            return failure_answer(scope, status, missing if status == 404 else other, headers=headers)
+            return failure_response(scope, status, missing if status == 404 else other, headers=headers)
         case _:
-            log.error("a request failed", exc_info=wrong)
-            said = text("http.internal", what=type(wrong).__name__)
-            return failure_answer(scope, 500, Failure(kind="internal", message=said))
+            log.error("a request failed", exc_info=error)
+            message = text("http.internal", what=type(error).__name__)
+            return failure_response(scope, 500, Failure(kind="internal", message=message))

@@ -1,7 +1,7 @@
-"""What happens in each session, for any number of readers: the last chunks in memory, all others in the journal.
+"""Session event streams for any number of readers: recent chunks in memory, older ones from the journal.
 
-A reader holds nothing but its place. A slow one neither slows others nor costs memory: what is no longer held when
-it comes to it, it reads from the journal, and of that it misses only what the journal does not keep.
+A reader only keeps its position. A slow reader delays nobody and uses no memory: chunks that are no longer
+buffered come from the journal, except ephemeral ones.
 """
 
 from __future__ import annotations
@@ -19,52 +19,53 @@ from daiku.domain.runs import RunResult
 log = logging.getLogger(__name__)
 
 COMMENT = b": nothing new\n\n"
+"""Keep-alive comment of server-sent events."""
 
 
 def chunk_frame(chunk: Chunk) -> bytes:
-    """The event of a chunk; its data is the chunk's JSON, unchanged (R1.9). JSON holds no line breaks."""
+    """Return the server-sent event of a chunk, with the chunk's JSON unchanged (R1.9); JSON has no line breaks."""
     return f"id: {chunk.seq}\nevent: {chunk.event.type}\ndata: {chunk.json()}\n\n".encode("utf-8", "replace")
 
 
 def result_frame(result: RunResult) -> bytes:
-    """The last event of a run's stream. It has no id: a client goes on behind the last chunk."""
+    """Return the last event of a run's stream; it has no id, so that clients resume after the last chunk."""
     data = result.model_dump_json(by_alias=True, exclude_none=True)
     return f"event: result\ndata: {data}\n\n".encode()
 
 
 HELD_BYTES = 256 * 1024
-"""Of each session with a run or a reader, so many bytes of its last chunks are held."""
+"""Bytes of recent chunks to buffer per session with a run or a reader."""
 PAGE = 200
-"""Chunks that are read from the journal at once."""
+"""Number of chunks per read of the journal."""
 SENT_AT_ONCE = 64 * 1024
-"""About so many bytes are given out at once."""
+"""Approximate maximum bytes per write."""
 TOGETHER_SECONDS = 0.01
-"""A reader is woken at most this often: of chunks that come faster, several are sent at once."""
+"""Minimum interval in seconds between two wake-ups of a reader; faster chunks are batched."""
 LOOK_SECONDS = 1.0
-"""How often the journal is looked at for what another process wrote."""
+"""Poll interval in seconds for journal entries of other processes."""
 
 
-class Recorded(Protocol):
-    """The journal, as far as a stream needs it."""
+class TailJournal(Protocol):
+    """The part of the journal that streams read."""
 
     def tail(self, session: str, after_seq: int, most: int) -> list[Chunk]:
-        """Up to `most` durable chunks behind `after_seq`, the oldest first."""
+        """Return up to `most` durable chunks after `after_seq`, oldest first."""
         ...
 
     def last_seq(self, session: str) -> int:
-        """The number of the last durable chunk, 0 where there is none."""
+        """Return the number of the last durable chunk, or 0."""
         ...
 
 
 class Pace:
-    """Wakes readers: one that was not woken just now at once, others together a moment later."""
+    """Rate limiter for waking readers (debounce)."""
 
     def __init__(self) -> None:
         self._due: set[Reader] = set()
         self._timer: asyncio.TimerHandle | None = None
 
     def wake(self, readers: set[Reader]) -> None:
-        """Let `readers` look for something new, now or in a moment."""
+        """Wake `readers` now, or after a moment if they were just woken."""
         loop = asyncio.get_running_loop()
         now = loop.time()
         for reader in readers:
@@ -74,9 +75,9 @@ class Pace:
             else:
                 self._due.add(reader)
         if self._due and self._timer is None:
-            self._timer = loop.call_later(TOGETHER_SECONDS, self._all)
+            self._timer = loop.call_later(TOGETHER_SECONDS, self._wake_due)
 
-    def _all(self) -> None:
+    def _wake_due(self) -> None:
         self._timer = None
         now = asyncio.get_running_loop().time()
         for reader in self._due:
@@ -87,121 +88,123 @@ class Pace:
 
 @dataclass(eq=False, slots=True)
 class Channel:
-    """The chunks of one session. Those that are held are all from `whole_from` on (0: none is held)."""
+    """The chunks of one session. The buffer is complete from `complete_from` on (0: empty)."""
 
     session: str
-    journal: Recorded
+    journal: TailJournal
     pace: Pace
     start: int = 0
-    """The place of the first chunk that is held; places rise and are never used again."""
-    whole_from: int = 0
+    """Position of the first buffered chunk; positions rise and are never reused."""
+    complete_from: int = 0
     last: int = 0
-    """The highest number that is known here."""
+    """Highest known chunk number."""
     runs: int = 0
     readers: set[Reader] = field(default_factory=set["Reader"])
-    _held: deque[tuple[int, bytes]] = field(default_factory=deque[tuple[int, bytes]])
+    _frames: deque[tuple[int, bytes]] = field(default_factory=deque[tuple[int, bytes]])
     _bytes: int = 0
 
     @property
     def end(self) -> int:
-        """The place behind the last chunk."""
-        return self.start + len(self._held)
+        """Position after the last chunk."""
+        return self.start + len(self._frames)
 
-    def begin(self) -> None:
-        """A run begins here: what others wrote meanwhile stands between what is held and what will come."""
+    def start_run(self) -> None:
+        """Register a run; chunks that others wrote meanwhile are read from the journal."""
         self.runs += 1
-        self.look()
+        self.check_journal()
 
-    def look(self) -> None:
-        """Take notice of what is in the journal and was not shown here."""
+    def check_journal(self) -> None:
+        """Check the journal for chunks that were not published here."""
         last = self.journal.last_seq(self.session)
         if last > self.last:
-            self._let_go()
+            self._clear_buffer()
             self.last = last
             self.wake()
 
     def publish(self, chunk: Chunk) -> None:
-        """Give `chunk` to all readers. An open question that is shown once more has an old number."""
+        """Send `chunk` to all readers. An open question that is repeated has an old number."""
         seq = chunk.seq
         if seq > self.last:
             if seq != self.last + 1:
-                self._let_go()
-            self.whole_from = self.whole_from or seq
+                self._clear_buffer()
+            self.complete_from = self.complete_from or seq
             self.last = seq
         frame = chunk_frame(chunk)
-        self._held.append((seq, frame))
+        self._frames.append((seq, frame))
         self._bytes += len(frame)
-        while self._bytes > HELD_BYTES and len(self._held) > 1:
-            gone, old = self._held.popleft()
-            self._bytes -= len(old)
+        while self._bytes > HELD_BYTES and len(self._frames) > 1:
+            dropped, dropped_frame = self._frames.popleft()
+            self._bytes -= len(dropped_frame)
             self.start += 1
-            if self.whole_from and gone >= self.whole_from:
-                self.whole_from = gone + 1
+            if self.complete_from and dropped >= self.complete_from:
+                self.complete_from = dropped + 1
         if self.readers:
             self.pace.wake(self.readers)
 
-    def held(self, place: int) -> tuple[int, bytes]:
-        """The number and the bytes of the chunk at `place`."""
-        return self._held[place - self.start]
+    def frame_at(self, place: int) -> tuple[int, bytes]:
+        """Return the number and the frame of the chunk at `place`."""
+        return self._frames[place - self.start]
 
     def wake(self) -> None:
-        """Let all readers look for something new."""
+        """Wake all readers."""
         for reader in self.readers:
             reader.wake()
 
-    def _let_go(self) -> None:
-        """Hold nothing; every reader is behind now, and looks into the journal."""
-        self.start += len(self._held) + 1
-        self._held.clear()
-        self._bytes = self.whole_from = 0
+    def _clear_buffer(self) -> None:
+        """Clear the buffer, so that every reader continues from the journal."""
+        self.start += len(self._frames) + 1
+        self._frames.clear()
+        self._bytes = self.complete_from = 0
 
 
 class Reader:
-    """One reader's place in a channel: `seq` is the last number that it was given. A reader of one run is given
-    whatever that run shows, others nothing twice."""
+    """One reader's position in a channel; `seq` is the last number it received.
+
+    A reader of one run receives everything of that run; other readers receive no chunk twice.
+    """
 
     def __init__(self, channel: Channel, seq: int, place: int, *, of_run: bool) -> None:
         self.channel, self.seq, self.place = channel, seq, place
         self.closed = False
         self.woken = 0.0
-        """When it was last woken, by the clock of the loop."""
+        """Time of the last wake-up, by the event loop's clock."""
         self._of_run = of_run
-        self._last: tuple[int, int] | None = None
+        self._end: tuple[int, int] | None = None
         self._waiting: asyncio.Future[None] | None = None
         channel.readers.add(self)
 
     @property
     def complete(self) -> bool:
-        """Whether everything was given that there will be."""
-        return self._last is not None and self.place >= self._last[0]
+        """True if the reader has received everything."""
+        return self._end is not None and self.place >= self._end[0]
 
     def end_at(self, seq: int) -> None:
-        """Nothing behind this moment, nor behind `seq`, is given any more."""
-        self._last = (self.channel.end, seq)
+        """End the stream at the current position, and not after `seq`."""
+        self._end = (self.channel.end, seq)
         self.wake()
 
     def take(self) -> bytes:
-        """What comes next, in whole events; empty where there is nothing now."""
+        """Return the next complete events; empty if there are none now."""
         channel = self.channel
         if self.place < channel.start:
             if page := self._page():
                 self.seq = page[-1].seq
                 return b"".join(map(chunk_frame, page))
             self.place = channel.start
-        end = channel.end if self._last is None else min(channel.end, self._last[0])
-        taken, size = list[bytes](), 0
+        end = channel.end if self._end is None else min(channel.end, self._end[0])
+        frames, size = list[bytes](), 0
         while self.place < end and size < SENT_AT_ONCE:
-            seq, frame = channel.held(self.place)
+            seq, frame = channel.frame_at(self.place)
             self.place += 1
             if seq > self.seq or self._of_run:
                 self.seq = max(self.seq, seq)
-                taken.append(frame)
+                frames.append(frame)
                 size += len(frame)
-        return taken[0] if len(taken) == 1 else b"".join(taken)
+        return frames[0] if len(frames) == 1 else b"".join(frames)
 
     def _page(self) -> list[Chunk]:
-        """The next chunks from the journal, up to those that are held."""
-        until, last = self.channel.whole_from, self._last
+        """Return the next chunks from the journal, up to the buffered ones."""
+        until, last = self.channel.complete_from, self._end
         return [
             chunk
             for chunk in self.channel.journal.tail(self.channel.session, self.seq, PAGE)
@@ -209,7 +212,7 @@ class Reader:
         ]
 
     async def wait(self) -> None:
-        """Return when there may be something new."""
+        """Wait until there may be something new."""
         self._waiting = asyncio.get_running_loop().create_future()
         try:
             await self._waiting
@@ -217,74 +220,74 @@ class Reader:
             self._waiting = None
 
     def wake(self) -> None:
-        """Let `wait` return."""
+        """Wake up `wait`."""
         if self._waiting is not None and not self._waiting.done():
             self._waiting.set_result(None)
 
     def close(self) -> None:
-        """Give nothing any more."""
+        """End the stream."""
         self.closed = True
         self.channel.readers.discard(self)
         self.wake()
 
 
 class Channels:
-    """The channels that are in use; `close` ends all their readers."""
+    """The open channels; `close` ends all their readers."""
 
-    def __init__(self, journal: Recorded) -> None:
+    def __init__(self, journal: TailJournal) -> None:
         self._journal = journal
         self._pace = Pace()
         self._open: dict[str, Channel] = {}
-        self._looking: asyncio.TimerHandle | None = None
+        self._poll_timer: asyncio.TimerHandle | None = None
         self.closed = False
 
-    def of(self, session: str) -> Channel:
-        """The channel of a session. Whoever takes it calls `settle` when done with it."""
+    def open(self, session: str) -> Channel:
+        """Return the channel of a session. Call `release` after use."""
         channel = self._open.get(session)
         if channel is None:
             channel = self._open[session] = Channel(session, self._journal, self._pace)
             channel.last = self._journal.last_seq(session)
-        if self._looking is None:
-            self._look_later()
+        if self._poll_timer is None:
+            self._schedule_poll()
         return channel
 
-    def settle(self, channel: Channel) -> None:
-        """Forget `channel` where nothing runs in it and nobody reads it."""
+    def release(self, channel: Channel) -> None:
+        """Drop `channel` if it has no runs and no readers."""
         if not channel.runs and not channel.readers and self._open.get(channel.session) is channel:
             del self._open[channel.session]
 
-    def look(self, session: str) -> None:
-        """Something was written to the journal of `session` beside its runs."""
+    def check_journal(self, session: str) -> None:
+        """Check the journal of `session` for entries written outside its runs."""
         if channel := self._open.get(session):
-            channel.look()
+            channel.check_journal()
 
     def end(self, session: str) -> None:
-        """`session` is gone: end its readers."""
+        """End the readers of a deleted session."""
         if channel := self._open.get(session):
             for reader in tuple(channel.readers):
                 reader.close()
 
     def close(self) -> None:
-        """End all readers; nothing is read any more."""
+        """End all readers and stop polling."""
         self.closed = True
-        if self._looking is not None:
-            self._looking.cancel()
+        if self._poll_timer is not None:
+            self._poll_timer.cancel()
         for session in tuple(self._open):
             self.end(session)
 
-    def _look_later(self) -> None:
-        self._looking = asyncio.get_running_loop().call_later(LOOK_SECONDS, self._look)
+    def _schedule_poll(self) -> None:
+        self._poll_timer = asyncio.get_running_loop().call_later(LOOK_SECONDS, self._poll)
 
-    def _look(self) -> None:
-        """Look at what others wrote; readers look at the clock too."""
+    def _poll(self) -> None:
+        """Check the journals for entries of other processes, and wake readers for keep-alive comments."""
         for channel in tuple(self._open.values()):
             try:
                 if not channel.runs:
-                    channel.look()
-            except DaikuError as wrong:  # a locked or broken file: the next look may find it whole
-                log.warning("the journal of %s was not looked at: %s", channel.session, wrong)
+                    channel.check_journal()
+            except DaikuError as error:  # a locked or damaged file: retried at the next poll
+                log.warning("the journal of %s was not looked at: %s", channel.session, error)
             channel.wake()
         if self._open and not self.closed:
-            self._look_later()
+            self._schedule_poll()
         else:
-            self._looking = None
+            self._poll_timer = None

@@ -1,4 +1,4 @@
-"""What can be asked over HTTP (PROTOCOL 7): one short function each, and the table of them."""
+"""HTTP endpoints (PROTOCOL 7) and their table."""
 
 from __future__ import annotations
 
@@ -21,41 +21,41 @@ from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.domain.runs import ClientApprovals, ContextItem, Mode, RunLimits, RunResult
 from daiku.fronts.http.access import MAX_BODY
 from daiku.fronts.http.answers import (
-    Refused,
-    Unfit,
-    answer_failure,
-    checked,
-    failure_answer,
-    json_answer,
-    language,
-    model_answer,
+    InvalidRequest,
+    RequestRejected,
+    failure_response,
+    json_response,
+    model_response,
     read_object,
+    request_language,
+    respond_to_error,
+    validate_fields,
 )
-from daiku.fronts.http.work import EventStream, RunShown, Work
+from daiku.fronts.http.work import EventStream, HttpRuns, StreamedRun
 from daiku.library.fronts import Listener, RunRequest
 from daiku.library.offers import agents_of, delete_session, models_of, tools_of
 from daiku.texts.text import text
 
-Endpoint = Callable[[Work, Request], Awaitable[ASGIApp]]
+Endpoint = Callable[[HttpRuns, Request], Awaitable[ASGIApp]]
 _ID = re.compile(r"[A-Za-z0-9_-]{1,200}")
 MAX_SEQ = 2**53 - 1
-"""The largest number that every JSON reader knows exactly (C1.10)."""
+"""Largest integer that every JSON reader represents exactly (C1.10)."""
 
 
-class SessionStart(Wire):
-    """The body of `POST /v1/sessions`."""
+class SessionStartBody(Wire):
+    """Body of `POST /v1/sessions`."""
 
     title: Annotated[str, Field(max_length=1000)] | None = None
 
 
 class TailQuery(Wire):
-    """The chunk behind which to go on; in an address `after_seq`."""
+    """Query parameter `after_seq`: the last chunk that the client has."""
 
     after_seq: Annotated[int, Field(ge=0, le=MAX_SEQ)] = 0
 
 
-class RunStart(Wire):
-    """The body of `POST /v1/sessions/{id}/runs`."""
+class RunStartBody(Wire):
+    """Body of `POST /v1/sessions/{id}/runs`."""
 
     text: str
     agent: api.Id = "coordinator"
@@ -67,121 +67,121 @@ class RunStart(Wire):
 
     @field_validator("text")
     @classmethod
-    def _says_something(cls, value: str) -> str:
+    def _check_text(cls, value: str) -> str:
         if not value.strip():
             raise ValueError("say what to do")
         return value
 
 
-class RunResume(api.RunRef):
-    """The body of `POST /v1/runs/{id}/resume`."""
+class RunResumeBody(api.RunRef):
+    """Body of `POST /v1/runs/{id}/resume`."""
 
     approvals: ClientApprovals = "ask"
     model: str = ""
 
 
-async def healthy(_work: Work, _request: Request) -> ASGIApp:
-    return json_answer('{"status":"ok"}')
+async def healthy(_work: HttpRuns, _request: Request) -> ASGIApp:
+    return json_response('{"status":"ok"}')
 
 
-async def session_new(work: Work, request: Request) -> ASGIApp:
-    given = checked(SessionStart, await read_object(request, MAX_BODY))
-    return model_answer(request, work.app.journal.new_session(given.title or "", work.workspace))
+async def session_new(work: HttpRuns, request: Request) -> ASGIApp:
+    body = validate_fields(SessionStartBody, await read_object(request, MAX_BODY))
+    return model_response(request, work.app.journal.new_session(body.title or "", work.workspace))
 
 
-async def session_list(work: Work, request: Request) -> ASGIApp:
-    asked = checked(api.SessionListParams, _query(request))
-    found = work.app.journal.list_sessions(asked.query or "", asked.limit, work.workspace)
-    return model_answer(request, api.SessionListResult(sessions=tuple(found)))
+async def session_list(work: HttpRuns, request: Request) -> ASGIApp:
+    query = validate_fields(api.SessionListParams, _query(request))
+    sessions = work.app.journal.list_sessions(query.query or "", query.limit, work.workspace)
+    return model_response(request, api.SessionListResult(sessions=tuple(sessions)))
 
 
-async def session_get(work: Work, request: Request) -> ASGIApp:
-    session = work.app.journal.get_session(_id(request))
-    after = checked(TailQuery, _query(request)).after_seq
+async def session_get(work: HttpRuns, request: Request) -> ASGIApp:
+    session = work.app.journal.get_session(_path_id(request))
+    after = validate_fields(TailQuery, _query(request)).after_seq
     chunks = ",".join(chunk.json() for chunk in work.app.journal.chunks(session.session_id, after))
-    whole = session.model_dump_json(by_alias=True, exclude_none=True)
-    return json_answer(f'{{"session":{whole},"chunks":[{chunks}]}}')
+    session_json = session.model_dump_json(by_alias=True, exclude_none=True)
+    return json_response(f'{{"session":{session_json},"chunks":[{chunks}]}}')
 
 
-async def session_delete(work: Work, request: Request) -> ASGIApp:
-    await delete_session(work.app, session := _id(request))
+async def session_delete(work: HttpRuns, request: Request) -> ASGIApp:
+    await delete_session(work.app, session := _path_id(request))
     work.channels.end(session)
-    return model_answer(request, None)
+    return model_response(request, None)
 
 
-async def session_run(work: Work, request: Request) -> ASGIApp:
-    work.app.journal.last_seq(session := _id(request))  # raises where there is none
-    given = checked(RunStart, await read_object(request, MAX_BODY))
-    asked = RunRequest(
-        given.text,
+async def session_run(work: HttpRuns, request: Request) -> ASGIApp:
+    work.app.journal.last_seq(session := _path_id(request))  # raises UsageError if there is none
+    body = validate_fields(RunStartBody, await read_object(request, MAX_BODY))
+    run_request = RunRequest(
+        body.text,
         session=session,
-        mode=given.mode,
-        model=given.model or "",
-        agent=given.agent,
-        context=given.context,
-        limits=given.limits,
-        approvals=given.approvals,
+        mode=body.mode,
+        model=body.model or "",
+        agent=body.agent,
+        context=body.context,
+        limits=body.limits,
+        approvals=body.approvals,
     )
-    return _stream(work, await work.begin(session, partial(work.app.runs.run, asked)))
+    return _stream(work, await work.start(session, partial(work.app.runs.run, run_request)))
 
 
-async def session_events(work: Work, request: Request) -> ASGIApp:
+async def session_events(work: HttpRuns, request: Request) -> ASGIApp:
     query = _query(request)
     if last := request.headers.get("last-event-id", "").strip():
-        query["after_seq"] = last  # where a reader stands now; its address says where it began
-    after = checked(TailQuery, query).after_seq
-    reader = work.follow(_id(request), after)
+        query["after_seq"] = last  # the current position of a reconnecting client
+    after = validate_fields(TailQuery, query).after_seq
+    reader = work.follow(_path_id(request), after)
     return EventStream(reader, partial(work.leave, reader))
 
 
-async def run_resume(work: Work, request: Request) -> ASGIApp:
-    given = checked(RunResume, await _of_run(request))
-    session = work.app.journal.session_of_run(given.run_id)
+async def run_resume(work: HttpRuns, request: Request) -> ASGIApp:
+    body = validate_fields(RunResumeBody, await _read_run_body(request))
+    session = work.app.journal.session_of_run(body.run_id)
 
-    def go_on(listen: Listener) -> Awaitable[RunResult]:
-        return work.app.runs.resume(given.run_id, listen, given.approvals, model=given.model)
+    def resume(listen: Listener) -> Awaitable[RunResult]:
+        return work.app.runs.resume(body.run_id, listen, body.approvals, model=body.model)
 
-    return _stream(work, await work.begin(session, go_on))
-
-
-async def run_pause(work: Work, request: Request) -> ASGIApp:
-    given = checked(api.RunRef, await _of_run(request))
-    return model_answer(request, await work.app.runs.pause(given.run_id))
+    return _stream(work, await work.start(session, resume))
 
 
-async def run_cancel(work: Work, request: Request) -> ASGIApp:
-    given = checked(api.RunRef, await _of_run(request))
-    return _recorded(work, given.run_id, request, await work.app.runs.cancel(given.run_id))
+async def run_pause(work: HttpRuns, request: Request) -> ASGIApp:
+    body = validate_fields(api.RunRef, await _read_run_body(request))
+    return model_response(request, await work.app.runs.pause(body.run_id))
 
 
-async def run_approve(work: Work, request: Request) -> ASGIApp:
-    given = checked(api.ApproveParams, await _of_run(request))
-    await work.app.runs.approve(given.run_id, given.approval_id, given.decision, given.feedback, given.hunks)
-    return _recorded(work, given.run_id, request)
+async def run_cancel(work: HttpRuns, request: Request) -> ASGIApp:
+    body = validate_fields(api.RunRef, await _read_run_body(request))
+    return _publish_recorded(work, body.run_id, request, await work.app.runs.cancel(body.run_id))
 
 
-async def run_answer(work: Work, request: Request) -> ASGIApp:
-    given = checked(api.AnswerParams, await _of_run(request))
-    await work.app.runs.answer(given.run_id, given.input_id, given.text)
-    return _recorded(work, given.run_id, request)
+async def run_approve(work: HttpRuns, request: Request) -> ASGIApp:
+    body = validate_fields(api.ApproveParams, await _read_run_body(request))
+    await work.app.runs.approve(body.run_id, body.approval_id, body.decision, body.feedback, body.hunks)
+    return _publish_recorded(work, body.run_id, request)
 
 
-async def run_steer(work: Work, request: Request) -> ASGIApp:
-    given = checked(api.SteerParams, await _of_run(request))
-    await work.app.runs.steer(given.run_id, given.text)
-    return model_answer(request, None)
+async def run_answer(work: HttpRuns, request: Request) -> ASGIApp:
+    body = validate_fields(api.AnswerParams, await _read_run_body(request))
+    await work.app.runs.answer(body.run_id, body.input_id, body.text)
+    return _publish_recorded(work, body.run_id, request)
 
 
-async def models(work: Work, request: Request) -> ASGIApp:
-    return model_answer(request, await models_of(work.app, language(request.scope)))
+async def run_steer(work: HttpRuns, request: Request) -> ASGIApp:
+    body = validate_fields(api.SteerParams, await _read_run_body(request))
+    await work.app.runs.steer(body.run_id, body.text)
+    return model_response(request, None)
 
 
-async def tools(work: Work, request: Request) -> ASGIApp:
-    return model_answer(request, tools_of(work.app))
+async def models(work: HttpRuns, request: Request) -> ASGIApp:
+    return model_response(request, await models_of(work.app, request_language(request.scope)))
 
 
-async def agents(work: Work, request: Request) -> ASGIApp:
-    return model_answer(request, agents_of(work.app))
+async def tools(work: HttpRuns, request: Request) -> ASGIApp:
+    return model_response(request, tools_of(work.app))
+
+
+async def agents(work: HttpRuns, request: Request) -> ASGIApp:
+    return model_response(request, agents_of(work.app))
 
 
 ROUTES: tuple[tuple[str, str, Endpoint], ...] = (
@@ -204,68 +204,70 @@ ROUTES: tuple[tuple[str, str, Endpoint], ...] = (
 )
 
 
-def make_app(work: Work) -> Starlette:
-    """The ASGI application, without the check of who asks."""
+def make_app(work: HttpRuns) -> Starlette:
+    """Build the ASGI application, without access control."""
     by_path: dict[str, dict[str, Endpoint]] = {}
     for method, path, endpoint in ROUTES:
         by_path.setdefault(path, {})[method] = endpoint
-    routes = [Route(path, _Place(work, ends), methods=[*ends]) for path, ends in by_path.items()]
-    made = Starlette(
-        routes=routes, exception_handlers={Exception: answer_failure, HTTPException: answer_failure}
+    routes = [
+        Route(path, _Endpoints(work, endpoints), methods=[*endpoints]) for path, endpoints in by_path.items()
+    ]
+    asgi_app = Starlette(
+        routes=routes, exception_handlers={Exception: respond_to_error, HTTPException: respond_to_error}
     )
-    made.router.redirect_slashes = False
-    return made
+    asgi_app.router.redirect_slashes = False
+    return asgi_app
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
-    """What answers at one address, by method."""
+class _Endpoints:
+    """The endpoints of one path, by method."""
 
-    work: Work
+    work: HttpRuns
     ends: dict[str, Endpoint]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope, receive, send)
-        answer: ASGIApp
+        response: ASGIApp
         try:
-            answer = await self.ends["GET" if request.method == "HEAD" else request.method](
+            response = await self.ends["GET" if request.method == "HEAD" else request.method](
                 self.work, request
             )
-        except UsageError as wrong:
-            if request.url.path.startswith("/v1/runs/") and wrong.failure.kind == "usage":
-                answer = failure_answer(scope, 409, wrong.failure)  # it fits, but not how the run stands
+        except UsageError as error:
+            if request.url.path.startswith("/v1/runs/") and error.failure.kind == "usage":
+                response = failure_response(scope, 409, error.failure)  # valid, but not in the run's state
             else:
-                answer = await answer_failure(request, wrong)
-        except (DaikuError, Refused, Unfit) as wrong:
-            answer = await answer_failure(request, wrong)
-        await answer(scope, receive, send)
+                response = await respond_to_error(request, error)
+        except (DaikuError, RequestRejected, InvalidRequest) as error:
+            response = await respond_to_error(request, error)
+        await response(scope, receive, send)
 
 
-def _id(request: Request) -> str:
-    """The id in the address. Raises UsageError where it cannot be one."""
-    given: str = request.path_params["id"]
-    if not _ID.fullmatch(given):
+def _path_id(request: Request) -> str:
+    """Return the id in the path. Raises UsageError if it is invalid."""
+    path_id: str = request.path_params["id"]
+    if not _ID.fullmatch(path_id):
         raise UsageError(Failure(kind="not_found", message=text("http.404")))
-    return given
+    return path_id
 
 
 def _query(request: Request) -> JsonObject:
     return dict(request.query_params)
 
 
-async def _of_run(request: Request) -> JsonObject:
-    """The body of a request about a run. It may name the run too, the same one. Raises Unfit."""
-    run, body = _id(request), await read_object(request, MAX_BODY)
+async def _read_run_body(request: Request) -> JsonObject:
+    """Return the body of a request about a run, whose `runId` must match the path. Raises InvalidRequest."""
+    run, body = _path_id(request), await read_object(request, MAX_BODY)
     if body.setdefault("runId", run) != run:
-        raise Unfit(["runId: not the run of the address"])
+        raise InvalidRequest(["runId: not the run of the address"])
     return body
 
 
-def _recorded(work: Work, run: str, request: Request, result: BaseModel | None = None) -> ASGIApp:
-    """The answer to what may have been written to the journal beside a run: readers are shown it."""
-    work.channels.look(work.app.journal.session_of_run(run))
-    return model_answer(request, result)
+def _publish_recorded(work: HttpRuns, run: str, request: Request, result: BaseModel | None = None) -> ASGIApp:
+    """Respond to a request that may have written to the journal, and show its entries to readers."""
+    work.channels.check_journal(work.app.journal.session_of_run(run))
+    return model_response(request, result)
 
 
-def _stream(work: Work, shown: RunShown) -> EventStream:
-    return EventStream(shown.reader, partial(work.leave, shown.reader), lambda: shown.result)
+def _stream(work: HttpRuns, streamed: StreamedRun) -> EventStream:
+    return EventStream(streamed.reader, partial(work.leave, streamed.reader), lambda: streamed.result)

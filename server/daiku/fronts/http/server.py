@@ -1,4 +1,4 @@
-"""The HTTP server itself: its socket, its line on stdout, its end."""
+"""The HTTP server: socket, startup, and shutdown."""
 
 from __future__ import annotations
 
@@ -16,54 +16,55 @@ from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.fronts.http.access import Access
 from daiku.fronts.http.channels import Channels
 from daiku.fronts.http.routes import make_app
-from daiku.fronts.http.work import SessionTail, Work
+from daiku.fronts.http.work import HttpRuns, SessionTail
 from daiku.library.fronts import App
 from daiku.texts.text import text
 
 HEAD_SECONDS = 15
-"""A request whose head takes longer to arrive is not waited for."""
+"""Timeout in seconds for the head of a request."""
 IDLE_SECONDS = 75
-"""How long a connection without a request is kept."""
+"""Keep-alive timeout in seconds."""
 END_SECONDS = 3
-"""How long answers that are being written may still take at the end."""
+"""Timeout in seconds for active responses at shutdown."""
 SPARE_FILES = 128
-"""File descriptors that are kept from connections, for the work itself."""
+"""File descriptors that are reserved for the process itself."""
 BACKLOG = 1024
+"""Maximum number of pending connections of the socket."""
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """A socket that listens at `host` and `port` (0: any free one). Raises UsageError: no address of this machine;
-    DaikuError: in use, or not allowed."""
+    """Return a socket that listens on `host` and `port` (0: any free one).
+
+    Raises UsageError if the address is not local; DaikuError if it is in use or not permitted.
+    """
     where = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     try:
-        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except (OSError, UnicodeError):
         raise UsageError(Failure(kind="usage", message=text("http.no_host", host=host))) from None
-    family, kind, protocol, _, address = found[0]
-    made = socket.socket(family, kind, protocol)
+    family, kind, protocol, _, address = addresses[0]
+    server_socket = socket.socket(family, kind, protocol)
     try:
-        if hasattr(
-            socket, "SO_REUSEPORT"
-        ):  # not on Windows, where reusing an address would take it from another
-            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if hasattr(socket, "SO_REUSEPORT"):  # not on Windows, where it would steal the port
+            server_socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if family == socket.AF_INET6:
-            made.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
-        made.bind(address)
-        made.listen(BACKLOG)
-    except OSError as wrong:
-        made.close()
-        if wrong.errno == errno.EADDRINUSE:
-            said, hint = text("http.in_use", where=where), text("http.in_use.hint")
-            raise DaikuError(Failure(kind="busy", message=said, hint=hint)) from None
-        why = wrong.strerror or type(wrong).__name__
+            server_socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+        server_socket.bind(address)
+        server_socket.listen(BACKLOG)
+    except OSError as error:
+        server_socket.close()
+        if error.errno == errno.EADDRINUSE:
+            message, hint = text("http.in_use", where=where), text("http.in_use.hint")
+            raise DaikuError(Failure(kind="busy", message=message, hint=hint)) from None
+        why = error.strerror or type(error).__name__
         raise DaikuError(
             Failure(kind="usage", message=text("http.no_listen", where=where, why=why))
         ) from None
-    return made
+    return server_socket
 
 
 def url_of(listening: socket.socket) -> str:
-    """The address for clients of this machine."""
+    """Return the URL for clients on this machine."""
     host, port = listening.getsockname()[:2]
     address = ipaddress.ip_address(host.partition("%")[0])
     if address.is_unspecified:
@@ -72,37 +73,37 @@ def url_of(listening: socket.socket) -> str:
 
 
 class Connection(H11Protocol):
-    """A connection on which the head of each request has HEAD_SECONDS to arrive."""
+    """A connection with a timeout for the head of each request."""
 
-    _head: asyncio.TimerHandle | None = None
+    _head_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        super().connection_made(transport)  # type: ignore[arg-type]  # a connection's is always whole
-        self._head_begins()
+        super().connection_made(transport)  # type: ignore[arg-type]  # always a full Transport
+        self._start_head_timeout()
 
     def data_received(self, data: bytes) -> None:
         super().data_received(data)
         if getattr(self.cycle, "response_complete", True):  # there is no cycle before the first request
-            self._head_begins()
+            self._start_head_timeout()
         else:
-            self._head_ends()
+            self._cancel_head_timeout()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._head_ends()
+        self._cancel_head_timeout()
         super().connection_lost(exc)
 
-    def _head_begins(self) -> None:
-        if self._head is None:
-            self._head = self.loop.call_later(HEAD_SECONDS, self.transport.abort)
+    def _start_head_timeout(self) -> None:
+        if self._head_timer is None:
+            self._head_timer = self.loop.call_later(HEAD_SECONDS, self.transport.abort)
 
-    def _head_ends(self) -> None:
-        if self._head is not None:
-            self._head.cancel()
-            self._head = None
+    def _cancel_head_timeout(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
 
 
 class _Server(uvicorn.Server):
-    """uvicorn, but signals are the command's business, and somebody is told when it listens."""
+    """A uvicorn server without signal handlers that calls `ready` once it listens."""
 
     def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
         super().__init__(config)
@@ -125,11 +126,14 @@ async def serve_http(
     ready: Callable[[], None],
     stop: asyncio.Event,
 ) -> None:
-    """Answer requests until `stop`; `ready` is called once they are. Runs under way are let go by `app.aclose`."""
+    """Serve requests until `stop`; `ready` is called once it listens.
+
+    Active runs are paused by `app.aclose`.
+    """
     channels = Channels(SessionTail(app))
-    checked = Access(make_app(Work(app, channels)), token, names)
+    asgi_app = Access(make_app(HttpRuns(app, channels)), token, names)
     config = uvicorn.Config(
-        checked,
+        asgi_app,
         http=Connection,
         ws="none",
         lifespan="off",
@@ -139,7 +143,7 @@ async def serve_http(
         proxy_headers=False,
         timeout_keep_alive=IDLE_SECONDS,
         timeout_graceful_shutdown=END_SECONDS,
-        limit_concurrency=most_connections(),
+        limit_concurrency=connection_limit(),
         backlog=BACKLOG,
     )
     server = _Server(config, ready)
@@ -152,15 +156,15 @@ async def serve_http(
     await serving
 
 
-def most_connections() -> int:
-    """How many connections may be open at once: as many as the system lets this process have files, less a few."""
+def connection_limit() -> int:
+    """Return the limit of open connections: the limit of open files, minus a reserve."""
     try:
         import resource  # not on Windows
     except ImportError:
         return 1024
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < 8192:
-        more = 8192 if hard == resource.RLIM_INFINITY else min(8192, hard)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (more, hard))
-        soft = more
+        raised = 8192 if hard == resource.RLIM_INFINITY else min(8192, hard)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (raised, hard))
+        soft = raised
     return max(soft - SPARE_FILES, 16) if soft != resource.RLIM_INFINITY else 8192

@@ -1,4 +1,4 @@
-"""Runs of HTTP clients, and their streams of server-sent events. A run goes on when its client is gone."""
+"""Runs of HTTP clients and their event streams. A run continues if its client disconnects."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from daiku.texts.text import text
 log = logging.getLogger(__name__)
 
 COMMENT_SECONDS = 15.0
+"""Interval in seconds of keep-alive comments."""
 HEADERS = [
     (b"content-type", b"text/event-stream"),
     (b"cache-control", b"no-store"),
@@ -28,8 +29,11 @@ HEADERS = [
 
 
 class EventStream:
-    """An ASGI answer. `result` is there once the reader was given everything of its run; a stream without one
-    stays open. `left` is called at the end, however it comes."""
+    """An ASGI response with server-sent events.
+
+    `result` is available once the reader has received everything of its run; a stream without it stays open.
+    `left` is always called at the end.
+    """
 
     def __init__(
         self, reader: Reader, left: Callable[[], None], result: Callable[[], RunResult | None] | None = None
@@ -40,7 +44,7 @@ class EventStream:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         reader = self._reader
-        gone = asyncio.ensure_future(_until_gone(receive))
+        gone = asyncio.ensure_future(_wait_for_disconnect(receive))
         gone.add_done_callback(lambda _: reader.close())
         try:
             await send({"type": "http.response.start", "status": 200, "headers": HEADERS})
@@ -57,23 +61,23 @@ class EventStream:
         sent = now()
         while not reader.closed:
             if data := reader.take():
-                await _body(send, data)
+                await _send_body(send, data)
                 sent = now()
             elif self._result is not None and reader.complete and (result := self._result()) is not None:
-                await _body(send, result_frame(result))
+                await _send_body(send, result_frame(result))
                 return
             elif now() - sent >= COMMENT_SECONDS:
-                await _body(send, COMMENT)
+                await _send_body(send, COMMENT)
                 sent = now()
             else:
                 await reader.wait()
 
 
-async def _body(send: Send, data: bytes) -> None:
+async def _send_body(send: Send, data: bytes) -> None:
     await send({"type": "http.response.body", "body": data, "more_body": True})
 
 
-async def _until_gone(receive: Receive) -> None:
+async def _wait_for_disconnect(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass
 
@@ -83,19 +87,19 @@ Start = Callable[[Listener], Awaitable[RunResult]]
 
 @dataclass(frozen=True, slots=True)
 class SessionTail:
-    """The journal as streams need it."""
+    """The journal as streams read it."""
 
     app: App
 
     def tail(self, session: str, after_seq: int, most: int) -> list[Chunk]:
-        """Up to `most` durable chunks behind `after_seq`; none of a session that is gone."""
+        """Return up to `most` durable chunks after `after_seq`; empty for a deleted session."""
         try:
             return self.app.journal.chunks(session, after_seq, most)
         except UsageError:
             return []
 
     def last_seq(self, session: str) -> int:
-        """The number of the last durable chunk; 0 where there is none, or the session is gone."""
+        """Return the number of the last durable chunk; 0 if there is none or the session was deleted."""
         try:
             return self.app.journal.last_seq(session)
         except UsageError:
@@ -103,8 +107,8 @@ class SessionTail:
 
 
 @dataclass(slots=True)
-class RunShown:
-    """A run as its client's stream shows it: the chunks by `reader`, at the end `result`."""
+class StreamedRun:
+    """A run with the reader of its client's stream, and its result at the end."""
 
     reader: Reader
     run_id: str = ""
@@ -112,8 +116,8 @@ class RunShown:
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
-    """What the server works with: one App, the streams of its sessions, the runs begun here."""
+class HttpRuns:
+    """State of the server: one App, the streams of its sessions, and the runs that it started."""
 
     app: App
     channels: Channels
@@ -121,69 +125,77 @@ class Work:
 
     @property
     def workspace(self) -> str:
-        """The name under which sessions of this folder are kept."""
+        """Key of this folder's sessions."""
         return self.app.runs.services.workspace_key
 
-    async def begin(self, session: str, start: Start) -> RunShown:
-        """Begin a run of `session`; return once it shows something or has ended. Raises DaikuError where nothing
-        was begun."""
-        channel = self.channels.of(session)
-        channel.begin()
-        shown = RunShown(Reader(channel, channel.last, channel.end, of_run=True))
-        heard = asyncio.Event()
-        task = asyncio.create_task(self._run(channel, shown, heard, start))
+    async def start(self, session: str, start: Start) -> StreamedRun:
+        """Start a run of `session`; return after its first chunk, or when it has ended.
+
+        Raises DaikuError if it could not start.
+        """
+        channel = self.channels.open(session)
+        channel.start_run()
+        stream = StreamedRun(Reader(channel, channel.last, channel.end, of_run=True))
+        has_chunk = asyncio.Event()
+        task = asyncio.create_task(self._run(channel, stream, has_chunk, start))
         self.tasks.add(task)
         task.add_done_callback(self.tasks.discard)
-        hearing = asyncio.ensure_future(heard.wait())
+        first_chunk = asyncio.ensure_future(has_chunk.wait())
         try:
-            await asyncio.wait({task, hearing}, return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait({task, first_chunk}, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            hearing.cancel()
-        if task.done() and (wrong := task.exception()) is not None:
-            self.leave(shown.reader)
-            raise wrong
-        return shown
+            first_chunk.cancel()
+        if task.done() and (error := task.exception()) is not None:
+            self.leave(stream.reader)
+            raise error
+        return stream
 
-    async def _run(self, channel: Channel, shown: RunShown, heard: asyncio.Event, start: Start) -> None:
-        """Raises DaikuError where the run showed nothing; after that whatever happens is its result."""
+    async def _run(
+        self, channel: Channel, stream: StreamedRun, has_chunk: asyncio.Event, start: Start
+    ) -> None:
+        """Run to the end. Raises DaikuError if there was no chunk; later errors become the result."""
 
         def listen(chunk: Chunk) -> None:
             channel.publish(chunk)
-            if not shown.run_id:
-                shown.run_id = chunk.run
-                heard.set()
+            if not stream.run_id:
+                stream.run_id = chunk.run
+                has_chunk.set()
 
         try:
-            shown.result = await start(listen)
-        except Exception as wrong:
-            if not shown.run_id:
+            stream.result = await start(listen)
+        except Exception as error:
+            if not stream.run_id:
                 raise
-            shown.result = _failed(shown, wrong)
+            stream.result = _failed_result(stream, error)
         finally:
             channel.runs -= 1
-            last = channel.last if shown.result is None else shown.result.last_seq
-            shown.reader.end_at(max(last, channel.last))
-            self.channels.settle(channel)
+            last = channel.last if stream.result is None else stream.result.last_seq
+            stream.reader.end_at(max(last, channel.last))
+            self.channels.release(channel)
 
     def follow(self, session: str, after_seq: int) -> Reader:
-        """A reader of everything in `session` behind `after_seq`. Raises UsageError (not_found)."""
+        """Return a reader of everything in `session` after `after_seq`. Raises UsageError (not_found)."""
         self.app.journal.get_session(session)
-        return Reader(self.channels.of(session), after_seq, -1, of_run=False)
+        return Reader(self.channels.open(session), after_seq, -1, of_run=False)
 
     def leave(self, reader: Reader) -> None:
-        """`reader` is read no more."""
+        """Close `reader` and release its channel."""
         reader.close()
-        self.channels.settle(reader.channel)
+        self.channels.release(reader.channel)
 
 
-def _failed(shown: RunShown, wrong: Exception) -> RunResult:
-    """A run that broke off, as its client is told; it can be resumed."""
-    if isinstance(wrong, DaikuError):
-        failure = wrong.failure
+def _failed_result(stream: StreamedRun, error: Exception) -> RunResult:
+    """Return the result of a run that was interrupted by an error; it can be resumed."""
+    if isinstance(error, DaikuError):
+        failure = error.failure
     else:
-        log.error("run %s broke off", shown.run_id, exc_info=wrong)
-        failure = Failure(kind="internal", message=text("http.internal", what=type(wrong).__name__))
-    channel = shown.reader.channel
+        log.error("run %s broke off", stream.run_id, exc_info=error)
+        failure = Failure(kind="internal", message=text("http.internal", what=type(error).__name__))
+    channel = stream.reader.channel
     return RunResult(
-        run_id=shown.run_id, session_id=channel.session, status="failed", last_seq=channel.last, error=failure
+        run_id=stream.run_id,
+        session_id=channel.session,
+        status="failed",
+        last_seq=channel.last,
+        error=failure,
     )

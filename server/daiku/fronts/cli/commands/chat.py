@@ -19,7 +19,7 @@ from daiku.fronts.cli.app_setup import folder_of, open_app
 from daiku.fronts.cli.commands.run import named_session
 from daiku.fronts.cli.commands.sessions import session_line
 from daiku.fronts.cli.display.term import human_stream, safe, terminal
-from daiku.fronts.cli.display.toollines import stays_lines
+from daiku.fronts.cli.display.toollines import irrevocable_lines
 from daiku.fronts.cli.drive import RunMode, drive, end_background_commands
 from daiku.fronts.cli.main import fail, usage_error, write_notice
 from daiku.fronts.cli.options import RunOptions, run_options
@@ -160,7 +160,7 @@ def _undo(runner: asyncio.Runner, app: App, session: str | None) -> None:
         return
     outcome = runner.run(app.reviews.undo(session))
     _print(say("chat.undone", files=", ".join(safe(f.path) for f in outcome.files) or "-"))
-    for line in stays_lines(outcome.cannot_undo):
+    for line in irrevocable_lines(outcome.cannot_undo):
         _print(line)
 
 

@@ -31,7 +31,7 @@ from daiku.fronts.cli.app_setup import in_app, print_notices, print_recovery, se
 from daiku.fronts.cli.display.diffs import coloured_diff
 from daiku.fronts.cli.display.show import usage_text
 from daiku.fronts.cli.display.term import Colour, Terminal, clip, columns, safe, terminal, to_the_minute
-from daiku.fronts.cli.display.toollines import call_text, decided_text, stays_lines
+from daiku.fronts.cli.display.toollines import call_text, decision_text, irrevocable_lines
 from daiku.fronts.cli.main import FAILED, write_json
 from daiku.fronts.cli.options import command_group, place_options
 from daiku.guard.rules.redact import Redactor
@@ -158,7 +158,7 @@ def undo(session: str, checkpoint: str | None, folder: str | None, as_json: bool
         write_json(restore_result(outcome).model_dump_json(by_alias=True))
         return
     click.echo(say("chat.undone", files=", ".join(safe(f.path) for f in outcome.files) or "-"))
-    for line in stays_lines(outcome.cannot_undo):
+    for line in irrevocable_lines(outcome.cannot_undo):
         click.echo(line)
     click.echo(say("undo.back", session=session, checkpoint=outcome.redo))
 
@@ -262,7 +262,7 @@ def chunk_lines(chunk: Chunk, out: Terminal) -> Iterator[str]:
         case Edit(diff=diff) if diff:
             yield from ("  " + line for line in coloured_diff(diff, out))
         case Review() | Restored():
-            yield out.paint(safe(decided_text(chunk.event)), "dim")
+            yield out.paint(safe(decision_text(chunk.event)), "dim")
         case LineEvent() as event if line_text := event.line_in(locale_of(os.environ)):
             yield from (out.paint(safe(line), "dim") for line in line_text.split("\n"))
         case Failure(message=message, hint=hint):

@@ -1,1 +1,1 @@
-"""What the terminal shows: lines, Markdown, diffs, tool calls."""
+"""Terminal output: lines, Markdown, diffs, and tool calls."""

@@ -1,4 +1,4 @@
-"""A unified diff for a terminal: safe, in colours, cut where it is long."""
+"""A unified diff for the terminal: escaped, colored, and truncated."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from daiku.texts.terminal import say
 
 
 def coloured_diff(diff: str, terminal: Terminal, limit: int = 0) -> Iterator[str]:
-    """The diff line by line; after `limit` lines (0: none) only how many more there are."""
+    """Yield the colored lines of a diff; after `limit` lines (0: no limit) only the number of the rest."""
     lines = diff.removesuffix("\n").split("\n")
     for line in lines[: limit or len(lines)]:
         text = safe(line.removesuffix("\r"))
@@ -28,5 +28,5 @@ def coloured_diff(diff: str, terminal: Terminal, limit: int = 0) -> Iterator[str
 
 
 def looks_like_diff(text: str) -> bool:
-    """True where colours of a diff make sense."""
+    """Return True if the text has lines of a diff near its beginning."""
     return any(line.startswith(("@@", "--- ", "+++ ", "diff ")) for line in text.split("\n", 12)[:12])

@@ -1,4 +1,4 @@
-"""An evaluation as lines: the tasks, one line an attempt, totals, and two settings compared."""
+"""An evaluation as lines: tasks, one line per attempt, totals, and the comparison."""
 
 from __future__ import annotations
 
@@ -20,18 +20,19 @@ COLOURS: dict[Outcome, Colour] = {
     "broken": "yellow",
 }
 RIGHT = frozenset({3, 4, 5, 6, 7, 8})
-"""The columns of numbers."""
+"""Columns aligned to the right (numbers)."""
 WHY = 160
+"""Maximum columns of a reason."""
 
 
 def task_lines(tasks: Sequence[Task]) -> Iterator[str]:
-    """The tasks with their languages and what they are about; of those that cannot run here, why."""
-    rows = [(safe(t.name), safe(t.file.language), safe(t.file.summary) + _needs(t)) for t in tasks]
-    yield from _aligned(rows, frozenset())
+    """Yield the tasks with language, summary, and missing programs."""
+    rows = [(safe(t.name), safe(t.file.language), safe(t.file.summary) + _missing_note(t)) for t in tasks]
+    yield from _align_columns(rows, frozenset())
 
 
 def command_lines(tasks: Sequence[Task]) -> Iterator[str]:
-    """Yield the repository and the commands of each task, for the user who is to allow them."""
+    """Yield the repository and the commands of each task, for the user's consent."""
     for task in tasks:
         file = task.file
         yield f"{safe(task.name)}:"
@@ -42,45 +43,45 @@ def command_lines(tasks: Sequence[Task]) -> Iterator[str]:
         yield from (f"  {safe(line)}" for line in file.checks.commands)
 
 
-def _needs(task: Task) -> str:
+def _missing_note(task: Task) -> str:
     missing = missing_programs(task)
     return f"  ({say('eval.needs', names=safe(', '.join(missing)))})" if missing else ""
 
 
 def progress_line(attempt: Attempt, number: int, count: int, out: Terminal) -> str:
-    """One attempt that is over, while others go on."""
-    outcome = out.paint(_outcome(attempt), COLOURS[attempt.outcome])
+    """Return the line for a finished attempt."""
+    outcome = out.paint(_outcome_text(attempt), COLOURS[attempt.outcome])
     parts = [f"[{number}/{count}]", safe(attempt.task), f"{attempt.setting}{attempt.repeat}", outcome]
     why = clip(safe(localize(attempt.why)), WHY)
     return " ".join([*parts, out.paint(why, "dim")] if why else parts)
 
 
-def result_lines(found: Evaluation, out: Terminal) -> Iterator[str]:
-    """The whole table: attempts, totals, the comparison, and how to look at a run."""
-    for side in found.settings:
-        lessons = [say("eval.with_lesson", id=safe(each)) for each in side.lessons]
-        differs = ", ".join([*map(safe, side.overrides), *lessons])
-        changed = f" ({differs})" if differs else ""
-        yield f"{side.label} = {safe(side.model) or say('eval.own_model')}{changed}"
+def result_lines(evaluation: Evaluation, out: Terminal) -> Iterator[str]:
+    """Yield the result table: attempts, totals, comparison, and how to inspect a run."""
+    for side in evaluation.settings:
+        lessons = [say("eval.with_lesson", id=safe(lesson)) for lesson in side.lessons]
+        differences = ", ".join([*map(safe, side.overrides), *lessons])
+        note = f" ({differences})" if differences else ""
+        yield f"{side.label} = {safe(side.model) or say('eval.own_model')}{note}"
     head = tuple(say(f"eval.head.{name}") for name in HEADS)
-    rows = [_row(a) for a in found.attempts]
-    colours: list[Colour] = ["bold", *(COLOURS[a.outcome] for a in found.attempts)]
-    for line, colour in zip(_aligned([head, *rows], RIGHT), colours, strict=True):
+    rows = [_row(a) for a in evaluation.attempts]
+    colours: list[Colour] = ["bold", *(COLOURS[a.outcome] for a in evaluation.attempts)]
+    for line, colour in zip(_align_columns([head, *rows], RIGHT), colours, strict=True):
         yield out.paint(line, colour)
-    for attempt in found.attempts:
+    for attempt in evaluation.attempts:
         if why := safe(localize(attempt.why)):
             yield f"  {safe(attempt.task)} {attempt.setting}{attempt.repeat}: {clip(why, WHY)}"
-    for totals in found.totals:
-        yield _total(totals)
-    if found.comparison is not None:
-        yield from _compared(found.comparison)
-    if found.bound_reached:
-        yield say("eval.bound", most=f"${found.max_cost:.2f}")
-    if found.max_cost and any(a.usage.cost is None and a.calls for a in found.attempts):
+    for totals in evaluation.totals:
+        yield _total_line(totals)
+    if evaluation.comparison is not None:
+        yield from _comparison_lines(evaluation.comparison)
+    if evaluation.bound_reached:
+        yield say("eval.bound", most=f"${evaluation.max_cost:.2f}")
+    if evaluation.max_cost and any(a.usage.cost is None and a.calls for a in evaluation.attempts):
         yield say("eval.no_price")
-    if session := next((a.session for a in found.attempts if a.session), ""):
+    if session := next((a.session for a in evaluation.attempts if a.session), ""):
         yield say("eval.look", session=session)
-    for attempt in found.attempts:
+    for attempt in evaluation.attempts:
         if attempt.kept:
             yield say("eval.kept", task=safe(attempt.task), folder=safe(attempt.kept))
 
@@ -100,48 +101,48 @@ HEADS = (
 )
 
 
-def call_lines(found: Evaluation) -> Iterator[str]:
-    """The prompt tokens of every call of every attempt, and their sum."""
-    for attempt in found.attempts:
-        each = " + ".join(f"{call.prompt_tokens:,}" for call in attempt.calls)
-        if each:
+def call_lines(evaluation: Evaluation) -> Iterator[str]:
+    """Yield the prompt tokens of every call of every attempt, with their sum."""
+    for attempt in evaluation.attempts:
+        tokens = " + ".join(f"{call.prompt_tokens:,}" for call in attempt.calls)
+        if tokens:
             name = f"{safe(attempt.task)} {attempt.setting}{attempt.repeat}"
             yield say(
                 "eval.calls",
                 name=name,
-                each=each,
+                each=tokens,
                 total=f"{attempt.usage.prompt_tokens:,}",
                 count=len(attempt.calls),
             )
 
 
 def _row(attempt: Attempt) -> tuple[str, ...]:
-    used = attempt.usage
-    asked = bool(attempt.calls)
+    usage = attempt.usage
+    has_calls = bool(attempt.calls)
     return (
         safe(attempt.task),
         f"{attempt.setting}{attempt.repeat}",
-        _outcome(attempt),
-        str(len(attempt.calls)) if asked else "",
-        f"{used.prompt_tokens:,}" if asked else "",
-        f"{used.completion_tokens:,}" if asked else "",
-        f"{used.cached_tokens:,}" if asked else "",
-        _cost(used),
+        _outcome_text(attempt),
+        str(len(attempt.calls)) if has_calls else "",
+        f"{usage.prompt_tokens:,}" if has_calls else "",
+        f"{usage.completion_tokens:,}" if has_calls else "",
+        f"{usage.cached_tokens:,}" if has_calls else "",
+        _cost_text(usage),
         f"{attempt.seconds:.1f} s" if attempt.seconds else "",
         say(f"status.{attempt.ended}") if attempt.ended else "",
         attempt.session,
     )
 
 
-def _outcome(attempt: Attempt) -> str:
+def _outcome_text(attempt: Attempt) -> str:
     return say(f"eval.outcome.{attempt.outcome}")
 
 
-def _cost(used: Usage) -> str:
-    return "" if used.cost is None else f"${used.cost:.4f}"
+def _cost_text(usage: Usage) -> str:
+    return "" if usage.cost is None else f"${usage.cost:.4f}"
 
 
-def _total(totals: Totals) -> str:
+def _total_line(totals: Totals) -> str:
     return say(
         "eval.total",
         setting=totals.setting,
@@ -159,23 +160,23 @@ def _total(totals: Totals) -> str:
     )
 
 
-def _compared(found: Comparison) -> Iterator[str]:
+def _comparison_lines(comparison: Comparison) -> Iterator[str]:
     yield say(
         "eval.compared",
-        tasks=found.tasks,
-        difference=f"{found.difference * 100:+.0f}",
-        low=f"{found.low * 100:+.0f}",
-        high=f"{found.high * 100:+.0f}",
-        better=found.better,
-        worse=found.worse,
-        p=f"{found.p:.3f}",
+        tasks=comparison.tasks,
+        difference=f"{comparison.difference * 100:+.0f}",
+        low=f"{comparison.low * 100:+.0f}",
+        high=f"{comparison.high * 100:+.0f}",
+        better=comparison.better,
+        worse=comparison.worse,
+        p=f"{comparison.p:.3f}",
     )
-    yield say("eval.tells") if found.tells else say("eval.tells_not")
-    for ratio in found.ratios:
-        yield _ratio(ratio)
+    yield say("eval.tells") if comparison.tells else say("eval.tells_not")
+    for ratio in comparison.ratios:
+        yield _ratio_line(ratio)
 
 
-def _ratio(ratio: Ratio) -> str:
+def _ratio_line(ratio: Ratio) -> str:
     what = say(f"eval.used.{ratio.what}")
     if ratio.low is None or ratio.high is None:
         return say("eval.ratio_one", what=what, ratio=f"{ratio.ratio:.2f}")
@@ -190,17 +191,17 @@ def _ratio(ratio: Ratio) -> str:
     )
 
 
-def _aligned(rows: Sequence[tuple[str, ...]], right: frozenset[int]) -> Iterator[str]:
-    """Rows with their columns below one another, as wide as what they hold."""
+def _align_columns(rows: Sequence[tuple[str, ...]], right: frozenset[int]) -> Iterator[str]:
+    """Yield the rows with aligned columns."""
     widths = [max(map(columns, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = (
-            _padded(cell, width, right=n in right)
+            _pad(cell, width, right=n in right)
             for n, (cell, width) in enumerate(zip(row, widths, strict=True))
         )
         yield "  ".join(cells).rstrip()
 
 
-def _padded(cell: str, width: int, *, right: bool) -> str:
+def _pad(cell: str, width: int, *, right: bool) -> str:
     blanks = " " * (width - columns(cell))
     return blanks + cell if right else cell + blanks

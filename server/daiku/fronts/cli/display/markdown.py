@@ -1,4 +1,4 @@
-"""Markdown as it streams: headings, emphasis, code and lists get colours, text is never held back long."""
+"""Streaming Markdown: color headings, emphasis, code, and lists without delaying text."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _BLOCK = re.compile(r"^(\s*)(#{1,6}\s|>|[-*+]\s|\d+[.)]\s)")
 
 
 class Markdown:
-    """Takes pieces of text, gives what to print. Without colours it gives the text unchanged."""
+    """Converts pieces of text to terminal output; without colors the text is unchanged."""
 
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
@@ -32,14 +32,14 @@ class Markdown:
         return "".join(out)
 
     def close(self) -> str:
-        """What is still held, at the end of a text."""
+        """Return the pending rest at the end of a text."""
         line, self._held = self._held, ""
         rest = self._rest_of_line(line) if line else ""
         self._at_start, self._fence = True, ""
         return rest
 
     def _early(self) -> str:
-        """The part of an unfinished line that no later character can change."""
+        """Return the part of an unfinished line that later characters cannot change."""
         text = self._held
         if not text or (self._at_start and (len(text) < 4 or text.lstrip()[:1] in ("#", "`", "~", ">"))):
             return ""
@@ -71,13 +71,13 @@ class Markdown:
         return self._start(inline) if self._at_start else inline
 
     def _start(self, text: str) -> str:
-        found = _BLOCK.match(text)
-        if found is None:
+        match = _BLOCK.match(text)
+        if match is None:
             return text
-        return found[1] + self._terminal.paint(found[2], "yellow") + text[found.end() :]
+        return match[1] + self._terminal.paint(match[2], "yellow") + text[match.end() :]
 
-    def _inline(self, found: re.Match[str]) -> str:
-        text = found[0]
+    def _inline(self, match: re.Match[str]) -> str:
+        text = match[0]
         if text.startswith("`"):
             return self._terminal.paint(text, "cyan")
         return self._terminal.paint(text[2:-2], "bold")

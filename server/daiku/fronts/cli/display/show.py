@@ -1,4 +1,4 @@
-"""A run as a person watches it in the terminal: text as it streams, tools with their output, costs."""
+"""Live display of a run in the terminal: streamed text, tool calls with output, costs."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ from daiku.domain.messages import Usage
 from daiku.domain.work.plans import Plan
 from daiku.fronts.cli.display.markdown import Markdown
 from daiku.fronts.cli.display.term import Terminal, clip, safe, split_unfinished
-from daiku.fronts.cli.display.toollines import ToolLines, decided_text
+from daiku.fronts.cli.display.toollines import ToolLines, decision_text
 from daiku.texts.terminal import locale_of, say
 
 FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 Section: TypeAlias = Literal["", "text", "tools"]
 PATIENCE = 5
-"""Seconds after which a person is told how to stop what they wait for."""
+"""Seconds of waiting after which the user is told how to stop."""
 MARKS = {"pending": "☐", "in_progress": "▶", "completed": "☑", "failed": "☒"}
 
 StatusEvent: TypeAlias = Notice | Failure | HandoffStart | HandoffEnd | Review | Restored
 
 
 class Show:
-    """Printer of chunks as they come. Not for replaying a journal at speed: see `transcript`."""
+    """Prints chunks as they arrive. To print a recorded journal, use `transcript`."""
 
     def __init__(
         self,
@@ -61,8 +61,11 @@ class Show:
         talking: bool = False,
         omits_answer: bool = False,
     ) -> None:
-        """Start with nothing shown. `talking`: the user may be typing, so no line is redrawn, and the model is not named.
-        `omits_answer`: the answer is written elsewhere."""
+        """Initialize an empty display.
+
+        `talking`: the user may be typing, so lines are not redrawn and the model is not named.
+        `omits_answer`: the answer is written elsewhere.
+        """
         self._terminal = terminal
         self._talking = talking
         self._omits_answer = omits_answer
@@ -129,7 +132,7 @@ class Show:
                 assert_never(event)
 
     def _show_message(self, event: MessageEvent, *, nested: bool) -> None:
-        self._show_held()  # it was no answer: the run goes on
+        self._show_held()  # the run continues, so it was not the answer
         if event.role != "assistant":
             self.wait(self._label)
             return
@@ -146,10 +149,10 @@ class Show:
 
     def _begin(self, event: RunStarted, *, nested: bool) -> None:
         if not nested and not self._talking:
-            script = f" ({say('scripted')})" if _scripted(event.model) else ""
+            script = f" ({say('scripted')})" if _is_scripted(event.model) else ""
             self.line(self._terminal.paint(f"{safe(event.model)}{script} · {event.mode}", "dim"))
         if not nested:
-            self._lessons("told", [each.id for each in event.lessons])
+            self._lessons("told", [lesson.id for lesson in event.lessons])
         self.wait(say("waiting"))
 
     def _finish(self, event: RunFinished, *, nested: bool) -> None:
@@ -161,11 +164,11 @@ class Show:
             self._lessons("used", event.used_bullets)
 
     def _lessons(self, what: Literal["told", "used"], ids: Sequence[str]) -> None:
-        """Print the number and the ids of the lessons that a run was told or used."""
+        """Print the number and ids of the lessons that a run received or used."""
         if ids:
             key = f"lessons.{what}" if len(ids) > 1 else f"lessons.{what}_one"
-            told = say(key, count=len(ids), ids=", ".join(ids))
-            self.line(self._terminal.paint(clip(safe(told), self._terminal.width - 2), "dim"))
+            line = say(key, count=len(ids), ids=", ".join(ids))
+            self.line(self._terminal.paint(clip(safe(line), self._terminal.width - 2), "dim"))
 
     def _status_line(self, event: StatusEvent, indent: str) -> None:
         paint = self._terminal.paint
@@ -173,26 +176,26 @@ class Show:
             case Notice(level=level, text=text):
                 self.line(indent + paint(safe(text), "dim" if level == "info" else "yellow"))
             case Failure(message=message, hint=hint):
-                if indent:  # the one that ends the run is told at its end
+                if indent:  # the run's own failure is reported at its end
                     self.line(indent + paint(safe(f"{message} {hint}".strip()), "yellow"))
             case HandoffStart(to=to, request=request):
-                told = clip(safe(request), self._terminal.width - 12)
-                self.line(paint(f"→ {safe(to)}: ", "magenta") + told)
+                request_line = clip(safe(request), self._terminal.width - 12)
+                self.line(paint(f"→ {safe(to)}: ", "magenta") + request_line)
             case HandoffEnd():
                 self.line(paint(f"← {safe(event.to)}", "magenta"))
             case Review() | Restored():
-                self.line(indent + paint(safe(decided_text(event)), "dim"))
+                self.line(indent + paint(safe(decision_text(event)), "dim"))
 
     def _one_line(self, event: LineEvent, indent: str) -> None:
-        """Print the line of an event, and each of its hints once."""
-        told, *ways = event.line_in(locale_of(os.environ)).split("\n")
-        new = [way for way in ways if way not in self._ways]
-        self._ways.update(new)
-        for each in filter(None, (told, *new)):
-            self.line(indent + self._terminal.paint(clip(safe(each), self._terminal.width - 4), "dim"))
+        """Print an event's line, and each of its hints once."""
+        line, *hints = event.line_in(locale_of(os.environ)).split("\n")
+        new_hints = [hint for hint in hints if hint not in self._ways]
+        self._ways.update(new_hints)
+        for text_line in filter(None, (line, *new_hints)):
+            self.line(indent + self._terminal.paint(clip(safe(text_line), self._terminal.width - 4), "dim"))
 
     def line(self, text: str) -> None:
-        """Print a line of its own."""
+        """Print a separate line."""
         self._section = ""
         self._print(text)
 
@@ -213,12 +216,12 @@ class Show:
         self._terminal.write(text + "\n")
 
     def raw(self, text: str) -> None:
-        """Print as it is, at the cursor."""
+        """Print text unchanged at the cursor."""
         self._erase()
         self._terminal.write(text)
 
     def wait(self, label: str) -> None:
-        """Show that something is going on; "" shows nothing any more."""
+        """Show the spinner with this label; "" hides it."""
         if label != self._label:
             self._since = self._clock()
         self._label = label
@@ -228,7 +231,7 @@ class Show:
             self._spinner = asyncio.get_running_loop().create_task(self._spin())
 
     def stop(self) -> None:
-        """End the spinner and a line that was begun."""
+        """Stop the spinner and end an unfinished line."""
         self.wait("")
         self._end_stream()
         if self._spinner is not None:
@@ -236,7 +239,7 @@ class Show:
             self._spinner = None
 
     def quiet(self, *, silent: bool) -> None:
-        """Turn the spinner off or on, e.g. while a person is asked something."""
+        """Disable or enable the spinner, for example during a question."""
         self._silent = silent
         if silent:
             self._end_stream()
@@ -245,18 +248,18 @@ class Show:
     # -- text -----------------------------------------------------------------------------
 
     def _stream(self, text: str) -> None:
-        ready, self._unfinished = split_unfinished(self._unfinished + text)
-        shown = self._markdown.feed(safe(ready))
+        complete, self._unfinished = split_unfinished(self._unfinished + text)
+        output = self._markdown.feed(safe(complete))
         if not self._streamed and text.strip():
             self._apart("text")
         self._streamed = True
-        if shown:
+        if output:
             self._erase()
-            self._terminal.write(shown)
-            self._open_line = not shown.endswith("\n")
+            self._terminal.write(output)
+            self._open_line = not output.endswith("\n")
 
     def _message(self, text: str, *, cut_off: bool) -> None:
-        """Print a message that did not stream, or end the stream of its deltas."""
+        """Print a message that was not streamed, or end the stream of its deltas."""
         if not self._streamed and text:
             self._stream(text)
         self._end_stream()
@@ -280,31 +283,35 @@ class Show:
     def _plan(self, plan: Plan) -> None:
         """Print a plan in full once, then only its changes."""
         self._tools.mark_plan_shown()
-        known = self._plans.get(plan.plan_id)
+        previous = self._plans.get(plan.plan_id)
         self._plans[plan.plan_id] = plan
-        before = {step.step_id: (step.name, step.status) for step in known.steps} if known is not None else {}
+        before = (
+            {step.step_id: (step.name, step.status) for step in previous.steps}
+            if previous is not None
+            else {}
+        )
         steps = [step for step in plan.steps if before.pop(step.step_id, None) != (step.name, step.status)]
-        if known is not None and not steps and not before:
-            if plan.status == "approved" != known.status:
+        if previous is not None and not steps and not before:
+            if plan.status == "approved" != previous.status:
                 self._tool_line(self._terminal.paint(say("plan.approved", name=safe(plan.name)), "bold"))
             return
         done, total = plan.progress()
-        if known is None or before or (plan.name, done) != (known.name, known.progress()[0]):
+        if previous is None or before or (plan.name, done) != (previous.name, previous.progress()[0]):
             head = say("plan.progress", name=safe(plan.name), done=done, all=total)
             self._tool_line(self._terminal.paint(head, "bold"))
-        for step in plan.steps if before else steps:  # where one is gone the rest is shown whole
+        for step in plan.steps if before else steps:  # after a removal all steps are shown
             self._checklist_line(step.name, step.status)
 
     def _todo(self, items: tuple[TodoItem, ...]) -> None:
         """Print the complete list if it has new items, else only its changes."""
         self._tools.mark_plan_shown()
         before, self._todo_items = self._todo_items, items
-        known = {item.title for item in before}
-        whole = any(item.title not in known for item in items)
+        known_titles = {item.title for item in before}
+        has_new_items = any(item.title not in known_titles for item in items)
         done = sum(item.status == "completed" for item in items)
-        if whole or any(item not in before for item in items):
+        if has_new_items or any(item not in before for item in items):
             self._tool_line(self._terminal.paint(say("todo.progress", done=done, all=len(items)), "bold"))
-        for item in items if whole else (item for item in items if item not in before):
+        for item in items if has_new_items else (item for item in items if item not in before):
             self._checklist_line(item.title, item.status)
 
     def _checklist_line(self, title: str, status: str) -> None:
@@ -332,14 +339,14 @@ class Show:
             self._drawn = False
 
 
-def _scripted(model: str) -> bool:
+def _is_scripted(model: str) -> bool:
     """Return True if a script plays the model, which uses no tokens."""
     return model.startswith("scripted/")
 
 
 def usage_text(usage: Usage, seconds: float = 0) -> str:
     """Return tokens, cost, and time as one line; only the time if a script plays the model."""
-    if _scripted(usage.model):
+    if _is_scripted(usage.model):
         return f"{seconds:.1f} s" if seconds else ""
     cached = say("usage.cached", cached=f"{usage.cached_tokens:,}") if usage.cached_tokens else ""
     parts = [

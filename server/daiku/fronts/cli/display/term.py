@@ -1,4 +1,4 @@
-"""What the terminal can do, and text made safe and fit for it."""
+"""Terminal features, and text that is escaped and fitted for the terminal."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ _CODES: dict[Colour, str] = {
     "cyan": "36",
 }
 WIDEST = 2_000
-"""Columns of a line where there is no terminal."""
+"""Columns of a line without a terminal."""
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 _JOINING = "\u200c\u200d\ufe00-\ufe0f\U000e0020-\U000e007f\U000e0100-\U000e01ef"
-"""Characters that are shown or not depending on the one before and the one after."""
+"""Characters whose display depends on their neighbors."""
 _UNFINISHED = lazy(f"[{_JOINING}]*[^\x00-\x7f{_JOINING}](?:[{_JOINING}]+[^\x00-\x7f{_JOINING}])*")
-"""The end of a text, backwards, that what follows may join or change."""
+"""Matches, on the reversed text, an end that following characters may join or change."""
 
 
 @dataclass(frozen=True, slots=True)
 class Terminal:
-    """Where a person reads: a stream, whether it is a live terminal, and whether it has colours."""
+    """An output stream, whether it is a live terminal, and whether it supports colors."""
 
     stream: IO[str]
     live: bool
@@ -46,13 +46,13 @@ class Terminal:
 
     @property
     def width(self) -> int:
-        """Return the columns of the terminal, or of COLUMNS; a file or a pipe has no narrow limit."""
+        """Columns of the terminal, or of COLUMNS; 2,000 for a file or a pipe."""
         if not self.live and not os.environ.get("COLUMNS"):
             return WIDEST
         return max(20, shutil.get_terminal_size((80, 24)).columns)
 
     def paint(self, text: str, *colours: Colour) -> str:
-        """Return `text` in `colours`, or unchanged if the terminal has no colours or none are given."""
+        """Return `text` in `colours`, or unchanged if the terminal has no colors or none are given."""
         if not self.colours or not text or not colours:
             return text
         return f"\x1b[{';'.join(_CODES[c] for c in colours)}m{text}\x1b[0m"
@@ -63,57 +63,57 @@ class Terminal:
 
 
 def human_stream() -> Terminal:
-    """The stream for human output: stderr, or stdout where only that is a terminal."""
+    """Return the stream for human output: stderr, or stdout if only that is a terminal."""
     stream = sys.stdout if sys.stdout.isatty() and not sys.stderr.isatty() else sys.stderr
     return terminal(stream)
 
 
 def terminal(stream: IO[str], environ: Mapping[str, str] = os.environ) -> Terminal:
-    """Detect a stream's terminal features; honours `NO_COLOR`, `FORCE_COLOR` and `TERM=dumb`."""
+    """Detect the features of a stream's terminal; respects `NO_COLOR`, `FORCE_COLOR`, and `TERM=dumb`."""
     live = stream.isatty() and environ.get("TERM") != "dumb"
     forced = environ.get("FORCE_COLOR", "") not in ("", "0")
     return Terminal(stream, live, (live or forced) and not environ.get("NO_COLOR"))
 
 
 def person_present() -> bool:
-    """True where a person can be asked: the keyboard and the screen are a terminal."""
+    """Return True if the user can be asked: keyboard and screen are a terminal."""
     return sys.stdin.isatty() and (sys.stderr.isatty() or sys.stdout.isatty())
 
 
 def safe(text: str) -> str:
-    """Return text of models, tools and files with controls and characters that hide or reorder text as escapes."""
+    """Return untrusted text with control characters, and characters that hide or reorder text, escaped."""
     plain = text.replace("\r\n", "\n")
-    return show_hidden(_CONTROLS.sub(lambda found: f"\\x{ord(found[0]):02x}", plain))
+    return show_hidden(_CONTROLS.sub(lambda match: f"\\x{ord(match[0]):02x}", plain))
 
 
 def split_unfinished(text: str) -> tuple[str, str]:
-    """Split a piece of a stream before a last character that the next piece may join or change."""
+    """Split a streamed text before a last character that the next piece may join or change."""
     unfinished = _UNFINISHED.match(text[::-1])
     end = len(text) - (unfinished.end() if unfinished else 0)
     return text[:end], text[end:]
 
 
 def columns(text: str) -> int:
-    """How many columns `text` takes: East Asian wide characters take two."""
+    """Return the display width of `text` in columns; East Asian wide characters take two."""
     return sum(_width(char) for char in text)
 
 
 def clip(text: str, width: int) -> str:
-    """One line of at most `width` columns."""
+    """Return the text as one line of at most `width` columns."""
     line = " ".join(text.split())
     if columns(line) <= width:
         return line
-    used, kept = 0, 0
+    used, length = 0, 0
     for char in line:
         used += _width(char)
         if used > width - 1:
             break
-        kept += 1
-    return line[:kept] + "…"
+        length += 1
+    return line[:length] + "…"
 
 
 def to_the_minute(time: str) -> str:
-    """A time of the journal (ISO 8601) as a list shows it: its date, hours and minutes."""
+    """Return a journal time (ISO 8601) as date, hours, and minutes."""
     return time[:16].replace("T", " ")
 
 

@@ -1,4 +1,4 @@
-"""Tool calls as lines of the terminal: what was called, its output folded, how it ended, what it changed."""
+"""Tool calls as terminal lines: the call, its truncated output, its outcome, and its changes."""
 
 from __future__ import annotations
 
@@ -17,15 +17,17 @@ from daiku.tools.face import Face, subject_of
 from daiku.tools.table import faces
 
 OUTPUT_LINES = 12
-"""Lines of a tool's live output that are shown before the rest is only counted."""
+"""Maximum lines of live output; further lines are only counted."""
 LAST_LINES = 5
-"""Lines of its end that are shown when it is over."""
+"""Lines of the output's end that are shown when the tool has finished."""
 RESULT_LINES = 4
+"""Maximum lines of an error message."""
 DIFF_LINES = 40
+"""Maximum lines of a diff."""
 
 
 @dataclass(slots=True)
-class _Call:
+class _CallLines:
     tool: str
     text: str
     face: Face | None = None
@@ -37,41 +39,41 @@ class _Call:
 
 
 class ToolLines:
-    """Prints tool calls by `line`. Several may be under way at once: every line says whose it is."""
+    """Prints tool calls with `line`. Calls may run in parallel, so every line names its call."""
 
     def __init__(self, terminal: Terminal, line: Callable[[str], None]) -> None:
         self._terminal = terminal
         self._line = line
-        self._open: dict[str, _Call] = {}
+        self._open: dict[str, _CallLines] = {}
         self._current = ""
         self._previewed: set[str] = set()
 
     @property
     def label(self) -> str:
-        """What is under way, for a spinner; "" where nothing is."""
+        """Label of the running calls for a spinner; "" if there are none."""
         if not self._open:
             return ""
         first, more = next(iter(self._open.values())), len(self._open) - 1
         return f"{first.text} (+{more})" if more else first.text
 
     def mark_previewed(self, call_id: str) -> None:
-        """Note that the person saw this call's changes in a preview, so that they are not printed again."""
+        """Record that the user saw this call's changes in a preview, so that they are not printed again."""
         self._previewed.add(call_id)
 
     def mark_plan_shown(self) -> None:
-        """Note that a plan or a todo list was printed, so that open calls of their tools need not print results."""
+        """Record that a plan or to-do list was printed, so that its tools need not print results."""
         for call in self._open.values():
             call.planned = call.planned or call.tool.startswith(("plan/", "todo/"))
 
     def on_call(self, event: ToolCallEvent, indent: str) -> None:
-        call = self._open[event.id] = _Call(
+        call = self._open[event.id] = _CallLines(
             event.tool, safe(call_text(event.tool, event.args)), faces().get(event.tool)
         )
         if call.face is None or call.face.slow:
             self._head(event.id, call, indent)
 
     def output(self, id_: str, text: str, indent: str) -> None:
-        call = self._open.setdefault(id_, _Call("", ""))
+        call = self._open.setdefault(id_, _CallLines("", ""))
         for line in safe(text.replace("\r\n", "\n").replace("\r", "\n")).removesuffix("\n").split("\n"):
             call.lines += 1
             if call.lines > OUTPUT_LINES:
@@ -93,7 +95,7 @@ class ToolLines:
             call.diffs.append(event.diff)
 
     def on_response(self, event: ToolResponse, indent: str) -> None:
-        call = self._open.pop(event.id, None) or _Call(event.tool, event.tool, faces().get(event.tool))
+        call = self._open.pop(event.id, None) or _CallLines(event.tool, event.tool, faces().get(event.tool))
         if event.ok and (call.planned or (call.face is not None and call.face.answer == "nothing")):
             return
         if call.lines > OUTPUT_LINES and self._current != event.id:
@@ -108,43 +110,51 @@ class ToolLines:
         for diff in call.diffs:
             self._diff(diff, indent)
 
-    def _head(self, id_: str, call: _Call, indent: str) -> None:
+    def _head(self, id_: str, call: _CallLines, indent: str) -> None:
         self._current = id_
         what = clip(call.text, self._terminal.width - 3 - len(indent))
         self._line(indent + self._terminal.paint("● ", "blue") + self._terminal.paint(what, "bold"))
 
     def _output_line(self, line: str, indent: str) -> None:
-        shown = clip(line, self._terminal.width - 5 - len(indent))
-        self._line(indent + self._terminal.paint(f"  │ {shown}", "dim"))
+        clipped = clip(line, self._terminal.width - 5 - len(indent))
+        self._line(indent + self._terminal.paint(f"  │ {clipped}", "dim"))
 
-    def _ended(self, event: ToolResponse, call: _Call, indent: str) -> None:
-        """One line with the call's name, unless it stands right above; then what went wrong, or changed."""
-        paint, below = self._terminal.paint, self._current == event.id
+    def _ended(self, event: ToolResponse, call: _CallLines, indent: str) -> None:
+        """Print one line with the outcome, with the call's name unless it is right above, and then errors or
+        changes."""
+        paint, is_below_head = self._terminal.paint, self._current == event.id
         mark = paint("✓", "green") if event.ok else paint("✗", "red")
-        took = f"{event.duration_ms / 1000:.1f} s" if event.duration_ms >= 100 else ""
+        duration = f"{event.duration_ms / 1000:.1f} s" if event.duration_ms >= 100 else ""
         lines = [line for line in safe(event.result).split("\n") if line.strip()]
-        one = len(call.edits) == 1 and call.edits[0].path in call.text.split()
-        if one:
-            about = self._change(call.edits[0], path=False)
+        has_single_edit = len(call.edits) == 1 and call.edits[0].path in call.text.split()
+        if has_single_edit:
+            summary = self._change(call.edits[0], path=False)
         elif event.ok:
-            about = "" if call.edits else _summary(call, lines)
+            summary = "" if call.edits else _summary(call, lines)
         else:
-            about = lines[0] if below and lines else ""
-        room = self._terminal.width - 4 - len(indent)
-        name = "" if below else clip(call.text, max(20, room - 30))
+            summary = lines[0] if is_below_head and lines else ""
+        width = self._terminal.width - 4 - len(indent)
+        name = "" if is_below_head else clip(call.text, max(20, width - 30))
         rest = " · ".join(
             part
-            for part in ((about if one else clip(about, max(12, room - len(name) - len(took) - 6))), took)
+            for part in (
+                (
+                    summary
+                    if has_single_edit
+                    else clip(summary, max(12, width - len(name) - len(duration) - 6))
+                ),
+                duration,
+            )
             if part
         )
-        styled = rest if one else paint(rest, "dim" if event.ok else "red")
-        head = f"{indent}{'  ' if below else ''}{mark}"
+        styled = rest if has_single_edit else paint(rest, "dim" if event.ok else "red")
+        head = f"{indent}{'  ' if is_below_head else ''}{mark}"
         self._line(" ".join(part for part in (head, paint(name, "bold"), styled) if part))
         if not event.ok:
-            more = 0 if below else 1
+            more = 0 if is_below_head else 1
             for line in lines[1 - more :][: more if call.lines else RESULT_LINES]:
-                self._line(f"{indent}    " + paint(clip(line, room - 2), "red"))
-        elif not one:
+                self._line(f"{indent}    " + paint(clip(line, width - 2), "red"))
+        elif not has_single_edit:
             for file in call.edits:
                 self._line(f"{indent}    {self._change(file)}")
 
@@ -160,8 +170,8 @@ class ToolLines:
                 self._line(f"{indent}    {text}")
 
 
-def _summary(call: _Call, lines: list[str]) -> str:
-    """What a good result says, in a few words; nothing where its output was shown."""
+def _summary(call: _CallLines, lines: list[str]) -> str:
+    """Return a short summary of a successful result; empty if its output was shown."""
     if call.lines or not lines:
         return ""
     if len(lines) > 1 and call.face is not None and call.face.answer == "size":
@@ -170,7 +180,7 @@ def _summary(call: _Call, lines: list[str]) -> str:
 
 
 def call_text(tool: str, args: JsonObject) -> str:
-    """A call in one line: what is done, and to what; a tool of others by its name and its short arguments."""
+    """Return a call as one line: action and subject, or the name and short arguments of an external tool."""
     face = faces().get(tool)
     if face is not None:
         return f"{face.label.text(locale_of(os.environ))} {subject_of(face, args)}".rstrip()
@@ -178,8 +188,8 @@ def call_text(tool: str, args: JsonObject) -> str:
     return f"{tool} {', '.join(f'{k}={v}' for k, v in short.items())}".rstrip()
 
 
-def decided_text(event: Review | Restored) -> str:
-    """A person's decision on changes, in a line."""
+def decision_text(event: Review | Restored) -> str:
+    """Return the user's decision on changes as one line."""
     match event:
         case Review(decision="accept", path=path):
             return say("review.accept", path=path)
@@ -189,12 +199,12 @@ def decided_text(event: Review | Restored) -> str:
             return say("restored", files=", ".join(file.path for file in files))
 
 
-def stays_lines(stays: Sequence[Irrevocable]) -> list[str]:
-    """Format the effects that restoring files did not undo, under a heading; empty if there are none."""
+def irrevocable_lines(stays: Sequence[Irrevocable]) -> list[str]:
+    """Return the effects that restoring files did not undo, under a heading; empty if there are none."""
     if not stays:
         return []
     lines = [say("stays")]
-    for each in stays:
-        code = "" if each.exit_code is None else f"  ({say('stays.code', code=each.exit_code)})"
-        lines.append(f"  {safe(each.command)}{code}")
+    for effect in stays:
+        code = "" if effect.exit_code is None else f"  ({say('stays.code', code=effect.exit_code)})"
+        lines.append(f"  {safe(effect.command)}{code}")
     return lines
