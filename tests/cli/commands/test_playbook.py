@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from daiku.domain.playbook import Delta, LearntFrom, Observation
-from daiku.fronts.cli.commands.playbook.reviewing import spread
+from daiku.fronts.cli.commands.playbook.reviewing import repeat_options
 from daiku.playbook.repository import Playbooks, open_playbooks
 from daiku.settings import home
 from daiku.trace.stores import open_stores
@@ -111,7 +111,7 @@ def test_several_changes_are_decided_behind_one_option(daiku: Daiku, playbooks: 
     ],
 )
 def test_ids_behind_an_option_are_read_one_by_one(given: list[str], read: list[str]) -> None:
-    assert spread(given, ("--accept", "--reject")) == read
+    assert repeat_options(given, ("--accept", "--reject")) == read
 
 
 def test_a_change_that_was_decided_on_is_refused_and_the_others_are_decided(

@@ -16,7 +16,7 @@ from daiku.domain.tools import ToolCall, ToolResult
 from daiku.domain.work.handovers import Brief
 from daiku.run.ending import ParentLink, build_handoff_end, end
 from daiku.run.live import LiveRun
-from daiku.run.nested.briefing import make_brief, with_lessons, write_request
+from daiku.run.nested.briefing import make_brief, add_lessons, write_request
 from daiku.run.ports.guards import guards_of
 from daiku.run.ports.run_ports import RunPorts
 from daiku.run.rules import loop
@@ -194,7 +194,7 @@ async def _check_and_add_lessons(parent: LiveRun, work: Nested) -> _PreparedRun:
         return _PreparedRun(work, guard_events)
     window = _context_window(services, work.agent, _model_name(parent, work.agent))
     mode = parent.record.state.request.mode
-    brief, problems = await with_lessons(services, work.brief, parent.tree.approvals, mode, window)
+    brief, problems = await add_lessons(services, work.brief, parent.tree.approvals, mode, window)
     return _PreparedRun(replace(work, brief=brief), (*guard_events, *problems))
 
 

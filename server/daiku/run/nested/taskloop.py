@@ -163,7 +163,7 @@ class NestedTaskWork:
     def _restore_open_plan(self, place: PlanStep) -> str:
         """Make the open plan the latest one again after an unrelated task list; return a note for the model."""
         plan = tasks.find_other_open_plan(self.parent.record.state.plans.all, place.plan)
-        if plan is None or place.plan.name != tasks.APART:
+        if plan is None or place.plan.name != tasks.SEPARATE_PLAN:
             return ""
         self.parent.record(PlanEvent(plan=plan))
         return f" These tasks are no part of plan “{plan.name}”: give a step_id to work a step of it."

@@ -12,7 +12,7 @@ from daiku.domain.messages import ModelRequest, Reply, Usage, UserMessage
 from daiku.domain.runs import Route
 from daiku.models.families import Model
 from daiku.models.rules.replies.parse import json_values
-from daiku.team.routing.rule_router import Rule, RuleRouter, names_of
+from daiku.team.routing.rule_router import Rule, RuleRouter, collect_names
 
 log = logging.getLogger(__name__)
 
@@ -60,7 +60,7 @@ class LLMRouter:
         self.rules = rules if isinstance(rules, RuleRouter) else RuleRouter(rules)
         self.given: dict[str, Any] = dict(self.rules.given)
         """Agent objects among the named agents, by name."""
-        self._names = None if agents is None else names_of(agents, "agents", self.given)
+        self._names = None if agents is None else collect_names(agents, "agents", self.given)
         self._descriptions: Mapping[str, str] = agents if isinstance(agents, Mapping) else {}
 
     async def route(

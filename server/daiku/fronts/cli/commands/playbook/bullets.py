@@ -14,7 +14,7 @@ from daiku.api import ShownDelta
 from daiku.domain.playbook import PlaybookScope
 from daiku.fronts.cli.app_setup import folder_of, print_notices, settings_for
 from daiku.fronts.cli.commands.playbook.files import export_, import_
-from daiku.fronts.cli.commands.playbook.looks import bullet_line, delta_lines, indented, observation_line
+from daiku.fronts.cli.commands.playbook.looks import bullet_line, delta_lines, indent_lines, observation_line
 from daiku.fronts.cli.commands.playbook.opening import (
     as_row,
     open_desk_of,
@@ -198,7 +198,7 @@ def show(bullet: str, folder: str | None, as_json: bool) -> None:  # click's fla
         return
     out, entry = terminal(sys.stdout), shown_bullet.bullet
     click.echo(f"{out.paint(safe(entry.id), 'bold')}  {safe(entry.section)}")
-    for line in indented(entry.content):
+    for line in indent_lines(entry.content):
         click.echo(line)
     facts = {
         say("playbook.fact.keywords"): ", ".join(entry.keywords),
