@@ -16,7 +16,7 @@ from daiku.domain.tools import ToolCall, ToolResult
 from daiku.domain.work.handovers import Brief
 from daiku.run.ending import ParentLink, build_handoff_end, end
 from daiku.run.live import LiveRun
-from daiku.run.nested.briefing import make_brief, add_lessons, write_request
+from daiku.run.nested.briefing import add_lessons, make_brief, write_request
 from daiku.run.ports.guards import guards_of
 from daiku.run.ports.run_ports import RunPorts
 from daiku.run.rules import loop
