@@ -30,7 +30,7 @@ from daiku.items.retrying import give_back, give_back_refused, given_up_text, is
 from daiku.items.rules.comments import Ending, Outcome, bounded, final_comment
 from daiku.items.rules.harmless import code, harmless, harmless_line, plain_line
 from daiku.team.rules.proof.evidence import Evidence
-from daiku.team.rules.proof.placeholders import new_leftovers
+from daiku.team.rules.proof.placeholders import select_new_leftovers
 from daiku.team.rules.proof.tree_changes import replace_recorded
 from daiku.texts.text import NO_TEXT, Text, joined, render, text
 from daiku.tools.git.itemtree import diff_commits, remove_tree, snapshot
@@ -52,7 +52,7 @@ def request_title(title: str, number: int) -> str:
 
 def request_body(number: int, asked_by: str, result: RunResult, evidence: Evidence, language: str) -> str:
     """Render the text of the request for issue `number`: who asked, the model's summary, and the evidence."""
-    leftovers = [f"{leftover.path}: {leftover.text}" for leftover in new_leftovers(evidence.leftovers)]
+    leftovers = [f"{leftover.path}: {leftover.text}" for leftover in select_new_leftovers(evidence.leftovers)]
     reasons = [harmless_line(render(reason.message, language)) for reason in result.reasons]
     parts: list[str] = [
         Text(f"Closes #{number}"),

@@ -15,7 +15,7 @@ from daiku.run.recorded.replay import replay
 from daiku.run.rules.state.state import Plans, Request, State
 from daiku.team.coding.planner import PLAN, build_plan_request, find_plan
 from daiku.team.part import Stage
-from daiku.team.rules.plans.steptext import planned_step
+from daiku.team.rules.plans.steptext import parse_planned_step
 from daiku.team.table import find_agent
 from daiku.texts.text import Text
 from tests.agents.acting import PROTOCOLS, act, app_with, called, in_protocol, said
@@ -138,7 +138,7 @@ def test_a_plan_that_was_cut_off_is_not_taken_for_whole() -> None:
 def test_what_stands_below_a_step_is_read(
     text: str, checks: tuple[str, ...], after: tuple[str, ...] | None
 ) -> None:
-    step = planned_step(text)
+    step = parse_planned_step(text)
     assert (step.acceptance, step.depends_on) == (checks, after)
 
 

@@ -19,8 +19,8 @@ from daiku.domain.work.handovers import NestedEvidence, Proof
 from daiku.domain.work.patches import FileKind, FileStat
 from daiku.run.rules.state.fold import apply, fold
 from daiku.run.rules.state.state import State
-from daiku.team.rules.proof.evidence import merge_evidence, proof_of, unproven_checks
-from daiku.team.rules.proof.placeholders import is_unfinished, new_leftovers
+from daiku.team.rules.proof.evidence import find_proof, merge_evidence, unproven_checks
+from daiku.team.rules.proof.placeholders import is_unfinished, select_new_leftovers
 
 
 def ran(command: str, code: int, call: str = "c", **args: bool) -> tuple[Event, Event]:
@@ -48,7 +48,7 @@ def edited(path: str = "a.py", kind: FileKind = "edit", checkpoint: str = "cp", 
 
 def test_a_passing_command_proves_its_check_and_white_space_does_not_matter() -> None:
     done = fold(ran("pytest  -q\n", 0)).done
-    proof = proof_of("pytest -q", done)
+    proof = find_proof("pytest -q", done)
     assert proof == Proof(kind="exit_code", subject="pytest  -q\n", ref="c", ok=True, value="0")
     assert [(c.command, c.exit_code, c.output, c.call_id) for c in done.commands] == [
         ("pytest  -q\n", 0, "said", "c")
@@ -94,9 +94,9 @@ def test_a_command_in_the_background_or_one_that_was_refused_shows_nothing() -> 
     started = ToolResponse(id="c", tool="shell/run", ok=True, result="Started", data={"id": "j", "pid": 4})
     for answer in (refused, started):
         done = fold((called, answer)).done
-        assert proof_of("make", done) is None
+        assert find_proof("make", done) is None
         assert len(done.commands) == 1
-    assert proof_of("make", fold(ran("make", 0, background=True)).done) is None
+    assert find_proof("make", fold(ran("make", 0, background=True)).done) is None
 
 
 def test_diagnostics_are_shown_by_path_by_folder_by_glob_or_everywhere() -> None:
@@ -121,7 +121,7 @@ def test_newer_diagnostics_of_a_file_replace_the_older() -> None:
 def test_diagnostics_without_an_editor_show_nothing() -> None:
     called = ToolCallEvent(id="d", tool="editor/diagnostics", args={})
     failed = ToolResponse(id="d", tool="editor/diagnostics", ok=False, result="No editor is connected")
-    assert proof_of("diagnostics", fold((called, failed)).done) is None
+    assert find_proof("diagnostics", fold((called, failed)).done) is None
 
 
 def test_files_are_told_once_each_with_what_the_changes_come_to() -> None:
@@ -165,11 +165,11 @@ def test_a_new_run_has_shown_nothing_yet() -> None:
 def test_unfinished_lines_that_an_edit_put_in_are_found_until_they_are_gone() -> None:
     put = "--- a/a.py\n+++ b/a.py\n@@ -1 +1,2 @@\n-    pass  # TODO old\n+    # TODO: the rest\n+    x = 1\n"
     state = fold([edited(diff=put)])
-    assert [(left.path, left.text) for left in new_leftovers(state.done.leftovers)] == [
+    assert [(left.path, left.text) for left in select_new_leftovers(state.done.leftovers)] == [
         ("a.py", "# TODO: the rest")
     ]
     gone = "--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-    # TODO: the rest\n+    y = 2\n"
-    assert new_leftovers(apply(state, edited(diff=gone)).done.leftovers) == ()
+    assert select_new_leftovers(apply(state, edited(diff=gone)).done.leftovers) == ()
 
 
 def test_words_that_only_look_like_placeholders_are_left_alone() -> None:
@@ -254,7 +254,7 @@ def begun(call: str) -> tuple[Event, Event]:
 
 
 def remarks_on(check: str, *events: Event) -> tuple[str, ...]:
-    proof = proof_of(check, fold(events).done)
+    proof = find_proof(check, fold(events).done)
     assert proof is not None
     return proof.remarks
 

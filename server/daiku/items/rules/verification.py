@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from daiku.domain.runs import RunResult, UnverifiedReason
 from daiku.domain.work.plans import Plan
 from daiku.team.rules.proof.evidence import Evidence
-from daiku.team.rules.proof.placeholders import new_leftovers
+from daiku.team.rules.proof.placeholders import select_new_leftovers
 from daiku.texts.rules.truncate import fence_as_data
 from daiku.texts.text import text
 
@@ -17,7 +17,7 @@ MOST = 20
 
 def unfinished(done: Evidence, plan: Plan | None) -> tuple[str, ...]:
     """What on record says that the work is not whole: lines that say so of themselves, steps that are not completed."""
-    lines = (f"{left.path}: {left.text}" for left in new_leftovers(done.leftovers))
+    lines = (f"{left.path}: {left.text}" for left in select_new_leftovers(done.leftovers))
     steps = (step.name for step in (plan.steps if plan is not None else ()) if step.status != "completed")
     return (*lines, *steps)[:MOST]
 

@@ -9,7 +9,7 @@ from daiku.domain.work.handovers import Brief
 from daiku.domain.work.plans import Plan
 from daiku.run.request import RunRequest
 from daiku.team.coding.planner import find_planner_request
-from daiku.team.rules.plans.proposed import mark_own_checks, problems_of
+from daiku.team.rules.plans.proposed import find_plan_problems, mark_own_checks
 from daiku.team.rules.plans.transitions import approve_plan, find_step, update_status
 from daiku.texts.text import Text, joined, text
 
@@ -41,7 +41,7 @@ def find_plan(app: App, name: str = "") -> Plan:
 async def save_plan(app: App, before: Plan, plan: Plan) -> Plan:
     """Save the user's changes to the plan `before`. Raises UsageError, InvalidPlan."""
     changed = mark_own_checks(before, plan)
-    if problems := problems_of(changed):
+    if problems := find_plan_problems(changed):
         raise InvalidPlan(problems)
     return await app.runs.change_plan(changed if changed.status == "draft" else update_status(changed))
 

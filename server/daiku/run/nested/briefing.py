@@ -31,7 +31,7 @@ from daiku.run.run_log import RunLog
 from daiku.run.services import RunServices
 from daiku.team.agent import Agent
 from daiku.team.rules.plans.transitions import find_step
-from daiku.team.rules.proof.evidence import Evidence, after_call, after_checkpoint, after_edit
+from daiku.team.rules.proof.evidence import Evidence, record_call, record_checkpoint, record_edit
 from daiku.texts.rules.patterns import lazy
 from daiku.texts.text import text
 from daiku.tools.rules.web.research import gather
@@ -51,13 +51,13 @@ def brief_from(chunks: Iterable[Chunk], request: str, plan_id: str = "", step_id
                 plans.pop(plan.plan_id, None)
                 plans[plan.plan_id] = plan
             case Edit():
-                evidence = after_edit(evidence, chunk.event)
+                evidence = record_edit(evidence, chunk.event)
             case CheckpointEvent():
-                evidence = after_checkpoint(evidence, chunk.event)
+                evidence = record_checkpoint(evidence, chunk.event)
             case ToolCallEvent():
                 calls[chunk.event.id] = chunk.event
             case ToolResponse(id=key) if key in calls:
-                evidence = after_call(evidence, calls.pop(key), chunk.event)
+                evidence = record_call(evidence, calls.pop(key), chunk.event)
             case RunStarted(brief=Brief(findings=Findings() as findings)):
                 research = _merge_findings(research, findings)
             case _:
@@ -99,12 +99,12 @@ async def brief_request(
 
 def make_brief(log: RunLog, agent: Agent, request: str) -> Brief:
     """Return the brief for a nested run of `agent`."""
-    from daiku.team.rules.proof.gate import next_open  # when used
+    from daiku.team.rules.proof.gate import find_open_plan  # when used
 
     state = log.record.state
     if log.agent.machine is not None:
         return log.agent.machine.brief(state, agent.name, request)
-    plan = next_open(state.plans.all) if agent.machine is not None else None
+    plan = find_open_plan(state.plans.all) if agent.machine is not None else None
     return Brief(request=request, plan=plan, said=person_words(state))
 
 

@@ -33,8 +33,8 @@ from daiku.team.coding.tasks import (
     build_tasks_request,
 )
 from daiku.team.rules import task_report, tasks
-from daiku.team.rules.plans.transitions import checklist
-from daiku.team.rules.proof.gate import MissingProofs, missing_proofs
+from daiku.team.rules.plans.transitions import render_checklist
+from daiku.team.rules.proof.gate import MissingProofs, find_missing_proofs
 from daiku.team.rules.tasks import PlanStep
 from daiku.texts.rules.words import limit_words
 from daiku.texts.text import NO_TEXT, Text, text
@@ -71,7 +71,7 @@ class NestedTaskWork:
             return failed(f"No plan came of it: {back.problem or back.result}")
         plan = back.handover.plan.model_copy(update={"goal": goal})  # the goal in the caller's wording
         parent.record(PlanEvent(plan=plan))
-        text = f"{checklist(plan)}\n\n{back.result}".strip()
+        text = f"{render_checklist(plan)}\n\n{back.result}".strip()
         return ToolResult(ok=True, text=text, data={"planId": plan.plan_id}, untrusted=back.tainted)
 
     async def generate(self, step_id: str) -> ToolResult:
@@ -244,7 +244,7 @@ class NestedTaskWork:
         )
 
     def _find_missing_proofs(self, place: PlanStep) -> MissingProofs:
-        return missing_proofs(place.step, self.parent.record.state.done, editor=self._has_editor)
+        return find_missing_proofs(place.step, self.parent.record.state.done, editor=self._has_editor)
 
     def _build_calls(self, place: PlanStep) -> tuple[ToolCall, ...]:
         seconds = self.parent.record.state.request.limits.check_seconds

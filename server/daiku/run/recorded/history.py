@@ -27,7 +27,7 @@ from daiku.domain.tools import Effect, ToolCall
 from daiku.domain.work.patches import Irrevocable
 from daiku.run.rules.state.fold import fold
 from daiku.run.rules.state.state import State
-from daiku.team.rules.proof.evidence import Evidence, exit_code_of, merge_evidence
+from daiku.team.rules.proof.evidence import Evidence, find_exit_code, merge_evidence
 from daiku.texts.rules.truncate import truncate_middle
 from daiku.trace.sessions import KeepsSessions
 from daiku.workspace.checkpoints import CheckpointStore
@@ -177,7 +177,7 @@ def irrevocable(
         command = _describe_command(event.tool, event.args) if has_outside_effect else ""
         result = results.get(event.id)
         if command and (result is None or _was_executed(result)):
-            code = exit_code_of(result.data) if result is not None else None
+            code = find_exit_code(result.data) if result is not None else None
             calls.append(Irrevocable(command=command, exit_code=code, time=chunk.time))
     return tuple(calls)
 

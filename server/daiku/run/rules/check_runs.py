@@ -14,10 +14,10 @@ from daiku.guard.rules.commands.bash import read_script
 from daiku.guard.rules.commands.judge import LOOKING, read_only
 from daiku.playbook.rules.lessons.intents import NAMES_ONLY, Intent, asks_for_less, intent_of
 from daiku.team.rules.proof.attempts import Attempts
-from daiku.team.rules.proof.check_strength import is_test_command, tests_ran
+from daiku.team.rules.proof.check_strength import count_tests, is_test_command
 from daiku.team.rules.proof.checks import discards_exit_code
-from daiku.team.rules.proof.evidence import Evidence, plain_command
-from daiku.team.rules.proof.failures import is_missing, same_work
+from daiku.team.rules.proof.evidence import Evidence, normalize_command
+from daiku.team.rules.proof.failures import is_missing, is_same_work
 from daiku.texts.rules.patterns import lazy
 
 CheckState = Literal["passed", "failed", "unknown", "running"]
@@ -85,7 +85,7 @@ class CheckRuns(NamedTuple):
         """Return True if this check passed after the latest change."""
         latest = max(self.changes, default=0)
         return any(
-            check.position > latest and plain_command(check.command) == command for check in self.passed
+            check.position > latest and normalize_command(check.command) == command for check in self.passed
         )
 
 
@@ -155,7 +155,7 @@ def _is_check(words: Sequence[str]) -> bool:
 
 def shows_pass(output: str) -> bool:
     """Return True if the output of a test runner shows that tests ran and none failed."""
-    return bool(tests_ran(output)) and not _FAILURES.search(_NO_FAILURES.sub("", output))
+    return bool(count_tests(output)) and not _FAILURES.search(_NO_FAILURES.sub("", output))
 
 
 def _settles(later: CheckRun, earlier: CheckRun, changes: Iterable[int]) -> bool:
@@ -169,14 +169,14 @@ def _settles(later: CheckRun, earlier: CheckRun, changes: Iterable[int]) -> bool
     if not _has_run(earlier):
         return True
     has_change = any(earlier.position <= at < later.position for at in changes)
-    if later.intent.program == earlier.intent.program or same_work(earlier.command, later.command):
+    if later.intent.program == earlier.intent.program or is_same_work(earlier.command, later.command):
         return has_change or not _checks_less(later, earlier)
     return (has_change or earlier.state != "failed") and _may_check_same(later, earlier)
 
 
 def _has_run(check: CheckRun) -> bool:
     """Return True unless the check's program is missing or found no tests."""
-    count = tests_ran(check.output)
+    count = count_tests(check.output)
     no_tests = count == 0 and not _FAILURES.search(check.output)
     return bool(count) or not (no_tests or is_missing(check.exit_code, check.output))
 

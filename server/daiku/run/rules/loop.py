@@ -366,9 +366,9 @@ def _finish(status: TerminalStatus, failure: Failure | None, record: Recorder) -
     if (
         status == "completed" and state.plans.last and state.request.asks_model
     ):  # a run without a model reports this itself
-        from daiku.team.rules.proof.gate import open_notice  # when used
+        from daiku.team.rules.proof.gate import build_open_notice  # when used
 
-        open_plan_notice = open_notice(state.plans.all)
+        open_plan_notice = build_open_notice(state.plans.all)
     record(
         *(() if failure is None else (failure,)),
         *((Notice(level="warning", text=open_plan_notice),) if open_plan_notice else ()),

@@ -14,8 +14,8 @@ from daiku.domain.work.handovers import FailedCall
 from daiku.domain.work.plans import Plan, PlanStanding, Step
 from daiku.run.rules.state.lessons import used_bullets
 from daiku.run.rules.state.state import State
-from daiku.team.rules.proof.attempts import EDITING, edited_paths, is_refused
-from daiku.team.rules.proof.evidence import plain_command
+from daiku.team.rules.proof.attempts import EDITING, find_edited_paths, is_refused
+from daiku.team.rules.proof.evidence import normalize_command
 from daiku.texts.rules.patterns import lazy
 from daiku.texts.rules.truncate import truncate_middle
 from daiku.texts.text import NO_TEXT, text
@@ -50,7 +50,7 @@ _RUN_REQUEST = lazy(
 def unfinished(state: State) -> Failure | None:
     """Return the failure if the requested plan or step is not completed; None if it is."""
     from daiku.team.rules.moves import find_team_plan  # when used
-    from daiku.team.rules.proof.gate import progress_text  # when used
+    from daiku.team.rules.proof.gate import format_progress  # when used
 
     plan = find_team_plan(state)
     requested_step = state.request.brief.step_id if state.request.brief is not None else ""
@@ -59,7 +59,7 @@ def unfinished(state: State) -> Failure | None:
     open_steps = [s for s in plan.steps if s.status != "completed" and requested_step in ("", s.step_id)]
     if not open_steps and plan.steps:
         return None
-    return Failure(kind="plan", message=progress_text(plan, open_steps), hint=text("run.resume_plan"))
+    return Failure(kind="plan", message=format_progress(plan, open_steps), hint=text("run.resume_plan"))
 
 
 def touched_plan(state: State) -> Plan | None:
@@ -127,7 +127,7 @@ def _read_checks(state: State) -> CheckRuns | None:
 
 def _shorten(subject: str) -> str:
     """Return a command or path as displayed in a reason."""
-    return truncate_middle(plain_command(subject), SHOWN_SUBJECT)
+    return truncate_middle(normalize_command(subject), SHOWN_SUBJECT)
 
 
 def _reply_reasons(state: State) -> Iterator[UnverifiedReason]:
@@ -159,7 +159,7 @@ def _check_reasons(state: State, checks: CheckRuns) -> Iterator[UnverifiedReason
         if check.state == "running":
             message = text("unverified.still_running", subject=_shorten(check.command))
             yield UnverifiedReason(kind="still_running", subject=check.command, message=message)
-    open_commands = {plain_command(check.command) for check in checks.open}
+    open_commands = {normalize_command(check.command) for check in checks.open}
     for command in _named_checks(state):
         if command not in open_commands and not checks.has_passed_since_change(command):
             message = text("unverified.check_not_run", subject=_shorten(command))
@@ -177,7 +177,7 @@ def _failed_check(check: CheckRun, checks: CheckRuns) -> UnverifiedReason:
 
 def _named_checks(state: State) -> tuple[str, ...]:
     """Return the checks that the request names as code, such as `pytest -q`, if the run changed files."""
-    commands = tuple(plain_command(match) for match in _QUOTED.findall(state.request.wording))
+    commands = tuple(normalize_command(match) for match in _QUOTED.findall(state.request.wording))
     if not commands or not state.attempts.edits:
         return ()
     return tuple(command for command in commands if " " in command and _is_check(command))
@@ -220,7 +220,7 @@ def refused_edits(state: State, plan: Plan, step: Step) -> tuple[str, ...]:
 
     checks, rejected, attempted = _read_checks(state), list[str](), set[str]()
     for each in select_for_step(answered_calls(state), plan, step):
-        back, paths = each.handoff, edited_paths(each.call) if each.call.tool in EDITING else ()
+        back, paths = each.handoff, find_edited_paths(each.call) if each.call.tool in EDITING else ()
         attempted.update(paths, (call.subject for call in back.refused) if back is not None else ())
         if (paths and each.ok) or (back is not None and back.deeds is not None and back.deeds.files):
             rejected.clear()

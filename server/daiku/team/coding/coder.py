@@ -24,7 +24,7 @@ from daiku.team.agent import LOOKING, Agent, Prompt
 from daiku.team.coding.handover_text import fence, format_step, format_work_so_far
 from daiku.team.part import Part, Stage
 from daiku.team.role import Role, merge_role_calls, messages_since_request
-from daiku.team.rules.plans.transitions import checklist
+from daiku.team.rules.plans.transitions import render_checklist
 from daiku.texts.rules.patterns import lazy
 from daiku.texts.rules.truncate import truncate_middle
 from daiku.texts.text import Text, joined, text
@@ -64,7 +64,7 @@ def build_code_request(brief: Brief) -> str:
     return render(
         "team/coder_request",
         CodeVariables(
-            step_by_step_plan=fence(checklist(brief.plan)) if brief.plan is not None else "",
+            step_by_step_plan=fence(render_checklist(brief.plan)) if brief.plan is not None else "",
             step=format_step(brief.plan, brief.step_id),
             user_context=fence(brief.request),
             search_results=tuple((query, fence(result)) for query, result in results_by_query.items()),

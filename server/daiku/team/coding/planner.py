@@ -22,10 +22,10 @@ from daiku.team.agent import LOOKING, Agent, Prompt
 from daiku.team.coding.handover_text import format_work_so_far
 from daiku.team.part import Part, Stage
 from daiku.team.role import Failed, Role, merge_role_calls, messages_since_request
-from daiku.team.rules.plans.proposed import as_proposed, objections
+from daiku.team.rules.plans.proposed import as_proposed, find_proposal_problems
 from daiku.team.rules.plans.reply import PlanReply, read_plan, sounds_like_machine
-from daiku.team.rules.plans.steptext import planned_step
-from daiku.team.rules.plans.transitions import checklist
+from daiku.team.rules.plans.steptext import parse_planned_step
+from daiku.team.rules.plans.transitions import render_checklist
 from daiku.texts.text import Text, joined, text
 
 
@@ -43,7 +43,7 @@ def build_plan_request(brief: Brief) -> str:
         "team/planner_request",
         PlanVariables(
             prompt=brief.request,
-            plan=checklist(brief.plan) if brief.plan is not None else "",
+            plan=render_checklist(brief.plan) if brief.plan is not None else "",
             happened=format_work_so_far(brief),
         ),
     ).strip()
@@ -97,7 +97,7 @@ def _parse_form(
     reply = read_plan(message.text)
     if isinstance(reply, Unreadable):
         return reply
-    if problems := objections(as_proposed(map(planned_step, reply.plans))):
+    if problems := find_proposal_problems(as_proposed(map(parse_planned_step, reply.plans))):
         return Unreadable(joined("sentences", problems))
     data: dict[str, JsonValue] = {"summary": reply.summary}
     args = build_proposal(reply)
@@ -121,7 +121,7 @@ def build_proposal(reply: PlanReply) -> JsonObject:
             "depends_on": list(step.after),
             "acceptance": list(step.acceptance),
         }
-        for step in as_proposed(map(planned_step, reply.plans))
+        for step in as_proposed(map(parse_planned_step, reply.plans))
     ]
     return {"name": reply.project, "focus": reply.focus, "summary": reply.summary, "steps": steps}
 

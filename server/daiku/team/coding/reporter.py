@@ -21,7 +21,7 @@ from daiku.team.coding.handover_text import format_work_so_far
 from daiku.team.form_tool import by_tool
 from daiku.team.part import Part, Stage
 from daiku.team.role import Role
-from daiku.team.rules.plans.transitions import checklist
+from daiku.team.rules.plans.transitions import render_checklist
 from daiku.team.rules.summary import build_plain_report, describe_proof, list_proofs
 from daiku.texts.text import NO_TEXT, Text, joined, text
 from daiku.tools.rules.web.research import sources_text
@@ -45,7 +45,7 @@ def build_report_request(brief: Brief) -> str:
         "team/reporter_request",
         ReportVariables(
             request=brief.request,
-            plan=checklist(brief.plan) if brief.plan is not None else "",
+            plan=render_checklist(brief.plan) if brief.plan is not None else "",
             findings=_format_findings(findings) if findings else "",
             happened=format_work_so_far(brief),
             proofs=tuple((ref, describe_proof(p)) for ref, p in _number_proofs(brief).items()),

@@ -22,7 +22,7 @@ from daiku.run.rules.state.state import State
 from daiku.team.agent import LOOKING, Agent, Prompt
 from daiku.team.part import Part, Stage
 from daiku.team.role import Role, merge_role_calls, messages_since_request
-from daiku.team.rules.plans.transitions import checklist
+from daiku.team.rules.plans.transitions import render_checklist
 from daiku.texts.rules.truncate import truncate_middle
 from daiku.texts.text import NO_TEXT, Text, as_json, joined, text
 from daiku.tools.rules.web.research import distinct_queries, keywords, queries_of
@@ -123,7 +123,7 @@ def build_research_request(plan: Plan | None, question: str = "") -> str:
     return render(
         "team/researcher_request",
         ResearchVariables(
-            step_by_step_plan=checklist(plan) if plan is not None else "",
+            step_by_step_plan=render_checklist(plan) if plan is not None else "",
             contextual_keywords=keywords(focus),
             question=question,
         ),

@@ -23,7 +23,7 @@ from daiku.team.coding.coder import CHANGING, ParsedChanges, parse_changes
 from daiku.team.coding.handover_text import fence, format_step
 from daiku.team.part import Part, Stage
 from daiku.team.role import Failed, Role, merge_role_calls, messages_since_request
-from daiku.team.rules.proof.failures import CommandRun, hides_exit_code, is_lookup, open_failures
+from daiku.team.rules.proof.failures import CommandRun, find_open_failures, hides_exit_code, is_lookup
 from daiku.texts.rules.truncate import truncate_middle
 from daiku.texts.text import NO_TEXT, Text, joined, text
 
@@ -55,12 +55,12 @@ def _find_commands(recent: Sequence[Message]) -> tuple[CommandRun, ...]:
 
 def _find_open_failure(recent: Sequence[Message]) -> CommandRun | None:
     """Return the latest failed command that is not fixed yet."""
-    return next(reversed(open_failures(_find_commands(recent))), None)
+    return next(reversed(find_open_failures(_find_commands(recent))), None)
 
 
 def _counts_as_attempt(command_run: CommandRun) -> bool:
     """Return True if a command was queued by the reply, or does more than read."""
-    return command_run.listed or not is_lookup(command_run.command)
+    return command_run.is_queued or not is_lookup(command_run.command)
 
 
 def _count_repairs(recent: Sequence[Message]) -> int:
@@ -303,7 +303,7 @@ def _is_change(message: AssistantMessage) -> bool:
 
 def find_failure(messages: tuple[Message, ...], message: AssistantMessage) -> Failed | None:
     """Return the failure of a run that ends with `message`, judged by exit codes only; None if it succeeded."""
-    failures = open_failures(_find_commands(messages_since_request(messages)))
+    failures = find_open_failures(_find_commands(messages_since_request(messages)))
     if not failures:
         return None
     last = failures[-1]

@@ -25,7 +25,7 @@ from daiku.team.agent import LOOKING, Agent, Prompt
 from daiku.team.form_tool import Read, by_tool
 from daiku.team.part import Part, Stage
 from daiku.team.role import Role
-from daiku.team.rules.plans.transitions import checklist
+from daiku.team.rules.plans.transitions import render_checklist
 from daiku.team.rules.task_report import read_report
 from daiku.team.rules.tasks import Check, PlanStep, read_tasks
 from daiku.texts.rules.truncate import truncate_middle
@@ -168,7 +168,7 @@ def build_tasks_request(
             plan_goal=plan.goal,
             step_description=step.description or step.name,
             acceptance=step.acceptance,
-            plan=checklist(plan),
+            plan=render_checklist(plan),
             conversation_summary=truncate_middle(transcript(messages), SUMMARY_SHARE),
             operations="\n".join(_format_operation(spec) for spec in operations),
         ),

@@ -11,8 +11,13 @@ from daiku.domain.work.handovers import CommandOutcome, Proof
 from daiku.domain.work.plans import Plan, Step
 from daiku.guard.rules.commands.judge import LOOKING, read_only
 from daiku.run.rules.state.state import State
-from daiku.team.rules.proof.checks import exit_status, only_looks, seconds_of
-from daiku.team.rules.proof.evidence import EVERYWHERE, diagnosed_place, plain_command, unproven_checks
+from daiku.team.rules.proof.checks import find_time_limit, is_read_only_check, predict_exit_status
+from daiku.team.rules.proof.evidence import (
+    EVERYWHERE,
+    normalize_command,
+    parse_diagnostics_check,
+    unproven_checks,
+)
 from daiku.team.rules.record import AnsweredCall, answered_calls
 from daiku.texts.rules.truncate import truncate_middle
 from daiku.texts.text import NO_TEXT, Text, text
@@ -57,8 +62,8 @@ def build_preliminary_checks(
     checks = (
         check
         for check in step.acceptance
-        if diagnosed_place(check) is None
-        and exit_status(check) == "open"
+        if parse_diagnostics_check(check) is None
+        and predict_exit_status(check) == "open"
         and (approvals in ("sandbox", "all", "work") or read_only(check, LOOKING))
     )
     for call in build_untried_checks(state, plan, tuple(checks), earlier):
@@ -68,7 +73,7 @@ def build_preliminary_checks(
 def is_met(state: State, step: Step) -> bool:
     """Return True if a step is already done: its checks only read files, and pass."""
     checks = step.acceptance
-    return bool(checks) and all(map(only_looks, checks)) and not unproven_checks(checks, state.done)
+    return bool(checks) and all(map(is_read_only_check, checks)) and not unproven_checks(checks, state.done)
 
 
 def build_untried_checks(
@@ -77,18 +82,18 @@ def build_untried_checks(
     """Yield calls for unproven checks that were not tried since the last edit of this attempt."""
     tried = {_build_key(t.call.tool, t.call.args) for t in earlier if t.outcome != "interrupted"}
     for check, _ in unproven_checks(checks, state.done):
-        call = build_check_call(check, seconds_of(plan, check, state.request.limits.check_seconds))
+        call = build_check_call(check, find_time_limit(plan, check, state.request.limits.check_seconds))
         if _build_key(call.tool, call.args) not in tried:
             yield call
 
 
 def _build_key(tool: str, args: JsonObject) -> tuple[str, str]:
-    return tool, plain_command(str(args.get("command", args.get("path", ""))))
+    return tool, normalize_command(str(args.get("command", args.get("path", ""))))
 
 
 def build_check_call(check: str, seconds: int) -> TeamCall:
     """Build the call that runs an acceptance check. `seconds`: timeout of a command."""
-    place = diagnosed_place(check)
+    place = parse_diagnostics_check(check)
     if place is None:
         return TeamCall(
             "shell/run", {"command": check, "timeout": seconds}, text("team.check", check=f"`{check}`")
@@ -116,7 +121,7 @@ def find_failed_checks(state: State, checks: tuple[str, ...]) -> list[CheckFailu
     for check, proof in unproven_checks(checks, state.done):
         if proof is not None:
             problems.append(_describe_failure(state, check, proof))
-        elif diagnosed_place(check) is None:
+        elif parse_diagnostics_check(check) is None:
             problems.append(
                 CheckFailure(text("team.check_not_run", command=check, why=_find_answer(state, check)))
             )

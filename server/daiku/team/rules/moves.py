@@ -43,7 +43,7 @@ from daiku.team.rules.person import (
     find_request,
     format_rejection,
 )
-from daiku.team.rules.proof.placeholders import new_leftovers
+from daiku.team.rules.proof.placeholders import select_new_leftovers
 from daiku.team.rules.record import (
     AnsweredCall,
     answered_calls,
@@ -324,7 +324,8 @@ def _verify(state: State, plan: Plan, log: tuple[AnsweredCall, ...]) -> TeamCall
 
 def _format_leftovers(state: State) -> list[str]:
     return [
-        f"{left.path} has an unfinished line: `{left.text}`" for left in new_leftovers(state.done.leftovers)
+        f"{left.path} has an unfinished line: `{left.text}`"
+        for left in select_new_leftovers(state.done.leftovers)
     ]
 
 

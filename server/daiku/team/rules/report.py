@@ -11,8 +11,8 @@ from daiku.run.rules.state.state import State
 from daiku.team.rules.checks import find_failed_checks
 from daiku.team.rules.parallel import TOOL
 from daiku.team.rules.person import unanswered_questions
-from daiku.team.rules.proof.evidence import Evidence, proof_of
-from daiku.team.rules.proof.placeholders import new_leftovers
+from daiku.team.rules.proof.evidence import Evidence, find_proof
+from daiku.team.rules.proof.placeholders import select_new_leftovers
 from daiku.team.rules.record import AnsweredCall, answered_calls, has_begun, select_since_begin
 from daiku.team.rules.summary import build_plain_report, format_claims
 from daiku.texts.rules.truncate import truncate_middle
@@ -102,12 +102,12 @@ def build_step_claims(plan: Plan | None, evidence: Evidence, met: Collection[str
 def _build_step_claim(number: int, step: Step, evidence: Evidence, *, met: bool) -> Claim:
     if step.status != "completed":
         key = OPEN_STEP.get(step.status, "team.claim_not_begun")
-        open_proofs = (proof_of(check, evidence) for check in step.acceptance)
+        open_proofs = (find_proof(check, evidence) for check in step.acceptance)
         failed_proofs = tuple(proof for proof in open_proofs if proof is not None and not proof.ok)
         return Claim(text=text(key, number=number, name=step.name), proofs=failed_proofs)
     if not step.acceptance:
         return Claim(text=text("team.claim_by_word", number=number, name=step.name))
-    all_proofs = tuple(proof_of(check, evidence) for check in step.acceptance)
+    all_proofs = tuple(find_proof(check, evidence) for check in step.acceptance)
     proofs = tuple(proof for proof in all_proofs if proof is not None)
     if len(proofs) == len(all_proofs) and all(proof.ok for proof in proofs):
         is_weak = all(proof.remarks for proof in proofs)
@@ -142,7 +142,7 @@ def _format_statement(report: Report) -> Text:
 
 def _list_missing(state: State, plan: Plan) -> list[Text]:
     leftovers = [
-        Text(f"{leftover.path}: `{leftover.text}`") for leftover in new_leftovers(state.done.leftovers)
+        Text(f"{leftover.path}: `{leftover.text}`") for leftover in select_new_leftovers(state.done.leftovers)
     ]
     return [
         *(_format_open_step(state, step) for step in plan.steps if step.status != "completed"),

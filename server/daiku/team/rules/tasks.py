@@ -18,8 +18,8 @@ from daiku.run.rules.calls.refs import find_refs, look_up, replace_refs
 from daiku.run.rules.state.state import State
 from daiku.team.rules.checks import build_check_call
 from daiku.team.rules.plans.transitions import find_step, update_status
-from daiku.team.rules.proof.checks import seconds_of
-from daiku.team.rules.proof.evidence import diagnosed_place
+from daiku.team.rules.proof.checks import find_time_limit
+from daiku.team.rules.proof.evidence import parse_diagnostics_check
 from daiku.texts.rules.truncate import OUTPUT_LIMIT, truncate_middle
 from daiku.texts.text import Text, joined, text
 
@@ -263,8 +263,8 @@ def build_calls(plan_step: PlanStep, *, editor: bool, check_seconds: int) -> tup
         args = replace_refs(task.args, resolve)
         assert isinstance(args, dict)
         calls.append(ToolCall(id=names[task.task_id], tool=task.operation, args=args))
-    checks = (check for check in step.acceptance if editor or diagnosed_place(check) is None)
-    check_calls = (build_check_call(check, seconds_of(plan, check, check_seconds)) for check in checks)
+    checks = (check for check in step.acceptance if editor or parse_diagnostics_check(check) is None)
+    check_calls = (build_check_call(check, find_time_limit(plan, check, check_seconds)) for check in checks)
     return (*calls, *(ToolCall(id=new_id("check"), tool=call.tool, args=call.args) for call in check_calls))
 
 

@@ -17,20 +17,33 @@ from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
 from daiku.domain.work.plans import Plan, Step, WorkStatus
 from daiku.models.rules.replies.actions import MAX_ACTIONS
-from daiku.team.rules.plans.markdown import approval_text
+from daiku.team.rules.plans.markdown import format_for_approval
 from daiku.team.rules.plans.proposed import (
     MAX_STEPS,
     ProposedStep,
-    difference,
+    describe_changes,
+    find_proposal_problems,
     link_steps,
-    objections,
     revise_plan,
 )
-from daiku.team.rules.plans.reply import printable
-from daiku.team.rules.plans.transitions import approve_plan, checklist, find_step, move_step, waits_for
-from daiku.team.rules.proof.checks import like_a_sentence, programs, split_time_limit
-from daiku.team.rules.proof.evidence import diagnosed_place
-from daiku.team.rules.proof.gate import LEAVE, VOUCH, MissingProofs, missing_proofs, question, refusal
+from daiku.team.rules.plans.reply import strip_control_characters
+from daiku.team.rules.plans.transitions import (
+    approve_plan,
+    find_blocking_steps,
+    find_step,
+    move_step,
+    render_checklist,
+)
+from daiku.team.rules.proof.checks import find_programs, looks_like_sentence, split_time_limit
+from daiku.team.rules.proof.evidence import parse_diagnostics_check
+from daiku.team.rules.proof.gate import (
+    LEAVE,
+    VOUCH,
+    MissingProofs,
+    build_question,
+    describe_missing_proofs,
+    find_missing_proofs,
+)
 from daiku.texts.rules.visible import show_hidden
 from daiku.texts.text import joined, text
 from daiku.tools.face import Face
@@ -44,7 +57,7 @@ REFUSED = (
     "Step “{name}” stays open: the edit of {files} was refused, and nothing made up for it. Edit in a way that is allowed, "
     "ask the person, or set the step that needs this edit to failed."
 )
-Printable: TypeAlias = Annotated[str, AfterValidator(printable)]
+Printable: TypeAlias = Annotated[str, AfterValidator(strip_control_characters)]
 """A text that a person reads in the plan: without control characters and terminal escapes."""
 
 
@@ -98,7 +111,10 @@ async def propose(args: ProposeArgs, context: ToolContext) -> ToolResult:
         return _none(args.plan_id, context)
     steps = tuple(ProposedStep(s.id, s.name, s.description, s.depends_on, s.acceptance) for s in args.steps)
     absent = _absent(steps, context)
-    if wrong := [*objections(steps), *(_no_command(*each) for each in absent if like_a_sentence(each[0]))]:
+    if wrong := [
+        *find_proposal_problems(steps),
+        *(_no_command(*each) for each in absent if looks_like_sentence(each[0])),
+    ]:
         return failed("\n".join(wrong))
     warnings = tuple(_brought_later(*each) for each in absent)
     if old is not None:
@@ -117,7 +133,7 @@ async def propose(args: ProposeArgs, context: ToolContext) -> ToolResult:
 
 def _revise(old: Plan, new: Plan, warnings: tuple[str, ...], context: ToolContext) -> ToolResult:
     """Show the plan made anew, and to the model and the person what is different."""
-    changed = difference(old, new)
+    changed = describe_changes(old, new)
     if changed:
         dropped = len(new.dropped_checks) > len(old.dropped_checks)
         said = joined("lines", [text("plan.made_anew"), changed])
@@ -131,9 +147,9 @@ def _absent(steps: tuple[ProposedStep, ...], context: ToolContext) -> tuple[tupl
     roots = context.workspace.roots
     path = child_environment(os.environ, roots, network=False, venv=find_environment(roots)[0])["PATH"]
     found = (
-        (check, next((name for name in programs(check) if not is_on_path(name, path)), ""))
+        (check, next((name for name in find_programs(check) if not is_on_path(name, path)), ""))
         for check in checks
-        if diagnosed_place(check) is None
+        if parse_diagnostics_check(check) is None
     )
     return tuple((check, name) for check, name in found if name)
 
@@ -162,14 +178,14 @@ async def update_step(args: UpdateStepArgs, context: ToolContext) -> ToolResult:
             f"The step was not changed: the plan “{plan.name}” is a draft, and its steps begin when the person has "
             f'agreed. Call plan__approve with {{"plan_id": "{plan.plan_id}"}}, which asks them, and then this again.'
         )
-    if begins and step.status != "completed" and (waiting := waits_for(plan, step)):
+    if begins and step.status != "completed" and (waiting := find_blocking_steps(plan, step)):
         return failed(f"Step “{step.name}” has to wait for: {', '.join(waiting)}. Complete those first.")
     moved = move_step(plan, args.step_id, args.status, reopen=args.reopen)
     vouched: list[JsonValue] = []
     if completes and step.status != "completed":
-        lacking = missing_proofs(step, context.done(), editor=context.editor is not None)
+        lacking = find_missing_proofs(step, context.done(), editor=context.editor is not None)
         if lacking.to_run or not await _vouched(step, lacking, context):
-            return failed(refusal(step, lacking, context.config.limits.check_seconds))
+            return failed(describe_missing_proofs(step, lacking, context.config.limits.check_seconds))
         if not step.acceptance and (refused := context.refused_edits(plan, step)):
             return failed(REFUSED.format(name=step.name, files=", ".join(f"`{each}`" for each in refused)))
         vouched += lacking.unseen
@@ -184,7 +200,7 @@ async def _vouched(step: Step, lacking: MissingProofs, context: ToolContext) -> 
     for check in lacking.unseen:
         if context.ask is None:
             return False
-        if (await context.ask(question(step, check), offered)).choice != offered.index(VOUCH):
+        if (await context.ask(build_question(step, check), offered)).choice != offered.index(VOUCH):
             return False
     return True
 
@@ -194,7 +210,7 @@ async def get(args: PlanIdArgs, context: ToolContext) -> ToolResult:
     plan = _find(args.plan_id, context)
     if plan is None:
         return _none(args.plan_id, context)
-    return ToolResult(ok=True, text=checklist(plan), data={"planId": plan.plan_id})
+    return ToolResult(ok=True, text=render_checklist(plan), data={"planId": plan.plan_id})
 
 
 async def approve(args: PlanIdArgs, context: ToolContext) -> ToolResult:
@@ -212,7 +228,7 @@ async def approve(args: PlanIdArgs, context: ToolContext) -> ToolResult:
 async def preview_approval(args: PlanIdArgs, context: ToolContext) -> Preview | ToolResult:
     """The plan as it would be approved."""
     plan = _find(args.plan_id, context)
-    return _none(args.plan_id, context) if plan is None else Preview(approval_text(plan))
+    return _none(args.plan_id, context) if plan is None else Preview(format_for_approval(plan))
 
 
 def _find(plan_id: str, context: ToolContext) -> Plan | None:
@@ -229,7 +245,7 @@ def _none(plan_id: str, context: ToolContext) -> ToolResult:
 
 def _show(plan: Plan, context: ToolContext, *more: str) -> ToolResult:
     context.emit(PlanEvent(plan=plan))
-    text = "\n\n".join(part for part in (checklist(plan), *more) if part)
+    text = "\n\n".join(part for part in (render_checklist(plan), *more) if part)
     return ToolResult(ok=True, text=text, data={"planId": plan.plan_id})
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import ToolCallEvent, ToolResponse
 from daiku.playbook.rules.lessons.replaced import replaced_commands
-from daiku.team.rules.proof.evidence import CANNOT_RUN, exit_code_of, plain_command
+from daiku.team.rules.proof.evidence import CANNOT_RUN, find_exit_code, normalize_command
 from daiku.team.rules.proof.failures import is_missing
 from daiku.texts.rules.patterns import lazy
 
@@ -76,7 +76,7 @@ def advised_commands(text: str) -> tuple[tuple[str, ...], ...]:
         if _is_warned_of(text, span.start(), span.end()):
             continue
         inside = span["block"] or span["span"] or span["line"] or ""
-        lines = (plain_command(line.strip().removeprefix("$ ")) for line in inside.splitlines())
+        lines = (normalize_command(line.strip().removeprefix("$ ")) for line in inside.splitlines())
         commands += [words for line in lines if (words := _command_words(line))]
     return tuple(dict.fromkeys(commands))
 
@@ -97,7 +97,7 @@ def tried_commands(chunks: Iterable[Chunk]) -> tuple[TriedCommand, ...]:
             case ToolCallEvent(tool="shell/run", id=call, args=args) if not args.get("background"):
                 calls[call] = str(args.get("command", ""))
             case ToolResponse(outcome="done" | "failed", id=call, data=data) as response if call in calls:
-                code = exit_code_of(data)
+                code = find_exit_code(data)
                 if code is not None:
                     output = (data or {}).get("output")
                     printed = output if isinstance(output, str) else str(response.result)
@@ -109,7 +109,7 @@ def tried_commands(chunks: Iterable[Chunk]) -> tuple[TriedCommand, ...]:
 
 def runs_command(line: str, words: Sequence[str]) -> bool:
     """Return True if a command line runs the command that begins with these words, also behind wrappers and settings."""
-    parts = plain_command(line).replace(";", " ; ").split()
+    parts = normalize_command(line).replace(";", " ; ").split()
     begins = True
     for at, part in enumerate(parts):
         if begins and tuple(parts[at : at + len(words)]) == tuple(words):
@@ -125,7 +125,7 @@ def replacements(chunks: Sequence[Chunk], runs: Sequence[TriedCommand]) -> Mappi
     check that found something, was not replaced.
     """
     by_seq = {each.seq: each for each in runs}
-    passed_once = {plain_command(each.command) for each in runs if each.passed}
+    passed_once = {normalize_command(each.command) for each in runs if each.passed}
     passed_instead: dict[int, TriedCommand] = {}
     for lesson in replaced_commands(chunks):
         if lesson.why != "command_replaced":
@@ -134,7 +134,7 @@ def replacements(chunks: Sequence[Chunk], runs: Sequence[TriedCommand]) -> Mappi
         for each in failed:
             if each is None or passed is None or each.is_right:
                 continue
-            if plain_command(each.command) not in passed_once:
+            if normalize_command(each.command) not in passed_once:
                 passed_instead[each.seq] = passed
     return passed_instead
 

@@ -18,8 +18,8 @@ from daiku.playbook.rules.lessons.intents import (
     intent_of,
 )
 from daiku.playbook.rules.lessons.proposal import Proposal, Taught
-from daiku.team.rules.proof.check_strength import is_test_command, tests_ran
-from daiku.team.rules.proof.evidence import CANNOT_RUN, exit_code_of, plain_command
+from daiku.team.rules.proof.check_strength import count_tests, is_test_command
+from daiku.team.rules.proof.evidence import CANNOT_RUN, find_exit_code, normalize_command
 from daiku.team.rules.proof.failures import CONSTANT, INFORMS, hides_exit_code
 from daiku.texts.rules.patterns import lazy
 
@@ -92,12 +92,12 @@ def _list_commands(chunks: Sequence[Chunk]) -> list[CommandRun]:
     for chunk in chunks:
         match chunk.event:
             case ToolCallEvent(id=call_id, tool="shell/run", args=args) if not args.get("background"):
-                calls[call_id] = chunk, plain_command(str(args.get("command", "")))
+                calls[call_id] = chunk, normalize_command(str(args.get("command", "")))
             case Edit() | Restored() | Review(decision="reject"):
                 edits += 1
             case ToolResponse(id=call_id, tool="shell/run") as response if call_id in calls:
                 call_chunk, command = calls.pop(call_id)
-                code = exit_code_of(response.data)
+                code = find_exit_code(response.data)
                 intent = intent_of(command)
                 if code is None or intent is None:
                     continue
@@ -133,7 +133,7 @@ def _has_output(pattern: re.Pattern[str], response: ToolResponse) -> bool:
 
 
 def _ran_nothing(command: str, response: ToolResponse) -> bool:
-    return is_test_command(command) and tests_ran(_output(response)) == 0
+    return is_test_command(command) and count_tests(_output(response)) == 0
 
 
 def _output(response: ToolResponse) -> str:

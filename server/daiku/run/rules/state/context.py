@@ -11,7 +11,7 @@ from daiku.domain.messages import AssistantMessage, Message, ToolMessage, UserMe
 from daiku.domain.runs import ContextItem, Range
 from daiku.domain.work.plans import Plan
 from daiku.run.rules.calls.toolnames import wire_name
-from daiku.team.rules.plans.transitions import checklist
+from daiku.team.rules.plans.transitions import render_checklist
 from daiku.texts.rules.decisive import truncate_output
 from daiku.texts.rules.truncate import truncate_middle
 from daiku.texts.rules.visible import show_invisible
@@ -81,7 +81,7 @@ def summary_message(
         parts.append(f"The request under way:\n{truncate_middle(prompt, PROMPT_SHARE)}")
     if todo:
         parts.append(f"Your todo list:\n{todo_lines(todo)}")
-    opened = [checklist(plan) for plan in plans if plan.status not in ("completed", "failed")]
+    opened = [render_checklist(plan) for plan in plans if plan.status not in ("completed", "failed")]
     return UserMessage(
         text="\n\n".join([*parts, *(f"Open plan:\n{text}" for text in opened)]), kind="summary"
     )

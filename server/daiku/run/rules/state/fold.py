@@ -58,14 +58,14 @@ from daiku.run.rules.state.repetition import add_edit
 from daiku.run.rules.state.shorten import put_in_place
 from daiku.run.rules.state.state import NOTHING, Calls, Conversation, Plans, Request, State
 from daiku.run.rules.state.turns import PROGRESS, add_message, add_response, say
-from daiku.team.rules.plans.transitions import progress_note
+from daiku.team.rules.plans.transitions import format_progress_note
 from daiku.team.rules.proof.attempts import note_edit, note_nested, note_response
 from daiku.team.rules.proof.evidence import (
-    after_call,
-    after_checkpoint,
-    after_edit,
-    after_handoff,
-    after_undo,
+    record_call,
+    record_checkpoint,
+    record_edit,
+    record_handoff,
+    record_undo,
 )
 from daiku.texts.text import Text
 from daiku.tools.rules.web.research import gather
@@ -109,7 +109,7 @@ def apply(state: State, event: Event) -> State:
         case Notice():
             return _add_facts(_add_rules(state, event), event)
         case CheckpointEvent():
-            return state._replace(done=after_checkpoint(state.done, event))
+            return state._replace(done=record_checkpoint(state.done, event))
         case Review() | Restored():
             return _undo(state, event)
         case HandoffStart():
@@ -141,7 +141,7 @@ def _begin_call(state: State, event: ToolCallEvent) -> State:
 
 def _end_call(state: State, event: ToolResponse) -> State:
     call = state.calls.started.get(event.id)
-    done = state.done if call is None else after_call(state.done, call, event)
+    done = state.done if call is None else record_call(state.done, call, event)
     attempts = note_response(state.attempts, call, event, len(done.commands))
     research = gather(state.research, event)
     return add_response(state._replace(done=done, attempts=attempts, research=research), event)
@@ -150,7 +150,7 @@ def _end_call(state: State, event: ToolResponse) -> State:
 def _record_edit(state: State, event: Edit) -> State:
     health = state.health._replace(trail=add_edit(state.health.trail, event))
     attempts = note_edit(state.attempts, event, len(state.done.commands))
-    return state._replace(health=health, done=after_edit(state.done, event), attempts=attempts)
+    return state._replace(health=health, done=record_edit(state.done, event), attempts=attempts)
 
 
 def _with(old: Mapping[K, V], key: K, value: V) -> Mapping[K, V]:
@@ -173,7 +173,7 @@ def _with_plan(plans: tuple[Plan, ...], plan: Plan) -> tuple[Plan, ...]:
 def _start(state: State, event: RunStarted) -> State:
     """A new run of the session: what was said before, the plans and the rules stay."""
     before, plans = _close_calls(state).conversation, state.plans.all
-    progress = progress_note(plans)
+    progress = format_progress_note(plans)
     text = event.told or event.prompt
     asked = _asked(event, before, (f"{PROGRESS}{progress}" if progress else "", open_todo(state.todo)))
     recalled = news_of(before.recalled, event.recalled)
@@ -259,7 +259,7 @@ def _hand_back(state: State, event: HandoffEnd) -> State:
     changed = (*event.plans, *made)
     nested, plans, spending = state.nested, state.plans, state.spending
     return state._replace(
-        done=after_handoff(state.done, event),
+        done=record_handoff(state.done, event),
         attempts=note_nested(state.attempts, event, len(state.done.commands)),
         nested=nested._replace(
             open=MappingProxyType({k: v for k, v in nested.open.items() if k != event.call_id}),
@@ -301,7 +301,7 @@ def _undo(state: State, event: Review | Restored) -> State:
     if not note:
         return state
     paths = [event.path] if isinstance(event, Review) else [file.path for file in event.files]
-    return say(state._replace(done=after_undo(state.done, paths)), UserMessage(text=note, kind="note"))
+    return say(state._replace(done=record_undo(state.done, paths)), UserMessage(text=note, kind="note"))
 
 
 def _compact(state: State, event: Compacted) -> State:

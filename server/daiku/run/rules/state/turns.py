@@ -18,8 +18,8 @@ from daiku.run.rules.state.repetition import (
     repetition_note,
 )
 from daiku.run.rules.state.state import CHECKER, PERSON, WORKER, Calls, Conversation, Health, State
-from daiku.team.rules.plans.transitions import progress_note
-from daiku.team.rules.proof.evidence import exit_code_of
+from daiku.team.rules.plans.transitions import format_progress_note
+from daiku.team.rules.proof.evidence import find_exit_code
 from daiku.texts.text import NO_TEXT, Text
 from daiku.tools.rules.web.research import shown_sources
 
@@ -129,7 +129,7 @@ def _conversation_after(state: State, event: ToolResponse, health: Health, *, la
 
     told = state.conversation
     note = repetition_note(health.trail, state.request.limits.max_repeats) if last else ""
-    progress = progress_note(state.plans.all) if last else told.progress
+    progress = format_progress_note(state.plans.all) if last else told.progress
     news = f"{PROGRESS}{progress}" if _is_news(state.plans.all, event, told.progress) else ""
     message = ToolMessage(
         call_id=event.id,
@@ -137,7 +137,7 @@ def _conversation_after(state: State, event: ToolResponse, health: Health, *, la
         ok=event.ok,
         outcome=event.outcome,
         new_problems=new_problems(event.data),
-        exit_code=exit_code_of(event.data),
+        exit_code=find_exit_code(event.data),
         whole=str((event.data or {}).get("whole", "")),
         text="\n\n".join(part for part in (event.result, news, note) if part)
         if news or note
@@ -162,7 +162,7 @@ def _is_news(plans: Sequence[Plan], event: ToolResponse, told: str) -> bool:
         line not in known
         for plan in plans
         if plan.plan_id != shown
-        for line in [progress_note([plan])]
+        for line in [format_progress_note([plan])]
         if line
     )
 

@@ -1,1 +1,1 @@
-"""Plans and their text: read, proposed, written, their steps' statuses."""
+"""Plans: parsed, proposed, rendered, and their step statuses."""

@@ -1,4 +1,4 @@
-"""The planner's reply: plan lines, or JSON with the same five keys."""
+"""Parse the planner's reply: plan lines, or JSON with the same five keys."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic_core import ErrorDetails
 
 from daiku.domain.base import Frozen
 from daiku.models.rules.replies.parse import Unreadable, error_text, read_json
-from daiku.team.rules.plans.steptext import FENCE, open_check
+from daiku.team.rules.plans.steptext import FENCE, has_open_check
 from daiku.texts.rules.patterns import lazy
 from daiku.texts.rules.visible import strip_invisible
 from daiku.texts.text import Text, joined, text
@@ -31,16 +31,18 @@ _HEAD = lazy(
 )
 
 
-def plan_head(line: str) -> tuple[str, str] | None:
-    """Return the part of a plan that begins on this line (`project`, `reply`, `focus`, `plans`, `summary`) and the
-    rest of the line; None for any other line. Without a colon the marks of a heading must show it."""
-    found = _HEAD.match(line)
-    if found is None:
+def parse_plan_head(line: str) -> tuple[str, str] | None:
+    """Return the plan part that begins on this line (`project`, `reply`, `focus`, `plans`, `summary`) and the line's rest.
+
+    None for any other line. Without a colon, only heading marks make a line a heading.
+    """
+    match = _HEAD.match(line)
+    if match is None:
         return None
-    heading = "#" in found["marks"] or found["opened"] == "【"
-    if not found["colon"] and (found["rest"] or not heading):
+    is_heading = "#" in match["marks"] or match["opened"] == "【"
+    if not match["colon"] and (match["rest"] or not is_heading):
         return None
-    return next(key for key in _NAMES if found[key] is not None), found["rest"]
+    return next(key for key in _NAMES if match[key] is not None), match["rest"]
 
 
 _MACHINE = lazy(
@@ -53,15 +55,15 @@ _MACHINE = lazy(
 
 
 def sounds_like_machine(text: str) -> bool:
-    """Whether a reply begins as no person would (R0.31, C0.15), in English or Japanese."""
+    """Return True if a reply begins like a machine's (R0.31, C0.15), in English or Japanese."""
     return _MACHINE.match(text) is not None
 
 
 _ESCAPE = lazy(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|.)")
 
 
-def printable(text: str) -> str:
-    """The text without terminal escapes and characters that nobody sees."""
+def strip_control_characters(text: str) -> str:
+    """Remove terminal escapes and invisible characters."""
     return strip_invisible(_ESCAPE.sub("", text))
 
 
@@ -86,13 +88,13 @@ _PLAN = TypeAdapter(PlanReply)
 
 
 def read_plan(reply: str) -> PlanReply | Unreadable:
-    """The planner's reply: its line format first, JSON with the same five keys second (C0.3)."""
-    reply = printable(reply)
-    parts = plan_lines(reply)
+    """Parse the planner's reply: the line format first, then JSON with the same five keys (C0.3)."""
+    reply = strip_control_characters(reply)
+    parts = parse_plan_lines(reply)
     if not parts:
-        found = read_json(reply, _plan_of)
-        if not isinstance(found, Unreadable) or "{" in reply:
-            return found
+        plan = read_json(reply, _parse_json_plan)
+        if not isinstance(plan, Unreadable) or "{" in reply:
+            return plan
     try:
         return _PLAN.validate_python(parts)
     except ValueError:
@@ -103,22 +105,22 @@ def read_plan(reply: str) -> PlanReply | Unreadable:
         return Unreadable(text("forms.machine_reply"))
 
 
-def _plan_of(value: JsonValue) -> PlanReply:
-    """Read a plan from a JSON object; unknown keys are ignored. Raises ValueError in the words of the form."""
+def _parse_json_plan(value: JsonValue) -> PlanReply:
+    """Parse a plan from a JSON object; unknown keys are ignored. Raises ValueError with the form's messages."""
     if not isinstance(value, dict):
-        raise ValueError(text("forms.plan_object"))  # noqa: TRY004  # what read_json catches
-    heads = {key: plan_head(f"{key}:") for key in value}
+        raise ValueError(text("forms.plan_object"))  # noqa: TRY004  # read_json catches ValueError
+    heads = {key: parse_plan_head(f"{key}:") for key in value}
     parts: dict[str, JsonValue] = {
-        key if key in PlanReply.model_fields or head is None else head[0]: _printable(value[key])
+        key if key in PlanReply.model_fields or head is None else head[0]: _strip_values(value[key])
         for key, head in heads.items()
     }
     try:
         return _PLAN.validate_python({key: parts[key] for key in PlanReply.model_fields if key in parts})
-    except ValidationError as wrong:
-        raise ValueError(joined("clauses", map(_problem, wrong.errors(include_url=False)))) from None
+    except ValidationError as error:
+        raise ValueError(joined("clauses", map(_describe_problem, error.errors(include_url=False)))) from None
 
 
-def _problem(error: ErrorDetails) -> Text:
+def _describe_problem(error: ErrorDetails) -> Text:
     name = str(error["loc"][0] if error["loc"] else "plan")
     match error["type"]:
         case "missing":
@@ -131,14 +133,14 @@ def _problem(error: ErrorDetails) -> Text:
             return text("forms.steps", name=name) if name == "plans" else text("forms.text", name=name)
 
 
-def _printable(value: JsonValue) -> JsonValue:
+def _strip_values(value: JsonValue) -> JsonValue:
     match value:
         case str():
-            return printable(value)
+            return strip_control_characters(value)
         case list():
-            return [_printable(each) for each in value]
+            return [_strip_values(each) for each in value]
         case dict():
-            return {key: _printable(each) for key, each in value.items()}
+            return {key: _strip_values(each) for key, each in value.items()}
         case _:
             return value
 
@@ -152,42 +154,42 @@ _PLAN_HEADS = {
 }
 _STEP = re.compile(r"^(?P<indent>\s*)[-*+]\s*\[[ xX]?\]\s*(?P<text>.*)$")
 NESTED = 2
-"""Columns that an item stands further in than the first step where it is a part of the step above it."""
+"""Minimum extra indentation in columns that makes an item a part of the step above."""
 
 
-def plan_lines(reply: str) -> dict[str, Any]:
-    """Return the parts of a plan written in lines; empty if there are none (R0.22–R0.26).
+def parse_plan_lines(reply: str) -> dict[str, Any]:
+    """Parse the parts of a plan written in lines; empty if there are none (R0.22–R0.26).
 
-    Emphasis, headings and full-width colons are accepted. Lines indented below a step belong to it.
+    Emphasis, headings, and full-width colons are accepted. Lines indented below a step belong to it.
     """
     parts: dict[str, list[str]] = {}
     steps: list[str] = []
-    before: list[str] = []
-    here, margin, fence = "", 0, ""
-    for line in (each.expandtabs(4) for each in reply.splitlines()):
+    earlier_steps: list[str] = []
+    part, margin, fence = "", 0, ""
+    for line in (text_line.expandtabs(4) for text_line in reply.splitlines()):
         if fence:
             steps[-1] += "\n" + line.strip()
             fence = "" if line.strip().startswith(fence) else fence
             continue
         if mark := FENCE.match(line):
-            if here == "plans" and steps and open_check(steps[-1]):
+            if part == "plans" and steps and has_open_check(steps[-1]):
                 steps[-1] += "\n" + line.strip()
                 fence = mark["mark"]
             continue
         step = _STEP.match(line)
-        if here == "plans" and step and (not steps or len(step["indent"]) < margin + NESTED):
+        if part == "plans" and step and (not steps or len(step["indent"]) < margin + NESTED):
             margin = margin if steps else len(step["indent"])
             steps.append(step["text"].strip())
-        elif head := plan_head(line):
-            here = head[0]
-            parts[here] = [head[1]]
-            if here == "plans":  # a plan that comes again is the revised one
-                before, steps = steps or before, []
-        elif here == "plans" and steps and line.strip():
+        elif head := parse_plan_head(line):
+            part = head[0]
+            parts[part] = [head[1]]
+            if part == "plans":  # a repeated plan is the revised one
+                earlier_steps, steps = steps or earlier_steps, []
+        elif part == "plans" and steps and line.strip():
             steps[-1] += "\n" + line.strip()
-        elif here:
-            parts[here].append(line)
-    found: dict[str, Any] = {key: "\n".join(lines).strip() for key, lines in parts.items() if key != "plans"}
+        elif part:
+            parts[part].append(line)
+    result: dict[str, Any] = {key: "\n".join(lines).strip() for key, lines in parts.items() if key != "plans"}
     if "plans" in parts or steps:
-        found["plans"] = tuple(step for step in steps or before if step)
-    return found if len(found) > 1 or "plans" in found else {}
+        result["plans"] = tuple(step for step in steps or earlier_steps if step)
+    return result if len(result) > 1 or "plans" in result else {}

@@ -1,4 +1,4 @@
-"""One step of a plan as a planner writes it: its number, its name, its checks, what it waits for."""
+"""Parse one step of a plan as a planner writes it: number, name, checks, and dependencies."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from daiku.texts.rules.patterns import lazy
 
 
 class PlannedStep(Frozen):
-    """A step as the planner wrote it, with its `number` if any. `depends_on` None: on the step before."""
+    """A planner's step, with its `number` if any. `depends_on` None: it depends on the step before."""
 
     number: str = ""
     name: str
@@ -32,43 +32,43 @@ _LISTED = lazy(r"^\s*(?:[-*+]|\d+[.)])\s+(?!\[)(?P<check>.+)$")
 _ONE_COMMAND = lazy(r"^\s*(?:for|while|until|if|case|function)\b|[{(]\s*$|<<", re.MULTILINE)
 
 
-def planned_step(text: str) -> PlannedStep:
-    """Parse a step: the first line is its name. The command of an empty `Check:` is below it."""
+def parse_planned_step(text: str) -> PlannedStep:
+    """Parse a step: its first line is the name. The command of an empty `Check:` is on the lines below."""
     first, *rest = text.strip().splitlines() or [""]
     number = NUMBER.match(first)
-    about: list[str] = []
+    description: list[str] = []
     checks: list[str] = []
     after: tuple[str, ...] | None = None
     while rest:
         line, rest = rest[0], rest[1:]
-        if found := _CHECK.match(line):
-            time, check = f"{found['time']} " if found["time"] else "", _unquoted(found["check"])
-            given = [check] if check else []
+        if match := _CHECK.match(line):
+            time, check = f"{match['time']} " if match["time"] else "", _unquote(match["check"])
+            commands = [check] if check else []
             if not check:
-                given, rest = _checks_below(rest)
-            checks += [time + each for each in given if not _NO_STEP.fullmatch(each)]
-        elif found := _AFTER.match(line):
-            after = () if _NO_STEP.fullmatch(found[1]) else tuple(_step_names(found[1]))
+                commands, rest = _parse_checks_below(rest)
+            checks += [time + command for command in commands if not _NO_STEP.fullmatch(command)]
+        elif match := _AFTER.match(line):
+            after = () if _NO_STEP.fullmatch(match[1]) else tuple(_parse_step_names(match[1]))
         else:
-            about.append(line)
+            description.append(line)
     name = first if number is None else first[number.end() :]
     return PlannedStep(
         number=number[1] if number else "",
         name=name.strip("* "),
-        description="\n".join(about),
+        description="\n".join(description),
         acceptance=tuple(checks),
         depends_on=after,
     )
 
 
-def open_check(step: str) -> bool:
-    """Whether the last line of a step is a `Check:` whose command is still to come."""
+def has_open_check(step: str) -> bool:
+    """Return True if the last line of a step is a `Check:` whose command follows."""
     last = _CHECK.match(step.rpartition("\n")[2])
     return last is not None and not last["check"].strip()
 
 
-def _checks_below(lines: list[str]) -> tuple[list[str], list[str]]:
-    """The checks that stand below an empty `Check:`, and the lines after them."""
+def _parse_checks_below(lines: list[str]) -> tuple[list[str], list[str]]:
+    """Parse the checks below an empty `Check:`; return them and the lines after them."""
     while lines and not lines[0].strip():
         lines = lines[1:]
     if not lines:
@@ -76,22 +76,22 @@ def _checks_below(lines: list[str]) -> tuple[list[str], list[str]]:
     if fence := FENCE.match(lines[0]):
         closes = (n for n, line in enumerate(lines[1:], 1) if line.strip().startswith(fence["mark"]))
         end = next(closes, len(lines))
-        return _commands(lines[1:end]), lines[end + 1 :]
-    found: list[str] = []
-    while lines and not _starts(lines[0]) and (item := _LISTED.match(lines[0])):
-        found.append(_unquoted(item["check"]))
+        return _parse_commands(lines[1:end]), lines[end + 1 :]
+    checks: list[str] = []
+    while lines and not _starts_field(lines[0]) and (item := _LISTED.match(lines[0])):
+        checks.append(_unquote(item["check"]))
         lines = lines[1:]
-    if not found and not _starts(lines[0]):
-        found, lines = [_unquoted(lines[0])], lines[1:]
-    return found, lines
+    if not checks and not _starts_field(lines[0]):
+        checks, lines = [_unquote(lines[0])], lines[1:]
+    return checks, lines
 
 
-def _starts(line: str) -> bool:
+def _starts_field(line: str) -> bool:
     return bool(_CHECK.match(line) or _AFTER.match(line))
 
 
-def _commands(lines: list[str]) -> list[str]:
-    """The commands of a fence, one a line; several lines that are one command stay together."""
+def _parse_commands(lines: list[str]) -> list[str]:
+    """Parse the commands in a fence, one per line; a command over several lines stays together."""
     text = "\n".join(re.sub(r"^\s*\$\s+", "", line).rstrip() for line in lines).strip("\n")
     if _ONE_COMMAND.search(text):
         return [text]
@@ -102,15 +102,15 @@ def _commands(lines: list[str]) -> list[str]:
     ]
 
 
-def _unquoted(check: str) -> str:
-    """The command without the marks of inline code around it."""
+def _unquote(check: str) -> str:
+    """Return the command without inline code marks."""
     check = check.strip().strip("*").strip()
     inner = re.fullmatch(r"(`+)\s?(.*?)\s?\1\.?", check)
     return inner[2] if inner else check
 
 
-def _step_names(text: str) -> Iterator[str]:
-    """What `Depends on:` names: numbers, with or without the word before them."""
+def _parse_step_names(text: str) -> Iterator[str]:
+    """Yield the step names of `Depends on:`: numbers, with or without the word before them."""
     for part in re.split(r"[,;、]|\band\b", text):
         name = re.sub(r"^(?:steps?|ステップ)\s*#?(?=\d)", "", part.strip(" .`"), flags=re.IGNORECASE)
         if name:

@@ -1,1 +1,1 @@
-"""What proves that work is done: evidence, failures, acceptance checks, claims."""
+"""Proof that work is done: evidence, failures, acceptance checks, and claims."""

@@ -11,16 +11,16 @@ from daiku.domain.work.patches import FileStat
 from daiku.texts.rules.patterns import lazy
 
 
-def weaknesses(
+def find_weaknesses(
     command: str, output: str, files: Iterable[FileStat], *, passed_before: bool
 ) -> tuple[Remark, ...]:
-    """List why a passed command proves little, e.g. no tests ran; `files`: the files that the work changed."""
-    found: list[Remark] = ["passed_before"] if passed_before else []
-    if is_test_command(command) and tests_ran(output) == 0:
-        found.append("no_tests")
-    if any(_made_of(command, stat) for stat in files):
-        found.append("check_changed")
-    return tuple(found)
+    """List why a passed command proves little, e.g. no tests ran. `files`: files changed by the work."""
+    remarks: list[Remark] = ["passed_before"] if passed_before else []
+    if is_test_command(command) and count_tests(output) == 0:
+        remarks.append("no_tests")
+    if any(_is_part_of_check(command, stat) for stat in files):
+        remarks.append("check_changed")
+    return tuple(remarks)
 
 
 SCRIPT = lazy(
@@ -28,7 +28,7 @@ SCRIPT = lazy(
     r"|(?:^|[/_.-])(?:run_?)?(?:check|test|verify|validate|lint|ci|accept|assert|spec)[^/]*$",
     re.IGNORECASE,
 )
-"""Files that are there to check something."""
+"""Paths of scripts that check something."""
 TEST_FILE = lazy(
     r"(?:^|/)(?:tests?|spec|__tests__)/|(?:^|/)test_[^/]*$|[._-](?:test|tests|spec)\.\w+$|Tests?\.\w+$"
 )
@@ -46,7 +46,7 @@ BUILT_BY: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "composer": ("composer.json",),
     }
 )
-"""The files that say what a program does when it is called: whoever changes them changes the check."""
+"""Files that define what a program does; changing them changes the check."""
 _RUNNERS = "pytest|py\\.test|unittest|nosetests|tox|nox|jest|vitest|mocha|ava|karma|rspec|phpunit|ctest|minitest|playwright|cypress"
 _BUILDERS = (
     "npm|pnpm|yarn|bun|deno|cargo|go|mvn|mvnw|gradle|gradlew|dotnet|swift|zig|mix|sbt|stack|cabal|flutter|dart|make|just|task|rake|"
@@ -85,26 +85,28 @@ _NO_TESTS = lazy(
 
 
 def is_test_command(command: str) -> bool:
-    """Whether a command runs tests; one that only looks at a file of that name does not."""
+    """Return True if a command runs tests; commands that only read a test file do not."""
     parts = (part.strip() for part in re.split(r"&&|\|\||;|\n", command))
     return any(_TESTS.search(part) and not _LOOK.match(part) for part in parts)
 
 
-def tests_ran(output: str) -> int | None:
-    """How many tests a test runner says that it ran; None where it does not say."""
-    counts = [int(found[1]) for pattern in _RAN for found in pattern.finditer(output)]
+def count_tests(output: str) -> int | None:
+    """Return the number of tests that a test runner reports; None if it reports none."""
+    counts = [int(match[1]) for pattern in _RAN for match in pattern.finditer(output)]
     if counts:
         return sum(counts)
     return 0 if _NO_TESTS.search(output) else None
 
 
-def _made_of(command: str, stat: FileStat) -> bool:
+def _is_part_of_check(command: str, stat: FileStat) -> bool:
     """Return True if a changed file is part of the check: a script or build file that it runs, or an older test."""
     name = stat.path.rpartition("/")[2]
     words = {word.removeprefix("./") for word in re.split(r"[\s;&|()'\"=]+", command)}
     programs = {word.rpartition("/")[2] for word in words}
-    before = stat.kind != "create"
-    runs = before and stat.path in words and SCRIPT.search(stat.path) is not None and not _LOOK.match(command)
-    builds = any(name in files for program, files in BUILT_BY.items() if program in programs)
-    tests = before and is_test_command(command) and TEST_FILE.search(stat.path) is not None
-    return runs or builds or tests
+    existed = stat.kind != "create"
+    is_script = (
+        existed and stat.path in words and SCRIPT.search(stat.path) is not None and not _LOOK.match(command)
+    )
+    is_build_file = any(name in files for program, files in BUILT_BY.items() if program in programs)
+    is_test = existed and is_test_command(command) and TEST_FILE.search(stat.path) is not None
+    return is_script or is_build_file or is_test

@@ -1,4 +1,4 @@
-"""Judge an acceptance check by its text: its time limit, whether it can fail, whether it is a command."""
+"""Judge an acceptance check by its text: time limit, whether it can fail, whether it is a command."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from daiku.guard.rules.commands.bash import read_script, tree_of
 from daiku.texts.rules.patterns import lazy
 
 Status = Literal["passes", "fails", "open"]
-"""What is known of an exit code before anything is run: always 0, never 0, or only a run tells."""
+"""Prediction of an exit code: always 0, never 0, or known only after a run."""
 
 LONGEST = 3600
-"""Seconds that a check may take at most."""
+"""Maximum seconds that a check may take."""
 _TIME = lazy(
     r"^[(（]\s*(\d{1,6})\s*(s|sec|secs|seconds?|秒|m|min|mins|minutes?|分|h|hours?|時間)\s*[)）]\s*",
     re.IGNORECASE,
@@ -26,31 +26,33 @@ _UNITS = {"s": 1, "秒": 1, "m": 60, "分": 60, "h": 3600, "時": 3600}
 
 
 def split_time_limit(check: str) -> tuple[str, int]:
-    """A check without the time limit written before it, and that limit in seconds; 0 where there is none."""
-    found = _TIME.match(check.strip())
-    if found is None:
+    """Split a check into its command and the time limit before it in seconds; 0 if there is none."""
+    match = _TIME.match(check.strip())
+    if match is None:
         return check.strip(), 0
-    return check.strip()[found.end() :], int(found[1]) * _UNITS[found[2][0].lower()]
+    return check.strip()[match.end() :], int(match[1]) * _UNITS[match[2][0].lower()]
 
 
-def seconds_of(plan: Plan, check: str, usual: int) -> int:
-    """How long a check may take: what its steps say, else `usual`; 0 is as long as a command may."""
-    own = [s.check_seconds[check] for s in plan.steps if check in s.acceptance and check in s.check_seconds]
-    return max(own, default=usual) or LONGEST
+def find_time_limit(plan: Plan, check: str, fallback: int) -> int:
+    """Return the time limit of a check in seconds: that of its steps, else `default`; 0 means the maximum."""
+    limits = [
+        s.check_seconds[check] for s in plan.steps if check in s.acceptance and check in s.check_seconds
+    ]
+    return max(limits, default=fallback) or LONGEST
 
 
-# ---- can it fail
+# ---- whether a check can fail
 
 
-def exit_status(command: str) -> Status:
-    """Whether the exit code of a shell command is known before it is run: `true`, `echo …`, `… || true`."""
-    return _Status(command).of(tree_of(command))
+def predict_exit_status(command: str) -> Status:
+    """Predict the exit status of a shell command: `true`, `echo …`, `… || true` always pass."""
+    return _StatusWalk(command).of(tree_of(command))
 
 
 def discards_exit_code(command: str, is_check: Callable[[Sequence[str]], bool]) -> bool:
     """Return True if `command` may exit with 0 although its checks fail: `pytest || true`, `pytest | tail`."""
     tree = tree_of(command)
-    return not tree.has_error and _Status(command, is_check).of(tree) != "fails"
+    return not tree.has_error and _StatusWalk(command, is_check).of(tree) != "fails"
 
 
 NO_WORDS: tuple[str, ...] = ()
@@ -74,7 +76,7 @@ _FILTERS = frozenset(
         "awk",
     }
 )
-"""Behind a pipe these end with 0 whatever came in."""
+"""Filters that exit with 0 at the end of a pipeline whatever their input."""
 _BEFORE = frozenset({"command", "env", "time", "nice", "nohup", "exec", "builtin"})
 _SHELLS = frozenset({"sh", "bash", "dash", "zsh"})
 _NOTHING = lazy(
@@ -82,8 +84,8 @@ _NOTHING = lazy(
 )
 
 
-class _Status:
-    """The walk over one command's syntax tree. Simple commands for which `fails` is true are assumed to fail."""
+class _StatusWalk:
+    """Walk over one command's syntax tree. Simple commands for which `fails` is true are assumed to fail."""
 
     def __init__(self, command: str, fails: Callable[[Sequence[str]], bool] = lambda _: False) -> None:
         self._fails = fails
@@ -91,15 +93,15 @@ class _Status:
         self._strict = self._pipefail = self._trapped = False
 
     def of(self, node: Node) -> Status:
-        """The exit status of a tree that `tree_of` made of the command."""
+        """Return the exit status of a tree that `tree_of` built from the command."""
         if node.has_error:
             return "open"
         match node.type:
-            case "subshell":  # what it sets ends with it
+            case "subshell":  # its options end with it
                 outer = self._strict, self._pipefail
-                found = self._sequence(node)
+                status = self._sequence(node)
                 self._strict, self._pipefail = outer
-                return found
+                return status
             case "program" | "compound_statement":
                 return self._sequence(node)
             case "list":
@@ -117,21 +119,21 @@ class _Status:
             case "command":
                 return self._command(self._words(node))
             case "test_command":
-                return _tested(self._text(node).strip("[]").split())
+                return _predict_test(self._text(node).strip("[]").split())
             case _:
                 return "open"
 
     def _sequence(self, node: Node) -> Status:
-        found: Status = "passes"
+        status: Status = "passes"
         for child in node.children:
             if child.type == "&":
-                found = "passes"
+                status = "passes"
             elif child.is_named and child.type != "comment":
-                now = self.of(child)
+                child_status = self.of(child)
                 if self._exits(child):
-                    return now if not self._strict or found == "passes" else "open"
-                found = _both(found, now) if self._strict else now
-        return "open" if self._trapped else found
+                    return child_status if not self._strict or status == "passes" else "open"
+                status = _combine(status, child_status) if self._strict else child_status
+        return "open" if self._trapped else status
 
     def _exits(self, node: Node) -> bool:
         return node.type == "command" and self._words(node)[:1] == ("exit",)
@@ -139,17 +141,17 @@ class _Status:
     def _list(self, node: Node) -> Status:
         left, right = self.of(node.children[0]), self.of(node.children[-1])
         if node.children[1].type == "&&":
-            return _both(left, right)
+            return _combine(left, right)
         return "passes" if "passes" in (left, right) else right if left == "fails" else "open"
 
     def _pipeline(self, node: Node) -> Status:
         parts = [child for child in node.named_children if child.type != "comment"]
-        found: list[Status] = [self.of(part) for part in parts[:-1]]
+        statuses: list[Status] = [self.of(part) for part in parts[:-1]]
         words = self._words(parts[-1]) if parts[-1].type == "command" else NO_WORDS
         last = self.of(parts[-1])
         if words[:1] and words[0] in _FILTERS:
             last = "passes"
-        return reduce(_both, found, last) if self._pipefail else last
+        return reduce(_combine, statuses, last) if self._pipefail else last
 
     def _command(self, words: tuple[str, ...]) -> Status:
         while words and (words[0] in _BEFORE or re.fullmatch(r"\w+=.*", words[0])):
@@ -158,7 +160,7 @@ class _Status:
             return "passes"
         name, rest = words[0].rpartition("/")[2], words[1:]
         if inner := _find_inner_command(words):
-            return _Status(inner, self._fails).of(tree_of(inner))
+            return _StatusWalk(inner, self._fails).of(tree_of(inner))
         if name == "make" and not {"-i", "--ignore-errors"}.isdisjoint(rest):
             return "open"
         self._trapped |= name == "trap" and not {"EXIT", "0", "ERR"}.isdisjoint(rest)
@@ -175,17 +177,17 @@ class _Status:
                 "fails" if name == "false" or rest[:1] not in ((), ("0",)) else "passes" if rest else "open"
             )
         if name in ("test", "["):
-            return _tested([word for word in rest if word != "]"])
+            return _predict_test([word for word in rest if word != "]"])
         if rest[:1] in (("-c",), ("-e",)) and re.fullmatch(r"(?:python|node|ruby|perl|php)[\d.]*", name):
             return "passes" if len(rest) > 1 and _NOTHING.fullmatch(rest[1]) else "open"
         return "open"
 
     def _words(self, node: Node) -> tuple[str, ...]:
         name = node.child_by_field_name("name")
-        found = [simple.texts for simple in read_script(self._text(node)).commands]
+        commands = [simple.texts for simple in read_script(self._text(node)).commands]
         if name is None:
             return NO_WORDS
-        return next((texts for texts in found if texts[:1] == (self._text(name).strip("\"'"),)), ("",))
+        return next((texts for texts in commands if texts[:1] == (self._text(name).strip("\"'"),)), ("",))
 
     def _bytes(self, node: Node) -> bytes:
         return self._source[node.start_byte : node.end_byte]
@@ -195,21 +197,21 @@ class _Status:
 
 
 def _find_inner_command(words: Sequence[str]) -> str:
-    """Return the command line that a shell in `words` reads, also behind a wrapper: `timeout 9 bash -c 'pytest'`."""
+    """Return the command line that a shell in `words` runs, also in a wrapper: `timeout 9 bash -c 'pytest'`."""
     if words[0] == "eval":
         return " ".join(words[1:])
-    shells = (at for at, word in enumerate(words[:-2]) if word.rpartition("/")[2] in _SHELLS)
-    return next((words[at + 2] for at in shells if re.fullmatch(r"-\w*c", words[at + 1])), "")
+    shells = (index for index, word in enumerate(words[:-2]) if word.rpartition("/")[2] in _SHELLS)
+    return next((words[index + 2] for index in shells if re.fullmatch(r"-\w*c", words[index + 1])), "")
 
 
-def _both(left: Status, right: Status) -> Status:
+def _combine(left: Status, right: Status) -> Status:
     if "fails" in (left, right):
         return "fails"
     return "passes" if left == right == "passes" else "open"
 
 
-def _tested(words: list[str]) -> Status:
-    """A test of words that stand there: nothing that is done changes what it comes to."""
+def _predict_test(words: list[str]) -> Status:
+    """Predict a test of constant words, whose result cannot change."""
     if any("$" in word or "`" in word or "*" in word for word in words):
         return "open"
     match [word.strip("\"'") for word in words]:
@@ -225,7 +227,7 @@ def _tested(words: list[str]) -> Status:
             return "open"
 
 
-# ---- is it a command, and does it end
+# ---- whether a check is a command, and ends
 
 
 _BUILTINS = frozenset(
@@ -244,7 +246,7 @@ _TOOLS = frozenset(
         "clang", "g++", "ctest", "git", "meson", "stack", "cabal", "ghc", "lein", "nim", "crystal", "julia", "Rscript", "latexmk",
     }
 )  # fmt: skip
-"""Programs whose use may look like a sentence: what they are asked for is a word like any other."""
+"""Programs whose command lines may look like a sentence, as their arguments are plain words."""
 _LOOKS = frozenset(
     {"test", "[", "grep", "egrep", "fgrep", "rg", "ls", "cat", "stat", "wc", "head", "diff", "cmp", "find"}
 )
@@ -255,8 +257,8 @@ _ENDLESS = lazy(
 )
 
 
-def programs(check: str) -> tuple[str, ...]:
-    """The programs that a command calls by their bare name, to be looked for where it is run."""
+def find_programs(check: str) -> tuple[str, ...]:
+    """Return the programs that a command calls by bare name, to look them up on the PATH."""
     names = (simple.words[0] for simple in read_script(check).commands if simple.words)
     return tuple(
         dict.fromkeys(
@@ -265,19 +267,20 @@ def programs(check: str) -> tuple[str, ...]:
     )
 
 
-def only_looks(check: str) -> bool:
-    """Return whether a check only inspects files and runs none of the project's code."""
+def is_read_only_check(check: str) -> bool:
+    """Return True if a check only reads files and runs none of the project's code."""
     script = read_script(check)
-    looking = all(
+    reads_only = all(
         simple.words and simple.words[0].text in _LOOKS and not _ACTS.intersection(simple.texts)
         for simple in script.commands
     )
-    plain = bool(script.commands) and looking and not (script.doubts or script.writes)
-    return (plain or _FILE_TEST.fullmatch(check.strip()) is not None) and exit_status(check) == "open"
+    is_plain = bool(script.commands) and reads_only and not (script.doubts or script.writes)
+    is_file_test = _FILE_TEST.fullmatch(check.strip()) is not None
+    return (is_plain or is_file_test) and predict_exit_status(check) == "open"
 
 
-def like_a_sentence(check: str) -> bool:
-    """Whether a check whose program is not there reads as words, and not as a command."""
+def looks_like_sentence(check: str) -> bool:
+    """Return True if a check with an unknown program reads like a sentence instead of a command."""
     words = check.strip().rstrip(".。!").split()
     first = words[0] if words else ""
     if first in _TOOLS or "/" in first:
@@ -287,8 +290,8 @@ def like_a_sentence(check: str) -> bool:
     return len(words) > 1 and all(re.fullmatch(r"[A-Za-z]+(?:'[a-z]+)?[,:]?", word) for word in words[:2])
 
 
-def objection(check: str) -> str:
-    """Why a check cannot be taken as it is written, in words for whoever proposed it; empty where it can."""
+def find_check_problem(check: str) -> str:
+    """Return why a check is rejected, for its author; empty if it is accepted."""
     command, seconds = split_time_limit(check)
     if not command:
         return "`Check:` names nothing. Give one command, or leave the line out."
@@ -296,7 +299,7 @@ def objection(check: str) -> str:
         return f"`{command}` may take {seconds} s; a check may take at most {LONGEST // 60} minutes."
     if "\n" in command:
         return f"`{command.splitlines()[0]} …` has several lines. A check is one command on one line: put the others into a script, or make each a check of its own."
-    status = exit_status(command)
+    status = predict_exit_status(command)
     if status == "passes":
         return f"`{command}` passes whatever was done, so it proves nothing. Name a command that fails as long as the step is not done."
     if _ENDLESS.search(command):

@@ -1,4 +1,4 @@
-"""Decide when a step may be completed: which of its checks still lack a proof, and the messages for that."""
+"""Decide when a step may be completed: find its unproven checks, and build the messages about them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple
 from daiku.domain.work.handovers import Proof
 from daiku.domain.work.plans import Plan, Step
 from daiku.team.rules.proof.checks import LONGEST
-from daiku.team.rules.proof.evidence import EVERYWHERE, Evidence, diagnosed_place, unproven_checks
+from daiku.team.rules.proof.evidence import EVERYWHERE, Evidence, parse_diagnostics_check, unproven_checks
 from daiku.texts.text import NO_TEXT, Text, text
 
 VOUCH = text("plan.vouch")
@@ -22,23 +22,25 @@ class MissingProofs(NamedTuple):
     unseen: tuple[str, ...]
 
 
-def missing_proofs(step: Step, done: Evidence, *, editor: bool) -> MissingProofs:
+def find_missing_proofs(step: Step, evidence: Evidence, *, editor: bool) -> MissingProofs:
     """Return the checks of a step that still need a proof before it may be completed."""
-    rest = unproven_checks(step.acceptance, done)
-    unseen = tuple(c for c, proof in rest if not editor and diagnosed_place(c) is not None and proof is None)
+    rest = unproven_checks(step.acceptance, evidence)
+    unseen = tuple(
+        c for c, proof in rest if not editor and parse_diagnostics_check(c) is not None and proof is None
+    )
     return MissingProofs(tuple((c, proof) for c, proof in rest if c not in unseen), unseen)
 
 
-def refusal(step: Step, lacking: MissingProofs, check_seconds: int) -> str:
-    """Why the step stays open, and what to run; `check_seconds`: how long, where the step says nothing."""
+def describe_missing_proofs(step: Step, missing: MissingProofs, check_seconds: int) -> str:
+    """Return why the step stays open, and what to run. `check_seconds`: default timeout in seconds."""
     lines = [
-        f"- {_what(check, proof, step.check_seconds.get(check, check_seconds) or LONGEST)}"
-        for check, proof in lacking.to_run
+        f"- {_describe_check(check, proof, step.check_seconds.get(check, check_seconds) or LONGEST)}"
+        for check, proof in missing.to_run
     ]
     lines += [
         f"- `{check}`: no editor is connected, so nothing here can show diagnostics. A person can count it "
         "as met, or give the step a command as its check (a linter, a compiler, a test)."
-        for check in lacking.unseen
+        for check in missing.unseen
     ]
     checks = "\n".join(lines)
     return (
@@ -47,46 +49,54 @@ def refusal(step: Step, lacking: MissingProofs, check_seconds: int) -> str:
     )
 
 
-def question(step: Step, check: str) -> Text:
-    """What the person is asked about a check that cannot be shown here."""
+def build_question(step: Step, check: str) -> Text:
+    """Return the question to the user about a check that nothing here can show."""
     return text("plan.count_as_met", name=step.name, check=check)
 
 
-def open_steps(plans: tuple[Plan, ...]) -> tuple[tuple[Plan, tuple[Step, ...]], ...]:
-    """The plans that are being worked, each with its steps that are not completed."""
-    under_way = (plan for plan in plans if plan.status in ("approved", "in_progress", "failed"))
-    left = ((plan, tuple(s for s in plan.steps if s.status != "completed")) for plan in under_way)
-    return tuple((plan, steps) for plan, steps in left if steps)
+def _find_open_steps(plans: tuple[Plan, ...]) -> tuple[tuple[Plan, tuple[Step, ...]], ...]:
+    """Return the plans in progress, each with its uncompleted steps."""
+    active_plans = (plan for plan in plans if plan.status in ("approved", "in_progress", "failed"))
+    plans_and_steps = (
+        (plan, tuple(s for s in plan.steps if s.status != "completed")) for plan in active_plans
+    )
+    return tuple((plan, steps) for plan, steps in plans_and_steps if steps)
 
 
-def next_open(plans: tuple[Plan, ...]) -> Plan | None:
-    """The newest plan that is not finished, a draft too."""
+def find_open_plan(plans: tuple[Plan, ...]) -> Plan | None:
+    """Return the newest unfinished plan, also a draft."""
     return next((plan for plan in reversed(plans) if plan.status not in ("completed", "failed")), None)
 
 
-def open_notice(plans: tuple[Plan, ...]) -> Text:
-    """What the person is told where a run ends before its plan does; empty where nothing is open."""
-    for plan, steps in reversed(open_steps(plans)):
-        return progress_text(plan, steps)
+def build_open_notice(plans: tuple[Plan, ...]) -> Text:
+    """Return the notice for a run that ends before its plan does; empty if nothing is open."""
+    for plan, steps in reversed(_find_open_steps(plans)):
+        return format_progress(plan, steps)
     return NO_TEXT
 
 
-def progress_text(plan: Plan, left: Sequence[Step]) -> Text:
-    """How far a plan is, with the names of the steps that are not completed."""
+def format_progress(plan: Plan, left: Sequence[Step]) -> Text:
+    """Return the progress of a plan, with the names of its uncompleted steps."""
     done, total = plan.progress()
     names = ", ".join(step.name for step in left)
     return text("plan.not_finished", name=plan.name, done=done, total=total, names=names)
 
 
-def _what(check: str, proof: Proof | None, seconds: int) -> str:
-    place = diagnosed_place(check)
+def _describe_check(check: str, proof: Proof | None, seconds: int) -> str:
+    place = parse_diagnostics_check(check)
     if place is None:
-        run = f"Run exactly `{check}` with shell__run and timeout {seconds}; it has to end with exit code 0"
-        return f"{run} (its last run ended with {proof.value})." if proof is not None else f"{run}."
-    where = "" if place == EVERYWHERE or any(c in place for c in "*?[") else f' with path "{place}"'
-    run = f"`{check}`: call editor__diagnostics{where}; it has to show no errors there"
+        instruction = (
+            f"Run exactly `{check}` with shell__run and timeout {seconds}; it has to end with exit code 0"
+        )
+        return (
+            f"{instruction} (its last run ended with {proof.value})."
+            if proof is not None
+            else f"{instruction}."
+        )
+    path_note = "" if place == EVERYWHERE or any(c in place for c in "*?[") else f' with path "{place}"'
+    instruction = f"`{check}`: call editor__diagnostics{path_note}; it has to show no errors there"
     return (
-        f"{run} (it showed {proof.value} in {proof.subject or 'the project'})."
+        f"{instruction} (it showed {proof.value} in {proof.subject or 'the project'})."
         if proof is not None
-        else f"{run}."
+        else f"{instruction}."
     )

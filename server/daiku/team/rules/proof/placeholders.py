@@ -1,4 +1,4 @@
-"""Unfinished places that a run's own changes left behind: TODO, FIXME, NotImplementedError, "..." (S2P.8)."""
+"""Find unfinished lines that a run's changes left: TODO, FIXME, NotImplementedError, "..." (S2P.8)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SHOWN = 160
 
 
 class Leftover(NamedTuple):
-    """How often a change put such a line into a file; below zero: took it away."""
+    """An unfinished line in a file, and how often a change added it; negative if it was removed."""
 
     path: str
     text: str
@@ -38,37 +38,37 @@ def is_unfinished(line: str) -> bool:
 
 
 def _is_stub(path: str, line: str) -> bool:
-    """In a stub file `...` is the whole body."""
+    """Return True for `...` in a stub file, where it is the complete body."""
     return path.endswith(".pyi") and line[1:].strip() == "..."
 
 
-def leftovers_of_diff(diff: str) -> Iterator[Leftover]:
-    """The unfinished lines that a unified diff adds and takes away."""
+def find_leftovers(diff: str) -> Iterator[Leftover]:
+    """Yield the unfinished lines that a unified diff adds and removes."""
     path = ""
     for line in diff.split("\n"):
         if line.startswith(("--- ", "+++ ")):
-            named = line[4:].split("\t")[0].strip()
-            if named != "/dev/null":
-                path = named[2:] if named.startswith(("a/", "b/")) else named
-        elif (found := leftover_of(path, line)) is not None:
-            yield found
+            name = line[4:].split("\t")[0].strip()
+            if name != "/dev/null":
+                path = name[2:] if name.startswith(("a/", "b/")) else name
+        elif (leftover := find_leftover(path, line)) is not None:
+            yield leftover
 
 
-def leftover_of(path: str, line: str) -> Leftover | None:
-    """Return the unfinished line that a line of a diff adds or takes away; None for any other line."""
+def find_leftover(path: str, line: str) -> Leftover | None:
+    """Return the unfinished line that a diff line adds or removes; None for any other line."""
     if line.startswith(("+", "-")) and is_unfinished(line[1:]) and not _is_stub(path, line):
         return Leftover(path, line[1:].strip()[:SHOWN], 1 if line[0] == "+" else -1)
     return None
 
 
 def merge_leftovers(before: Iterable[Leftover], now: Iterable[Leftover]) -> tuple[Leftover, ...]:
-    """Both together, one entry a line and file; what was put in and taken out again is gone."""
+    """Merge both: one entry per line and file, without lines that were added and removed again."""
     counts: dict[tuple[str, str], int] = {}
     for path, text, times in (*before, *now):
         counts[path, text] = counts.get((path, text), 0) + times
     return tuple(Leftover(path, text, times) for (path, text), times in counts.items() if times)
 
 
-def new_leftovers(leftovers: Iterable[Leftover]) -> tuple[Leftover, ...]:
-    """Those that are there now and were not before."""
-    return tuple(each for each in leftovers if each.times > 0)
+def select_new_leftovers(leftovers: Iterable[Leftover]) -> tuple[Leftover, ...]:
+    """Return the leftovers that were added."""
+    return tuple(leftover for leftover in leftovers if leftover.times > 0)
