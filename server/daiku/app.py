@@ -258,7 +258,7 @@ def _assemble(
         from daiku.run.nested.worktrees import sweep_copies  # when used
 
         sweep_copies(home)
-    runs = Runs(with_learning(services, stores, documents.redact, outside=lambda: servers.any_allowed))
+    runs = Runs(with_learning(services, stores, documents.redact, outside=lambda: servers.has_allowed))
 
     @cache
     def make_reviews() -> Reviews:

@@ -279,7 +279,7 @@ async def test_a_crash_is_told_and_the_next_call_starts_the_server_again(tmp_pat
 async def test_a_server_that_keeps_crashing_is_waited_for_longer_and_longer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server, "BACK_OFF", (0.0, 0.1, 60.0))
+    monkeypatch.setattr(server, "RETRY_DELAYS", (0.0, 0.1, 60.0))
     async with playing(tmp_path, wild("crash")) as played:
         await played.allow()
         texts = [(await played.call("wild/work")).text for _ in range(3)]

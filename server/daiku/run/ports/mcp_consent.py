@@ -14,7 +14,7 @@ from daiku.run.rules.state.recorder import Recorder
 from daiku.team.agent import Agent
 from daiku.texts.text import Text, text
 from daiku.tools.mcp import McpServers
-from daiku.tools.mcp.servers import FIRST_WAIT
+from daiku.tools.mcp.servers import START_WAIT_SECONDS
 
 
 def wants_servers(servers: McpServers, agent: Agent) -> bool:
@@ -73,13 +73,15 @@ class McpConsent:
             await self._start()
         await self._start()
         if self.servers.required and not self._checked:
-            await self.servers.ready(self._warn, person=self.attended, seconds=REQUIRED_WAIT - FIRST_WAIT)
+            await self.servers.ready(
+                self._warn, person=self.attended, seconds=REQUIRED_WAIT - START_WAIT_SECONDS
+            )
             if (missing := missing_tools(self.servers, self.patterns)) is not None:
                 raise DaikuError(missing)
             self._checked = True
 
     async def _start(self) -> None:
-        await self.servers.ready(self._warn, person=self.attended, seconds=FIRST_WAIT)
+        await self.servers.ready(self._warn, person=self.attended, seconds=START_WAIT_SECONDS)
 
     def _warn(self, message: Text) -> None:
         self.record(Notice(level="warning", text=message))

@@ -53,7 +53,7 @@ def allow(name: str, folder: str | None) -> int:
             raise usage_error(say("mcp.unknown", name=name, names=_names(app)))
         if server.report().status == "rejected":
             app.servers.forget(name)
-        while question := server.agreement.question():
+        while question := server.agreement.find_question():
             people.write(safe(localize(question.preview)) + "\n")
             app.servers.answer(question, "allow_always")
             await app.servers.ready(print_notice, person=True, seconds=WAIT, only=name)
