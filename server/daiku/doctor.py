@@ -106,8 +106,8 @@ def check_files(place: Path | None, environ: Mapping[str, str], *, trusted: bool
 async def check_app(app: App) -> list[DoctorFinding]:
     """Check the parts that need an open App: sandbox, models, allowed MCP servers, and tools."""
     if len(app.servers):
-        await app.servers.ready(lambda _: None, person=False)
-    servers = [_server(report) for report in app.servers.reports()]
+        await app.servers.start_allowed(lambda _: None, person=False)
+    servers = [_server(report) for report in app.servers.list_reports()]
     tools = DoctorFinding(area="tools", state="good", what=text("doctor.tools", count=len(app.tools())))
     plugins = [_plugin(plugin) for plugin in app.plugged.plugins]
     stores = [_conversations(app), await _memory(app), await asyncio.to_thread(_trace, app)]

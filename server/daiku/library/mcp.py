@@ -52,7 +52,7 @@ class MCPToolClient:
     @property
     def system_prompt(self) -> str:
         """System prompt additions of the servers (R2.69)."""
-        return self._servers.prompt()
+        return self._servers.build_prompt()
 
     def call_tool(self, tool: str, args: JsonObject) -> ToolResult:
         """Call `<server>/<tool>` and return its result; errors are part of the result.
@@ -64,5 +64,5 @@ class MCPToolClient:
 
     async def _start(self) -> tuple[McpServers, ToolRegistry]:
         servers, registry = self._open()
-        await servers.ready(self.notices.append, person=False)
+        await servers.start_allowed(self.notices.append, person=False)
         return servers, registry

@@ -41,7 +41,7 @@ def tools_of(app: App) -> api.ToolsResult:
             api.ToolInfo(**{f: getattr(s, f) for f in fields}, origin=app.plugged.origin("tool", s.name))
             for s in app.tools()
         ),
-        servers=tuple(api.ServerState(**dict(report)) for report in app.servers.reports()),
+        servers=tuple(api.ServerState(**dict(report)) for report in app.servers.list_reports()),
     )
 
 

@@ -100,8 +100,8 @@ class RunnerParts:
             ),
         )
         app.servers.required = True
-        for question in app.servers.questions():  # the program's own settings count as consent
-            app.servers.answer(question, "allow_once")
+        for question in app.servers.list_questions():  # the program's own settings count as consent
+            app.servers.record_answer(question, "allow_once")
         return app
 
     def config(self, environ: Mapping[str, str]) -> Config:
@@ -237,7 +237,7 @@ def _mapping(name: str, value: object) -> JsonObject:
 
 def check_names(app: App, agent: Agent, router: Router | None) -> None:
     """Raise ValueError for an unknown tool, pattern, or agent, and suggest the nearest name."""
-    servers = [report.name for report in app.servers.reports()]
+    servers = [report.name for report in app.servers.list_reports()]
     for member in _reachable_agents(agent):
         own_tools = [tool.name for tool in member.own_tools]
         names = [*app.registry.names, *own_tools, *(f"{name}/*" for name in servers)]

@@ -19,7 +19,7 @@ from daiku.tools.mcp.servers import START_WAIT_SECONDS
 
 def wants_servers(servers: McpServers, agent: Agent) -> bool:
     """Return True if a run of `agent` could be offered any of their tools."""
-    names = [report.name for report in servers.reports()]
+    names = [report.name for report in servers.list_reports()]
     return any(fnmatchcase(f"{n}/*", p) or p.startswith(f"{n}/") for n in names for p in agent.patterns)
 
 
@@ -29,7 +29,7 @@ REQUIRED_WAIT = 60.0
 
 def missing_tools(servers: McpServers, patterns: tuple[str, ...]) -> Failure | None:
     """Return the reason that a server or tool named by `patterns` is unavailable; None if all are available."""
-    for report in servers.reports():
+    for report in servers.list_reports():
         matching = [
             p for p in patterns if fnmatchcase(f"{report.name}/*", p) or p.startswith(f"{report.name}/")
         ]
@@ -69,11 +69,11 @@ class McpConsent:
         Raises DaikuError if a required server is unavailable."""
         while self.asks and (questions := self._open_questions()):
             for question in questions:
-                self.servers.answer(question, await self._ask(question))
+                self.servers.record_answer(question, await self._ask(question))
             await self._start()
         await self._start()
         if self.servers.required and not self._checked:
-            await self.servers.ready(
+            await self.servers.start_allowed(
                 self._warn, person=self.attended, seconds=REQUIRED_WAIT - START_WAIT_SECONDS
             )
             if (missing := missing_tools(self.servers, self.patterns)) is not None:
@@ -81,13 +81,13 @@ class McpConsent:
             self._checked = True
 
     async def _start(self) -> None:
-        await self.servers.ready(self._warn, person=self.attended, seconds=START_WAIT_SECONDS)
+        await self.servers.start_allowed(self._warn, person=self.attended, seconds=START_WAIT_SECONDS)
 
     def _warn(self, message: Text) -> None:
         self.record(Notice(level="warning", text=message))
 
     def _open_questions(self) -> tuple[ConsentQuestion, ...]:
-        questions = self.servers.questions()
+        questions = self.servers.list_questions()
         if self.attended:
             return questions
         for question in questions:

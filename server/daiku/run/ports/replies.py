@@ -74,7 +74,7 @@ class Replies:
         # Without additions this is the same tuple in every run; providers cache its encoding by identity.
         self._set = replace(toolset, offered=(*toolset.offered, *role_tools)) if role_tools else toolset
         self.tools = {spec.name: spec for spec in agent.allowed(specs, mode)}
-        server_prompt = servers.prompt() if servers is not None else ""
+        server_prompt = servers.build_prompt() if servers is not None else ""
         system = system_prompt(
             agent,
             services.roots,

@@ -55,9 +55,9 @@ def allow(name: str, folder: str | None) -> int:
             app.servers.forget(name)
         while question := server.agreement.find_question():
             people.write(safe(localize(question.preview)) + "\n")
-            app.servers.answer(question, "allow_always")
-            await app.servers.ready(print_notice, person=True, seconds=WAIT, only=name)
-        await app.servers.ready(print_notice, person=True, seconds=WAIT, only=name)
+            app.servers.record_answer(question, "allow_always")
+            await app.servers.start_allowed(print_notice, person=True, seconds=WAIT, only=name)
+        await app.servers.start_allowed(print_notice, person=True, seconds=WAIT, only=name)
         return server.report()
 
     report = in_app(folder, work)
@@ -80,8 +80,8 @@ def forget(name: str, folder: str | None) -> None:
 async def check_servers(app: App) -> tuple[ServerReport, ...]:
     """Start the allowed servers and return the status of all."""
     if len(app.servers):
-        await app.servers.ready(lambda _: None, person=False)
-    return app.servers.reports()
+        await app.servers.start_allowed(lambda _: None, person=False)
+    return app.servers.list_reports()
 
 
 def print_server(report: ServerReport, out: Terminal) -> None:
@@ -95,4 +95,4 @@ def print_server(report: ServerReport, out: Terminal) -> None:
 
 
 def _names(app: App) -> str:
-    return ", ".join(report.name for report in app.servers.reports()) or "–"
+    return ", ".join(report.name for report in app.servers.list_reports()) or "–"
