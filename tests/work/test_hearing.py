@@ -100,14 +100,14 @@ async def worked(shop: Shop, meanwhile: Callable[[], None]) -> tuple[list[str], 
         meanwhile()
         for _ in range(400):
             await asyncio.sleep(0.02)
-            if shop.items.holds(claim) == "cancel":
+            if shop.items.current_order(claim) == "cancel":
                 return RunResult(run_id="r", session_id="", status="cancelled")
-            if shop.items.words.left(claim.item, "person"):
+            if shop.items.messages.list_after(claim.item, "person"):
                 return RunResult(run_id="r", session_id="", status="completed")
         return None
 
     await asyncio.wait_for(shop.worker(attempt).once(), 60)
-    return shop.told, tuple(said for _, said in shop.items.words.left(shop.item.item, "person"))
+    return shop.told, tuple(said for _, said in shop.items.messages.list_after(shop.item.item, "person"))
 
 
 @pytest.mark.parametrize("how", ["label", "assignee", "closed"])

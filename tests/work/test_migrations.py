@@ -83,10 +83,10 @@ def test_a_queued_item_of_an_earlier_version_is_claimed_with_all_that_was_known(
 def test_words_of_an_earlier_version_get_their_author(reopen: Open) -> None:
     """B23.3: the notes that Daiku left are no person's."""
     for _ in range(2):
-        words = ItemStore(reopen()).words
-        assert [each.text for each in words.left("files:mend", "person")] == ["Use tabs."]
-        assert [each.text for each in words.left("files:mend", "system")] == ["The tree was lost."]
-        assert words.unheard("files:mend", 0) == {"77"}
+        messages = ItemStore(reopen()).messages
+        assert [each.text for each in messages.list_after("files:mend", "person")] == ["Use tabs."]
+        assert [each.text for each in messages.list_after("files:mend", "system")] == ["The tree was lost."]
+        assert messages.unheard_ids("files:mend", 0) == {"77"}
 
 
 def test_a_call_of_an_earlier_version_without_an_answer_is_looked_for_first(reopen: Open) -> None:
@@ -95,11 +95,11 @@ def test_a_call_of_an_earlier_version_without_an_answer_is_looked_for_first(reop
     items = ItemStore(database)
     intents = IntentStore(database, items)
     assert intents.items_left_open(9) == ("files:over",)
-    left = intents.open("files:over")
+    left = intents.list_open("files:over")
     assert [(each.operation, each.sent) for each in left] == [("final", True), ("state", False)]
     record = items.record("files:over")
     assert record is not None
-    claim = items.hold(record, "worker-1")
+    claim = items.claim_unchanged(record, "worker-1")
     assert claim is not None
     for each in left:
         intents.end(claim, each, Outcome())
@@ -125,4 +125,4 @@ def test_of_several_that_open_an_earlier_version_at_once_each_can_work(reopen: O
     for each in threads:
         each.join()
     assert wrong == []
-    assert [each.text for each in ItemStore(databases[0]).words.left("files:mend", "system")] != []
+    assert [each.text for each in ItemStore(databases[0]).messages.list_after("files:mend", "system")] != []

@@ -10,7 +10,7 @@ from daiku.domain.items.item import ItemState
 from daiku.items.hearing import deliver_open
 from daiku.items.intents import ask_item
 from daiku.items.items import ItemStore
-from daiku.items.record import Wanted
+from daiku.items.record import ItemAction
 from tests.work.parts import parts_of
 from tests.work.test_retrying import Moody, claimed, key, store_of
 
@@ -29,7 +29,7 @@ async def deliver_labels(items: ItemStore) -> list[SetState]:
 @pytest.mark.parametrize(("wanted", "after"), [("cancel", "stopped"), ("pause", "paused")])
 @pytest.mark.parametrize("state", ["queued", "waiting"])
 async def test_the_label_of_an_item_that_nobody_works_follows_its_state_once(
-    state: ItemState, wanted: Wanted, after: ItemState
+    state: ItemState, wanted: ItemAction, after: ItemState
 ) -> None:
     """B23.4"""
     items = store_of(1)
@@ -46,7 +46,7 @@ async def test_a_label_that_is_not_wanted_any_more_is_not_set() -> None:
 
 
 @pytest.mark.parametrize("wanted", ["cancel", "pause"])
-async def test_the_worker_of_an_item_sets_its_label(wanted: Wanted) -> None:
+async def test_the_worker_of_an_item_sets_its_label(wanted: ItemAction) -> None:
     items = store_of(1)
     claimed(items)
     assert ask_item(items, ITEM, wanted).wanted == wanted

@@ -304,7 +304,7 @@ async def test_an_attempt_is_told_to_end_though_the_database_failed_meanwhile(be
     async def start(claim: Claim, place: Path) -> Result:
         with failing_once(ItemStore, "signal") as failed:
             item.parts.stopping.set()
-            await until(lambda: bench.items.holds(claim) == "give_back")
+            await until(lambda: bench.items.current_order(claim) == "give_back")
         assert failed
         bench.items.change(claim, run="r")
         return make_result("paused")
@@ -342,7 +342,7 @@ async def test_a_dead_item_that_is_retried_by_hand_is_done_and_labelled_so(bench
     bench.results = (DONE,)
     assert await bench.work() == "done"
     assert bench.states[-2:] == ["processing", "done"]
-    assert bench.intents.open(ITEM) == ()
+    assert bench.intents.list_open(ITEM) == ()
 
 
 @pytest.mark.parametrize(("writes", "state"), [(True, "done"), (False, "failed")])

@@ -29,7 +29,7 @@ from daiku.items.retrying import (
     seconds_to_next,
     time_after,
 )
-from daiku.items.source import Check, unchecked
+from daiku.items.source import Check, no_check
 from daiku.store.sqlite import connect
 from daiku.texts.text import Text
 from tests.cases import for_each
@@ -199,7 +199,7 @@ class Moody(Heard):
         self.refusals = refusals
 
     async def apply(  # pyright: ignore[reportIncompatibleMethodOverride]  # it may refuse, as every source may
-        self, key: ItemKey, operation: str, intent: ForgeIntent, again: bool, check: Check = unchecked
+        self, key: ItemKey, operation: str, intent: ForgeIntent, again: bool, check: Check = no_check
     ) -> Outcome | ForgeRefusal:
         if operation in self.refusals:
             return self.refusals[operation]
@@ -216,7 +216,7 @@ async def test_a_transient_refusal_is_told_beside_a_permanent_one() -> None:
     applied = await apply_open(claimed_item(items, forge, claim))
     assert applied.waits == AWAY
     assert set(applied.refused) == {"progress"}
-    assert [each.operation for each in intents.open(claim.item)] == ["state", "final"]
+    assert [each.operation for each in intents.list_open(claim.item)] == ["state", "final"]
 
 
 @pytest.mark.parametrize("state", ["done", "failed", "stopped", "waiting"])
@@ -234,7 +234,7 @@ async def test_what_an_item_left_open_is_delivered_after_its_work(state: str) ->
             assert record_of(items).next_at
             items.database.write("UPDATE work_items SET next_at = ''")
     assert back.done == [SetState(state="done")]
-    assert intents.open(claim.item) == ()
+    assert intents.list_open(claim.item) == ()
     assert (record_of(items).shown.state, record_of(items).next_at) == (state, "")
     assert intents.items_left_open(9) == ()
 
@@ -249,7 +249,7 @@ class Faulty(Heard):
         """Operations that never succeed."""
 
     async def apply(  # pyright: ignore[reportIncompatibleMethodOverride]  # it may refuse, as every source may
-        self, key: ItemKey, operation: str, intent: ForgeIntent, again: bool, check: Check = unchecked
+        self, key: ItemKey, operation: str, intent: ForgeIntent, again: bool, check: Check = no_check
     ) -> Outcome | ForgeRefusal:
         if operation in self.sick or operation not in self.failed:
             self.failed.add(operation)

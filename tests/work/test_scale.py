@@ -22,7 +22,7 @@ from daiku.items.intents import IntentStore
 from daiku.items.items import ItemStore
 from daiku.items.parts import WorkerParts
 from daiku.items.record import Claim
-from daiku.items.source import Check, CloneAccess, unchecked
+from daiku.items.source import Check, CloneAccess, no_check
 from daiku.items.workers.alive import own_worker
 from daiku.items.workers.worker import Worker
 from daiku.settings.config import Config
@@ -73,7 +73,7 @@ class Forge:
         return ItemNews(wanted=True)
 
     async def apply(
-        self, key: ItemKey, operation: str, intent: ForgeIntent, again: bool, check: Check = unchecked
+        self, key: ItemKey, operation: str, intent: ForgeIntent, again: bool, check: Check = no_check
     ) -> Outcome | ForgeRefusal:
         self.calls["apply"] += 1
         return GONE

@@ -13,7 +13,7 @@ from daiku.domain.items.item import ItemKey, SourceName
 from daiku.items.hearing import LONGEST_WAIT_FOR_ANSWER, hear_all, wait_seconds
 from daiku.items.items import ItemStore
 from daiku.items.record import ClaimLost, ItemRecord
-from daiku.items.source import Source
+from daiku.items.source import ItemSource
 from daiku.store.sqlite import DatabaseFault, connect
 from daiku.texts.text import Text
 from tests.work.parts import parts_of
@@ -59,7 +59,7 @@ class Waiting:
 
     async def look(self, *, once: bool = False) -> int:
         """Look as a worker does at each poll. Return how often the source has been asked so far."""
-        sources: dict[SourceName, Source] = {self.key.source: self.source}
+        sources: dict[SourceName, ItemSource] = {self.key.source: self.source}
         hearing = parts_of(self.items, sources)
         await hear_all(hearing, once=once)
         return self.source.looks
@@ -110,7 +110,9 @@ async def test_an_answer_has_the_item_worked_again() -> None:
     waiting.source.answer = ItemNews(wanted=True, said=(ANSWER,))
     await waiting.look()
     assert waiting.record.shown.state == "queued"
-    assert [each.text for each in waiting.items.words.left(str(waiting.key), "person")] == ["Use tabs."]
+    assert [each.text for each in waiting.items.messages.list_after(str(waiting.key), "person")] == [
+        "Use tabs."
+    ]
 
 
 @pytest.mark.parametrize(

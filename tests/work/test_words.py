@@ -52,7 +52,7 @@ async def heard(items: ItemStore) -> str:
 async def test_only_a_person_has_an_item_worked_on(state: str, author: Author) -> None:
     """B23.3"""
     items, _ = items_with(state)
-    items.words.leave(NAME, "The work tree was lost.", "1", author)
+    items.messages.add(NAME, "The work tree was lost.", "1", author)
     assert await heard(items) == ("queued" if author == "person" else state)
     assert record_in(items).facts.rounds == int(author == "person" and state == "done")
 
@@ -68,8 +68,8 @@ def test_a_column_that_is_there_is_not_added_again() -> None:
 def test_a_note_of_the_same_id_is_left_once() -> None:
     items, _ = items_with("waiting")
     for _ in range(2):
-        items.words.leave(NAME, "lost", "lost-1", "system")
-    assert len(items.words.left(NAME, "system")) == 1
+        items.messages.add(NAME, "lost", "lost-1", "system")
+    assert len(items.messages.list_after(NAME, "system")) == 1
 
 
 async def test_a_note_does_not_answer_the_question_that_waits(tmp_path: Path) -> None:
@@ -79,8 +79,8 @@ async def test_a_note_does_not_answer_the_question_that_waits(tmp_path: Path) ->
         claim = shop.claim()
         await shop.work(claim)
         assert shop.record.facts.question
-        shop.items.words.leave(ITEM, "The work tree was lost.", "lost-1", "system")
-        shop.items.words.leave(ITEM, "Tabs, please.", "1")
+        shop.items.messages.add(ITEM, "The work tree was lost.", "lost-1", "system")
+        shop.items.messages.add(ITEM, "Tabs, please.", "1")
         assert (await shop.work(claim)).status == "completed_unverified"  # it changed nothing
         chunks = shop.app.journal.chunks(shop.record.shown.session_id)
         answers = [chunk.event.text for chunk in chunks if isinstance(chunk.event, InputGiven)]

@@ -50,11 +50,12 @@ async def apply_open(item: ClaimedItem) -> Applied:
     stopped: ForgeRefusal | None = None
     refused: dict[str, ForgeRefusal] = {}
     waits = {True: item.git is None, False: False}  # by whether git applies it
-    for intent_record in intents.open(item.claim.item):
+    for intent_record in intents.list_open(item.claim.item):
         of_git = isinstance(intent_record.intent, PushBranch | KeepTree | DropKept)
         record = item.record
         many = (
-            isinstance(intent_record.intent, PostComment) and intents.comments(record.item) >= MOST_COMMENTS
+            isinstance(intent_record.intent, PostComment)
+            and intents.count_comments(record.item) >= MOST_COMMENTS
         )
         if (
             why := text("work.many_comments", count=MOST_COMMENTS)
@@ -126,7 +127,7 @@ async def _apply(
 
 def _check_claim(item: ClaimedItem) -> None:
     """Check the claim directly before a call: this process may have been suspended since. Raises ClaimLost."""
-    if item.parts.items.holds(item.claim) is None:
+    if item.parts.items.current_order(item.claim) is None:
         raise ClaimLost(item.claim.item)
 
 

@@ -21,7 +21,7 @@ from daiku.items.intents import IntentStore
 from daiku.items.items import ItemStore
 from daiku.items.labels import label_of
 from daiku.items.prompt import item_prompt, wording_of
-from daiku.items.record import HEARD, PAUSES, Claim, ClaimLost, ItemRecord
+from daiku.items.record import ACKNOWLEDGED, PAUSE_ORDERS, Claim, ClaimLost, ItemRecord
 from daiku.items.retrying import is_outage
 from daiku.items.rules.comments import (
     Progress,
@@ -107,7 +107,7 @@ class Attempt:
         """Start or resume the item's run, until its end or a question. Raises DaikuError, ClaimLost."""
         record = self.items.claimed(self.claim)
         self.runs.learner.defers_reflections = True  # a stopping worker must not wait for a model
-        if record.wanted in PAUSES or record.wanted == "give_back":
+        if record.wanted in PAUSE_ORDERS or record.wanted == "give_back":
             self.items.signal(self.claim, "pausing", after="pause")
             return RunResult(run_id=record.run, session_id=record.shown.session_id, status="paused")
         self.usage = record.shown.usage or NOTHING_USED
@@ -222,7 +222,7 @@ class Attempt:
 
     async def _give_answer(self, record: ItemRecord) -> None:
         """Give the run a person's answer to its question: the first message after it."""
-        messages = self.items.words.left(record.item, "person", record.facts.heard)
+        messages = self.items.messages.list_after(record.item, "person", record.facts.heard)
         if not record.facts.question or not messages:
             return
         number, message = messages[0]
@@ -299,7 +299,7 @@ class Attempt:
 
     async def _follow_order(self, working: asyncio.Task[RunResult]) -> None:
         """Read the item's current order once and follow it. Raises DaikuError."""
-        match order := self.items.holds(self.claim):
+        match order := self.items.current_order(self.claim):
             case None:
                 self.lost = True
                 await self.runs.stop_all()
@@ -309,9 +309,9 @@ class Attempt:
             case "give_back":
                 self._stop_run(self.runs.begin_pause)
                 await self._stop_after_step(working)
-            case _ if order in PAUSES or self.question_id:
-                if self._stop_run(self.runs.begin_pause) and order in HEARD:
-                    self.items.signal(self.claim, HEARD[order], after=order)
+            case _ if order in PAUSE_ORDERS or self.question_id:
+                if self._stop_run(self.runs.begin_pause) and order in ACKNOWLEDGED:
+                    self.items.signal(self.claim, ACKNOWLEDGED[order], after=order)
             case _:
                 await self._deliver_messages()
 
@@ -331,13 +331,13 @@ class Attempt:
         """Pass new messages of people and notes of the worker on to the run."""
         if not self.run or not self.runs.is_live(self.run):
             return
-        item, words = self.claim.item, self.items.words
+        item, messages = self.claim.item, self.items.messages
         try:
-            for number, note in words.left(item, "system", self.last_note):
+            for number, note in messages.list_after(item, "system", self.last_note):
                 await self._steer(note, WORKER)
                 self.last_note = number
                 self.items.note(self.claim, noted=number)
-            for number, message in words.left(item, "person", self.last_heard):
+            for number, message in messages.list_after(item, "person", self.last_heard):
                 await self._steer(message, PERSON)
                 self.last_heard = number
                 self.items.note(self.claim, heard=number)

@@ -25,7 +25,7 @@ from daiku.items.applying import apply_open
 from daiku.items.kept.asking import KEEP
 from daiku.items.kept.pushing import as_refusal, commit_message
 from daiku.items.parts import ClaimedItem
-from daiku.items.record import PAUSES, ItemRecord
+from daiku.items.record import PAUSE_ORDERS, ItemRecord
 from daiku.items.retrying import give_back, give_back_refused, given_up_text, is_outage
 from daiku.items.rules.comments import Ending, Outcome, bounded, final_comment
 from daiku.items.rules.harmless import code, harmless, harmless_line, plain_line
@@ -188,7 +188,7 @@ async def _want_request(item: ClaimedItem, result: RunResult) -> None:
 async def _pause(item: ClaimedItem) -> ItemState:
     """Pause the item, let it wait, or give it back. Its tree is kept, so that any machine can continue."""
     record = item.record
-    back = item.parts.stopping.is_set() and record.wanted not in PAUSES
+    back = item.parts.stopping.is_set() and record.wanted not in PAUSE_ORDERS
     state: ItemState = "waiting" if record.facts.question else "queued" if back else "paused"
     if state == "paused":
         comment = final_comment(Ending("paused"), item.parts.language)

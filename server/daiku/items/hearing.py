@@ -22,12 +22,12 @@ from daiku.items.retrying import backoff_seconds, time_after
 from daiku.items.rules.assent import only_agrees
 from daiku.items.rules.comments import Ending, final_comment
 from daiku.items.rules.harmless import code
-from daiku.items.source import Source
+from daiku.items.source import ItemSource
 from daiku.texts.rules.truncate import truncate_middle
 from daiku.texts.text import NO_TEXT, Text, render, text
 
 logger = logging.getLogger(__name__)
-Hear: TypeAlias = Callable[[WorkerParts, Source, ItemRecord], Awaitable[ForgeRefusal | None]]
+Hear: TypeAlias = Callable[[WorkerParts, ItemSource, ItemRecord], Awaitable[ForgeRefusal | None]]
 OVER_THERE: frozenset[RefusalKind] = frozenset({"gone", "moved", "closed"})
 """Refusals that say that there is nothing to work any more."""
 MOST_LOOKS = 1
@@ -104,7 +104,7 @@ def _leave(items: ItemStore, item: str, said: tuple[Said, ...]) -> None:
     """Leave the words of those who may decide for whoever works the item."""
     for each in said:
         if each.trusted and each.text.strip():
-            items.words.leave(item, words_of(each), each.id)
+            items.messages.add(item, words_of(each), each.id)
 
 
 def _only_agrees(said: Said) -> bool:
@@ -180,7 +180,7 @@ def fairly(records: tuple[ItemRecord, ...], most: int) -> tuple[ItemRecord, ...]
     return tuple(found)
 
 
-async def hear_waiting(parts: WorkerParts, source: Source, record: ItemRecord) -> ForgeRefusal | None:
+async def hear_waiting(parts: WorkerParts, source: ItemSource, record: ItemRecord) -> ForgeRefusal | None:
     """Resume a waiting item if a trusted person answered, or end it if it is not wanted. Raises ClaimLost."""
     looked = record.facts.model_copy(update={"looked_at": iso_now()})
     news = await source.news(record.key, record.facts.news_after, _head_of(record))
@@ -192,12 +192,14 @@ async def hear_waiting(parts: WorkerParts, source: Source, record: ItemRecord) -
     if isinstance(news, ForgeRefusal):
         return news
     _leave(parts.items, record.item, news.said)
-    if parts.items.words.left(record.item, "person", record.facts.heard):
+    if parts.items.messages.list_after(record.item, "person", record.facts.heard):
         parts.items.requeue(record.item)
     return None
 
 
-async def _end(parts: WorkerParts, source: Source, record: ItemRecord, state: ItemState, why: Text) -> None:
+async def _end(
+    parts: WorkerParts, source: ItemSource, record: ItemRecord, state: ItemState, why: Text
+) -> None:
     """End an item that waits, and say so where it is."""
     claim = parts.items.claim(record.item, parts.name, only=("waiting",))
     if claim is None:
@@ -217,7 +219,7 @@ async def _end(parts: WorkerParts, source: Source, record: ItemRecord, state: It
     parts.tell(parts.items.change(claim, state=state, error=why).shown)
 
 
-async def hear_review(parts: WorkerParts, source: Source, record: ItemRecord) -> ForgeRefusal | None:
+async def hear_review(parts: WorkerParts, source: ItemSource, record: ItemRecord) -> ForgeRefusal | None:
     """Mark a request as ready when its checks passed, or begin a round if one is red or a trusted person asks for a
     change. Raises ClaimLost."""
     facts = record.facts
@@ -233,11 +235,11 @@ async def hear_review(parts: WorkerParts, source: Source, record: ItemRecord) ->
     news = news.model_copy(update={"said": tuple(each for each in news.said if not _only_agrees(each))})
     _leave(parts.items, record.item, news.said)
     red = news.checks == "failed" and facts.red != head
-    asked = parts.items.words.left(record.item, "person", facts.heard)
+    asked = parts.items.messages.list_after(record.item, "person", facts.heard)
     if red or asked:
         if facts.rounds >= parts.config.work.review_rounds:
             return await _no_more(parts, source, record)
-        said = _feedback(news, parts.items.words.unheard(record.item, facts.heard), red=red)
+        said = _feedback(news, parts.items.messages.unheard_ids(record.item, facts.heard), red=red)
         times = [each.time for each in news.said]
         after = facts.model_copy(
             update={
@@ -260,7 +262,7 @@ async def hear_review(parts: WorkerParts, source: Source, record: ItemRecord) ->
 
 
 async def _ready(
-    parts: WorkerParts, source: Source, record: ItemRecord, looked: ItemFacts
+    parts: WorkerParts, source: ItemSource, record: ItemRecord, looked: ItemFacts
 ) -> ForgeRefusal | None:
     """Have the request be no draft any more: once, whatever people make of it later."""
     operation = f"ready-{record.shown.request_url.rpartition('/')[2]}"
@@ -271,7 +273,7 @@ async def _ready(
     return await _do(parts, source, record, operation, MarkReady(branch=record.shown.branch), looked)
 
 
-async def _no_more(parts: WorkerParts, source: Source, record: ItemRecord) -> ForgeRefusal | None:
+async def _no_more(parts: WorkerParts, source: ItemSource, record: ItemRecord) -> ForgeRefusal | None:
     """Say that people have to go on with the request, and leave it to them."""
     label = code(parts.config.work.labels.todo)
     told = text("comment.no_more_rounds", count=record.facts.rounds, label=label)
@@ -282,14 +284,14 @@ async def _no_more(parts: WorkerParts, source: Source, record: ItemRecord) -> Fo
 
 async def _do(
     parts: WorkerParts,
-    source: Source,
+    source: ItemSource,
     record: ItemRecord,
     operation: str,
     intent: MarkReady | PostComment,
     after: ItemFacts,
 ) -> ForgeRefusal | None:
     """Carry out one intent for an item that keeps its state, then note `after`. Raises ClaimLost."""
-    claim = parts.items.hold(record, parts.name)
+    claim = parts.items.claim_unchanged(record, parts.name)
     if claim is None:
         return None
     parts.intents.want(claim, operation, intent)
@@ -329,12 +331,12 @@ async def deliver_open(parts: WorkerParts) -> None:
             await _ask(parts, record, _deliver)
 
 
-async def _deliver(parts: WorkerParts, source: Source, record: ItemRecord) -> ForgeRefusal | None:
-    claim = parts.items.hold(record, parts.name)
+async def _deliver(parts: WorkerParts, source: ItemSource, record: ItemRecord) -> ForgeRefusal | None:
+    claim = parts.items.claim_unchanged(record, parts.name)
     if claim is None:
         return None
     waits = (await apply_open(ClaimedItem(parts, source, claim))).waits
-    with parts.items.holding(claim) as now:
+    with parts.items.under_claim(claim) as now:
         tries = now.facts.tries if waits is not None else 0
         next_at = time_after(backoff_seconds(tries, waits.retry_after)) if waits is not None else ""
         parts.items.note(claim, tries=tries + (waits is not None))

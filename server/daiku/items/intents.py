@@ -1,4 +1,4 @@
-"""The store of intents: what items want outside, whether it was begun, and what came of it."""
+"""The store of intents: changes that items need outside, whether they were begun, and their outcome."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from daiku.domain.items.intents import (
 )
 from daiku.domain.items.item import WorkItem
 from daiku.items.items import ItemStore
-from daiku.items.record import Claim, Wanted
+from daiku.items.record import Claim, ItemAction
 from daiku.store.database import Database, add_column
 
 SCHEMA = """
@@ -29,7 +29,8 @@ CREATE TABLE IF NOT EXISTS work_intents(
 
 
 class IntentStore:
-    """The intents of the items of `items`, written under their claims. `redact` removes secrets from all texts."""
+    """The intents of the items of `items`, written under their claims. `redact` removes secrets from all
+    texts."""
 
     def __init__(self, db: Database, items: ItemStore, redact: Callable[[str], str] = str) -> None:
         self._db = db
@@ -42,7 +43,7 @@ class IntentStore:
     def want(self, claim: Claim, operation: str, intent: Intent) -> None:
         """Record an intent, durably. An equal one changes nothing, unless it was refused. Raises ClaimLost."""
         intent = without_secrets(intent, self._redact)
-        with self._db.durable(), self._items.holding(claim):
+        with self._db.durable(), self._items.under_claim(claim):
             old = self.find(claim.item, operation)
             if old is not None and old.intent == intent and old.status != "refused":
                 return
@@ -62,12 +63,12 @@ class IntentStore:
                     (last[0] + 1, data, status, claim.item, operation),
                 )
 
-    def open(self, item: str) -> tuple[IntentRecord, ...]:
-        """The intents that are not carried out, in the order in which they were wanted."""
+    def list_open(self, item: str) -> tuple[IntentRecord, ...]:
+        """Return the intents that are not applied yet, in order."""
         return self._all("item = ? AND status IN ('wanted', 'sent') ORDER BY n", item)
 
     def items_left_open(self, most: int) -> tuple[str, ...]:
-        """Return items that nobody works, whose open intents a forge carries out and whose next try is due."""
+        """Return items without a worker that have open intents for a forge and whose next try is due."""
         forge = " OR ".join(f'i.intent LIKE \'{{"type":"{kind}"%\'' for kind in FORGE_KINDS)
         rows = self._db.query(
             "SELECT DISTINCT i.item FROM work_intents i JOIN work_items w ON w.item = i.item"  # noqa: S608  # constants
@@ -78,30 +79,30 @@ class IntentStore:
         return tuple(row[0] for row in rows)
 
     def find(self, item: str, operation: str) -> IntentRecord | None:
-        """The intent of this operation; None where there is none."""
-        found = self._all("item = ? AND operation = ?", item, operation)
-        return found[0] if found else None
+        """Return the intent of this operation; None if there is none."""
+        records = self._all("item = ? AND operation = ?", item, operation)
+        return records[0] if records else None
 
-    def comments(self, item: str) -> int:
-        """How many comments of their own were posted for the item."""
+    def count_comments(self, item: str) -> int:
+        """Return how many separate comments were posted for the item."""
         like = '{"type":"comment"%'
-        counted = "SELECT COUNT(*) FROM work_intents WHERE item = ? AND status = 'done' AND intent LIKE ?"
-        return self._db.first(counted, (item, like))[0]
+        sql = "SELECT COUNT(*) FROM work_intents WHERE item = ? AND status = 'done' AND intent LIKE ?"
+        return self._db.first(sql, (item, like))[0]
 
     def begin(self, claim: Claim, operation: str) -> None:
-        """Note that the call goes out now. It survives a power cut. Raises ClaimLost."""
+        """Record that the call is sent now; survives a power cut. Raises ClaimLost."""
         with self._db.durable():
             self._set(claim, operation, "sent", sent=True)
 
     def end(self, claim: Claim, record: IntentRecord, outcome: Outcome) -> None:
-        """Note what came of it, unless something else is wanted meanwhile. Raises ClaimLost."""
-        with self._items.holding(claim):
+        """Record the outcome, unless the intent was replaced meanwhile. Raises ClaimLost."""
+        with self._items.under_claim(claim):
             now = self.find(claim.item, record.operation)
             status = "done" if now is not None and now.intent == record.intent else "wanted"
             self._set(claim, record.operation, status, reference=outcome.reference, sent=False)
 
     def refuse(self, claim: Claim, operation: str, why: str) -> None:
-        """Note a permanent refusal. `sent` stays: a look for its traces may be what was refused. Raises ClaimLost."""
+        """Record a permanent refusal. `sent` stays: only the lookup may have been refused. Raises ClaimLost."""
         self._set(claim, operation, "refused", error=why)
 
     def _set(
@@ -114,7 +115,7 @@ class IntentStore:
         reference: str = "",
         error: str = "",
     ) -> None:
-        with self._items.holding(claim):
+        with self._items.under_claim(claim):
             self._db.write(
                 "UPDATE work_intents SET status = ?, reference = ?, error = ?, sent = COALESCE(?, sent)"
                 " WHERE item = ? AND operation = ?",
@@ -140,11 +141,12 @@ class IntentStore:
 _SELECT = "SELECT item, operation, intent, status, sent, reference, error FROM work_intents"
 
 
-def ask_item(items: ItemStore, item: str, wanted: Wanted) -> WorkItem:
-    """Pause, resume, cancel or retry an item; a worker changes its label. Raises UsageError: unknown, or not now."""
+def ask_item(items: ItemStore, item: str, action: ItemAction) -> WorkItem:
+    """Pause, resume, cancel or retry an item; a worker changes its label. Raises UsageError if unknown or not
+    possible."""
     intents = IntentStore(items.database, items)
     with items.database.transaction():
-        shown = items.ask(item, wanted)
+        shown = items.ask(item, action)
         record = items.record(item)
         if record is not None and shown.state in ("paused", "stopped"):
             intents.want(Claim(item, record.fence), "state", SetState(state=shown.state))

@@ -11,7 +11,7 @@ from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.domain.items.item import WorkItem
 from daiku.items.intents import ask_item
 from daiku.items.items import ItemStore
-from daiku.items.record import Wanted
+from daiku.items.record import ItemAction
 from daiku.items.workers.alive import Health, healths
 from daiku.settings.config import Config
 from daiku.texts.text import text
@@ -19,8 +19,8 @@ from daiku.trace.stores import open_stores
 
 __all__ = [
     "Health",
+    "ItemAction",
     "ItemStore",
-    "Wanted",
     "ask_item",
     "healths",
     "items_of",

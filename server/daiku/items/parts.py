@@ -18,7 +18,7 @@ from daiku.items.items import ItemStore
 from daiku.items.kept.pushing import Place
 from daiku.items.record import Claim, ItemRecord
 from daiku.items.retrying import ModelBreaker
-from daiku.items.source import Source
+from daiku.items.source import ItemSource
 from daiku.settings.config import Config
 from daiku.team.rules.proof.evidence import Evidence
 from daiku.texts.text import Text
@@ -40,7 +40,7 @@ class WorkerParts:
     home: Path
     items: ItemStore
     intents: IntentStore
-    sources: Mapping[SourceName, Source]
+    sources: Mapping[SourceName, ItemSource]
     start: Start
     tell: Callable[[WorkItem], None]
     name: str
@@ -56,7 +56,7 @@ class WorkerParts:
     _quiet: dict[SourceName, float] = field(default_factory=dict[SourceName, float], init=False)
     """Until when a source asked to be left alone."""
 
-    def source_of(self, key: ItemKey) -> Source | None:
+    def source_of(self, key: ItemKey) -> ItemSource | None:
         """Return the source that takes the item; None if this worker has none."""
         source = self.sources.get(key.source)
         return source if source is not None and source.takes(key) else None
@@ -76,7 +76,7 @@ class ClaimedItem:
     """An item that this worker has claimed. `git` is None until its repository is checked out."""
 
     parts: WorkerParts
-    source: Source
+    source: ItemSource
     claim: Claim
     git: Place | None = None
 

@@ -24,7 +24,7 @@ from daiku.items.hearing import hear_meanwhile
 from daiku.items.kept.pushing import Place, as_refusal
 from daiku.items.kept.taking_over import newest_of, note_attempt, tell_loss
 from daiku.items.parts import ClaimedItem
-from daiku.items.record import PAUSES, ClaimLost, ItemRecord
+from daiku.items.record import PAUSE_ORDERS, ClaimLost, ItemRecord
 from daiku.items.retrying import MOST_TAKEOVERS, MOST_TRIES, give_back, given_up_text, is_given_up, is_outage
 from daiku.texts.text import Text, render, text
 from daiku.tools.git.itemtree import Identity, checkout
@@ -99,7 +99,7 @@ async def _run_attempt(item: ClaimedItem) -> RunResult | Text:
     """Run the attempt's process to its end, and carry out what it wants. Return why if it has no result."""
     async with _meanwhile(_apply_meanwhile(item), hear_meanwhile(item)):
         result = await item.parts.start(item.claim, item.place.tree.place)
-    if item.parts.items.holds(item.claim) is None:
+    if item.parts.items.current_order(item.claim) is None:
         raise ClaimLost(item.claim.item)
     if result is not None:
         return result
@@ -138,7 +138,7 @@ async def _check_out(
     access = await item.source.access(record.key, claimed.clone_url)
     if isinstance(access, ForgeRefusal):
         return access
-    remote = Remote(access.url, access.user, access.secret, here=access.local or access.in_the_clear)
+    remote = Remote(access.url, access.user, access.secret, here=access.local or access.is_plain_http)
     name = folder_of(record.item)
     mirrored = await update_mirror(home / "mirrors", remote, kept_name=name)
     if isinstance(mirrored, GitRefusal):
@@ -228,7 +228,7 @@ async def _hold(item: ClaimedItem, begun: asyncio.Event) -> None:
             if is_pause_wanted(item.parts.home):
                 items.signal(claim, "halt", after="")
                 return
-            if not begun.is_set() and items.holds(claim) == "pause":
+            if not begun.is_set() and items.current_order(claim) == "pause":
                 items.signal(claim, "pausing", after="pause")
         except ClaimLost:  # which whoever works it finds out, too
             return
@@ -244,8 +244,8 @@ async def _held(item: ClaimedItem) -> ItemState | None:
     items = item.parts.items
     if is_pause_wanted(item.parts.home):
         items.signal(item.claim, "halt", after="")
-    wanted = items.holds(item.claim)
-    if wanted in PAUSES:
+    wanted = items.current_order(item.claim)
+    if wanted in PAUSE_ORDERS:
         item.want("state", SetState(state="paused"))
         await apply_open(replace(item, git=None))
         items.change(item.claim, state="paused")

@@ -1,4 +1,4 @@
-"""A work item on record: what is shown, what its worker goes by, and the right to work it."""
+"""The record of a work item: what is shown, what its worker needs, and its claim."""
 
 from __future__ import annotations
 
@@ -17,18 +17,19 @@ from daiku.store.database import Values
 from daiku.texts.text import NO_TEXT, text
 
 Redact = Callable[[str], str]
-Wanted = Literal["pause", "resume", "cancel", "retry"]
+ItemAction = Literal["pause", "resume", "cancel", "retry"]
 Order = Signal | Literal["pausing", "halt", "halting", "give_back"]
-"""What whoever works the item is to do at the next step. `pause` is a person's, `halt` the pause file's; `pausing` and
-`halting`: it was heard, and no tool begins any more; `give_back`: the worker is to stop."""
-HALTS: frozenset[Order] = frozenset({"halt", "halting"})
-HEARD: Mapping[Order, Order] = MappingProxyType({"pause": "pausing", "halt": "halting"})
-"""What an order is replaced by when it was heard."""
-PAUSES: frozenset[Order] = frozenset({"pause", "pausing", "halt", "halting"})
+"""The order for an item's worker, followed at the next step. `pause` comes from the user, `halt` from the
+pause file; `pausing` and `halting` mean acknowledged: no tool starts any more. `give_back`: the worker
+must stop."""
+HALT_ORDERS: frozenset[Order] = frozenset({"halt", "halting"})
+ACKNOWLEDGED: Mapping[Order, Order] = MappingProxyType({"pause": "pausing", "halt": "halting"})
+"""The order that replaces another when it is acknowledged."""
+PAUSE_ORDERS: frozenset[Order] = frozenset({"pause", "pausing", "halt", "halting"})
 
 
 class Feedback(Frozen):
-    """What a review or a check found, and where; `trusted`: its author may decide here."""
+    """The result of a review or a check, and its place. `trusted`: its author may give instructions."""
 
     name: str
     text: str
@@ -36,11 +37,14 @@ class Feedback(Frozen):
 
 
 class ItemFacts(Frozen):
-    """What a worker knows of an item besides what is shown: `base_commit` of its branch, the last commits `pushed` and
-    `kept` on the server (`whole`: nothing changed since), the time of the last news, the open `question`, and the last
-    words of a person (`heard`) and notes of Daiku (`noted`) that its run got. `uuid` names its context files (S2C.3).
-    `attempt`, `lost`: the claims under which the agent was started, and its work tree was made anew. `ended`: the result
-    of the run, until it is reported."""
+    """Facts of an item that only its worker needs.
+
+    `base_commit` of its branch; the last commits `pushed` and `kept` on the server (`whole`: nothing changed
+    since); the time of the last news; the open `question`; the last messages of a person (`heard`) and notes
+    of Daiku (`noted`) that its run received. `uuid` names its context files. `attempt`, `lost`: claims under
+    which the agent was started, and its work tree was recreated. `ended`: the run's result until it is
+    reported.
+    """
 
     uuid: str = ""
     base_commit: str = ""
@@ -48,34 +52,34 @@ class ItemFacts(Frozen):
     kept: str = ""
     whole: bool = False
     tries: int = 0
-    """Times in a row that the item was given back because of itself, not of a forge or a model that is away."""
+    """Number of consecutive times that the item was given back because of itself, not of a forge or model."""
     takeovers: int = 0
-    """Times in a row that its worker ended while it was processed, and another one took the item over."""
+    """Number of consecutive times that its worker ended while processing it and another took over."""
     attempt: int = 0
     lost: int = 0
     ended: RunResult | None = None
     news_after: str = ""
     question: str = ""
     of_approval: bool = False
-    """Whether what it asked is to be allowed, not told."""
+    """Whether the question is an approval request."""
     heard: int = 0
     noted: int = 0
     in_review: bool = False
-    """Its request is open, and what people and checks say of it is worked in another round."""
+    """Whether its request is open and polled for reviews and checks."""
     rounds: int = 0
-    """Rounds that were begun for reviews and red checks."""
+    """Number of rounds started for reviews and failed checks."""
     feedback: tuple[Feedback, ...] = ()
-    """What the present round is about."""
+    """The feedback that the current round addresses."""
     verified: int = 0
-    """Rounds of this work on what the last look found unfinished."""
+    """Number of verification rounds for unfinished work."""
     red: str = ""
-    """The last commit whose red checks were worked."""
+    """The last commit whose failed checks were addressed."""
     looked_at: str = ""
-    """When its request was looked at last."""
+    """The time of the last poll of its request."""
     merged: bool = False
 
-    def anew(self) -> ItemFacts:
-        """Return the facts that are still of use when the item is processed from its beginning again."""
+    def for_new_attempt(self) -> ItemFacts:
+        """Return the facts that stay valid when the item is processed from the start again."""
         return ItemFacts(
             uuid=self.uuid,
             base_commit=self.base_commit,
@@ -86,7 +90,10 @@ class ItemFacts(Frozen):
 
 
 class ItemRecord(Frozen):
-    """An item on record, which others call a task (X.5). `claim`: its text at the claim; `fence`: its fencing token."""
+    """The stored record of an item, which others call a task.
+
+    `claim`: its text at the claim; `fence`: its fencing token.
+    """
 
     shown: WorkItem
     key: ItemKey
@@ -96,7 +103,7 @@ class ItemRecord(Frozen):
     worker: str = ""
     fence: int = 0
     next_at: str = ""
-    """The time before which a queued item is not claimed, and an ended one's open intents are not tried."""
+    """The time before which a queued item is not claimed, and an ended one's open intents are not retried."""
     claim: ItemText | None = None
     facts: ItemFacts = ItemFacts()
 
@@ -106,59 +113,61 @@ class ItemRecord(Frozen):
 
     @property
     def is_unfinished(self) -> bool:
-        """Unfinished state: its agent has work to do, not only its result to be delivered."""
+        """Whether its agent has work to do, not only its result to be delivered."""
         return self.shown.state == "processing" and self.facts.ended is None
 
     @property
     def has_pushed(self) -> bool:
-        """Push state: its branch has more commits than it began with."""
+        """Whether its branch has more commits than at the start."""
         return self.facts.pushed not in ("", self.facts.base_commit)
 
 
-def seen(shown: WorkItem, wanted: Order) -> WorkItem:
-    """Return the item as others see it: with the pending request of a person."""
-    told = "pause" if wanted in PAUSES else wanted if wanted == "cancel" else ""
-    return shown.model_copy(update={"wanted": told if shown.state == "processing" else ""})
+def as_shown(shown: WorkItem, wanted: Order) -> WorkItem:
+    """Return the item with the user's pending request."""
+    pending = "pause" if wanted in PAUSE_ORDERS else wanted if wanted == "cancel" else ""
+    return shown.model_copy(update={"wanted": pending if shown.state == "processing" else ""})
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The right to work an item, until somebody else claims it."""
+    """The right to process an item, until another worker claims it."""
 
     item: str
     fence: int
 
 
 class ClaimLost(DaikuError):
-    """Somebody else claimed the item: whoever finds this out writes nothing more."""
+    """Another worker claimed the item: the previous one must write nothing more."""
 
     def __init__(self, item: str) -> None:
         super().__init__(Failure(kind="busy", message=text("work.claim_lost", item=item)))
 
 
-def changed(record: ItemRecord, shown: Mapping[str, object], **more: object) -> ItemRecord:
-    """Return the record with other fields: `shown` of the item as it is shown, `more` of the rest."""
-    told = record.shown.model_copy(update={**shown, "updated_at": iso_now()})
-    return record.model_copy(update={"shown": told, **more})
+def with_changes(record: ItemRecord, shown: Mapping[str, object], **more: object) -> ItemRecord:
+    """Return the record with other fields: `shown` of the item as shown, `more` of the rest."""
+    item = record.shown.model_copy(update={**shown, "updated_at": iso_now()})
+    return record.model_copy(update={"shown": item, **more})
 
 
-def asked_for(record: ItemRecord, wanted: Wanted) -> ItemRecord | None:
-    """Return the record as the user wants it; None if that is not possible in its state."""
+def apply_action(record: ItemRecord, action: ItemAction) -> ItemRecord | None:
+    """Return the record after the user's action; None if it is not possible in its state."""
     state = record.shown.state
-    match wanted:
+    match action:
         case "pause" if state == "processing":
             return record.model_copy(update={"wanted": "pause"})
         case "pause" if state in ("queued", "waiting"):
-            return changed(record, {"state": "paused"})
+            return with_changes(record, {"state": "paused"})
         case "cancel" if state == "processing":
             return record.model_copy(update={"wanted": "cancel"})
         case "cancel" if state in ("queued", "waiting", "paused"):
-            return changed(record, {"state": "stopped", "error": text("work.cancelled")})
+            return with_changes(record, {"state": "stopped", "error": text("work.cancelled")})
         case "resume" if state == "paused":
-            return changed(record, {"state": "queued"}, next_at="")
+            return with_changes(record, {"state": "queued"}, next_at="")
         case "retry" if state in OVER:
             shown = {"state": "queued", "error": NO_TEXT, "progress": None}
-            return changed(record, shown, run="", claim=None, facts=record.facts.anew(), next_at="")
+            return with_changes(
+                record, shown, run="", claim=None, facts=record.facts.for_new_attempt(), next_at=""
+            )
         case _:
             return None
 
@@ -169,14 +178,14 @@ def repository_of(key: ItemKey) -> str:
 
 
 def without_secrets(record: ItemRecord, redact: Redact) -> ItemRecord:
-    """Return the record with all text of strangers redacted."""
+    """Return the record with all text of others redacted."""
     shown = record.shown.model_copy(update={"title": redact(record.shown.title)})
     claim = record.claim
     if claim is not None:
-        comments = tuple(each.model_copy(update={"text": redact(each.text)}) for each in claim.comments)
-        told = {"title": redact(claim.title), "body": redact(claim.body), "comments": comments}
-        claim = claim.model_copy(update=told)
-    feedback = tuple(each.model_copy(update={"text": redact(each.text)}) for each in record.facts.feedback)
+        comments = tuple(c.model_copy(update={"text": redact(c.text)}) for c in claim.comments)
+        texts = {"title": redact(claim.title), "body": redact(claim.body), "comments": comments}
+        claim = claim.model_copy(update=texts)
+    feedback = tuple(f.model_copy(update={"text": redact(f.text)}) for f in record.facts.feedback)
     facts = record.facts.model_copy(update={"feedback": feedback})
     return record.model_copy(update={"shown": shown, "claim": claim, "facts": facts})
 
@@ -192,12 +201,13 @@ DROP INDEX IF EXISTS work_items_in_turn;
 CREATE INDEX IF NOT EXISTS work_items_next ON work_items(
   state, repository, (CASE run WHEN '' THEN 1 ELSE 0 END), updated_at, item);
 """
-"""The table of items. `work_items_next` finds the next item of a repository without reading the rest of its queue."""
+"""The table of items. `work_items_next` finds the next item of a repository without reading its complete
+queue."""
 COLUMNS = (
     "state", "data", "item_key", "run", "labelled_at", "wanted", "worker", "fence", "claim", "facts", "next_at",
     "updated_at",
 )  # fmt: skip
-"""The columns of the table of items that hold a record."""
+"""The columns of the table of items that contain a record."""
 
 
 def values_of(record: ItemRecord, now: str) -> Values:

@@ -67,7 +67,7 @@ def give_back(
     items: ItemStore, claim: Claim, why: Text, *, asked: float = 0.0, counts: bool = True
 ) -> ItemState:
     """Queue the item for a later try. `counts`: the try counts towards the limit. Raises ClaimLost."""
-    with items.holding(claim) as record:
+    with items.under_claim(claim) as record:
         tries = record.facts.tries
         items.note(claim, tries=tries + counts)
         next_at = time_after(backoff_seconds(tries, asked))

@@ -1,4 +1,4 @@
-"""What the worker asks of a source of items (GitHub, GitLab, a folder): find, read, look, apply."""
+"""The port of an item source (GitHub, GitLab, a folder): find, read, poll, apply."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from daiku.domain.items.item import ItemKey, SourceName
 
 @dataclass(frozen=True, slots=True)
 class CloneAccess:
-    """Address of a repository, with the HTTP login as it is now. `local`: a path here, to which nothing is pushed."""
+    """Address of a repository with its current HTTP credentials. `local`: a path on this machine, never
+    pushed to."""
 
     url: str
     user: str = ""
@@ -23,64 +24,69 @@ class CloneAccess:
     local: bool = False
 
     @property
-    def in_the_clear(self) -> bool:
-        """Over plain HTTP: a source gives this only where its own address, which a person set, is plain HTTP too."""
+    def is_plain_http(self) -> bool:
+        """Whether it uses plain HTTP. Sources allow that only if their own configured address does."""
         return self.url.startswith("http://")
 
 
 Check = Callable[[], object]
-"""Raises DaikuError where whoever asks may not change anything any more."""
+"""Raises DaikuError if the caller must not change anything any more."""
 
 
-def unchecked() -> None:
-    """Nobody else may have come before."""
+def no_check() -> None:
+    """Accept: no other process can have taken over."""
 
 
-class Source(Protocol):
-    """A source of items. Methods return what a forge refuses, and repeat no change without looking."""
+class ItemSource(Protocol):
+    """A source of items. Methods return a forge's refusals as values, and never repeat a change without a
+    lookup."""
 
     @property
     def name(self) -> SourceName: ...
 
     def takes(self, key: ItemKey) -> bool:
-        """Whether the item can be one of this source: it is read and worked by no other."""
+        """Return True if the item belongs to this source."""
         ...
 
     async def find(self) -> tuple[FoundItem, ...] | ForgeRefusal:
-        """The items that are to be worked, oldest label first. At most one call a repository when nothing is new."""
+        """Return the items to process, oldest label first. Makes at most one call per repository if nothing
+        is new."""
         ...
 
     async def read(self, key: ItemKey) -> ItemText | ForgeRefusal:
-        """The item as it stands now: this is the claim, and what counts as an instruction from here on."""
+        """Return the item's current text: this is the claim, and the instructions from here on."""
         ...
 
     async def news(self, key: ItemKey, after: str, head: str) -> ItemNews | ForgeRefusal:
-        """What changed since the time `after`, and how the checks of the commit `head` stand (empty: none asked)."""
+        """Return the changes since the time `after`, and the state of the checks of commit `head` (empty:
+        none)."""
         ...
 
     async def apply(
-        self, key: ItemKey, operation: str, intent: ForgeIntent, again: bool, check: Check = unchecked
+        self, key: ItemKey, operation: str, intent: ForgeIntent, again: bool, check: Check = no_check
     ) -> Outcome | ForgeRefusal:
-        """Carry out `intent`. `again`: it may have been carried out before, so its traces are looked for first.
-        `check` is called directly before each change, and may raise."""
+        """Apply `intent`. `again`: it may have been applied before, so its traces are looked up first.
+
+        `check` is called directly before each change, and may raise.
+        """
         ...
 
     async def access(self, key: ItemKey, clone_url: str) -> CloneAccess | ForgeRefusal:
-        """How git reaches the item's repository."""
+        """Return how git reaches the item's repository."""
         ...
 
     async def aclose(self) -> None:
-        """Let go of connections."""
+        """Close connections."""
         ...
 
 
 NewSecret = Callable[[str], None]
-"""Told of a secret that was made while the program runs, so that it is never shown."""
+"""Receives a secret that was created while the program runs, so that it is redacted."""
 
 Strip = Callable[[str], tuple[str, bool]]
-"""A text without what a person would not have seen in it, and whether there was such."""
+"""Removes text that a reader would not see; also returns whether there was any."""
 
 
-def nothing_hidden(markdown: str) -> tuple[str, bool]:
-    """The text as it is."""
+def strip_nothing(markdown: str) -> tuple[str, bool]:
+    """Return the text unchanged."""
     return markdown, False

@@ -27,7 +27,7 @@ from daiku.items.kept.asking import Keeping, keep_before_steps
 from daiku.items.parts import WorkerParts
 from daiku.items.record import Claim, ItemRecord
 from daiku.items.rules.hidden import strip_hidden
-from daiku.items.source import Source
+from daiku.items.source import ItemSource
 from daiku.items.workers.alive import own_worker, release_worker
 from daiku.items.workers.worker import Worker
 from daiku.models.model import Models
@@ -77,7 +77,7 @@ class Work:
     language: str = "en"
 
 
-def sources_of(work: Work) -> Mapping[SourceName, Source]:
+def sources_of(work: Work) -> Mapping[SourceName, ItemSource]:
     """The sources that are worked: the one that is named, else those of the settings. Raises UsageError."""
     config = work.config
     if work.only == "files" or (work.only is None and work.items is not None):
@@ -87,7 +87,7 @@ def sources_of(work: Work) -> Mapping[SourceName, Source]:
             raise _usage(text("worker.no_repository", folder=str(work.folder)))
         labels, language = config.work.labels, work.language
         return {"files": FolderSource(work.items, work.folder, labels, strip_hidden, language)}
-    found: dict[SourceName, Source] = {}
+    found: dict[SourceName, ItemSource] = {}
     if config.github.repositories and work.only in (None, "github"):
         found["github"] = _github(work)
     if config.gitlab.projects and work.only in (None, "gitlab"):
@@ -97,7 +97,7 @@ def sources_of(work: Work) -> Mapping[SourceName, Source]:
     return found
 
 
-def _github(work: Work) -> Source:
+def _github(work: Work) -> ItemSource:
     settings = work.config.github
     _check_names("github", "github.repositories", settings.repositories, "owner/name")
     name = settings.app_key_env if settings.app_id else settings.token_env
@@ -109,7 +109,7 @@ def _github(work: Work) -> Source:
     return GitHubSource(settings, labels, work.environ, work.redact.learn, strip_hidden, cache=cache)
 
 
-def _gitlab(work: Work) -> Source:
+def _gitlab(work: Work) -> ItemSource:
     settings = work.config.gitlab
     _check_names("gitlab", "gitlab.projects", settings.projects, "group/name")
     token = work.environ.get(settings.token_env, "").strip()
@@ -128,7 +128,7 @@ def _check_names(source: SourceName, setting: str, names: tuple[str, ...], examp
 
 
 async def work_items(
-    work: Work, sources: Mapping[SourceName, Source], stopping: Event, *, once: bool
+    work: Work, sources: Mapping[SourceName, ItemSource], stopping: Event, *, once: bool
 ) -> bool:
     """Work the items of the sources until none is left (`once`) or `stopping` is set. Return True if each is done or
     waits for a person. Raises UsageError, DaikuError."""

@@ -254,7 +254,7 @@ async def test_a_paused_item_keeps_how_it_stands_beside_its_conversation(tmp_pat
     async with desk(tmp_path, *STEPS) as at:
         claim = at.claim()
         at.intents.want(claim, "progress", ShowProgress(text="- [ ] one"))
-        (wanted,) = at.intents.open(ITEM)
+        (wanted,) = at.intents.list_open(ITEM)
         at.intents.end(claim, wanted, Outcome(reference="17"))
         await at.work(claim)
         at.files.show(at.items.change(claim, state="paused"))

@@ -14,7 +14,7 @@ from daiku.domain.items.item import ItemState
 from daiku.items.contexts import files as files_module
 from daiku.items.contexts.files import is_pause_wanted
 from daiku.items.items import ItemStore
-from daiku.items.record import Order, Wanted
+from daiku.items.record import ItemAction, Order
 from daiku.store.sqlite import connect
 from tests.work.contexts.desk import ITEM, Desk, desk, write
 from tests.work.test_processing import failing_once
@@ -164,7 +164,7 @@ async def test_what_is_paused_for_thirty_days_is_not_taken_up_by_itself(
     ],
 )
 async def test_a_persons_word_counts_whatever_was_wanted_before(
-    first: Order, then: Wanted, after: Order, tmp_path: Path
+    first: Order, then: ItemAction, after: Order, tmp_path: Path
 ) -> None:
     async with desk(tmp_path, *SLOW) as at:
         claim = at.claim()

@@ -33,7 +33,7 @@ async def passed_on(
     async with desk(folder, slow, {"text": "All done."}) as at:
         claim = at.claim()
         for number, said in enumerate(words):
-            at.items.words.leave(ITEM, said, str(number))
+            at.items.messages.add(ITEM, said, str(number))
         await at.work(claim)
     return told
 

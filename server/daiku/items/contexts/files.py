@@ -20,7 +20,7 @@ from daiku.domain.items.item import OVER
 from daiku.items.contexts.mirror import TaskMirror, TaskTable, status_of
 from daiku.items.intents import IntentStore
 from daiku.items.items import ItemStore
-from daiku.items.record import HALTS, ItemRecord
+from daiku.items.record import HALT_ORDERS, ItemRecord
 from daiku.items.retrying import time_after
 from daiku.items.rules.tasklines import TaskStatus
 from daiku.run.live import ModelPrompt
@@ -114,7 +114,7 @@ class ContextFiles:
         """Queue the items again that the pause file held, except those paused for too long."""
         oldest = oldest_kept()
         for record in self.items.records("paused"):
-            if record.wanted not in HALTS:
+            if record.wanted not in HALT_ORDERS:
                 continue
             if record.shown.updated_at < oldest:
                 logger.info("%s is paused for more than %d days: it is left so", record.item, KEPT_DAYS)

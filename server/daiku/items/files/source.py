@@ -29,7 +29,7 @@ from daiku.items.answers import build_refusal
 from daiku.items.files.itemfile import ItemFile, read_item_file
 from daiku.items.labels import our_labels
 from daiku.items.rules.marks import mark_of
-from daiku.items.source import Check, CloneAccess, Strip, nothing_hidden, unchecked
+from daiku.items.source import Check, CloneAccess, Strip, no_check, strip_nothing
 from daiku.settings.config import WorkLabels
 from daiku.texts.rules.frontmatter import BadLine
 from daiku.texts.text import text
@@ -67,7 +67,7 @@ class FolderSource:
         folder: Path,
         repository: Path,
         labels: WorkLabels,
-        strip: Strip = nothing_hidden,
+        strip: Strip = strip_nothing,
         language: str = "en",
     ) -> None:
         self._folder = Path(os.path.realpath(folder))
@@ -104,7 +104,7 @@ class FolderSource:
         )
 
     async def apply(
-        self, key: ItemKey, operation: str, intent: ForgeIntent, again: bool, check: Check = unchecked
+        self, key: ItemKey, operation: str, intent: ForgeIntent, again: bool, check: Check = no_check
     ) -> Outcome | ForgeRefusal:
         check()
         match intent:

@@ -13,14 +13,14 @@ from daiku.dataclass import dataclass
 from daiku.domain.items.forge import RETRIED, SHORT_WAIT, ForgeRefusal
 from daiku.items.answers import AnyShape, Shape, build_refusal, parse_list, parse_one
 from daiku.items.forge.wire import Answer, Method, Wire
-from daiku.items.source import Check, unchecked
+from daiku.items.source import Check, no_check
 from daiku.texts.text import text
 
 T = TypeVar("T", bound=Shape)
 Query: TypeAlias = Mapping[str, str | int]
 Sleep: TypeAlias = Callable[[float], Awaitable[None]]
 PAUSES = (0.5, 1.0, 2.0)
-"""Seconds before a read is retried (R2.74)."""
+"""Seconds to wait before each retry of a read."""
 PAGE = 100
 MAX_PAGES = 100
 """Maximum pages of one list; a longer list is refused as too large."""
@@ -28,9 +28,11 @@ NOTHING: Query = {}
 
 
 @dataclass(frozen=True, slots=True)
-class Entrance:
-    """How requests are made to a forge: `token` returns the token for a repository, `sign` the headers that carry it,
-    and `root` is the path of the repository."""
+class ApiAccess:
+    """Access to a forge's API: `token` returns a repository's token, `sign` the headers with it.
+
+    `root` is the path of the repository.
+    """
 
     wire: Wire
     token: Callable[[str], Awaitable[SecretStr | ForgeRefusal]]
@@ -40,24 +42,26 @@ class Entrance:
 
 
 @dataclass(frozen=True, slots=True)
-class Page(Generic[T]):
-    """One page of a list. `unchanged`: the list is as it was when the forge gave the ETag."""
+class ListPage(Generic[T]):
+    """One page of a list. `unchanged`: the list is the same as when the forge returned the ETag."""
 
     rows: tuple[T, ...]
     etag: str = ""
     unchanged: bool = False
 
 
-class Calls:
-    """The calls about one repository. A path is relative to it, unless it begins with two slashes. `check` runs right
-    before each change."""
+class RepositoryCalls:
+    """The calls about one repository.
 
-    def __init__(self, entrance: Entrance, sleep: Sleep = asyncio.sleep, check: Check = unchecked) -> None:
-        self.repository = entrance.repository
-        self.api_url = entrance.wire.api_url
+    A path is relative to it, unless it starts with two slashes. `check` runs directly before each change.
+    """
+
+    def __init__(self, access: ApiAccess, sleep: Sleep = asyncio.sleep, check: Check = no_check) -> None:
+        self.repository = access.repository
+        self.api_url = access.wire.api_url
         self.time = ""
-        """The forge's clock at its first answer."""
-        self._entrance = entrance
+        """The forge's time at its first answer."""
+        self._access = access
         self._sleep = sleep
         self._check = check
 
@@ -68,44 +72,45 @@ class Calls:
 
     async def pages(
         self, shape: type[AnyShape], path: str, query: Query = NOTHING, *, etag: str = "", inside: str = ""
-    ) -> AsyncIterator[Page[AnyShape] | ForgeRefusal]:
-        """Read the list at `path` page by page; a refusal ends it. `inside`: the field of each page that has its rows."""
-        count, asked = 0, {"per_page": PAGE, **query}
-        more = urlencode(asked, quote_via=quote)
+    ) -> AsyncIterator[ListPage[AnyShape] | ForgeRefusal]:
+        """Yield the list at `path` page by page; a refusal ends it. `inside`: the field of a page that
+        contains its rows."""
+        count, params = 0, {"per_page": PAGE, **query}
+        more = urlencode(params, quote_via=quote)
         for number in range(1, MAX_PAGES + 1):
             answer = await self._read(path, more, etag)
             if isinstance(answer, ForgeRefusal):
                 yield answer
                 return
             if answer.status == 304:
-                yield Page((), etag, unchanged=True)
+                yield ListPage((), etag, unchanged=True)
                 return
             data = answer.data.get(inside) if inside and isinstance(answer.data, dict) else answer.data
             rows = parse_list(shape, data)
-            yield self._entrance.wire.unreadable() if rows is None else Page(rows, answer.etag)
+            yield self._access.wire.unreadable() if rows is None else ListPage(rows, answer.etag)
             if rows is None:
                 return
             following = answer.more
-            # A proxy may have dropped the headers.
+            # A proxy may have dropped the paging headers.
             if following is None and len(rows) >= PAGE:
-                following = urlencode({**asked, "page": number + 1}, quote_via=quote)
+                following = urlencode({**params, "page": number + 1}, quote_via=quote)
             if not following:
                 return
             count, more, etag = count + len(rows), following, ""
         yield build_refusal("too_large", text("forge.too_many", count=count))
 
-    async def every(
+    async def get_all(
         self, shape: type[AnyShape], path: str, query: Query = NOTHING, *, inside: str = ""
     ) -> tuple[AnyShape, ...] | ForgeRefusal:
         """Read the complete list at `path`."""
-        found: list[AnyShape] = []
+        rows: list[AnyShape] = []
         async for page in self.pages(shape, path, query, inside=inside):
             if isinstance(page, ForgeRefusal):
                 return page
-            found += page.rows
-        return tuple(found)
+            rows += page.rows
+        return tuple(rows)
 
-    async def first(
+    async def first_page(
         self, shape: type[AnyShape], path: str, query: Query = NOTHING
     ) -> tuple[AnyShape, ...] | ForgeRefusal:
         """Read the first page of the list at `path`."""
@@ -116,22 +121,22 @@ class Calls:
     async def change(
         self, shape: type[AnyShape], method: Method, path: str, data: Mapping[str, JsonValue] | None = None
     ) -> AnyShape | ForgeRefusal:
-        """Send one change, once: the caller looks for its result before it is sent again."""
-        token = await self._entrance.token(self.repository)
+        """Send one change, once: the caller looks up its result before sending it again."""
+        token = await self._access.token(self.repository)
         if isinstance(token, ForgeRefusal):
             return token
         body = None if data is None else dict(data)
         self._check()
         secret = token.get_secret_value()
-        answer = await self._entrance.wire.call(
-            method, self._url(path), self._entrance.sign(secret), body, secret=secret
+        answer = await self._access.wire.call(
+            method, self._url(path), self._access.sign(secret), body, secret=secret
         )
         if isinstance(answer, ForgeRefusal):
             return answer
-        # GitHub answers some changes with nothing, and some with a list.
+        # GitHub answers some changes with an empty body or a list.
         return self.as_shape(shape, answer.data if isinstance(answer.data, dict) else {})
 
-    async def tail(self, path: str, most: int) -> str | ForgeRefusal:
+    async def get_tail(self, path: str, most: int) -> str | ForgeRefusal:
         """Read the last `most` characters of the text at `path`."""
         answer = await self._read(path, NOTHING, tail=most)
         return answer if isinstance(answer, ForgeRefusal) else str(answer.data)
@@ -139,15 +144,15 @@ class Calls:
     async def _read(
         self, path: str, query: Query | str, etag: str = "", tail: int = 0
     ) -> Answer | ForgeRefusal:
-        asked = query if isinstance(query, str) else urlencode(query, quote_via=quote)
-        url = f"{self._url(path)}?{asked}" if asked else self._url(path)
+        encoded = query if isinstance(query, str) else urlencode(query, quote_via=quote)
+        url = f"{self._url(path)}?{encoded}" if encoded else self._url(path)
         for pause in (*PAUSES, None):
-            token = await self._entrance.token(self.repository)
+            token = await self._access.token(self.repository)
             if isinstance(token, ForgeRefusal):
                 return token
             secret = token.get_secret_value()
-            headers = {**self._entrance.sign(secret), **({"if-none-match": etag} if etag else {})}
-            answer = await self._entrance.wire.call("GET", url, headers, secret=secret, tail=tail)
+            headers = {**self._access.sign(secret), **({"if-none-match": etag} if etag else {})}
+            answer = await self._access.wire.call("GET", url, headers, secret=secret, tail=tail)
             if not isinstance(answer, ForgeRefusal):
                 self.time = self.time or answer.time
                 return answer
@@ -160,10 +165,10 @@ class Calls:
     def _url(self, path: str) -> str:
         if "://" in path:
             return path
-        place = path[1:] if path.startswith("//") else self._entrance.root + path
-        return self._entrance.wire.api_url + place
+        place = path[1:] if path.startswith("//") else self._access.root + path
+        return self._access.wire.api_url + place
 
     def as_shape(self, shape: type[AnyShape], data: JsonValue) -> AnyShape | ForgeRefusal:
         """Return `data` as `shape`; a refusal if it is not one."""
-        found = parse_one(shape, data)
-        return self._entrance.wire.unreadable() if found is None else found
+        parsed = parse_one(shape, data)
+        return self._access.wire.unreadable() if parsed is None else parsed

@@ -1,4 +1,4 @@
-"""Search for items that are to be processed: one call a repository while nothing is new."""
+"""Search for items to process: one call per repository if nothing is new."""
 
 from __future__ import annotations
 
@@ -15,32 +15,35 @@ from daiku.domain.base import Frozen
 from daiku.domain.items.forge import PASSING, ForgeRefusal, FoundItem, RefusalKind
 from daiku.domain.items.item import ItemKind
 from daiku.items.answers import parse_time
-from daiku.items.forge.repository import Labelling, Listed, Repository
-from daiku.items.forge.shapes import Item
+from daiku.items.forge.repository import ForgeRepository, Labelling, Listing
+from daiku.items.forge.shapes import ForgeItem
 from daiku.texts.text import NO_TEXT, text
 
 logger = logging.getLogger(__name__)
 _Number: TypeAlias = tuple[ItemKind, int]
-"""GitLab counts issues and requests apart."""
+"""Kind and number of an item. GitLab numbers issues and requests separately."""
 
 
 class Labelled(Frozen):
-    """Time of an item's label; valid until the item changes again after `updated`."""
+    """Time of an item's label; valid until the item changes after `updated`."""
 
     updated: str
     labelled_at: str
 
 
 class _Content(Frozen):
-    """Content of the file: the label that is looked for, and the items of each repository by number."""
+    """Content of the cache file: the label, and the items of each repository by number."""
 
     label: str = ""
     repositories: dict[str, dict[int, Labelled]] = Field(default_factory=dict[str, dict[int, Labelled]])
 
 
 class LabelCache:
-    """Cache of the times of `label`. The push access of a label's author is checked again when an item is claimed.
-    Without a path nothing is cached; a file that cannot be read or written is ignored."""
+    """Cache of the times of `label`.
+
+    The push access of a label's author is checked again at the claim. Without a path nothing is cached; a
+    file that cannot be read or written is ignored.
+    """
 
     def __init__(self, path: Path | None, label: str) -> None:
         self._path = path
@@ -73,27 +76,29 @@ class LabelCache:
 
 @dataclass(frozen=True, slots=True)
 class Lifetimes:
-    """Seconds for which an accepted and a refused label hold while the item's time of change stays the same."""
+    """Seconds for which an accepted and a refused label stay valid while the item's time of change stays the
+    same."""
 
     trusted: float
     untrusted: float
 
 
 @dataclass(frozen=True, slots=True)
-class _Judged:
-    """An item as it was judged when it was changed last."""
+class _Judgment:
+    """The judgment of an item at its last change."""
 
     updated: str
     until: float
-    found: FoundItem
+    item: FoundItem
 
 
 @dataclass(slots=True)
-class _Seen:
-    """The last listing of a repository: its note, its items by kind and number, and why it was refused."""
+class _LastListing:
+    """The last listing of a repository: its note, its judged items by kind and number, and why it was
+    refused."""
 
     note: str = ""
-    judged: Mapping[_Number, _Judged] = field(default_factory=dict["_Number", "_Judged"])
+    judged: Mapping[_Number, _Judgment] = field(default_factory=dict["_Number", "_Judgment"])
     refusal: RefusalKind | None = None
 
 
@@ -102,7 +107,7 @@ class Finder:
 
     def __init__(
         self,
-        open_repository: Callable[[str], Repository | ForgeRefusal],
+        open_repository: Callable[[str], ForgeRepository | ForgeRefusal],
         cache: LabelCache,
         lifetimes: Lifetimes,
         clock: Callable[[], float],
@@ -111,64 +116,73 @@ class Finder:
         self._cache = cache
         self._lifetimes = lifetimes
         self._clock = clock
-        self._seen: dict[str, _Seen] = {}
+        self._seen: dict[str, _LastListing] = {}
 
     async def find(self, names: tuple[str, ...]) -> tuple[FoundItem, ...] | ForgeRefusal:
-        """Return the items of all repositories, oldest label first. One that refuses is skipped with a line in the log;
-        return a refusal if every one refused, or the forge asks for a pause."""
-        found: list[FoundItem] = []
+        """Return the items of all repositories, oldest label first.
+
+        A repository that refuses is skipped and logged. Return a refusal if all refused, or if the forge asks
+        for a pause.
+        """
+        items: list[FoundItem] = []
         refusals: list[ForgeRefusal] = []
         for name in names:
-            seen = self._seen.setdefault(name, _Seen())
+            last = self._seen.setdefault(name, _LastListing())
             repository = self._open_repository(name)
-            wrong = repository if isinstance(repository, ForgeRefusal) else await self._look(repository, seen)
-            if wrong is None:
-                found += (judged.found for judged in seen.judged.values())
-                seen.refusal = None
+            refusal = (
+                repository if isinstance(repository, ForgeRefusal) else await self._search(repository, last)
+            )
+            if refusal is None:
+                items += (judged.item for judged in last.judged.values())
+                last.refusal = None
             else:
-                refusals.append(wrong)
-                self._warn(name, seen, wrong)
-        limited = next((each for each in refusals if each.kind == "limited"), None)
+                refusals.append(refusal)
+                self._warn(name, last, refusal)
+        limited = next((r for r in refusals if r.kind == "limited"), None)
         if limited is not None or (refusals and len(refusals) == len(names)):
             return limited or refusals[0]
-        return tuple(sorted(found, key=lambda item: (parse_time(item.labelled_at), str(item.key))))
+        return tuple(sorted(items, key=lambda item: (parse_time(item.labelled_at), str(item.key))))
 
-    def _warn(self, name: str, seen: _Seen, refusal: ForgeRefusal) -> None:
-        """Log each new refusal of a repository once; one that passes is none."""
+    def _warn(self, name: str, last: _LastListing, refusal: ForgeRefusal) -> None:
+        """Log each new permanent refusal of a repository once."""
         kind = None if refusal.kind in PASSING else refusal.kind
-        if kind is not None and seen.refusal != kind:
+        if kind is not None and last.refusal != kind:
             logger.warning("%s", text("forge.not_searched", name=name, why=refusal.message))
-        seen.refusal = kind
+        last.refusal = kind
 
-    async def _look(self, repository: Repository, seen: _Seen) -> ForgeRefusal | None:
-        listed = await repository.list_items(seen.note)
-        if not isinstance(listed, Listed):
+    async def _search(self, repository: ForgeRepository, last: _LastListing) -> ForgeRefusal | None:
+        listed = await repository.list_items(last.note)
+        if not isinstance(listed, Listing):
             return listed
         name = repository.calls.repository
         cached = self._cache.load(name)
-        judged: dict[_Number, _Judged] = {}
+        judged: dict[_Number, _Judgment] = {}
         for item in listed.items:
-            if not _is_meant(repository, item):
+            if not _is_candidate(repository, item):
                 continue
-            known = seen.judged.get((item.kind, item.number))
-            verdict = await self._judge(repository, item, known, cached.get(item.number))
+            previous = last.judged.get((item.kind, item.number))
+            verdict = await self._judge(repository, item, previous, cached.get(item.number))
             if isinstance(verdict, ForgeRefusal):
-                # The next look goes on behind those that were judged.
+                # The next search continues after the judged ones.
                 self._cache.save(name, {**cached, **_as_labelled(judged)})
-                seen.judged = {**seen.judged, **judged}
+                last.judged = {**last.judged, **judged}
                 return verdict
             judged[item.kind, item.number] = verdict
         self._cache.save(name, _as_labelled(judged))
-        seen.note, seen.judged = listed.note, judged
+        last.note, last.judged = listed.note, judged
         return None
 
     async def _judge(
-        self, repository: Repository, item: Item, known: _Judged | None, cached: Labelled | None
-    ) -> _Judged | ForgeRefusal:
-        """Return the item, with a reason if the author of its label may not order work."""
+        self,
+        repository: ForgeRepository,
+        item: ForgeItem,
+        previous: _Judgment | None,
+        cached: Labelled | None,
+    ) -> _Judgment | ForgeRefusal:
+        """Return the item, with a reason if the label's author must not order work."""
         now = self._clock()
-        if known is not None and known.updated == item.updated_at and known.until > now:
-            return known
+        if previous is not None and previous.updated == item.updated_at and previous.until > now:
+            return previous
         label = repository.account.labels.todo
         if cached is not None and cached.updated == item.updated_at:
             labelling = Labelling(cached.labelled_at, trusted=True)
@@ -177,25 +191,29 @@ class Finder:
             if isinstance(fresh, ForgeRefusal):
                 return fresh
             labelling = fresh
-        why = NO_TEXT if labelling.trusted else text("forge.untrusted", label=label)
+        refused = NO_TEXT if labelling.trusted else text("forge.untrusted", label=label)
         key = repository.key_of(item)
-        if why and not (known and known.found.refused and known.found.labelled_at == labelling.time):
-            logger.warning("%s: %s", key, why)
-        found = FoundItem(key=key, title=item.title, url=item.url, labelled_at=labelling.time, refused=why)
+        if refused and not (
+            previous and previous.item.refused and previous.item.labelled_at == labelling.time
+        ):
+            logger.warning("%s: %s", key, refused)
+        found = FoundItem(
+            key=key, title=item.title, url=item.url, labelled_at=labelling.time, refused=refused
+        )
         lifetime = self._lifetimes.trusted if labelling.trusted else self._lifetimes.untrusted
-        return _Judged(item.updated_at, now + lifetime, found)
+        return _Judgment(item.updated_at, now + lifetime, found)
 
 
-def _is_meant(repository: Repository, item: Item) -> bool:
+def _is_candidate(repository: ForgeRepository, item: ForgeItem) -> bool:
     bot = repository.account.bot
     labelled = repository.has_label(item, repository.account.labels.todo)
     return item.is_open and labelled and (not bot or item.is_assigned_to(bot))
 
 
-def _as_labelled(judged: Mapping[_Number, _Judged]) -> dict[int, Labelled]:
-    """Return the accepted labels for the cache. Refused ones are judged again by the next start."""
+def _as_labelled(judged: Mapping[_Number, _Judgment]) -> dict[int, Labelled]:
+    """Return the accepted labels for the cache. Refused ones are judged again after a restart."""
     return {
-        number: Labelled(updated=each.updated, labelled_at=each.found.labelled_at)
+        number: Labelled(updated=each.updated, labelled_at=each.item.labelled_at)
         for (_, number), each in judged.items()
-        if not each.found.refused
+        if not each.item.refused
     }

@@ -1,35 +1,37 @@
-"""What is new about an item: whether it is still wanted, what people said, and how the checks of its request stand."""
+"""News about an item: whether it is still wanted, new comments, and the checks of its request."""
 
 from __future__ import annotations
 
 from daiku.domain.items.forge import ForgeRefusal, ItemNews, Said
 from daiku.domain.items.item import ItemKey
 from daiku.items.answers import parse_time
-from daiku.items.forge.reading import hear
-from daiku.items.forge.repository import Repository
-from daiku.items.forge.shapes import Item
+from daiku.items.forge.reading import read_comments
+from daiku.items.forge.repository import ForgeRepository
+from daiku.items.forge.shapes import ForgeItem
 from daiku.items.labels import our_labels
 from daiku.texts.text import NO_TEXT, Text, text
 
 
-async def news_of(repository: Repository, key: ItemKey, after: str, head: str) -> ItemNews | ForgeRefusal:
-    """Return what changed since `after`; `head` is the commit whose checks are asked for (empty: none)."""
+async def news_of(
+    repository: ForgeRepository, key: ItemKey, after: str, head: str
+) -> ItemNews | ForgeRefusal:
+    """Return the changes since `after`. `head` is the commit whose checks are read (empty: none)."""
     item = await repository.item(key)
     if isinstance(item, ForgeRefusal):
         gone = ItemNews(wanted=False, why=text("forge.gone", item=str(key)))
         return gone if item.kind == "gone" else item
-    request: Item | ForgeRefusal | None = item if key.kind == "request" else None
+    request: ForgeItem | ForgeRefusal | None = item if key.kind == "request" else None
     if head and request is None:
         request = await repository.request_of(key, head)
         if isinstance(request, ForgeRefusal):
             return request
-    said = await _new_words(repository, key, request, after)
+    said = await _new_comments(repository, key, request, after)
     if isinstance(said, ForgeRefusal):
         return said
     checks = await repository.checks(head, request) if head else ("none", ())
     if isinstance(checks, ForgeRefusal):
         return checks
-    why = _why_unwanted(repository, key, item)
+    why = _explain_unwanted(repository, key, item)
     merged = request is not None and request.is_merged
     return ItemNews.model_validate(
         {
@@ -44,24 +46,24 @@ async def news_of(repository: Repository, key: ItemKey, after: str, head: str) -
     )
 
 
-async def _new_words(
-    repository: Repository, key: ItemKey, request: Item | None, after: str
+async def _new_comments(
+    repository: ForgeRepository, key: ItemKey, request: ForgeItem | None, after: str
 ) -> tuple[Said, ...] | ForgeRefusal:
-    """Return what people wrote on the item, and on the request that we opened for it."""
-    said: list[Said] = []
+    """Return the new comments on the item and on the request that Daiku opened for it."""
+    found: list[Said] = []
     places = [key] if request is None or key.kind == "request" else [key, repository.key_of(request)]
     for place in places:
         comments = await repository.comments(place, after)
         if isinstance(comments, ForgeRefusal):
             return comments
-        heard = await hear(repository, comments, fresh=True)
-        if isinstance(heard, ForgeRefusal):
-            return heard
-        said += heard[0]
-    return tuple(sorted(said, key=lambda each: parse_time(each.time)))
+        result = await read_comments(repository, comments, fresh=True)
+        if isinstance(result, ForgeRefusal):
+            return result
+        found += result[0]
+    return tuple(sorted(found, key=lambda each: parse_time(each.time)))
 
 
-def _why_unwanted(repository: Repository, key: ItemKey, item: Item) -> Text:
+def _explain_unwanted(repository: ForgeRepository, key: ItemKey, item: ForgeItem) -> Text:
     bot = repository.account.bot
     if item.moved_to_id is not None:
         return text("forge.moved", item=str(key))

@@ -1,12 +1,12 @@
-"""An item as it is now: its text, which words are trusted, and why it cannot be processed."""
+"""Read an item: its current text, which comments are trusted, and why it cannot be processed."""
 
 from __future__ import annotations
 
 from daiku.domain.items.forge import ForgeRefusal, ItemText, Said
 from daiku.domain.items.item import ItemKey
 from daiku.items.answers import build_refusal, parse_time
-from daiku.items.forge.repository import Repository
-from daiku.items.forge.shapes import Comment, Item, Project
+from daiku.items.forge.repository import ForgeRepository
+from daiku.items.forge.shapes import Comment, ForgeItem, Project
 from daiku.items.rules.instructions import within_room, without_instructions
 from daiku.texts.text import text
 
@@ -14,7 +14,7 @@ MAX_BODY = 200_000
 """Maximum characters of an item's text."""
 
 
-async def read_item(repository: Repository, key: ItemKey) -> ItemText | ForgeRefusal:
+async def read_item(repository: ForgeRepository, key: ItemKey) -> ItemText | ForgeRefusal:
     """Read the item. Return a refusal if it cannot be processed."""
     project = await repository.calls.get(Project, "")
     if isinstance(project, ForgeRefusal):
@@ -22,9 +22,9 @@ async def read_item(repository: Repository, key: ItemKey) -> ItemText | ForgeRef
     item = await repository.item(key)
     if isinstance(item, ForgeRefusal):
         return build_refusal("gone", text("forge.gone", item=str(key))) if item.kind == "gone" else item
-    if why := _why_not(repository, key, item, project):
+    if why := _refuse_unusable(repository, key, item, project):
         return why
-    head = await repository.source_of(item, key, project)
+    head = await repository.head_repository_of(item, key, project)
     if isinstance(head, ForgeRefusal):
         return head
     comments = await repository.comments(key, "")
@@ -33,10 +33,10 @@ async def read_item(repository: Repository, key: ItemKey) -> ItemText | ForgeRef
     trusted = repository.is_own_request(item) or await repository.body_trusted(item, comments)
     if isinstance(trusted, ForgeRefusal):
         return trusted
-    heard = await hear(repository, comments, fresh=False)
-    if isinstance(heard, ForgeRefusal):
-        return heard
-    said, hidden_said = heard
+    result = await read_comments(repository, comments, fresh=False)
+    if isinstance(result, ForgeRefusal):
+        return result
+    said, hidden_said = result
     body, hidden = repository.account.strip(item.body or "")
     match without_instructions(body, trusted, said):
         case "empty":
@@ -64,7 +64,9 @@ async def read_item(repository: Repository, key: ItemKey) -> ItemText | ForgeRef
     )
 
 
-def _why_not(repository: Repository, key: ItemKey, item: Item, project: Project) -> ForgeRefusal | None:
+def _refuse_unusable(
+    repository: ForgeRepository, key: ItemKey, item: ForgeItem, project: Project
+) -> ForgeRefusal | None:
     name = repository.calls.repository
     if item.moved_to_id is not None or project.full_name.casefold() != name.casefold():
         return build_refusal("moved", text("forge.moved", item=str(key)))
@@ -79,33 +81,34 @@ def _why_not(repository: Repository, key: ItemKey, item: Item, project: Project)
     return None
 
 
-async def hear(
-    repository: Repository, comments: tuple[Comment, ...], *, fresh: bool
+async def read_comments(
+    repository: ForgeRepository, comments: tuple[Comment, ...], *, fresh: bool
 ) -> tuple[tuple[Said, ...], bool] | ForgeRefusal:
-    """Return what people said, oldest first, and whether something in it was hidden. `fresh`: since the claim."""
+    """Return people's comments, oldest first, and whether one had hidden text. `fresh`: written since the
+    claim."""
     rows = [
         row for row in comments if (row.body or "").strip() and not row.system and not repository.is_ours(row)
     ]
     trusted: set[Comment] = set()
     for row in rows:
-        writes = await repository.writes(row.author)
+        writes = await repository.can_write(row.author)
         if isinstance(writes, ForgeRefusal):
             return writes
         if writes:
             trusted.add(row)
-    edited = await repository.edited(tuple(trusted), fresh=fresh) if trusted else frozenset[Comment]()
+    edited = await repository.find_edited(tuple(trusted), fresh=fresh) if trusted else frozenset[Comment]()
     if isinstance(edited, ForgeRefusal):
         return edited
     stripped = [(row, *repository.account.strip(row.body or "")) for row in rows]
-    said = [_as_said(row, words, row in trusted - edited) for row, words, _ in stripped]
+    said = [_to_said(row, words, row in trusted - edited) for row, words, _ in stripped]
     return tuple(sorted(said, key=lambda each: parse_time(each.time))), any(hidden for *_, hidden in stripped)
 
 
-def _as_said(row: Comment, words: str, trusted: bool) -> Said:
+def _to_said(row: Comment, body: str, trusted: bool) -> Said:
     return Said(
         id=f"{row.kind}{row.id}",
         author=row.author.login if row.author else "",
-        text=words,
+        text=body,
         time=row.time,
         trusted=trusted,
         path=row.path or row.old_path or "",

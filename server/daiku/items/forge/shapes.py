@@ -1,4 +1,4 @@
-"""What GitHub and GitLab answer, in one vocabulary: each field knows the name that either forge gives it."""
+"""Answers of GitHub and GitLab in one vocabulary: each field knows the name that either forge uses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from daiku.items.answers import Shape
 _BOT = re.compile(r".*\[bot\]|(?:project|group)_\d+_bot(?:_\w+)?|service_account_\w+", re.IGNORECASE)
 
 
-def _named(*names: str | AliasPath) -> AliasChoices:
+def _aliases(*names: str | AliasPath) -> AliasChoices:
     return AliasChoices(*names)
 
 
@@ -27,14 +27,14 @@ Label = Annotated[str, BeforeValidator(_name_of)]
 
 class User(Shape):
     id: int = 0
-    login: str = Field("", validation_alias=_named("login", "username"))
+    login: str = Field("", validation_alias=_aliases("login", "username"))
     type: str = "User"
     bot: bool = False
     is_admin: bool = False
 
     @property
     def is_bot(self) -> bool:
-        """True for a program: what it says proves nothing, whoever started it."""
+        """Whether it is a program, which cannot give orders."""
         return self.bot or self.type != "User" or _BOT.fullmatch(self.login) is not None
 
     def is_called(self, login: str) -> bool:
@@ -50,8 +50,8 @@ class Event(Shape):
     """A change of an item's labels."""
 
     id: int
-    action: str = Field(validation_alias=_named("event", "action"))
-    user: User | None = Field(None, validation_alias=_named("actor", "user"))
+    action: str = Field(validation_alias=_aliases("event", "action"))
+    user: User | None = Field(None, validation_alias=_aliases("actor", "user"))
     created_at: str
     label: Label | None = None
 
@@ -61,30 +61,30 @@ class Pipeline(Shape):
     status: str = ""
 
 
-class Item(Shape):
+class ForgeItem(Shape):
     """An issue or a request. A request has a source branch, unless GitHub lists it among the issues."""
 
-    number: int = Field(validation_alias=_named("number", "iid"))
+    number: int = Field(validation_alias=_aliases("number", "iid"))
     node_id: str = ""
     title: str = ""
-    body: str | None = Field(None, validation_alias=_named("body", "description"))
+    body: str | None = Field(None, validation_alias=_aliases("body", "description"))
     state: str = "open"
     locked: bool = False
     discussion_locked: bool | None = None
-    author: User | None = Field(None, validation_alias=_named("user", "author"))
+    author: User | None = Field(None, validation_alias=_aliases("user", "author"))
     labels: tuple[Label, ...] = ()
     assignees: tuple[User, ...] = ()
     created_at: str = ""
     updated_at: str = ""
-    url: str = Field("", validation_alias=_named("html_url", "web_url"))
+    url: str = Field("", validation_alias=_aliases("html_url", "web_url"))
     moved_to_id: int | None = None
     pull_request: JsonValue = None
     draft: bool = False
     merged_at: str | None = None
-    source_branch: str = Field("", validation_alias=_named("source_branch", AliasPath("head", "ref")))
-    target_branch: str = Field("", validation_alias=_named("target_branch", AliasPath("base", "ref")))
-    sha: str | None = Field(None, validation_alias=_named("sha", AliasPath("head", "sha")))
-    source_name: str = Field("", validation_alias=_named(AliasPath("head", "repo", "full_name")))
+    source_branch: str = Field("", validation_alias=_aliases("source_branch", AliasPath("head", "ref")))
+    target_branch: str = Field("", validation_alias=_aliases("target_branch", AliasPath("base", "ref")))
+    sha: str | None = Field(None, validation_alias=_aliases("sha", AliasPath("head", "sha")))
+    source_name: str = Field("", validation_alias=_aliases(AliasPath("head", "repo", "full_name")))
     source_project_id: int | None = None
     allow_collaboration: bool = False
     head_pipeline: Pipeline | None = None
@@ -112,15 +112,15 @@ class Comment(Shape):
     kind: str = ""
     node_id: str = ""
     body: str | None = None
-    author: User | None = Field(None, validation_alias=_named("user", "author"))
-    created_at: str | None = Field(None, validation_alias=_named("submitted_at", "created_at"))
+    author: User | None = Field(None, validation_alias=_aliases("user", "author"))
+    created_at: str | None = Field(None, validation_alias=_aliases("submitted_at", "created_at"))
     updated_at: str = ""
     system: bool = False
-    path: str | None = Field(None, validation_alias=_named("path", AliasPath("position", "new_path")))
-    old_path: str | None = Field(None, validation_alias=_named(AliasPath("position", "old_path")))
-    line: int | None = Field(None, validation_alias=_named("line", AliasPath("position", "new_line")))
+    path: str | None = Field(None, validation_alias=_aliases("path", AliasPath("position", "new_path")))
+    old_path: str | None = Field(None, validation_alias=_aliases(AliasPath("position", "old_path")))
+    line: int | None = Field(None, validation_alias=_aliases("line", AliasPath("position", "new_line")))
     old_line: int | None = Field(
-        None, validation_alias=_named("original_line", AliasPath("position", "old_line"))
+        None, validation_alias=_aliases("original_line", AliasPath("position", "old_line"))
     )
 
     @property
@@ -133,7 +133,7 @@ class _Access(Shape):
 
 
 class Permissions(Shape):
-    """What we may do in a repository; GitLab gives levels, without those that are inherited from further up."""
+    """Daiku's permissions in a repository. GitLab gives levels, without inherited ones."""
 
     push: bool = False
     project_access: _Access | None = None
@@ -141,20 +141,20 @@ class Permissions(Shape):
 
     @property
     def level(self) -> int:
-        found = (self.project_access, self.group_access)
-        return max((each.access_level for each in found if each is not None), default=0)
+        accesses = (self.project_access, self.group_access)
+        return max((access.access_level for access in accesses if access is not None), default=0)
 
 
 class Project(Shape):
     """A repository."""
 
     id: int = 0
-    full_name: str = Field(validation_alias=_named("full_name", "path_with_namespace"))
-    clone_url: str = Field("", validation_alias=_named("clone_url", "http_url_to_repo"))
+    full_name: str = Field(validation_alias=_aliases("full_name", "path_with_namespace"))
+    clone_url: str = Field("", validation_alias=_aliases("clone_url", "http_url_to_repo"))
     default_branch: str | None = None
     archived: bool = False
     permissions: Permissions | None = None
 
 
 class Anything(Shape):
-    """An answer that nobody reads."""
+    """An answer whose content is not read."""

@@ -1,4 +1,4 @@
-"""A forge as a source of items: what GitHub and GitLab do alike for the worker."""
+"""A forge as a source of items: the shared part of GitHub and GitLab."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ from daiku.domain.items.forge import ForgeRefusal, FoundItem, ItemNews, ItemText
 from daiku.domain.items.intents import ForgeIntent, Outcome
 from daiku.domain.items.item import ItemKey, SourceName
 from daiku.items.answers import build_refusal
-from daiku.items.forge.calls import Calls, Entrance, Sleep
+from daiku.items.forge.calls import ApiAccess, RepositoryCalls, Sleep
 from daiku.items.forge.finding import Finder, LabelCache, Lifetimes
 from daiku.items.forge.news import news_of
 from daiku.items.forge.reading import read_item
-from daiku.items.forge.repository import Account, Repository
+from daiku.items.forge.repository import Account, ForgeRepository
 from daiku.items.forge.shapes import User
 from daiku.items.forge.wire import Wire
 from daiku.items.forge.writing import Writer
-from daiku.items.source import Check, Strip, unchecked
+from daiku.items.source import Check, Strip, no_check
 from daiku.settings.config import WorkLabels
 from daiku.texts.text import text
 
 
 class ForgeSource(ABC):
-    """The labelled issues and requests of the repositories that the settings name."""
+    """The labeled issues and requests of the repositories in the settings."""
 
     source: ClassVar[SourceName]
     lifetimes: ClassVar[Lifetimes]
     names: ClassVar[re.Pattern[str]]
-    """What can be the name of a repository."""
+    """Pattern of a repository's name."""
 
     def __init__(
         self,
@@ -66,42 +66,46 @@ class ForgeSource(ABC):
         return await self._finder.find(self._repositories)
 
     async def read(self, key: ItemKey) -> ItemText | ForgeRefusal:
-        place = await self._place(key)
-        return place if isinstance(place, ForgeRefusal) else await read_item(place, key)
+        repository = await self._open_for(key)
+        return repository if isinstance(repository, ForgeRefusal) else await read_item(repository, key)
 
     async def news(self, key: ItemKey, after: str, head: str) -> ItemNews | ForgeRefusal:
-        place = await self._place(key)
-        return place if isinstance(place, ForgeRefusal) else await news_of(place, key, after, head)
+        repository = await self._open_for(key)
+        return (
+            repository
+            if isinstance(repository, ForgeRefusal)
+            else await news_of(repository, key, after, head)
+        )
 
     async def apply(
-        self, key: ItemKey, operation: str, intent: ForgeIntent, again: bool, check: Check = unchecked
+        self, key: ItemKey, operation: str, intent: ForgeIntent, again: bool, check: Check = no_check
     ) -> Outcome | ForgeRefusal:
-        place = await self._place(key, check)
-        if isinstance(place, ForgeRefusal):
-            return place
-        return await Writer(place, key).apply(operation, intent, again)
+        repository = await self._open_for(key, check)
+        if isinstance(repository, ForgeRefusal):
+            return repository
+        return await Writer(repository, key).apply(operation, intent, again)
 
     async def aclose(self) -> None:
         await self._wire.aclose()
 
     @abstractmethod
-    def entrance(self, repository: str) -> Entrance:
+    def api_access(self, repository: str) -> ApiAccess:
         """Return how requests about `repository` are made."""
 
     @abstractmethod
-    def open_repository(self, calls: Calls) -> Repository: ...
+    def open_repository(self, calls: RepositoryCalls) -> ForgeRepository: ...
 
     @abstractmethod
-    async def ask_who(self, calls: Calls) -> User | ForgeRefusal:
-        """Ask whose token it is."""
+    async def ask_who(self, calls: RepositoryCalls) -> User | ForgeRefusal:
+        """Return the token's account."""
 
-    def _repository(self, name: str, check: Check = unchecked) -> Repository | ForgeRefusal:
+    def _repository(self, name: str, check: Check = no_check) -> ForgeRepository | ForgeRefusal:
         if self.names.fullmatch(name) is None:
             return build_refusal("bad", text("forge.no_name", name=name))
-        return self.open_repository(Calls(self.entrance(name), self._sleep, check))
+        return self.open_repository(RepositoryCalls(self.api_access(name), self._sleep, check))
 
-    async def _place(self, key: ItemKey, check: Check = unchecked) -> Repository | ForgeRefusal:
-        """Return the item's repository, which must be one that the settings name, and find out who we are there."""
+    async def _open_for(self, key: ItemKey, check: Check = no_check) -> ForgeRepository | ForgeRefusal:
+        """Return the item's repository, which must be in the settings, with Daiku's account there."""
         if key.repository.casefold() not in {name.casefold() for name in self._repositories}:
             return build_refusal("forbidden", text("forge.not_named", name=key.repository))
         repository = self._repository(key.repository, check)
@@ -109,7 +113,7 @@ class ForgeSource(ABC):
             return repository
         return await repository.identify() or repository
 
-    async def _find_me(self, calls: Calls) -> User | ForgeRefusal:
+    async def _find_me(self, calls: RepositoryCalls) -> User | ForgeRefusal:
         if self._me is None:
             me = await self.ask_who(calls)
             if isinstance(me, ForgeRefusal):

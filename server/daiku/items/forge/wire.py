@@ -1,4 +1,4 @@
-"""One HTTP request to a forge: its answer, refusals as values, and the pauses that the forge asks for."""
+"""One HTTP request to a forge: its answer, refusals as values, and the pauses that the forge requests."""
 
 from __future__ import annotations
 
@@ -22,21 +22,25 @@ from daiku.texts.text import text
 
 Method: TypeAlias = Literal["GET", "POST", "PATCH", "PUT", "DELETE"]
 READ_SECONDS = 30.0
+"""Timeout of a read in seconds."""
 CHANGE_SECONDS = 65.0
-"""Timeout of a change in seconds. GitLab gives up after 60: a change without an answer is not done later."""
+"""Timeout of a change in seconds. GitLab gives up after 60, so a change without an answer is not done later."""
 LIMITED_SECONDS = 60.0
-"""Seconds to wait if a forge limits requests and does not say for how long."""
+"""Seconds to wait if a forge limits requests without saying for how long."""
 LONGEST_PAUSE = 3600.0
-"""Maximum pause in seconds, whatever the answer says."""
+"""Maximum pause in seconds, whatever the forge requests."""
 MAX_CONCURRENT = 4
+"""Maximum number of concurrent requests."""
 _LONGEST_REASON = 300
+"""Maximum characters of a forge's reason."""
 _LONGEST_LOG = 50_000_000
-"""Bytes of a log that are read for its end."""
+"""Maximum bytes of a log that are read to find its end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """`more`: the query of the next page, empty if there is none, None if the forge does not say. `time`: its clock."""
+    """An HTTP answer. `more`: query of the next page, empty if there is none, None if unstated. `time`: the
+    forge's."""
 
     status: int
     data: JsonValue
@@ -46,7 +50,7 @@ class Answer:
 
 
 class _Problem(Shape):
-    """The body of an error, of whichever forge."""
+    """The body of an error of either forge."""
 
     message: JsonValue = None
     error: JsonValue = None
@@ -54,7 +58,8 @@ class _Problem(Shape):
 
 
 class Wire:
-    """Sends requests to the forge `name`. While it asks for a pause nothing is sent, and no redirect is followed."""
+    """Sends requests to the forge `name`. Nothing is sent during a requested pause; redirects are not
+    followed."""
 
     def __init__(
         self,
@@ -67,8 +72,8 @@ class Wire:
         self._name = name
         self._client = client or httpx2.AsyncClient(follow_redirects=False)
         self._clock = clock
-        self._silent_until = 0.0
-        self._turns = asyncio.Semaphore(MAX_CONCURRENT)
+        self._paused_until = 0.0
+        self._slots = asyncio.Semaphore(MAX_CONCURRENT)
 
     async def call(
         self,
@@ -80,17 +85,21 @@ class Wire:
         secret: str = "",
         tail: int = 0,
     ) -> Answer | ForgeRefusal:
-        """Send one request, once. `secret` is removed from what a refusal says. `tail`: the answer is a text, of which
-        the last so many characters are returned."""
+        """Send one request, once. `secret` is removed from a refusal's text.
+
+        `tail`: the answer is a text, of which the last `tail` characters are returned.
+        """
         body = b"" if data is None else json.dumps(data).encode()
-        sent = {"user-agent": "daiku", **headers} | ({"content-type": "application/json"} if body else {})
+        request_headers = {"user-agent": "daiku", **headers} | (
+            {"content-type": "application/json"} if body else {}
+        )
         timeout = READ_SECONDS if method == "GET" else CHANGE_SECONDS
-        async with self._turns:
-            if (wait := self._silent_until - self._clock()) > 0:
+        async with self._slots:
+            if (wait := self._paused_until - self._clock()) > 0:
                 return self._limited(wait)
             try:
                 async with self._client.stream(
-                    method, url, headers=sent, content=body, timeout=timeout
+                    method, url, headers=request_headers, content=body, timeout=timeout
                 ) as response:
                     if tail and response.is_success:
                         return Answer(response.status_code, await _read_end(response, tail))
@@ -110,7 +119,7 @@ class Wire:
         if status == 304:
             return Answer(status, None, time=_time(response))
         if status in {403, 429, 503} and (wait := self._requested_pause(response)) is not None:
-            self._silent_until = max(self._silent_until, self._clock() + wait)
+            self._paused_until = max(self._paused_until, self._clock() + wait)
             return self._limited(wait)
         try:
             data: JsonValue = json.loads(response.content) if response.content.strip() else None
@@ -122,7 +131,7 @@ class Wire:
             return Answer(
                 status, data, _next_page(response), response.headers.get("etag", ""), _time(response)
             )
-        reason = _reason(data, secret)
+        reason = _read_reason(data, secret)
         if status >= 500 or status == 408:
             return self._unreachable(f"{status} {reason}".strip())
         if status >= 400 and not is_forge_error(response.content):
@@ -131,7 +140,7 @@ class Wire:
         return build_refusal(REFUSALS.get(status, "bad"), message)
 
     def _requested_pause(self, response: httpx2.Response) -> float | None:
-        """Return the seconds for which the forge asks not to be called; None if it refused for another reason."""
+        """Return the seconds of a requested pause; None if the refusal has another reason."""
         headers = response.headers
         remaining, reset = (
             headers.get(f"x-ratelimit-{part}") or headers.get(f"ratelimit-{part}", "")
@@ -146,7 +155,7 @@ class Wire:
                     pause = parsedate_to_datetime(after).timestamp() - self._clock()
         elif response.status_code == 429 or (response.status_code == 403 and remaining == "0"):
             pause = float(reset[:12]) - self._clock() if reset.isdecimal() else LIMITED_SECONDS
-        elif b"secondary-rate-limit" not in response.content:  # GitHub names the page of its documentation
+        elif b"secondary-rate-limit" not in response.content:  # in the URL of GitHub's documentation
             return None
         return min(max(pause, 1.0), LONGEST_PAUSE)
 
@@ -159,37 +168,37 @@ class Wire:
         return build_refusal("unreachable", text("forge.unreachable", forge=self._name, host=host, why=why))
 
 
-def _reason(data: JsonValue, secret: str) -> str:
-    """Return what the body of an error says. A proxy may send back what it was sent."""
+def _read_reason(data: JsonValue, secret: str) -> str:
+    """Return the reason in an error's body, without the secret, which a proxy may echo."""
     problem = parse_one(_Problem, data) or _Problem()
     parts = [part for part in (problem.message, problem.error, problem.errors) if part]
-    said = "; ".join(p if isinstance(p, str) else json.dumps(p, ensure_ascii=False) for p in parts)
-    return (said.replace(secret, "…") if secret else said)[:_LONGEST_REASON]
+    reason = "; ".join(p if isinstance(p, str) else json.dumps(p, ensure_ascii=False) for p in parts)
+    return (reason.replace(secret, "…") if secret else reason)[:_LONGEST_REASON]
 
 
 def _next_page(response: httpx2.Response) -> str | None:
     """Return the query of the next page; empty if there is none, None if no header says."""
-    if linked := urlsplit(response.links.get("next", {}).get("url", "")).query:
-        return linked
-    number = response.headers.get("x-next-page")  # of GitLab; some proxies drop `Link`
+    if query := urlsplit(response.links.get("next", {}).get("url", "")).query:
+        return query
+    number = response.headers.get("x-next-page")  # GitLab's; some proxies drop `Link`
     if number and number.isdecimal():
         return response.url.copy_set_param("page", number).query.decode()
     return None if number is None and "link" not in response.headers else ""
 
 
 async def _read_end(response: httpx2.Response, most: int) -> str:
-    kept, read = b"", 0
+    end, read = b"", 0
     async for chunk in response.aiter_bytes(65_536):
         read += len(chunk)
-        kept = (kept + chunk)[-4 * most :]
+        end = (end + chunk)[-4 * most :]
         if read > _LONGEST_LOG:
             break
-    return kept.decode("utf-8", "replace")[-most:]
+    return end.decode("utf-8", "replace")[-most:]
 
 
 def _time(response: httpx2.Response) -> str:
     try:
-        found = parsedate_to_datetime(response.headers.get("date", ""))
+        date = parsedate_to_datetime(response.headers.get("date", ""))
     except ValueError:
         return ""
-    return found.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return date.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

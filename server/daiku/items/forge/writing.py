@@ -1,4 +1,4 @@
-"""Carries out intents on a forge, each once: looked for first if it may have been done before."""
+"""Application of intents on a forge, each once: looked up first if it may have been applied before."""
 
 from __future__ import annotations
 
@@ -17,51 +17,52 @@ from daiku.domain.items.intents import (
 )
 from daiku.domain.items.item import ItemKey, ItemState
 from daiku.items.answers import build_refusal
-from daiku.items.forge.repository import Repository
-from daiku.items.forge.shapes import Comment, Item, Project
+from daiku.items.forge.repository import ForgeRepository
+from daiku.items.forge.shapes import Comment, ForgeItem, Project
 from daiku.items.labels import label_of, our_labels
 from daiku.items.rules.marks import PROGRESS, mark_of
 from daiku.texts.text import text
 
 MAX_TEXT = 65_000
-"""Maximum characters of a comment. GitHub takes 65,536, with the mark."""
-Done: TypeAlias = Outcome | ForgeRefusal
+"""Maximum characters of a comment. GitHub accepts 65,536, including the mark."""
+ApplyResult: TypeAlias = Outcome | ForgeRefusal
 
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Carries out intents about one item."""
+    """Applies intents about one item."""
 
-    repository: Repository
+    repository: ForgeRepository
     key: ItemKey
 
-    async def apply(self, operation: str, intent: ForgeIntent, again: bool) -> Done:
-        """Carry out `intent`. `again`: it was begun before, and nobody knows what became of it."""
+    async def apply(self, operation: str, intent: ForgeIntent, again: bool) -> ApplyResult:
+        """Apply `intent`. `again`: it was begun before with an unknown outcome."""
         mark = mark_of(str(self.key), operation)
         match intent:
             case SetState():
-                done = await self._set_state(intent.state)
+                result = await self._set_state(intent.state)
             case PostComment():
-                done = await self._comment(self._marked(intent.text, mark), mark, again)
+                result = await self._comment(self._with_mark(intent.text, mark), mark, again)
             case ShowProgress():
-                done = await self._show_progress(intent.text)
+                result = await self._show_progress(intent.text)
             case OpenRequest():
-                done = await self._open(intent, mark, again)
+                result = await self._open(intent, mark, again)
             case MarkReady():
-                done = await self._mark_ready(intent.branch)
-        return await self._explain(done)
+                result = await self._mark_ready(intent.branch)
+        return await self._explain(result)
 
-    def _marked(self, words: str, mark: str) -> str:
+    def _with_mark(self, words: str, mark: str) -> str:
         return f"{self.repository.clean(words)[:MAX_TEXT]}\n\n{mark}"
 
-    async def _set_state(self, state: ItemState) -> Done:
+    async def _set_state(self, state: ItemState) -> ApplyResult:
         labels = self.repository.account.labels
         label = label_of(labels, state)
-        found = await self.repository.set_label(self.key, label, our_labels(labels))
-        return found if isinstance(found, ForgeRefusal) else Outcome(reference=label, found=found)
+        was_set = await self.repository.set_label(self.key, label, our_labels(labels))
+        return was_set if isinstance(was_set, ForgeRefusal) else Outcome(reference=label, found=was_set)
 
     async def _own_comment(self, mark: str) -> Comment | ForgeRefusal | None:
-        """Find our comment with `mark`; others may have copied it. A progress comment begins with its mark."""
+        """Return Daiku's comment with `mark`, which others may have copied. A progress comment starts with
+        its mark."""
         path, newest = self.repository.comments_path(self.key), self.repository.newest_first
         async for page in self.repository.calls.pages(Comment, path, newest):
             if isinstance(page, ForgeRefusal):
@@ -73,14 +74,14 @@ class Writer:
                     return row
         return None
 
-    async def _comment(self, body: str, mark: str, again: bool) -> Done:
+    async def _comment(self, body: str, mark: str, again: bool) -> ApplyResult:
         if again:
             own = await self._own_comment(mark)
             if own is not None:
                 return own if isinstance(own, ForgeRefusal) else Outcome(reference=str(own.id), found=True)
         return await self._post(body)
 
-    async def _show_progress(self, words: str) -> Done:
+    async def _show_progress(self, words: str) -> ApplyResult:
         body = f"{PROGRESS}\n{self.repository.clean(words)[:MAX_TEXT]}"
         own = await self._own_comment(PROGRESS)
         if isinstance(own, ForgeRefusal):
@@ -92,40 +93,44 @@ class Writer:
         changed = await self.repository.change_comment(self.key, own, body)
         return changed if isinstance(changed, ForgeRefusal) else Outcome(reference=str(changed.id))
 
-    async def _post(self, body: str) -> Done:
+    async def _post(self, body: str) -> ApplyResult:
         path = self.repository.comments_path(self.key)
         posted = await self.repository.calls.change(Comment, "POST", path, {"body": body})
         return posted if isinstance(posted, ForgeRefusal) else Outcome(reference=str(posted.id))
 
-    async def _find_request(self, branch: str, mark: str) -> Item | ForgeRefusal | None:
-        """Find the open request from `branch`, else ours with `mark`, whatever became of it."""
+    async def _find_request(self, branch: str, mark: str) -> ForgeItem | ForgeRefusal | None:
+        """Return the open request from `branch`, else Daiku's with `mark` in any state."""
         rows = await self.repository.requests_from(branch)
         if isinstance(rows, ForgeRefusal):
             return rows
         rows = tuple(row for row in rows if row.source_branch == branch)
-        opened = next((row for row in rows if row.is_open), None)
+        open_request = next((row for row in rows if row.is_open), None)
         me = self.repository.me
         marked = (row for row in rows if me.is_same(row.author) and mark in (row.body or ""))
-        return opened or next(marked, None)
+        return open_request or next(marked, None)
 
-    async def _open(self, intent: OpenRequest, mark: str, again: bool) -> Done:
-        body = self._marked(intent.text, mark)
-        found = await self._find_request(intent.branch, mark) if again else None
-        made: Item | ForgeRefusal | None = None
+    async def _open(self, intent: OpenRequest, mark: str, again: bool) -> ApplyResult:
+        body = self._with_mark(intent.text, mark)
+        existing = await self._find_request(intent.branch, mark) if again else None
+        created: ForgeItem | ForgeRefusal | None = None
         for draft in self.repository.drafts:
-            if found is not None:
+            if existing is not None:
                 break
-            made = await self.repository.open_request(intent, body, draft)
-            if not isinstance(made, ForgeRefusal) or made.kind not in ("bad", "exists"):
+            created = await self.repository.open_request(intent, body, draft)
+            if not isinstance(created, ForgeRefusal) or created.kind not in ("bad", "exists"):
                 break
-            # Refused for good, so nothing was made: it is there already, or the repository has no drafts.
-            found = await self._find_request(intent.branch, mark)
-        if found is not None:
-            return found if isinstance(found, ForgeRefusal) else Outcome(reference=found.url, found=True)
-        assert made is not None, "a repository opens requests as drafts or not"
-        return made if isinstance(made, ForgeRefusal) else Outcome(reference=made.url)
+            # A permanent refusal: the request exists already, or the repository has no drafts.
+            existing = await self._find_request(intent.branch, mark)
+        if existing is not None:
+            return (
+                existing
+                if isinstance(existing, ForgeRefusal)
+                else Outcome(reference=existing.url, found=True)
+            )
+        assert created is not None, "a repository opens requests as drafts or not"
+        return created if isinstance(created, ForgeRefusal) else Outcome(reference=created.url)
 
-    async def _mark_ready(self, branch: str) -> Done:
+    async def _mark_ready(self, branch: str) -> ApplyResult:
         if self.key.kind == "request":
             request = await self.repository.item(self.key)
         else:
@@ -140,16 +145,16 @@ class Writer:
             return Outcome(reference=request.url, found=True)
         return await self.repository.mark_ready(request) or Outcome(reference=request.url)
 
-    async def _explain(self, done: Done) -> Done:
-        """Return why a forge refused, which may answer 403 or 404 to many things."""
-        if isinstance(done, Outcome) or done.kind not in ("gone", "forbidden"):
-            return done
+    async def _explain(self, result: ApplyResult) -> ApplyResult:
+        """Return the real reason of a refusal, as forges answer 403 or 404 in many cases."""
+        if isinstance(result, Outcome) or result.kind not in ("gone", "forbidden"):
+            return result
         item = await self.repository.item(self.key)
         if isinstance(item, ForgeRefusal):
             gone = build_refusal("gone", text("forge.gone", item=str(self.key)))
-            return gone if done.kind == item.kind == "gone" else done
-        if done.kind == "gone":
-            return done
+            return gone if result.kind == item.kind == "gone" else result
+        if result.kind == "gone":
+            return result
         project = await self.repository.calls.get(Project, "")
         if isinstance(project, Project) and project.archived:
             return build_refusal("archived", text("forge.archived", name=self.key.repository))
@@ -157,4 +162,4 @@ class Writer:
             return build_refusal("moved", text("forge.moved", item=str(self.key)))
         if item.locked or item.discussion_locked:
             return build_refusal("locked", text("forge.locked", item=str(self.key)))
-        return done
+        return result

@@ -1,4 +1,4 @@
-"""Tokens: one from the environment, or those of a GitHub App, each made for an hour and renewed before it is over."""
+"""Tokens for GitHub: one from the environment, or those of an App, valid for an hour and renewed early."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from daiku.settings.config import GitHubSettings
 from daiku.texts.text import text
 
 EARLY_SECONDS = 300.0
-"""A token is renewed this long before it ends: a push with it may take a while."""
+"""Seconds before its end at which a token is renewed, as a push may take a while."""
 JWT_SECONDS = 480
-"""Lifetime of the App's own token in seconds; GitHub takes at most ten minutes, from `iat` on."""
+"""Lifetime of the App's JWT in seconds; GitHub accepts at most ten minutes from `iat`."""
 CLOCK_SKEW = 60
-"""Seconds by which `iat` lies in the past: GitHub refuses a time that is ahead of its clock."""
+"""Seconds by which `iat` is in the past: GitHub refuses a time ahead of its clock."""
 VERSION = "2022-11-28"
 
 
 class Tokens(Protocol):
-    """Where the token for a repository comes from, and whose it is."""
+    """A provider of repository tokens and of their account."""
 
     async def token(self, repository: str) -> SecretStr | ForgeRefusal: ...
 
     async def login(self) -> str | ForgeRefusal | None:
-        """Return who we are, if that is known without asking with the token."""
+        """Return the token's login, if it is known without a call with the token."""
         ...
 
     async def may_push(self, repository: str) -> bool | None:
-        """Return True if the token can push, if that is known without asking the repository."""
+        """Return True if the token can push; None if that is unknown without a call."""
         ...
 
 
@@ -49,21 +49,21 @@ class _App(Shape):
     slug: str
 
 
-class _Granted(Shape):
+class _GrantedToken(Shape):
     token: SecretStr
     expires_at: str
     permissions: dict[str, str] = {}
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _CachedToken:
     token: SecretStr
     until: float
     may_push: bool
 
 
 class EnvironmentToken:
-    """The token that a variable of the environment holds."""
+    """The token in an environment variable."""
 
     def __init__(self, name: str, environ: Mapping[str, str], new_secret: NewSecret) -> None:
         self._name = name
@@ -84,7 +84,7 @@ class EnvironmentToken:
 
 
 class AppTokens:
-    """The tokens of an App's installations, by the owner of the repository."""
+    """The tokens of an App's installations, by the repository's owner."""
 
     def __init__(
         self,
@@ -100,16 +100,16 @@ class AppTokens:
         self._wire = wire
         self._new_secret = new_secret
         self._clock = clock
-        self._held: dict[str, _Held] = {}
+        self._cache: dict[str, _CachedToken] = {}
         self._login = ""
 
     async def token(self, repository: str) -> SecretStr | ForgeRefusal:
-        held = await self._hold(repository)
-        return held if isinstance(held, ForgeRefusal) else held.token
+        cached = await self._get_token(repository)
+        return cached if isinstance(cached, ForgeRefusal) else cached.token
 
     async def may_push(self, repository: str) -> bool | None:
-        held = await self._hold(repository)
-        return None if isinstance(held, ForgeRefusal) else held.may_push
+        cached = await self._get_token(repository)
+        return None if isinstance(cached, ForgeRefusal) else cached.may_push
 
     async def login(self) -> str | ForgeRefusal | None:
         if not self._login:
@@ -119,26 +119,30 @@ class AppTokens:
             self._login = f"{app.slug}[bot]"
         return self._login
 
-    async def _hold(self, repository: str) -> _Held | ForgeRefusal:
+    async def _get_token(self, repository: str) -> _CachedToken | ForgeRefusal:
         owner = repository.partition("/")[0].casefold()
-        held = self._held.get(owner)
-        if held is not None and held.until - EARLY_SECONDS > self._clock():
-            return held
+        cached = self._cache.get(owner)
+        if cached is not None and cached.until - EARLY_SECONDS > self._clock():
+            return cached
         number = self._installation_id
         if not number:
-            found = await self._as_app(_Installation, "GET", f"/repos/{repository}/installation")
-            if isinstance(found, ForgeRefusal):
-                return found
-            number = found.id
-        # What may have been made unseen is another token that ends within the hour: to ask again does no harm.
-        made = await self._as_app(_Granted, "POST", f"/app/installations/{number}/access_tokens")
-        if isinstance(made, ForgeRefusal):
-            return made
-        self._new_secret(made.token.get_secret_value())
-        granted = _Held(
-            made.token, parse_time(made.expires_at).timestamp(), made.permissions.get("contents") == "write"
+            installation = await self._as_app(_Installation, "GET", f"/repos/{repository}/installation")
+            if isinstance(installation, ForgeRefusal):
+                return installation
+            number = installation.id
+        # Asking again is harmless: an unseen token expires within the hour.
+        granted_token = await self._as_app(
+            _GrantedToken, "POST", f"/app/installations/{number}/access_tokens"
         )
-        self._held[owner] = granted
+        if isinstance(granted_token, ForgeRefusal):
+            return granted_token
+        self._new_secret(granted_token.token.get_secret_value())
+        granted = _CachedToken(
+            granted_token.token,
+            parse_time(granted_token.expires_at).timestamp(),
+            granted_token.permissions.get("contents") == "write",
+        )
+        self._cache[owner] = granted
         return granted
 
     async def _as_app(self, shape: type[AnyShape], method: Method, path: str) -> AnyShape | ForgeRefusal:
@@ -167,7 +171,7 @@ def sign(token: str) -> Mapping[str, str]:
 def tokens_of(
     settings: GitHubSettings, environ: Mapping[str, str], wire: Wire, new_secret: NewSecret
 ) -> Tokens:
-    """Those of the App where one is set, else the one of the environment."""
+    """Return the App's tokens if one is configured, else the environment's."""
     if not settings.app_id:
         return EnvironmentToken(settings.token_env, environ, new_secret)
     key = environ.get(settings.app_key_env, "").strip()

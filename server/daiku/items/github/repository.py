@@ -1,4 +1,4 @@
-"""A repository of GitHub: its REST paths, its GraphQL questions, and what its answers mean."""
+"""A repository of GitHub: its REST paths, its GraphQL queries, and the meaning of its answers."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from daiku.domain.items.forge import PASSING, FailedCheck, ForgeRefusal
 from daiku.domain.items.intents import REQUEST, OpenRequest
 from daiku.domain.items.item import ItemKey
 from daiku.items.answers import AnyShape, Shape, build_refusal, parse_time
-from daiku.items.forge.calls import Calls
-from daiku.items.forge.repository import Account, Checks, Listed, Repository
-from daiku.items.forge.shapes import Anything, Comment, Event, Item, Label, Project, User
+from daiku.items.forge.calls import RepositoryCalls
+from daiku.items.forge.repository import Account, Checks, ForgeRepository, Listing
+from daiku.items.forge.shapes import Anything, Comment, Event, ForgeItem, Label, Project, User
 from daiku.items.github.app_auth import Tokens
 from daiku.items.labels import is_same_label
 from daiku.items.rules.marks import OURS, mark_of
@@ -21,18 +21,19 @@ from daiku.texts.text import text
 WRITING = frozenset({"admin", "maintain", "write"})
 _RED = frozenset({"failure", "timed_out", "startup_failure"})
 _OPEN = frozenset({"cancelled", "action_required", "stale"})
-"""Conclusions that say nothing of the commit: superseded by a newer run, or waiting for a person."""
+"""Conclusions that say nothing about the commit: superseded by a newer run, or waiting for a person."""
 _RED_STATUS = frozenset({"failure", "error"})
 _MAX_OUTPUT = 20_000
+"""Maximum characters of a failed check's output."""
 _NODES = 100
-"""Maximum ids of one GraphQL question."""
+"""Maximum ids of one GraphQL query."""
 _EDITS = "query($ids: [ID!]!) { nodes(ids: $ids) { id ... on Comment { lastEditedAt editor { login } } } }"
 _READY = (
     "mutation($id: ID!) { markPullRequestReadyForReview(input: {pullRequestId: $id}) { clientMutationId } }"
 )
 
 
-class _Named(Shape):
+class _NamedLabel(Shape):
     name: Label = ""
 
 
@@ -41,7 +42,7 @@ class _Permission(Shape):
     user: User | None = None
 
 
-class _Status(Shape):
+class _CommitStatus(Shape):
     context: str = ""
     state: str
     description: str | None = None
@@ -63,7 +64,7 @@ class _CheckRun(Shape):
 
 
 class _Editing(Shape):
-    """Who changed a text last, and when; neither if nobody did."""
+    """The last edit of a text: who and when; neither if there was none."""
 
     id: str = ""
     lastEditedAt: str | None = None  # noqa: N815  # as GraphQL spells it
@@ -83,59 +84,66 @@ class _Reply(Shape):
     errors: JsonValue = None
 
 
-class GitHubRepository(Repository):
-    """One repository of GitHub. `tokens` may know whether we can push to it."""
+class GitHubRepository(ForgeRepository):
+    """One repository of GitHub. `tokens` may know whether Daiku can push to it."""
 
     source = "github"
     drafts = (True, False)  # not every repository has drafts
 
-    def __init__(self, calls: Calls, account: Account, tokens: Tokens) -> None:
+    def __init__(self, calls: RepositoryCalls, account: Account, tokens: Tokens) -> None:
         super().__init__(calls, account)
         self._tokens = tokens
 
     def is_label(self, one: str, other: str) -> bool:
         return is_same_label(one, other)
 
-    async def list_items(self, note: str) -> Listed | ForgeRefusal | None:
-        """List them newest change first: while the ETag `note` of the first page holds, so do the others. A label with a
-        comma cannot be queried: then all open items are listed."""
+    async def list_items(self, note: str) -> Listing | ForgeRefusal | None:
+        """List the items, newest change first; while the ETag `note` of the first page is valid, so is the
+        rest.
+
+        A label with a comma cannot be queried: then all open items are listed.
+        """
         label, bot = self.account.labels.todo, self.account.bot
         query = {"state": "open", "sort": "updated", "direction": "desc"}
         query |= {} if "," in label else {"labels": label}
         query |= {"assignee": bot} if bot else {}
-        items: list[Item] = []
+        items: list[ForgeItem] = []
         etag = ""
-        async for page in self.calls.pages(Item, "/issues", query, etag=note):
+        async for page in self.calls.pages(ForgeItem, "/issues", query, etag=note):
             if isinstance(page, ForgeRefusal):
                 return page
             if page.unchanged:
                 return None
             etag = etag if items else page.etag
             items += page.rows
-        return Listed(tuple(items), etag)
+        return Listing(tuple(items), etag)
 
-    async def item(self, key: ItemKey) -> Item | ForgeRefusal:
-        return await self.calls.get(Item, f"/{'pulls' if key.kind == 'request' else 'issues'}/{key.name}")
+    async def item(self, key: ItemKey) -> ForgeItem | ForgeRefusal:
+        return await self.calls.get(
+            ForgeItem, f"/{'pulls' if key.kind == 'request' else 'issues'}/{key.name}"
+        )
 
     async def can_push(self, user: User) -> bool | ForgeRefusal:
-        found = await self.calls.get(_Permission, f"/collaborators/{_part(user.login)}/permission")
-        if isinstance(found, ForgeRefusal):
-            return found
-        return not (found.user and found.user.is_bot) and found.permission in WRITING
+        answer = await self.calls.get(_Permission, f"/collaborators/{_quote_part(user.login)}/permission")
+        if isinstance(answer, ForgeRefusal):
+            return answer
+        return not (answer.user and answer.user.is_bot) and answer.permission in WRITING
 
-    def events_path(self, item: Item) -> str:
+    def events_path(self, item: ForgeItem) -> str:
         return f"/issues/{item.number}/events"
 
     async def find_order(
-        self, item: Item, events: list[Event]
+        self, item: ForgeItem, events: list[Event]
     ) -> tuple[User | None, str] | ForgeRefusal | None:
-        """Return the last event; a form for new issues sets the label in the name of who opens one."""
+        """Return the last event. A template for new issues sets the label in their authors' names."""
         return (events[-1].user, events[-1].created_at) if events else None
 
-    async def text_stood(self, item: Item, since: str, comments: tuple[Comment, ...]) -> bool | ForgeRefusal:
-        own = await self.writes(item.author)
-        if own is not False:
-            return own
+    async def is_text_unchanged(
+        self, item: ForgeItem, since: str, comments: tuple[Comment, ...]
+    ) -> bool | ForgeRefusal:
+        author_can_write = await self.can_write(item.author)
+        if author_can_write is not False:
+            return author_can_write
         edits = await self._edits((item.node_id,))
         if isinstance(edits, ForgeRefusal):
             return edits
@@ -144,43 +152,43 @@ class GitHubRepository(Repository):
             edit.lastEditedAt is None or parse_time(edit.lastEditedAt) < parse_time(since)
         )
 
-    def is_own_request(self, item: Item) -> bool:
+    def is_own_request(self, item: ForgeItem) -> bool:
         return item.kind == "request" and self.me.is_same(item.author)
 
     async def comments(self, key: ItemKey, after: str) -> tuple[Comment, ...] | ForgeRefusal:
-        """Read the comments of that very second too: they may come twice, with the same id."""
+        """Read the comments, including those of the same second: they may come twice, with the same id."""
         since = {"since": after} if after else {}
         lists = [("comment-", f"/issues/{key.name}/comments", since)]
         if key.kind == "request":
             lists += [("line-", f"/pulls/{key.name}/comments", since)]
             lists += [("review-", f"/pulls/{key.name}/reviews", {})]
-        found: list[Comment] = []
+        comments: list[Comment] = []
         for kind, path, query in lists:
-            rows = await self.calls.every(Comment, path, query)
+            rows = await self.calls.get_all(Comment, path, query)
             if isinstance(rows, ForgeRefusal):
                 return rows
             new = (row for row in rows if not after or parse_time(row.time) >= parse_time(after))
-            found += (row.model_copy(update={"kind": kind}) for row in new)
-        return tuple(found)
+            comments += (row.model_copy(update={"kind": kind}) for row in new)
+        return tuple(comments)
 
     def is_ours(self, comment: Comment) -> bool:
-        """Return True if Daiku wrote it. If the token is a user's, only comments with our mark are ours."""
+        """Return True if Daiku wrote it. If the token is a user's, only comments with a mark count."""
         if OURS in (comment.body or ""):
             return True
         ours = (self.account.bot, self.me.login if self.me.is_bot else "")
         return comment.author is not None and any(comment.author.is_called(name) for name in ours)
 
-    async def edited(
+    async def find_edited(
         self, comments: tuple[Comment, ...], *, fresh: bool
     ) -> frozenset[Comment] | ForgeRefusal:
-        """Ask GraphQL about reviews, and comments whose time of change is another than that of their creation."""
-        doubtful = [row for row in comments if row.updated_at != row.time]
-        edits = await self._edits(tuple(row.node_id for row in doubtful))
+        """Query GraphQL for comments whose update time differs from their creation time."""
+        changed = [row for row in comments if row.updated_at != row.time]
+        edits = await self._edits(tuple(row.node_id for row in changed))
         if isinstance(edits, ForgeRefusal):
             return edits
-        return frozenset(row for row in doubtful if not _is_own_text(edits.get(row.node_id), row.author))
+        return frozenset(row for row in changed if not _is_own_text(edits.get(row.node_id), row.author))
 
-    async def source_of(self, item: Item, key: ItemKey, project: Project) -> str | ForgeRefusal:
+    async def head_repository_of(self, item: ForgeItem, key: ItemKey, project: Project) -> str | ForgeRefusal:
         push = await self._tokens.may_push(key.repository)
         if push is None:
             push = project.permissions is None or project.permissions.push
@@ -190,14 +198,14 @@ class GitHubRepository(Repository):
             return build_refusal("moved", text("forge.no_source", item=str(key)))
         return "" if item.source_name.casefold() in ("", project.full_name.casefold()) else item.source_name
 
-    def claimed_at(self, item: Item, comments: tuple[Comment, ...]) -> str:
+    def claimed_at(self, item: ForgeItem, comments: tuple[Comment, ...]) -> str:
         return self.calls.time
 
-    async def request_of(self, key: ItemKey, head: str) -> Item | ForgeRefusal | None:
-        """Find the request that has our mark, or whose head is the commit `head`."""
+    async def request_of(self, key: ItemKey, head: str) -> ForgeItem | ForgeRefusal | None:
+        """Find the request that has Daiku's mark, or whose head is the commit `head`."""
         mark = mark_of(str(key), REQUEST)
         query = {"state": "all", "sort": "created", "direction": "desc"}
-        async for page in self.calls.pages(Item, "/pulls", query):
+        async for page in self.calls.pages(ForgeItem, "/pulls", query):
             if isinstance(page, ForgeRefusal):
                 return None if page.kind == "too_large" else page
             for row in page.rows:
@@ -205,12 +213,12 @@ class GitHubRepository(Repository):
                     return row
         return None
 
-    async def checks(self, head: str, request: Item | None) -> Checks | ForgeRefusal:
-        commit = f"/commits/{_part(head)}"
-        statuses = await self.calls.every(_Status, f"{commit}/status", inside="statuses")
+    async def checks(self, head: str, request: ForgeItem | None) -> Checks | ForgeRefusal:
+        commit = f"/commits/{_quote_part(head)}"
+        statuses = await self.calls.get_all(_CommitStatus, f"{commit}/status", inside="statuses")
         if isinstance(statuses, ForgeRefusal):
             return statuses
-        runs = await self.calls.every(_CheckRun, f"{commit}/check-runs", inside="check_runs")
+        runs = await self.calls.get_all(_CheckRun, f"{commit}/check-runs", inside="check_runs")
         return runs if isinstance(runs, ForgeRefusal) else _judge(statuses, runs)
 
     def comments_path(self, key: ItemKey) -> str:
@@ -221,27 +229,27 @@ class GitHubRepository(Repository):
 
     async def set_label(self, key: ItemKey, label: str, ours: tuple[str, ...]) -> bool | ForgeRefusal:
         path = f"/issues/{key.name}/labels"
-        rows = await self.calls.every(_Named, path)
+        rows = await self.calls.get_all(_NamedLabel, path)
         if isinstance(rows, ForgeRefusal):
             return rows
         names = [row.name for row in rows]
-        found = any(self.is_label(name, label) for name in names)
-        if not found:
+        was_set = any(self.is_label(name, label) for name in names)
+        if not was_set:
             added = await self.calls.change(Anything, "POST", path, {"labels": [label]})
             if isinstance(added, ForgeRefusal):
                 return added
         stale = [n for n in names if not self.is_label(n, label) and any(self.is_label(n, o) for o in ours)]
         for name in stale:
-            removed = await self.calls.change(Anything, "DELETE", f"{path}/{_part(name)}")
+            removed = await self.calls.change(Anything, "DELETE", f"{path}/{_quote_part(name)}")
             if isinstance(removed, ForgeRefusal) and removed.kind != "gone":
                 return removed
-        return found and not stale
+        return was_set and not stale
 
-    async def requests_from(self, branch: str) -> tuple[Item, ...] | ForgeRefusal:
+    async def requests_from(self, branch: str) -> tuple[ForgeItem, ...] | ForgeRefusal:
         owner = self.calls.repository.partition("/")[0]
-        return await self.calls.every(Item, "/pulls", {"state": "all", "head": f"{owner}:{branch}"})
+        return await self.calls.get_all(ForgeItem, "/pulls", {"state": "all", "head": f"{owner}:{branch}"})
 
-    async def open_request(self, intent: OpenRequest, body: str, draft: bool) -> Item | ForgeRefusal:
+    async def open_request(self, intent: OpenRequest, body: str, draft: bool) -> ForgeItem | ForgeRefusal:
         data = {
             "title": intent.title,
             "head": intent.branch,
@@ -249,40 +257,40 @@ class GitHubRepository(Repository):
             "body": body,
             "draft": draft,
         }
-        made = await self.calls.change(Item, "POST", "/pulls", data)
-        if isinstance(made, ForgeRefusal) and made.kind == "bad" and not draft:
-            base = await self.calls.get(Anything, f"/branches/{_part(intent.base)}")
+        created = await self.calls.change(ForgeItem, "POST", "/pulls", data)
+        if isinstance(created, ForgeRefusal) and created.kind == "bad" and not draft:
+            base = await self.calls.get(Anything, f"/branches/{_quote_part(intent.base)}")
             if isinstance(base, ForgeRefusal) and base.kind in {"gone", "moved"}:
                 return build_refusal("moved", text("forge.no_base", branch=intent.base))
-        return made
+        return created
 
-    def is_draft(self, request: Item) -> bool:
+    def is_draft(self, request: ForgeItem) -> bool:
         return request.draft
 
-    async def mark_ready(self, request: Item) -> ForgeRefusal | None:
-        done = await query(self.calls, Anything, _READY, id=request.node_id)
-        return done if isinstance(done, ForgeRefusal) else None
+    async def mark_ready(self, request: ForgeItem) -> ForgeRefusal | None:
+        result = await run_graphql(self.calls, Anything, _READY, id=request.node_id)
+        return result if isinstance(result, ForgeRefusal) else None
 
     async def _edits(self, ids: tuple[str, ...]) -> dict[str, _Editing] | ForgeRefusal:
-        """Ask who changed the texts with these node ids last; those that cannot be looked up are missing."""
-        known = [node for node in ids if node]
-        found: dict[str, _Editing] = {}
-        for start in range(0, len(known), _NODES):
-            reply = await query(self.calls, _Nodes, _EDITS, ids=list(known[start : start + _NODES]))
+        """Return the last edits of the texts with these node ids, without those that cannot be looked up."""
+        node_ids = [node for node in ids if node]
+        edits: dict[str, _Editing] = {}
+        for start in range(0, len(node_ids), _NODES):
+            reply = await run_graphql(self.calls, _Nodes, _EDITS, ids=list(node_ids[start : start + _NODES]))
             if isinstance(reply, ForgeRefusal):
                 if reply.kind in PASSING:
                     return reply
                 continue
-            found |= {node.id: node for node in reply.nodes if node is not None}
-        return found
+            edits |= {node.id: node for node in reply.nodes if node is not None}
+        return edits
 
 
-async def query(
-    calls: Calls, shape: type[AnyShape], words: str, **variables: JsonValue
+async def run_graphql(
+    calls: RepositoryCalls, shape: type[AnyShape], source: str, **variables: JsonValue
 ) -> AnyShape | ForgeRefusal:
-    """Send a question or a change in GraphQL, once."""
+    """Send a GraphQL query or mutation, once."""
     reply = await calls.change(
-        _Reply, "POST", graphql_url(calls.api_url), {"query": words, "variables": variables}
+        _Reply, "POST", graphql_url(calls.api_url), {"query": source, "variables": variables}
     )
     if isinstance(reply, ForgeRefusal):
         return reply
@@ -291,23 +299,23 @@ async def query(
     return calls.as_shape(shape, reply.data)
 
 
-async def find_login(calls: Calls) -> User | ForgeRefusal:
-    """Ask whose token it is. One that a workflow or an App was given belongs to no user, and only GraphQL knows it."""
+async def find_login(calls: RepositoryCalls) -> User | ForgeRefusal:
+    """Return the token's account. That of a workflow or an App belongs to no user; only GraphQL knows it."""
     me = await calls.get(User, "//user")
     if isinstance(me, ForgeRefusal) and me.kind in {"forbidden", "unauthorized", "gone"}:
-        reply = await query(calls, _Viewer, "query { viewer { login } }")
+        reply = await run_graphql(calls, _Viewer, "query { viewer { login } }")
         return reply if isinstance(reply, ForgeRefusal) else reply.viewer
     return me
 
 
 def graphql_url(api_url: str) -> str:
-    """Return the address of GraphQL: beside the API of github.com, and elsewhere where an instance has it."""
+    """Return the GraphQL address for an API address, on github.com or an own instance."""
     parts = urlsplit(api_url)
     path = "/api/graphql" if parts.path.rstrip("/") == "/api/v3" else f"{parts.path.rstrip('/')}/graphql"
     return parts._replace(path=path, query="", fragment="").geturl()
 
 
-def _part(name: str) -> str:
+def _quote_part(name: str) -> str:
     """Quote a part of a path: labels may have any characters."""
     return quote(name, safe="")
 
@@ -320,19 +328,19 @@ def _is_own_text(edit: _Editing | None, author: User | None) -> bool:
     )
 
 
-def _judge(statuses: tuple[_Status, ...], runs: tuple[_CheckRun, ...]) -> Checks:
+def _judge(statuses: tuple[_CommitStatus, ...], runs: tuple[_CheckRun, ...]) -> Checks:
     failed = [
-        FailedCheck(name=each.context, text=each.description or "", url=each.target_url or "")
-        for each in statuses
-        if each.state in _RED_STATUS
+        FailedCheck(name=status.context, text=status.description or "", url=status.target_url or "")
+        for status in statuses
+        if status.state in _RED_STATUS
     ]
     for run in runs:
         if run.conclusion in _RED:
-            said = (run.output.title, run.output.summary, run.output.text) if run.output else ()
-            words = "\n\n".join(part for part in said if part)
-            failed.append(FailedCheck(name=run.name, text=words[:_MAX_OUTPUT], url=run.html_url or ""))
+            texts = (run.output.title, run.output.summary, run.output.text) if run.output else ()
+            output = "\n\n".join(part for part in texts if part)
+            failed.append(FailedCheck(name=run.name, text=output[:_MAX_OUTPUT], url=run.html_url or ""))
     is_waiting = any(run.status != "completed" for run in runs)
-    is_waiting = is_waiting or any(each.state == "pending" for each in statuses)
+    is_waiting = is_waiting or any(status.state == "pending" for status in statuses)
     if is_waiting or (not failed and any(run.conclusion in _OPEN for run in runs)):
         return "pending", ()
     if failed:

@@ -1,4 +1,4 @@
-"""GitHub as a source of items, by its REST and GraphQL interfaces."""
+"""GitHub as a source of items, through its REST and GraphQL APIs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import httpx2
 from daiku.domain.items.forge import ForgeRefusal
 from daiku.domain.items.item import ItemKey
 from daiku.items.answers import build_refusal
-from daiku.items.forge.calls import Calls, Entrance
+from daiku.items.forge.calls import ApiAccess, RepositoryCalls
 from daiku.items.forge.finding import Lifetimes
 from daiku.items.forge.shapes import User
 from daiku.items.forge.source import ForgeSource
@@ -27,7 +27,7 @@ from daiku.texts.text import text
 
 
 class GitHubSource(ForgeSource):
-    """The port `Source` over one GitHub. The token is one of the environment, or those of an App."""
+    """The `ItemSource` port for one GitHub, with a token of the environment or of an App."""
 
     source = "github"
     lifetimes = Lifetimes(trusted=inf, untrusted=inf)
@@ -48,38 +48,40 @@ class GitHubSource(ForgeSource):
         super().__init__(wire, settings.repositories, settings.bot, labels, strip, cache=cache)
 
     async def access(self, key: ItemKey, clone_url: str) -> CloneAccess | ForgeRefusal:
-        if not _is_of(self._wire.api_url, clone_url):
+        if not _is_same_host(self._wire.api_url, clone_url):
             return build_refusal("forbidden", text("forge.elsewhere", item=str(key)))
         secret = await self._tokens.token(key.repository)
         if isinstance(secret, ForgeRefusal):
             return secret
         return CloneAccess(url=clone_url, user="x-access-token", secret=secret)
 
-    def entrance(self, repository: str) -> Entrance:
-        return Entrance(self._wire, self._tokens.token, sign, repository, f"/repos/{repository}")
+    def api_access(self, repository: str) -> ApiAccess:
+        return ApiAccess(self._wire, self._tokens.token, sign, repository, f"/repos/{repository}")
 
-    def open_repository(self, calls: Calls) -> GitHubRepository:
+    def open_repository(self, calls: RepositoryCalls) -> GitHubRepository:
         return GitHubRepository(calls, self._account, self._tokens)
 
-    async def ask_who(self, calls: Calls) -> User | ForgeRefusal:
+    async def ask_who(self, calls: RepositoryCalls) -> User | ForgeRefusal:
         login = await self._tokens.login()
         if login is None:
             return await find_login(calls)
         return login if isinstance(login, ForgeRefusal) else User(login=login)
 
 
-def _is_of(api_url: str, clone_url: str) -> bool:
-    """Whether `clone_url` lies where the API does: a token is given to nobody else. Only a forge on this machine is
-    spoken to without TLS, and may have git on a port of its own."""
+def _is_same_host(api_url: str, clone_url: str) -> bool:
+    """Return True if `clone_url` is on the API's host: other hosts must not get the token.
+
+    Only a forge on this machine may use plain HTTP, or another port for git.
+    """
     api, clone = urlsplit(api_url), urlsplit(clone_url)
     if clone.username or clone.password or not clone.hostname or not api.hostname:
         return False
     if clone.hostname != api.hostname.removeprefix("api.") and clone.hostname != api.hostname:
         return False
     try:
-        here = ip_address(clone.hostname).is_loopback
+        is_local = ip_address(clone.hostname).is_loopback
     except ValueError:
-        here = clone.hostname == "localhost"
-    if here:
+        is_local = clone.hostname == "localhost"
+    if is_local:
         return clone.scheme == "https" or (clone.scheme, api.scheme) == ("http", "http")
     return clone.scheme == "https" and (clone.port or 443) == (api.port or 443)

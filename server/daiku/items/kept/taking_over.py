@@ -40,7 +40,7 @@ def tell_loss(items: ItemStore, record: ItemRecord, tree: ItemTree, commit: str)
     when = "after the last completed step" if facts.kept else "before any step was completed"
     items.note(Claim(record.item, record.fence), lost=record.fence)
     words = LOST.format(commit=commit[:12], when=when)
-    items.words.leave(record.item, words, f"lost-{record.fence}", "system")
+    items.messages.add(record.item, words, f"lost-{record.fence}", "system")
 
 
 def note_attempt(items: ItemStore, claim: Claim, tree: ItemTree) -> None:

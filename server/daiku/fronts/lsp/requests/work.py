@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from daiku import api
 from daiku.domain.items.item import WorkItem
 from daiku.fronts.lsp.connection import ClientConnection
-from daiku.items.listing import ItemStore, Wanted, ask_item, items_of, revision_of, tree_of
+from daiku.items.listing import ItemAction, ItemStore, ask_item, items_of, revision_of, tree_of
 
 LOOK_SECONDS = 0.5
 """Between two looks at what other processes changed."""
@@ -40,7 +40,7 @@ async def work_show(c: ClientConnection, p: api.WorkItemRef) -> WorkItem:
     return items_of(await c.app()).find(p.item)
 
 
-def work_ask(wanted: Wanted) -> Callable[[ClientConnection, api.WorkItemRef], Awaitable[WorkItem]]:
+def work_ask(wanted: ItemAction) -> Callable[[ClientConnection, api.WorkItemRef], Awaitable[WorkItem]]:
     """Return the method that asks for something to be done with an item. A run that works the item reads it at its
     next step; until then the item's state does not change."""
 

@@ -19,7 +19,7 @@ from daiku.fronts.cli.display.term import Colour, Terminal, clip, safe, terminal
 from daiku.fronts.cli.main import write_json
 from daiku.fronts.cli.options import place_options
 from daiku.guard.rules.redact import Redactor
-from daiku.items.listing import ItemStore, Wanted, ask_item, open_items
+from daiku.items.listing import ItemAction, ItemStore, ask_item, open_items
 from daiku.settings import secrets_of
 from daiku.texts.terminal import localize, say
 
@@ -102,7 +102,7 @@ def _usage_text(usage: Usage | None) -> str:
     return say("work.tokens_cost", count=f"{tokens:,}", cost=f"{usage.cost:.2f}")
 
 
-def _send_request(request: Wanted, item: str, folder: str | None, as_json: bool) -> None:  # click's flag
+def _send_request(request: ItemAction, item: str, folder: str | None, as_json: bool) -> None:  # click's flag
     with _items(folder) as items:
         work_item = ask_item(items, item, request)
         is_pausing = (
@@ -127,7 +127,7 @@ def _wait_until_pausing(items: ItemStore, item: str) -> bool:
     return is_pausing
 
 
-def _add_command(request: Wanted, about: str) -> None:
+def _add_command(request: ItemAction, about: str) -> None:
     command: Callable[..., None] = partial(_send_request, request)
     new_command = click.command(request, help=about)(place_options(command))
     new_command.params.insert(0, click.Argument(["item"]))
