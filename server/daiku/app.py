@@ -319,9 +319,9 @@ def _open_playbooks(config: Config, workspace: Workspace, stores: Stores, *, tru
     """Return the playbooks that runs read; None if disabled or the database is in memory."""
     if not config.playbook.enabled or not stores.lasting:
         return None
-    from daiku.playbook.playbooks import playbooks_in  # when used
+    from daiku.playbook.playbooks import build_playbooks  # when used
 
-    return playbooks_in(stores.database, workspace.roots, config, trusted=trusted)
+    return build_playbooks(stores.database, workspace.roots, config, trusted=trusted)
 
 
 def _build_models(

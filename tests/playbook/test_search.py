@@ -14,7 +14,7 @@ from daiku.domain.playbook import Bullet, Playbook, SearchQuery
 from daiku.memory.rules.hashed import hashed_vector
 from daiku.memory.rules.vectors import Vector, whole_vector
 from daiku.playbook import search as searches
-from daiku.playbook.search import PlaybookSearch, search_of
+from daiku.playbook.search import PlaybookSearch, build_search
 from daiku.settings import from_mapping
 from daiku.texts.text import Text, text
 
@@ -170,13 +170,13 @@ def test_a_provider_that_does_not_answer_is_waited_for_once_and_what_comes_late_
 ) -> None:
     """A server that is down or still loads its model must not keep every run from its lessons: words find them meanwhile."""
     waits: list[float] = []
-    look = searches.ServiceVectors._look
+    look = searches.ServiceVectors._collect
 
     def noted(self: searches.ServiceVectors, seconds: float) -> None:
         waits.append(seconds)
         look(self, seconds)
 
-    monkeypatch.setattr(searches.ServiceVectors, "_look", noted)
+    monkeypatch.setattr(searches.ServiceVectors, "_collect", noted)
     monkeypatch.setattr(searches, "WAITED_SECONDS", 0.01)
     slow = Slow()
     search = PlaybookSearch(slow)
@@ -202,7 +202,7 @@ def test_the_settings_name_the_embedder() -> None:
     query = SearchQuery(query_text="run the tests")
     for embedder in ("", "openai/text-embedding-3-small"):
         settings: JsonObject = {"memory": {"embedder": embedder}, "playbook": {"alpha": 0.0}}
-        search = search_of(from_mapping(settings, {}))
+        search = build_search(from_mapping(settings, {}))
         assert search.search(query, LESSONS)[0].bullet.id == "tts-00001"
 
 

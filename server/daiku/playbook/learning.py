@@ -14,7 +14,7 @@ from daiku.domain.events import RunStarted
 from daiku.domain.held import Bullet, Reflected
 from daiku.domain.playbook import Delta, Observation
 from daiku.memory.rules.terms import terms
-from daiku.playbook.repository import Playbooks
+from daiku.playbook.repository import PlaybookStores
 from daiku.playbook.rules.evidence.outcome import RunOutcome, latest_verdicts, outcomes_of
 from daiku.playbook.rules.insights.proposals import find_merges_and_removals, insights_of
 from daiku.playbook.rules.lessons.automatic import Allows, is_tainted, needs_review
@@ -255,7 +255,7 @@ class Learning:
     learn: Literal["review", "auto", "off"]
     sessions: ReadsSessions
     database: Database
-    playbooks: Playbooks
+    playbooks: PlaybookStores
     redact: Callable[[str], str]
     outside: Callable[[], bool] = bool
     """Return True if models read text that is not recorded, such as tool descriptions of MCP servers."""

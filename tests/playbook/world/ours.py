@@ -15,8 +15,8 @@ from daiku.domain.playbook import Delta, Observation
 from daiku.guard.rules.redact import Redactor
 from daiku.models.tokens import estimate
 from daiku.playbook.learning import Learning, observe_session
-from daiku.playbook.playbooks import Kept, Playbooks
-from daiku.playbook.repository import Playbooks as Opened
+from daiku.playbook.playbooks import PlaybookPair, Playbooks
+from daiku.playbook.repository import PlaybookStores as Opened
 from daiku.playbook.rules.refused import ChangeRefusal
 from daiku.playbook.search import PlaybookSearch
 from daiku.playbook.store import PlaybookStore
@@ -107,7 +107,7 @@ class Daiku:
         self._reflects = reflects
         self.store = store(database, "repository", "world")
         self._user = PlaybookStore(database, "user", "")
-        self._recalled = Playbooks(self.settings, lambda: Kept(self.store, self._user), self._finder)
+        self._recalled = Playbooks(self.settings, lambda: PlaybookPair(self.store, self._user), self._finder)
         self._loop = asyncio.Runner()
         self._loop.get_loop().set_default_executor(_AtOnce())
 

@@ -1,4 +1,4 @@
-"""What fronts may use of the playbook: its bullets looked at, searched and changed, and what waits for a person decided."""
+"""API of both playbooks for fronts: list, search, change, and review bullets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from daiku.domain.playbook import (
     confidence,
 )
 from daiku.guard.rules.redact import Redactor
-from daiku.playbook.playbooks import searching
+from daiku.playbook.playbooks import search_factory
 from daiku.playbook.rules.refused import (
     ChangeRefusal,
     refuse_empty,
@@ -42,7 +42,7 @@ from daiku.trace.stores import open_stores
 
 if TYPE_CHECKING:
     from daiku.app import App
-    from daiku.playbook.repository import Playbooks
+    from daiku.playbook.repository import PlaybookStores
     from daiku.playbook.search import PlaybookSearch
     from daiku.playbook.store import PlaybookStore
 
@@ -51,84 +51,91 @@ _WAITING_FIRST: tuple[tuple[DeltaStatus, ...], ...] = (("proposed",), ())
 
 @dataclass(frozen=True, slots=True)
 class PlaybookDesk:
-    """Both playbooks as a person works on them: that of the folder's repository, and their own. Methods raise UsageError
-    where a person asks for what is not there."""
+    """The playbooks of the folder's repository and of the user. Methods raise UsageError for unknown ids."""
 
-    playbooks: Playbooks
+    playbooks: PlaybookStores
     settings: PlaybookSettings
     journal: Journal
     redact: Callable[[str], str]
-    searching: Callable[[], PlaybookSearch]
-    """What finds bullets; made when something is first looked for."""
+    get_search: Callable[[], PlaybookSearch]
+    """Creates the search when it is first needed."""
     trusted: bool = True
-    """Whether the person trusts the workspace; one without trust has no playbook here, and brings nothing into one."""
+    """Whether the user trusts the workspace. Without trust it has no playbook and imports nothing."""
     language: str = ENGLISH
-    """What differences are labelled in."""
+    """Language of labels in diffs."""
 
-    # ---- what is there
+    # ---- reading
 
     def list(
         self, scope: PlaybookScope | None, section: str = "", *, everything: bool = False
     ) -> api.PlaybookListResult:
-        """The bullets in the order of their adding; without a scope those of both, the repository's first."""
-        kept = tuple(each for store in self._stores(scope) for each in store.load().bullets)
-        found = tuple(
+        """Return the bullets in the order of their addition; without a scope both playbooks', the
+        repository's first."""
+        bullets = tuple(each for store in self._stores(scope) for each in store.load().bullets)
+        selected = tuple(
             each
-            for each in kept
+            for each in bullets
             if (everything or each.active)
             and (not section or section_words(each.section) == section_words(section))
         )
-        resting = tuple(each.id for each in found if confidence(each) < self.settings.min_confidence)
-        sections = tuple(dict.fromkeys((*SECTIONS, *(each.section for each in kept))))
-        return api.PlaybookListResult(bullets=found, resting=resting, sections=sections)
+        resting = tuple(each.id for each in selected if confidence(each) < self.settings.min_confidence)
+        sections = tuple(dict.fromkeys((*SECTIONS, *(each.section for each in bullets))))
+        return api.PlaybookListResult(bullets=selected, resting=resting, sections=sections)
 
     def search(
         self, query: str, scope: PlaybookScope | None, section: str = "", top_k: int | None = None
     ) -> api.PlaybookSearchResult:
-        """What has to do with `query`, best first; what rests because of what runs showed of it comes last."""
+        """Return the bullets related to `query`, best first; those with a low confidence come last."""
         if not query.strip():
-            raise _usage(text("playbook.empty_query"))
-        search, most = self.searching(), top_k or self.settings.top_k
-        asked = SearchQuery(
+            raise _usage_error(text("playbook.empty_query"))
+        search, most = self.get_search(), top_k or self.settings.top_k
+        search_query = SearchQuery(
             query_text=query,
             top_k=most,
             section_filter=section or None,
             min_confidence=self.settings.min_confidence,
         )
-        found = [
+        hits = [
             hit
             for store in self._stores(scope)
-            for hit in search.search(asked, store, resting=True, related=True)
+            for hit in search.search(search_query, store, resting=True, related=True)
         ]
-        return api.PlaybookSearchResult(hits=tuple(sorted(found, key=_worst_last)[:most]))
+        return api.PlaybookSearchResult(hits=tuple(sorted(hits, key=_sort_key)[:most]))
 
     def show(self, bullet_id: str) -> api.PlaybookShowResult:
-        """A bullet with its history and what runs showed of it."""
-        store, bullet = self._found(bullet_id)
+        """Return a bullet with its history and observations."""
+        store, bullet = self._find_bullet(bullet_id)
         return api.PlaybookShowResult(
             bullet=bullet,
-            history=tuple(self._shown(each, store) for each in store.history(bullet_id)),
-            observations=tuple(self._observed(each, store) for each in store.observations(bullet=bullet_id)),
+            history=tuple(self._format_delta(each, store) for each in store.history(bullet_id)),
+            observations=tuple(
+                self._format_observation(each, store) for each in store.observations(bullet=bullet_id)
+            ),
         )
 
     def deltas(
         self, scope: PlaybookScope | None, statuses: Iterable[DeltaStatus], newest: int | None = None
     ) -> tuple[api.ShownDelta, ...]:
-        """The changes that stand so, in the order of their coming, or the `newest` in that of their last decision; without a
-        scope those of both playbooks."""
-        wanted, stores = tuple(statuses), self._stores(scope)
-        found = [(each, store) for store in stores for each in (store.deltas(*wanted) if wanted else ())]
+        """Return the changes with these statuses in the order of their creation.
+
+        With `newest`, the latest so many in the order of their last decision. Without a scope those of both
+        playbooks.
+        """
+        requested, stores = tuple(statuses), self._stores(scope)
+        changes = [
+            (each, store) for store in stores for each in (store.deltas(*requested) if requested else ())
+        ]
         if newest is not None:
-            found = sorted(found, key=lambda each: each[0].decided_at or each[0].created_at)[-newest:]
-        return tuple(self._shown(*each) for each in found)
+            changes = sorted(changes, key=lambda each: each[0].decided_at or each[0].created_at)[-newest:]
+        return tuple(self._format_delta(*each) for each in changes)
 
     @property
     def revision(self) -> str:
-        """A mark that is another one after each change of a playbook."""
+        """Revision of all playbooks, as an opaque text."""
         return " ".join(f"{store.scope}:{store.revision()}" for store in self._stores(None))
 
-    def watched(self) -> api.PlaybookWatchResult:
-        """The mark, and how much there is."""
+    def get_status(self) -> api.PlaybookWatchResult:
+        """Return the revision, and the numbers of active bullets and pending changes."""
         revision, stores = self.revision, self._stores(None)
         return api.PlaybookWatchResult(
             revision=revision,
@@ -148,17 +155,24 @@ class PlaybookDesk:
         *,
         propose: bool = False,
     ) -> api.PlaybookChange:
-        """Add a bullet, active at once, or with `propose` waiting for review."""
+        """Add an active bullet, or with `propose` a pending one."""
         if not section.strip():
-            raise _usage(text("playbook.no_section"))
+            raise _usage_error(text("playbook.no_section"))
         store = self.store(scope)
-        clean = self._clean(content)
-        words = tuple(map(self.redact, keywords))
-        named = section_name(self.redact(section))
-        delta = Delta(id="", type="add", scope=scope, section=named, content=clean, keywords=words)
-        made = store.propose(delta) if propose else done(store.apply(delta))
-        bullet = store.get(made.bullet_id) if made.bullet_id else None
-        return api.PlaybookChange(deltas=(made,), bullet=bullet, redacted=clean != content)
+        redacted = self._redact(content)
+        redacted_keywords = tuple(map(self.redact, keywords))
+        section_title = section_name(self.redact(section))
+        delta = Delta(
+            id="",
+            type="add",
+            scope=scope,
+            section=section_title,
+            content=redacted,
+            keywords=redacted_keywords,
+        )
+        change = store.propose(delta) if propose else require_applied(store.apply(delta))
+        bullet = store.get(change.bullet_id) if change.bullet_id else None
+        return api.PlaybookChange(deltas=(change,), bullet=bullet, redacted=redacted != content)
 
     def update(
         self,
@@ -168,54 +182,56 @@ class PlaybookDesk:
         *,
         active: bool | None = None,
     ) -> api.PlaybookChange:
-        """Change the text or the keywords of a bullet, disable or enable it; what stands so already is left."""
-        store, bullet = self._found(bullet_id)
-        wanted: list[Delta] = []
-        clean = bullet.content if content is None else self._clean(content)
-        words = bullet.keywords if keywords is None else keywords_of(map(self.redact, keywords))
-        if (clean, words) != (bullet.content, bullet.keywords):
-            change = Delta(id="", type="update", bullet_id=bullet_id, content=clean, keywords=words)
-            wanted.append(change.model_copy(update={"no_keywords": not words}))
+        """Change the text or the keywords of a bullet, disable or enable it. Equal values are ignored."""
+        store, bullet = self._find_bullet(bullet_id)
+        changes: list[Delta] = []
+        redacted = bullet.content if content is None else self._redact(content)
+        redacted_keywords = bullet.keywords if keywords is None else keywords_of(map(self.redact, keywords))
+        if (redacted, redacted_keywords) != (bullet.content, bullet.keywords):
+            change = Delta(
+                id="", type="update", bullet_id=bullet_id, content=redacted, keywords=redacted_keywords
+            )
+            changes.append(change.model_copy(update={"no_keywords": not redacted_keywords}))
         if active is not None and active != bullet.active:
-            wanted.append(Delta(id="", type="restore" if active else "remove", bullet_id=bullet_id))
+            changes.append(Delta(id="", type="restore" if active else "remove", bullet_id=bullet_id))
         with self.journal.database.transaction():
-            made = tuple(done(store.apply(each)) for each in wanted)
+            applied = tuple(require_applied(store.apply(each)) for each in changes)
         return api.PlaybookChange(
-            deltas=made,
+            deltas=applied,
             bullet=store.get(bullet_id),
-            redacted=clean != (bullet.content if content is None else content),
+            redacted=redacted != (bullet.content if content is None else content),
         )
 
     def review(
         self, accept: Iterable[api.AcceptedDelta] = (), reject: Iterable[str] = (), undo: Iterable[str] = ()
     ) -> api.PlaybookReviewResult:
-        """Decide on changes, each by itself; nothing is decided where one of them is not known, or named twice."""
+        """Decide on changes, each separately. An unknown or repeated id decides none."""
         accept, reject, undo = tuple(accept), tuple(reject), tuple(undo)
-        places = self._places((*(each.id for each in accept), *reject, *undo))
-        texts = {each.id: self._clean(each.content) for each in accept if each.content is not None}
+        stores = self._find_stores((*(each.id for each in accept), *reject, *undo))
+        texts = {each.id: self._redact(each.content) for each in accept if each.content is not None}
         outcomes = [
-            *((each.id, places[each.id].accept(each.id, texts.get(each.id))) for each in accept),
-            *((name, places[name].reject(name)) for name in reject),
-            *((name, places[name].undo(name)) for name in undo),
+            *((each.id, stores[each.id].accept(each.id, texts.get(each.id))) for each in accept),
+            *((name, stores[name].reject(name)) for name in reject),
+            *((name, stores[name].undo(name)) for name in undo),
         ]
         return api.PlaybookReviewResult(
-            decided=tuple(made for _, made in outcomes if isinstance(made, Delta)),
+            decided=tuple(outcome for _, outcome in outcomes if isinstance(outcome, Delta)),
             refused=tuple(
-                api.RefusedDelta(id=name, message=made.message)
-                for name, made in outcomes
-                if isinstance(made, ChangeRefusal)
+                api.RefusedDelta(id=name, message=outcome.message)
+                for name, outcome in outcomes
+                if isinstance(outcome, ChangeRefusal)
             ),
             redacted=any(texts.get(each.id, each.content) != each.content for each in accept),
         )
 
-    # ---- places
+    # ---- lookup
 
     def store(self, scope: PlaybookScope) -> PlaybookStore:
-        """The playbook of `scope`."""
+        """Return the playbook of `scope`."""
         if scope == "user":
             return self.playbooks.user
         if self.playbooks.repository is None:
-            raise _usage(text("playbook.no_folder") if self.trusted else text("playbook.untrusted"))
+            raise _usage_error(text("playbook.no_folder") if self.trusted else text("playbook.untrusted"))
         return self.playbooks.repository
 
     def _stores(self, scope: PlaybookScope | None) -> tuple[PlaybookStore, ...]:
@@ -224,16 +240,16 @@ class PlaybookDesk:
         both = (self.playbooks.repository, self.playbooks.user)
         return tuple(store for store in both if store is not None)
 
-    def _found(self, bullet_id: str) -> tuple[PlaybookStore, Bullet]:
-        """The bullet, and the playbook that holds it: the two have no ids in common."""
+    def _find_bullet(self, bullet_id: str) -> tuple[PlaybookStore, Bullet]:
+        """Return the bullet and its playbook. Ids are unique across both."""
         for store in self._stores(None):
             if (bullet := store.get(bullet_id)) is not None:
                 return store, bullet
-        raise _usage(refuse_unknown_bullet(bullet_id).message, text("playbook.see_list"))
+        raise _usage_error(refuse_unknown_bullet(bullet_id).message, text("playbook.see_list"))
 
-    def _places(self, ids: Iterable[str]) -> dict[str, PlaybookStore]:
-        """The playbook of each change. Those that wait are looked through first: they are few."""
-        found: dict[str, PlaybookStore] = {}
+    def _find_stores(self, ids: Iterable[str]) -> dict[str, PlaybookStore]:
+        """Return the playbook of each change. Pending changes, which are few, are searched first."""
+        requested: dict[str, PlaybookStore] = {}
         known: dict[str, PlaybookStore] = {}
         for name in ids:
             for statuses in _WAITING_FIRST:
@@ -241,73 +257,75 @@ class PlaybookDesk:
                     stores = self._stores(None)
                     known.update({each.id: store for store in stores for each in store.deltas(*statuses)})
             if name not in known:
-                raise _usage(refuse_unknown_change(name).message, text("playbook.see_deltas"))
-            if name in found:
-                raise _usage(text("playbook.change_twice", id=name))
-            found[name] = known[name]
-        return found
+                raise _usage_error(refuse_unknown_change(name).message, text("playbook.see_deltas"))
+            if name in requested:
+                raise _usage_error(text("playbook.change_twice", id=name))
+            requested[name] = known[name]
+        return requested
 
-    # ---- how it is shown
+    # ---- formatting
 
-    def _shown(self, delta: Delta, store: PlaybookStore) -> api.ShownDelta:
-        known = {name: bullet for name in touched_by(delta) if (bullet := store.get(name)) is not None}
+    def _format_delta(self, delta: Delta, store: PlaybookStore) -> api.ShownDelta:
+        bullets = {name: bullet for name in touched_by(delta) if (bullet := store.get(name)) is not None}
         return api.ShownDelta(
             **dict(delta),
-            bullets=tuple(known.values()),
-            diff=diff_of(delta, known, self.language),
-            places=tuple(self._place(each) for each in delta.evidence),
+            bullets=tuple(bullets.values()),
+            diff=diff_of(delta, bullets, self.language),
+            places=tuple(self._locate(each) for each in delta.evidence),
         )
 
-    def _observed(self, seen: Observation, store: PlaybookStore) -> api.BulletObservation:
-        place = LearntFrom(session_id=seen.session, run_id=seen.run, seq=seen.seq)
+    def _format_observation(self, observation: Observation, store: PlaybookStore) -> api.BulletObservation:
+        place = LearntFrom(session_id=observation.session, run_id=observation.run, seq=observation.seq)
         return api.BulletObservation(
-            verdict=seen.verdict,
-            why=seen.why,
-            place=self._place(place),
-            version=seen.version,
-            counted=store.is_counted(seen),
+            verdict=observation.verdict,
+            why=observation.why,
+            place=self._locate(place),
+            version=observation.version,
+            counted=store.is_counted(observation),
         )
 
-    def _place(self, learnt: LearntFrom) -> api.PlaybookPlace:
+    def _locate(self, source: LearntFrom) -> api.PlaybookPlace:
         try:
-            title = self.journal.get_session(learnt.session_id).title
+            title = self.journal.get_session(source.session_id).title
         except DaikuError:
             title = ""
         return api.PlaybookPlace(
-            session_id=learnt.session_id, run_id=learnt.run_id, seq=learnt.seq, title=title
+            session_id=source.session_id, run_id=source.run_id, seq=source.seq, title=title
         )
 
-    def _clean(self, content: str) -> str:
-        """The text without secrets."""
+    def _redact(self, content: str) -> str:
+        """Return the text without secrets. Raises UsageError if it is empty."""
         if not content.strip():
-            raise _usage(refuse_empty().message)
+            raise _usage_error(refuse_empty().message)
         return self.redact(content)
 
 
-def done(outcome: Delta | ChangeRefusal) -> Delta:
-    """The change that was made. Raises UsageError where it was not."""
+def require_applied(outcome: Delta | ChangeRefusal) -> Delta:
+    """Return the applied change. Raises UsageError for a refusal."""
     if isinstance(outcome, Delta):
         return outcome
-    raise _usage(outcome.message)
+    raise _usage_error(outcome.message)
 
 
-def desk_of(app: App, language: str) -> PlaybookDesk:
-    """The playbooks of the database in which the app keeps its conversations, for a person of this language. Which repository a
-    folder without trust would be is not even read: what its files say could make it that of another one."""
+def build_desk(app: App, language: str) -> PlaybookDesk:
+    """Return the playbooks of an app's database, for a user of this language.
+
+    The repository of an untrusted folder is not read: its files could claim to be another one.
+    """
     from daiku.playbook.repository import open_playbooks  # when used
 
     trusted = app.runs.services.trusted
     playbooks = open_playbooks(app.journal.database, app.workspace.roots if trusted else ())
     redact = Redactor(secrets_of(app.config, os.environ))
-    search = searching(app.config)
-    return PlaybookDesk(playbooks, app.config.playbook, app.journal, redact, search, trusted, language)
+    get_search = search_factory(app.config)
+    return PlaybookDesk(playbooks, app.config.playbook, app.journal, redact, get_search, trusted, language)
 
 
 @contextmanager
 def open_desk(
     config: Config, home: Path, folder: Path, redact: Callable[[str], str], language: str = ENGLISH
 ) -> Generator[PlaybookDesk]:
-    """The playbooks alone: to work on them needs no model. Raises UsageError."""
+    """Open the playbooks without a model. Raises UsageError."""
     from daiku.playbook.background import build_learner  # when used
     from daiku.playbook.repository import open_playbooks  # when used
     from daiku.playbook.unlearnt import PendingRuns, catch_up  # when used
@@ -315,19 +333,19 @@ def open_desk(
     stores = open_stores(config.storage.place(home), redact)
     try:
         playbooks = open_playbooks(stores.database, (folder,))
-        # Which MCP servers are allowed is not asked here: what is learnt so waits for a person.
+        # The allowed MCP servers are unknown here, so new lessons need review.
         learning = build_learner(config, (folder,), stores, redact, outside=lambda: True)
         if learning is not None:
             catch_up(stores.journal, PendingRuns(stores.database, str(folder)), learning)
-        search = searching(config)
-        yield PlaybookDesk(playbooks, config.playbook, stores.journal, redact, search, language=language)
+        get_search = search_factory(config)
+        yield PlaybookDesk(playbooks, config.playbook, stores.journal, redact, get_search, language=language)
     finally:
         stores.close()
 
 
-def _worst_last(hit: BulletHit) -> tuple[bool, float]:
+def _sort_key(hit: BulletHit) -> tuple[bool, float]:
     return hit.resting, -hit.combined_score
 
 
-def _usage(message: Text, hint: Text = NO_TEXT) -> UsageError:
+def _usage_error(message: Text, hint: Text = NO_TEXT) -> UsageError:
     return UsageError(Failure(kind="usage", message=message, hint=hint))

@@ -1,4 +1,4 @@
-"""Playbooks as files: written in three forms, and read again, with every new id and everything left out told."""
+"""Import and export of playbooks as files in three forms."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 from daiku.domain.base import Localizable, Wire
 from daiku.domain.errors import Failure, UsageError
 from daiku.domain.playbook import Bullet, Delta, PlaybookScope
-from daiku.playbook.desk.desk import PlaybookDesk, done
+from daiku.playbook.desk.desk import PlaybookDesk, require_applied
 from daiku.playbook.rows import storable
 from daiku.playbook.rules.sections import MOST_COUNTED, bullet_id, id_parts, section_words, slug_of
 from daiku.playbook.rules.textform import (
@@ -36,30 +36,37 @@ if TYPE_CHECKING:
 
 PlaybookForm: TypeAlias = Literal["ace", "json", "agents"]
 ReviewReason: TypeAlias = Literal["of_repository", "untrusted_folder", "of_anybody"]
-"""Why the lessons of a file wait for review: the file is part of a repository, so that others may have written it; it
-came with a folder that the user does not trust; or it was read from standard input."""
+"""Reasons why the lessons of a file need review.
+
+The file is tracked by a repository, so others may have written it; it came with an untrusted folder; or it
+was read from standard input.
+"""
 LARGEST = 64_000_000
-"""Bytes of a file that is read."""
+"""Maximum size of a file in bytes."""
 
 
 class Renumbered(Wire):
-    """A bullet whose id could not be kept."""
+    """A bullet whose id changed."""
 
     was: str
     id: str
 
 
 class NotImported(Localizable):
-    """A bullet of the file that could not be one here: which one it is (from 1), and why."""
+    """A bullet that was not imported: its number in the file (from 1), and the reason."""
 
     number: int
     message: Text
 
 
 class Imported(Localizable):
-    """What came of a file: the ids of the bullets that are active now, the changes that wait for review, how many bullets
-    the playbook held already, active or waiting, and were not added again, which ids are new, what was not taken, the lines that are part of no bullet, which of the active ones hold characters that nobody sees,
-    and from how many texts secrets were taken out."""
+    """Result of an import.
+
+    `added`: ids of new active bullets; `proposed`: ids of changes that need review; `held`: number of bullets
+    that the playbook had already; `renumbered`: changed ids; `refused`: bullets that were not imported;
+    `left_out`: lines without a bullet; `hidden`: active bullets with hidden characters; `redacted`: number of
+    texts with removed secrets.
+    """
 
     form: PlaybookForm
     added: tuple[str, ...] = ()
@@ -72,7 +79,7 @@ class Imported(Localizable):
     redacted: int = 0
 
 
-def exported(desk: PlaybookDesk, scope: PlaybookScope, form: PlaybookForm) -> str:
+def export_playbook(desk: PlaybookDesk, scope: PlaybookScope, form: PlaybookForm) -> str:
     """Return the playbook as a text. Only JSON contains inactive bullets."""
     bullets = desk.store(scope).load().bullets
     if form == "json":
@@ -81,52 +88,63 @@ def exported(desk: PlaybookDesk, scope: PlaybookScope, form: PlaybookForm) -> st
     return ace_text(active) if form == "ace" else agents_text(active)
 
 
-def imported(desk: PlaybookDesk, scope: PlaybookScope, said: str, *, propose: bool = False) -> Imported:
-    """Bring the bullets of a text into the playbook, all of one text or none: active, or with `propose` waiting for review.
-    Raises UsageError if nothing can be read in it, and in a workspace without trust."""
+def import_playbook(
+    desk: PlaybookDesk, scope: PlaybookScope, content: str, *, propose: bool = False
+) -> Imported:
+    """Import the bullets of a text, all or none: active, or with `propose` pending.
+
+    Raises UsageError if the text contains none, and in an untrusted workspace.
+    """
     from daiku.playbook.rules.changes import check_text  # when used
 
     if not desk.trusted:
-        raise _wrong(text("playbook.untrusted"))
-    form, read = _read(said)
-    wrong = {
-        at: found.message for at, each in enumerate(read.bullets, 1) if (found := check_text(each.content))
+        raise _usage_error(text("playbook.untrusted"))
+    form, read = _parse(content)
+    refusals = {
+        at: refusal.message
+        for at, each in enumerate(read.bullets, 1)
+        if (refusal := check_text(each.content))
     }
-    taken = [each for at, each in enumerate(read.bullets, 1) if at not in wrong]
-    cleaned = [_clean(each, desk) for each in taken]
+    accepted = [each for at, each in enumerate(read.bullets, 1) if at not in refusals]
+    cleaned = [_redact(each, desk) for each in accepted]
     store = desk.store(scope)
-    new = _find_new(
+    is_new = _find_new(
         [each.model_copy(update={"content": storable(each.content)}) for each in cleaned],
         scope,
-        lambda: _held(store),
+        lambda: _list_texts(store),
     )
-    taken, kept = list(compress(taken, new)), list(compress(cleaned, new))
-    named = assign_ids(kept, scope, lambda name: store.get(name) is not None)
-    wanted = [_addition(each, scope) for each in named]
+    accepted, new_bullets = list(compress(accepted, is_new)), list(compress(cleaned, is_new))
+    numbered = assign_ids(new_bullets, scope, lambda name: store.get(name) is not None)
+    additions = [_build_addition(each, scope) for each in numbered]
     with desk.journal.database.transaction():
-        made = [store.propose(each) if propose else done(store.apply(each)) for each in wanted]
-    names = [(was.id, now.bullet_id) for was, now in zip(taken, made, strict=True)]
-    active = [each for each in made if each.status == "applied"]
+        changes = [
+            store.propose(each) if propose else require_applied(store.apply(each)) for each in additions
+        ]
+    names = [(was.id, now.bullet_id) for was, now in zip(accepted, changes, strict=True)]
+    active = [each for each in changes if each.status == "applied"]
     return Imported(
         form=form,
         added=tuple(each.bullet_id for each in active),
-        proposed=tuple(each.id for each in made if each.status == "proposed"),
-        held=new.count(False),
+        proposed=tuple(each.id for each in changes if each.status == "proposed"),
+        held=is_new.count(False),
         renumbered=tuple(Renumbered(was=was, id=now) for was, now in names if was and was != now),
-        refused=tuple(NotImported(number=at, message=why) for at, why in wrong.items()),
+        refused=tuple(NotImported(number=at, message=why) for at, why in refusals.items()),
         left_out=read.left_out,
-        hidden=tuple(each.bullet_id for each in active if _hides(each.content)),
-        redacted=sum(_said(was) != _said(now) for was, now in zip(taken, kept, strict=True)),
+        hidden=tuple(each.bullet_id for each in active if _has_hidden(each.content)),
+        redacted=sum(
+            _text_and_keywords(was) != _text_and_keywords(now)
+            for was, now in zip(accepted, new_bullets, strict=True)
+        ),
     )
 
 
-def _held(store: PlaybookStore) -> Iterator[tuple[str, str]]:
-    """Yield the sections and texts of the bullets that are active or wait for review."""
+def _list_texts(store: PlaybookStore) -> Iterator[tuple[str, str]]:
+    """Yield the sections and texts of active and pending bullets."""
     yield from ((each.section, each.content) for each in store.load().bullets if each.active)
     yield from ((each.section, each.content) for each in store.deltas("proposed") if each.type == "add")
 
 
-def _addition(bullet: Bullet, scope: PlaybookScope) -> Delta:
+def _build_addition(bullet: Bullet, scope: PlaybookScope) -> Delta:
     """Build the change that adds a bullet with its id, its counters, and its times."""
     return Delta(
         id="",
@@ -141,35 +159,35 @@ def _addition(bullet: Bullet, scope: PlaybookScope) -> Delta:
     )
 
 
-def _hides(content: str) -> bool:
+def _has_hidden(content: str) -> bool:
     return drop_hidden(content) != content
 
 
-def _said(bullet: Bullet) -> tuple[str, tuple[str, ...]]:
+def _text_and_keywords(bullet: Bullet) -> tuple[str, tuple[str, ...]]:
     return bullet.content, bullet.keywords
 
 
-def file_text(path: Path) -> str:
+def read_file(path: Path) -> str:
     """Return the text of a file. Raises UsageError."""
     try:
         if path.exists() and not path.is_file():
-            raise _wrong(text("playbook.file_no_file", path=str(path)))
+            raise _usage_error(text("playbook.file_no_file", path=str(path)))
         if path.stat().st_size > LARGEST:
-            raise _wrong(text("playbook.file_large", path=str(path), most=LARGEST))
-        return text_of(path.read_bytes(), str(path))
-    except (OSError, ValueError) as wrong:
-        why = wrong.strerror if isinstance(wrong, OSError) else ""
-        raise _wrong(text("playbook.file_unread", path=str(path), why=why or str(wrong))) from None
+            raise _usage_error(text("playbook.file_large", path=str(path), most=LARGEST))
+        return decode_text(path.read_bytes(), str(path))
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else ""
+        raise _usage_error(text("playbook.file_unread", path=str(path), why=why or str(error))) from None
 
 
-def text_of(data: bytes, name: str) -> str:
-    """Decode what was read from `name`. Raises UsageError."""
+def decode_text(data: bytes, name: str) -> str:
+    """Decode the content of `name`. Raises UsageError."""
     if len(data) > LARGEST:
-        raise _wrong(text("playbook.file_large", path=name, most=LARGEST))
+        raise _usage_error(text("playbook.file_large", path=name, most=LARGEST))
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
-        raise _wrong(text("playbook.file_utf8", path=name)) from None
+        raise _usage_error(text("playbook.file_utf8", path=name)) from None
 
 
 async def find_review_reason(file: Path, folder: Path, *, trusted: bool) -> ReviewReason | None:
@@ -177,9 +195,9 @@ async def find_review_reason(file: Path, folder: Path, *, trusted: bool) -> Revi
 
     `trusted`: the user trusts the folder."""
     places = _places(file)
-    if await _is_of_repository(*places):
+    if await _is_tracked(*places):
         return "of_repository"
-    top = _top(folder)
+    top = _repository_root(folder)
     came_with_it = any(place.is_relative_to(top) for place in places)
     return "untrusted_folder" if came_with_it and not trusted else None
 
@@ -189,53 +207,57 @@ def _places(file: Path) -> tuple[Path, Path]:
     return file.absolute(), file.resolve()
 
 
-def _top(folder: Path) -> Path:
+def _repository_root(folder: Path) -> Path:
     """Return the root of the repository that contains a folder; without a repository the folder itself."""
     real = folder.resolve()
     return next((up for up in (real, *real.parents) if os.path.lexists(up / ".git")), real)
 
 
-async def _is_of_repository(*places: Path) -> bool:
-    """Return True if a repository tracks a file at one of the places, or if git cannot tell."""
+async def _is_tracked(*places: Path) -> bool:
+    """Return True if a repository tracks a file at one of the places, or git cannot tell."""
     from daiku.tools.git.ownrun import run_git  # when used
 
     for place in places:
         if not may_be_repository(place.parent):
             continue
-        done = await run_git(["ls-files", "--error-unmatch", "--", f":(literal){place.name}"], place.parent)
-        if done.code != _NOT_HELD:
+        result = await run_git(["ls-files", "--error-unmatch", "--", f":(literal){place.name}"], place.parent)
+        if result.code != _UNTRACKED:
             return True
     return False
 
 
-_NOT_HELD = 1
+_UNTRACKED = 1
 """Exit code of git for a file that the repository does not track."""
 
 
-def _read(said: str) -> tuple[PlaybookForm, ReadText]:
-    """Return the form of a text, and what it contains. Raises UsageError."""
-    start = said.removeprefix("\ufeff").lstrip()
+def _parse(content: str) -> tuple[PlaybookForm, ReadText]:
+    """Return the form of a text, and its contents. Raises UsageError."""
+    start = content.removeprefix("\ufeff").lstrip()
     try:
-        if is_ace(said):
-            form, read = "ace", read_ace(said)
+        if is_ace(content):
+            form, read = "ace", read_ace(content)
         elif start.startswith(("[", "{")):
-            form, read = "json", read_json(said)
+            form, read = "json", read_json(content)
         else:
-            form, read = "agents", read_agents(said)
-    except UnreadableText as wrong:
-        raise (_wrong(text("playbook.file_json", why=wrong.place)) if wrong.place else _nothing()) from None
+            form, read = "agents", read_agents(content)
+    except UnreadableText as error:
+        raise (
+            _usage_error(text("playbook.file_json", why=error.place)) if error.place else _no_lessons()
+        ) from None
     if not read.bullets and start and form != "json":
-        raise _nothing()
+        raise _no_lessons()
     return form, read
 
 
-def _nothing() -> UsageError:
-    return _wrong(text("playbook.file_nothing"), text("playbook.file_forms"))
+def _no_lessons() -> UsageError:
+    return _usage_error(text("playbook.file_nothing"), text("playbook.file_forms"))
 
 
-def _clean(bullet: Bullet, desk: PlaybookDesk) -> Bullet:
-    """Return the bullet without secrets, and with only those times that look like times."""
-    times = {name: value for name in ("created_at", "updated_at") if (value := _time(getattr(bullet, name)))}
+def _redact(bullet: Bullet, desk: PlaybookDesk) -> Bullet:
+    """Return the bullet without secrets and invalid times."""
+    times = {
+        name: value for name in ("created_at", "updated_at") if (value := _valid_time(getattr(bullet, name)))
+    }
     return bullet.model_copy(
         update={
             "created_at": "",
@@ -250,30 +272,33 @@ def _clean(bullet: Bullet, desk: PlaybookDesk) -> Bullet:
     )
 
 
-def _time(said: str) -> str:
-    return said if len(said) <= 40 and all(char in "0123456789-:.TZ+" for char in said) else ""
+def _valid_time(time: str) -> str:
+    return time if len(time) <= 40 and all(char in "0123456789-:.TZ+" for char in time) else ""
 
 
-def _wrong(message: Text, hint: Text = NO_TEXT) -> UsageError:
+def _usage_error(message: Text, hint: Text = NO_TEXT) -> UsageError:
     return UsageError(Failure(kind="usage", message=message, hint=hint))
 
 
 def _find_new(
-    bullets: Sequence[Bullet], scope: PlaybookScope, held: Callable[[], Iterable[tuple[str, str]]]
+    bullets: Sequence[Bullet], scope: PlaybookScope, list_held: Callable[[], Iterable[tuple[str, str]]]
 ) -> tuple[bool, ...]:
     """Return for each bullet whether it is new.
 
-    A bullet without an id of such a playbook is not new if one of `held` (sections and texts) has the same text in the
-    same section. A bullet with such an id is new."""
+    A bullet without an id of this scope is not new if one of the existing bullets has the same section and
+    text.
+    """
     anonymous = [id_parts(each.id, scope) is None for each in bullets]
-    known = {_words(*each) for each in held()} if any(anonymous) else set[tuple[tuple[str, ...], str]]()
+    known_texts = (
+        {_normalize(*each) for each in list_held()} if any(anonymous) else set[tuple[tuple[str, ...], str]]()
+    )
     return tuple(
-        not (nameless and _words(each.section, each.content) in known)
+        not (nameless and _normalize(each.section, each.content) in known_texts)
         for each, nameless in zip(bullets, anonymous, strict=True)
     )
 
 
-def _words(section: str, content: str) -> tuple[tuple[str, ...], str]:
+def _normalize(section: str, content: str) -> tuple[tuple[str, ...], str]:
     """Normalize the spelling of a section and the white space of a text."""
     return section_words(section), " ".join(content.split())
 
@@ -283,22 +308,23 @@ def assign_ids(
 ) -> tuple[Bullet, ...]:
     """Return the bullets with their final ids.
 
-    An id that is taken, occurs twice, or does not belong to this playbook is replaced by a number above all others of
-    its slug in the text, so that it takes none of theirs."""
+    An id that is taken, repeated, or of another scope is replaced by a number above all others of its slug in
+    the text.
+    """
     last = Counter[str]()
     for bullet in bullets:
         if (parts := id_parts(bullet.id, scope)) is not None:
             last[parts[0]] = max(last[parts[0]], parts[1])
-    given: set[str] = set()
-    found: list[Bullet] = []
+    assigned: set[str] = set()
+    numbered: list[Bullet] = []
     for bullet in bullets:
         parts = id_parts(bullet.id, scope)
         name = bullet.id
-        if parts is None or name in given or is_taken(name):
+        if parts is None or name in assigned or is_taken(name):
             slug = slug_of(bullet.section, scope) if parts is None else parts[0]
             last[slug] += 1
             while is_taken(name := bullet_id(slug, last[slug])):
                 last[slug] += 1
-        given.add(name)
-        found.append(bullet.model_copy(update={"id": name}))
-    return tuple(found)
+        assigned.add(name)
+        numbered.append(bullet.model_copy(update={"id": name}))
+    return tuple(numbered)

@@ -1,4 +1,4 @@
-"""The Generator and its parts, made as seed 3's container names them: `chat_model`, `prompt_builder`, `generator_agent`."""
+"""Generator and its parts, named as in seed 3: `chat_model`, `prompt_builder`, `generator_agent`."""
 
 from __future__ import annotations
 
@@ -24,14 +24,13 @@ from daiku.settings.config import Config
 
 @dataclass(frozen=True, slots=True)
 class ChatModel:
-    """The model of the settings, asked one thing at a time. Each call has a connection of its own, so that it can be asked
-    from any event loop."""
+    """The configured model. Each call has its own connection, so that any event loop can use it."""
 
     llm: LLMSettings
     name: str = ""
 
     async def invoke(self, prompt: str, retrieved: Sequence[Bullet]) -> str:
-        """The reply to `prompt`. Raises LLMError, UsageError."""
+        """Return the reply to `prompt`. Raises LLMError, UsageError."""
         models = Models(self.llm)
         try:
             return await models.resolve(self.name).inference(prompt)
@@ -40,8 +39,8 @@ class ChatModel:
 
 
 @dataclass(frozen=True, slots=True)
-class KeptPlaybooks:
-    """The playbooks of an app as a Generator reads them; None where none is to be read."""
+class GeneratorPlaybooks:
+    """The playbooks of an app for a Generator; None if none is read."""
 
     playbooks: Playbooks | None
 
@@ -49,11 +48,11 @@ class KeptPlaybooks:
         return Playbook() if self.playbooks is None else self.playbooks.load()
 
     def search(self, query: SearchQuery, playbook: Playbook) -> Sequence[BulletHit]:
-        """What fits best of what was just loaded, by the indexes of those that keep it: they are not made anew."""
+        """Return the best bullets, by the indexes of the stored playbooks."""
         return () if self.playbooks is None or not playbook.bullets else self.playbooks.hits(query)
 
     def lessons(self, retrieved: Sequence[Bullet]) -> tuple[Lesson, ...]:
-        """These bullets as a run is told them."""
+        """Return these bullets as lessons of a run."""
         if self.playbooks is None:
             return ()
         versions = self.playbooks.versions([each.id for each in retrieved])
@@ -63,10 +62,11 @@ class KeptPlaybooks:
 
 
 class GeneratorFactory:
-    """Makes Generators (R3.23–R3.25): the model and the prompts once, an agent each time it is asked for one.
+    """Creates Generators (R3.23–R3.25): the model and the prompts once, the agent on each call.
 
-    Settings are attributes here: `config.llm.provider` is what it says. In the container of the seed, of the library
-    dependency_injector, this name is taken, and only `config.llm["provider"]` reaches the setting (R3.44)."""
+    Settings are attributes: `config.llm.provider`. In the seed's container, of the library
+    dependency_injector, this name is taken, and only `config.llm["provider"]` reaches the setting (R3.44).
+    """
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class GeneratorFactory:
 
     @cached_property
     def chat_model(self) -> Invokes:
-        """What is asked where nothing else is given."""
+        """The default model client."""
         return ChatModel(self.config.llm, self.config.agents.model_of("generator"))
 
     @cached_property
@@ -95,7 +95,7 @@ class GeneratorFactory:
         return PromptBuilder(self._prompts_dir, self._own_template)
 
     def generator_agent(self, llm_client: Invokes | None = None) -> GeneratorAgent:
-        """A new Generator of these parts; `llm_client` is asked in place of `chat_model`."""
+        """Return a new Generator; `llm_client` replaces `chat_model`."""
         return GeneratorAgent(
             playbook_store=self._store,
             hybrid_search=self._search,
@@ -107,20 +107,22 @@ class GeneratorFactory:
         )
 
     def _own_template(self, dataset: str) -> str | None:
-        """The workspace's own template, `.daiku/prompts/generator/<dataset>.txt`, where it may have some."""
-        found = None if self._prompts is None else self._prompts.source(f"generator/{dataset}")
-        return found.text if found is not None and found.literal else None
+        """Return the workspace's template, `.daiku/prompts/generator/<dataset>.txt`, if it may have some."""
+        source = None if self._prompts is None else self._prompts.source(f"generator/{dataset}")
+        return source.text if source is not None and source.literal else None
 
-    def _redact(self, said: str) -> str:
-        return Redactor(secrets_of(self.config, os.environ))(said)
-
-
-def kept_playbooks(app: App) -> KeptPlaybooks:
-    """Those of the app's workspace and of its person, as its runs are told of them."""
-    found = app.runs.services.playbooks
-    return KeptPlaybooks(found if isinstance(found, Playbooks) else None)
+    def _redact(self, message: str) -> str:
+        return Redactor(secrets_of(self.config, os.environ))(message)
 
 
-def generators_of(app: App, kept: KeptPlaybooks, language: str) -> GeneratorFactory:
-    """Generators that read `kept`, and the workspace's own templates where the person trusts it."""
-    return GeneratorFactory(app.config, kept, kept, prompts=app.runs.services.prompts, language=language)
+def generator_playbooks_of(app: App) -> GeneratorPlaybooks:
+    """Return the playbooks of the app's workspace and user, as its runs use them."""
+    playbooks = app.runs.services.playbooks
+    return GeneratorPlaybooks(playbooks if isinstance(playbooks, Playbooks) else None)
+
+
+def build_generators(app: App, playbooks: GeneratorPlaybooks, language: str) -> GeneratorFactory:
+    """Return a factory of Generators that read `playbooks`, and the templates of a trusted workspace."""
+    return GeneratorFactory(
+        app.config, playbooks, playbooks, prompts=app.runs.services.prompts, language=language
+    )

@@ -1,4 +1,4 @@
-"""Offline learning: lessons from the stored sessions of a folder, for a nightly job."""
+"""Offline learning from the stored sessions of a folder, for a nightly job."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ from daiku.trace.stores import open_stores
 
 
 class OfflineLearning(Wire):
-    """Result of offline learning: the number of `sessions`, and the `changes` of the playbook that they led to. A
-    `dry_run` only counts the sessions."""
+    """Result of offline learning: the number of `sessions`, and the resulting `changes` of the playbook.
+
+    A `dry_run` only counts the sessions.
+    """
 
     sessions: int
     changes: tuple[Bullet, ...] = ()
@@ -36,9 +38,11 @@ def learn_offline(
     most: int = ALL,
     dry_run: bool = False,
 ) -> OfflineLearning:
-    """Learn from at most `most` stored sessions of a folder, the newest ones, as if their runs had just ended. No model
-    is called. Sessions that were learned from before change nothing. Raises UsageError if the folder is not trusted, or
-    if another process learns."""
+    """Learn from the newest `most` sessions of a folder, as if their runs had just ended, without a model.
+
+    Sessions that were learned from before change nothing. Raises UsageError if the folder is not trusted, or
+    if another process is learning.
+    """
     if not trusted and not dry_run:
         message, hint = text("adapt.untrusted"), text("adapt.trust_it")
         raise UsageError(Failure(kind="usage", message=message, hint=hint))
@@ -50,7 +54,7 @@ def learn_offline(
         try:
             sessions = stores.journal.list_sessions(limit=most, workspace=str(folder))
             names = [each.session_id for each in reversed(sessions)]
-            # Which MCP servers were allowed then is not recorded: what they may have said waits for review.
+            # The MCP servers allowed then are not recorded, so lessons need review if there are any.
             servers = bool(config.mcp_servers)
             learn = build_learner(config, (folder,), stores, redact, outside=lambda: servers)
             changes: list[Bullet] = []

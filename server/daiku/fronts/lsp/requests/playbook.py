@@ -8,7 +8,7 @@ from weakref import WeakKeyDictionary
 from daiku import api
 from daiku.fronts.lsp.connection import ClientConnection
 from daiku.library.fronts import App
-from daiku.playbook.desk.desk import PlaybookDesk, desk_of
+from daiku.playbook.desk.desk import PlaybookDesk, build_desk
 
 LOOK_SECONDS = 0.5
 """Poll interval in seconds for changes by other processes."""
@@ -54,7 +54,7 @@ async def _client_desk(c: ClientConnection) -> PlaybookDesk:
     app = await c.app()
     known = _DESKS.get(c)
     if known is None or known[0] is not app:
-        desk = await asyncio.to_thread(desk_of, app, c.protocol.language)  # asks git
+        desk = await asyncio.to_thread(build_desk, app, c.protocol.language)  # asks git
         known = _DESKS[c] = (app, desk)
     return known[1]
 
@@ -77,5 +77,5 @@ async def playbook_watch(c: ClientConnection, p: api.PlaybookWatchParams) -> api
         desk = await _client_desk(c)
         if desk.revision != p.revision or clock.time() >= until:
             await (await c.app()).runs.learner.settle(reflections=False)
-            return desk.watched()
+            return desk.get_status()
         await asyncio.sleep(LOOK_SECONDS)

@@ -37,7 +37,7 @@ from daiku.texts.text import text
 
 if TYPE_CHECKING:
     from daiku.domain.playbook import Bullet
-    from daiku.playbook.desk.generator import KeptPlaybooks
+    from daiku.playbook.desk.generator import GeneratorPlaybooks
 
 
 RUN_EXACTLY = (
@@ -188,11 +188,11 @@ def revised(state: State, old: str) -> PatchJSON | None:
 
 async def generate(c: ClientConnection, p: api.GenerateParams) -> str:
     """Return the Trajectory as JSON, as its null fields are written too."""
-    from daiku.playbook.desk.generator import generators_of, kept_playbooks  # when used
+    from daiku.playbook.desk.generator import build_generators, generator_playbooks_of  # when used
 
     app = await c.app()
-    kept = kept_playbooks(app)
-    agent = generators_of(app, kept, c.protocol.language).generator_agent(_GeneratorRun(kept, c, p))
+    kept = generator_playbooks_of(app)
+    agent = build_generators(app, kept, c.protocol.language).generator_agent(_GeneratorRun(kept, c, p))
     made = await agent.arun(p.query, p.dataset)
     return api.GenerateResult(
         query=made.query,
@@ -210,7 +210,7 @@ async def generate(c: ClientConnection, p: api.GenerateParams) -> str:
 class _GeneratorRun:
     """Asks the model by a run of the agent `generator`, which streams and can be cancelled."""
 
-    kept: KeptPlaybooks
+    kept: GeneratorPlaybooks
     connection: ClientConnection
     params: api.GenerateParams
 

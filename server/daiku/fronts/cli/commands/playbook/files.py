@@ -28,11 +28,11 @@ from daiku.playbook.desk.files import (
     Imported,
     PlaybookForm,
     ReviewReason,
-    exported,
-    file_text,
+    decode_text,
+    export_playbook,
     find_review_reason,
-    imported,
-    text_of,
+    import_playbook,
+    read_file,
 )
 from daiku.settings import home
 from daiku.settings.trust import is_trusted
@@ -52,7 +52,7 @@ from daiku.texts.terminal import localize, say
 @click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir"))
 def export_(form: PlaybookForm, scope: PlaybookScope, folder: str | None) -> None:
     with open_desk_of(folder) as desk:
-        text = exported(desk, scope, form)
+        text = export_playbook(desk, scope, form)
     write_out(text)
 
 
@@ -70,14 +70,14 @@ def import_(
 ) -> None:
     place = folder_of(folder)
     if str(file) == "-":
-        content = text_of(sys.stdin.buffer.read(LARGEST + 1), "stdin")
+        content = decode_text(sys.stdin.buffer.read(LARGEST + 1), "stdin")
         reason: ReviewReason | None = "of_anybody"
     else:
-        content = file_text(file)
+        content = read_file(file)
         trusted = is_trusted(home(os.environ), place)
         reason = asyncio.run(find_review_reason(file, place, trusted=trusted))
     with open_desk_of(folder) as desk:
-        result = imported(desk, scope, content, propose=propose or reason is not None)
+        result = import_playbook(desk, scope, content, propose=propose or reason is not None)
     if result.proposed and reason is not None and not propose:
         print_notice(say(f"playbook.import.{reason}"))
     if as_json:
