@@ -158,7 +158,9 @@ def test_without_a_person_review_says_how_to_decide(daiku: Daiku, playbooks: Pla
     assert "--accept ID … --reject ID …" in done.err
 
 
-def test_a_change_shows_why_it_was_made_and_where_it_was_learnt(daiku: Daiku, playbooks: PlaybookStores) -> None:
+def test_a_change_shows_why_it_was_made_and_where_it_was_learnt(
+    daiku: Daiku, playbooks: PlaybookStores
+) -> None:
     evidence = (LearntFrom(session_id="ses_gone", run_id="run_1", seq=7),)
     proposed(
         playbooks,
@@ -266,7 +268,9 @@ def test_what_is_looked_for_is_found_best_first(daiku: Daiku, playbooks: Playboo
     assert json.loads(daiku("playbook", "search", "x", "--section", "nothing here", "--json").out) == []
 
 
-def test_secrets_are_taken_out_of_what_is_added_and_that_is_said(daiku: Daiku, playbooks: PlaybookStores) -> None:
+def test_secrets_are_taken_out_of_what_is_added_and_that_is_said(
+    daiku: Daiku, playbooks: PlaybookStores
+) -> None:
     done = daiku("playbook", "add", "--section", "environment", f"Use {SECRET} there.")
     assert (done.code, done.out) == (0, "env-00001\n")
     assert done.err == "Secrets were taken out of the text.\n"
