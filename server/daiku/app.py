@@ -17,7 +17,7 @@ from daiku.models.families import Model
 from daiku.models.model import Models, ProviderModels
 from daiku.playbook.background import with_learning
 from daiku.plugins.entries import Plugged
-from daiku.prompts import prompts_folder
+from daiku.prompts import find_prompts_folder
 from daiku.run.ports.policy import run_policy
 from daiku.run.rules.outside import (
     Editor,
@@ -226,14 +226,14 @@ def _build_registry(
 ) -> ToolRegistry:
     if not parts.builtin:
         return ToolRegistry((*plugged.tools, *parts.tools), redact=redact)
-    from daiku.team.table import delegates  # when used
+    from daiku.team.table import list_delegates  # when used
     from daiku.tools.table import builtin_tools  # when used
 
     tools = builtin_tools(
         home,
         editor=bool(editor),
         seen=documents.seen,
-        agents=delegates(agents.own),
+        agents=list_delegates(agents.own),
         documents=documents,
         terminals=terminals,
         playbooks=playbooks,
@@ -327,7 +327,7 @@ def _open_playbooks(config: Config, workspace: Workspace, stores: Stores, *, tru
 def _build_models(
     config: Config, workspace: Workspace, bridge: LanguageModelBridge | None, locale: str
 ) -> Models:
-    demo = prompts_folder() / "demo.jsonl"
+    demo = find_prompts_folder() / "demo.jsonl"
     return Models(config.llm, bridge=bridge, script_folders=workspace.roots, demo=demo, locale=locale)
 
 

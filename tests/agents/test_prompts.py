@@ -18,7 +18,7 @@ from daiku.prompts import library, render
 from daiku.run.rules.calls.toolnames import wire_name
 from daiku.team.agent import Prompt
 from daiku.team.rules_files import RulesFile, read_rules
-from daiku.team.system_prompt import SystemVariables, system_prompt
+from daiku.team.system_prompt import SystemVariables, render_system_prompt
 from daiku.team.table import AGENTS, find_agent
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.table import builtin_tools
@@ -115,7 +115,9 @@ async def test_a_mode_changes_what_the_person_s_message_begins_with_and_no_word_
 
 @pytest.mark.parametrize("family", MODELS)
 def test_the_coordinator_s_system_text_is_short(tmp_path: Path, family: str) -> None:
-    text = system_prompt(find_agent("coordinator"), (tmp_path,), True, traits=find_traits(MODELS[family]))
+    text = render_system_prompt(
+        find_agent("coordinator"), (tmp_path,), True, traits=find_traits(MODELS[family])
+    )
     assert estimate(text) <= MOST_SYSTEM
     assert ("files__patch" in text) == (family == "gpt")
     assert ("files__edit" in text) == (family != "gpt")
@@ -123,7 +125,9 @@ def test_the_coordinator_s_system_text_is_short(tmp_path: Path, family: str) -> 
 
 def test_rules_come_in_verbatim_and_are_no_template(tmp_path: Path) -> None:
     (tmp_path / "AGENTS.md").write_text("Use tabs.\n{{ not a template }}")
-    assert "Use tabs.\n{{ not a template }}" in system_prompt(find_agent("coordinator"), (tmp_path,), True)
+    assert "Use tabs.\n{{ not a template }}" in render_system_prompt(
+        find_agent("coordinator"), (tmp_path,), True
+    )
 
 
 def test_every_tool_tells_the_model_what_it_is_for() -> None:

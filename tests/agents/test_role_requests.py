@@ -10,7 +10,7 @@ from daiku.domain.work.handovers import Brief, CommandOutcome, CommandsRun, Edit
 from daiku.domain.work.patches import FileStat
 from daiku.domain.work.plans import Plan, Step
 from daiku.domain.work.research import Finding
-from daiku.prompts import prompts_folder
+from daiku.prompts import find_prompts_folder
 from daiku.run.nested.taskloop import MAX_ROUNDS, MAX_WORDS
 from daiku.run.rules.calls.toolnames import wire_name
 from daiku.team.table import find_agent
@@ -62,6 +62,6 @@ def test_what_a_role_is_asked_is_what_is_on_record(agent: str) -> None:
 
 
 def test_the_explorer_is_told_its_real_bounds() -> None:
-    prompt = (prompts_folder() / "agents" / "explorer.j2").read_text("utf-8")
+    prompt = (find_prompts_folder() / "agents" / "explorer.j2").read_text("utf-8")
     assert f"you have at most {MAX_ROUNDS} replies" in prompt
     assert f"{MAX_WORDS:,} words are handed on" in prompt

@@ -18,7 +18,7 @@ from daiku.edits.rules.changes.changemap import (
     rebase,
 )
 from daiku.edits.rules.positions import Encoding, line_starts, offset_of
-from daiku.team.drafting.style import patch_from_issues
+from daiku.team.drafting.style import build_issues_patch
 from tests.cases import examples
 
 PIECE = st.sampled_from(
@@ -179,7 +179,7 @@ def test_an_issue_is_placed_where_it_is_certain_and_reported_where_it_is_not(
     )
     issue = st.builds(Issue, replacement=TEXT, quote=quotes, start=offsets, end=offsets)
     issues = data.draw(st.lists(issue, max_size=5))
-    patch = patch_from_issues(text, issues)
+    patch = build_issues_patch(text, issues)
     assert made(text, patch.change_map) == patch.new_text
     assert len(patch.change_map) + len(patch.unplaced) == len(issues)
 
@@ -197,7 +197,7 @@ def test_an_issue_is_placed_where_it_is_certain_and_reported_where_it_is_not(
 )
 def test_an_issue_that_cannot_be_placed_says_why(issue: Issue, why: str) -> None:
     """R1.61."""
-    patch = patch_from_issues("The cat and the cat.", (issue,))
+    patch = build_issues_patch("The cat and the cat.", (issue,))
     assert patch.new_text == "The cat and the cat."
     assert [each.why for each in patch.unplaced] == [why]
 
@@ -206,14 +206,14 @@ def test_of_two_issues_that_overlap_the_first_is_taken() -> None:
     """R1.61."""
     first = Issue(replacement="teh cat".replace("teh", "the"), quote="teh cat")
     second = Issue(replacement="tea", quote="teh")
-    patch = patch_from_issues("see teh cat", (first, second))
+    patch = build_issues_patch("see teh cat", (first, second))
     assert patch.new_text == "see the cat"
     assert [(u.issue, u.why) for u in patch.unplaced] == [(second, "overlap")]
 
 
 def test_a_quote_with_plain_line_ends_is_found_in_a_text_with_others() -> None:
     """R1.61: and the text keeps its own."""
-    patch = patch_from_issues("one\r\ntwo\r\n", (Issue(quote="one\ntwo", replacement="one\n2"),))
+    patch = build_issues_patch("one\r\ntwo\r\n", (Issue(quote="one\ntwo", replacement="one\n2"),))
     assert patch.new_text == "one\r\n2\r\n"
 
 

@@ -84,7 +84,7 @@ def test_the_prompt_of_an_item_is_the_one_on_record(name: str, told: ItemRecord)
 
 @for_each("language", ["en", "ja"])
 def test_what_is_not_believed_cannot_leave_its_fence(language: str) -> None:
-    with Prompts(language=language).active():
+    with Prompts(language=language).activate():
         prompt = item_prompt(WHOLE)
     rest = prompt[prompt.index("daiku/12") :]
     assert rest.count("<data>") == rest.count("</data>") == 2
@@ -94,7 +94,7 @@ def test_what_is_not_believed_cannot_leave_its_fence(language: str) -> None:
 
 @for_each("language", ["en", "ja"])
 def test_who_asked_for_it_is_told_where_that_is_known(language: str) -> None:
-    with Prompts(language=language).active():
+    with Prompts(language=language).activate():
         prompt = item_prompt(whole(asked_by="bea"))
         of_nobody = item_prompt(whole(asked_by=""))
     first, rest = prompt.split("\n", 1)

@@ -362,7 +362,7 @@ class Runner:
         if not has_answer(run_result.status) or agent is None or agent.answers is None:
             return result
         try:
-            return replace(result, output=agent.answers.value(run_result.text))
+            return replace(result, output=agent.answers.parse_value(run_result.text))
         except ValueError as error:
             failure = Failure(kind="format", message=text("roles.unreadable", problem=describe_error(error)))
             return replace(result, status="failed", error=failure)

@@ -30,7 +30,7 @@ from daiku.run.services import RunServices
 from daiku.team.agent import Agent
 from daiku.team.drafting.answer_form import AnswerForm
 from daiku.team.role import stream_role_reply
-from daiku.team.system_prompt import system_prompt
+from daiku.team.system_prompt import render_system_prompt
 from daiku.texts.text import text
 
 F = TypeVar("F", bound=BaseModel)
@@ -126,7 +126,7 @@ class Reflections:
         failure: Failure | None = None
         try:
             async with asyncio.timeout(seconds):
-                with self.services.prompts.active():
+                with self.services.prompts.activate():
                     await self._reflect(state, _model_of(run_chunks))
         except TimeoutError:
             name = state.agent_runs[-1].model.model.name
@@ -206,7 +206,7 @@ class Reflections:
         tools = role.tools if native else ()
         complete_request = ModelRequest(
             model="",
-            system=system_prompt(
+            system=render_system_prompt(
                 agent_run.agent,
                 (),
                 bool(tools),

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from daiku.domain.errors import Failure, UsageError
 from daiku.domain.playbook import Bullet
-from daiku.prompts import prompts_folder
+from daiku.prompts import find_prompts_folder
 from daiku.texts.rules.patterns import lazy
 from daiku.texts.text import text
 
@@ -46,7 +46,7 @@ class PromptBuilder:
     ) -> None:
         given = Path(prompts_dir)
         shipped = given == Path(PROMPTS_DIR) and not given.is_dir()
-        self._folder = prompts_folder() / given.name if shipped else given
+        self._folder = find_prompts_folder() / given.name if shipped else given
         self._own = own
 
     def build(self, query: str, bullets: Sequence[Bullet], dataset: str) -> str:

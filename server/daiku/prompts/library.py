@@ -27,7 +27,7 @@ SUFFIXES = (".j2", ".txt")
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
+class TemplateProblem:
     """Why a workspace's template is not used: display path, line (0: the file), and the reason."""
 
     file: str
@@ -36,7 +36,7 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class TemplateSource:
     """Source of one template: text, path, and whether it is filled literally instead of by Jinja."""
 
     text: str
@@ -44,7 +44,7 @@ class Source:
     literal: bool = False
 
 
-def read_overrides(root: Path) -> Iterator[tuple[str, Source | Problem]]:
+def read_overrides(root: Path) -> Iterator[tuple[str, TemplateSource | TemplateProblem]]:
     """Yield the templates in `.daiku/prompts` of `root` by id. Links out of the workspace are not followed."""
     if not os.path.isdir(f"{root}{os.sep}{FOLDER}"):  # noqa: PTH112  # every run looks, mostly at nothing
         return
@@ -57,13 +57,13 @@ def read_overrides(root: Path) -> Iterator[tuple[str, Source | Problem]]:
         try:
             real = path.resolve(strict=True)
             if not real.is_relative_to(real_root) or not real.is_file():
-                yield template, Problem(name, 0, "it leads out of the workspace")
+                yield template, TemplateProblem(name, 0, "it leads out of the workspace")
             elif real.stat().st_size > LARGEST_TEMPLATE:
-                yield template, Problem(name, 0, f"it is larger than {LARGEST_TEMPLATE} bytes")
+                yield template, TemplateProblem(name, 0, f"it is larger than {LARGEST_TEMPLATE} bytes")
             else:
-                yield template, Source(real.read_text("utf-8"), name, path.suffix == ".txt")
+                yield template, TemplateSource(real.read_text("utf-8"), name, path.suffix == ".txt")
         except (OSError, ValueError) as error:
-            yield template, Problem(name, 0, f"it cannot be read ({error})")
+            yield template, TemplateProblem(name, 0, f"it cannot be read ({error})")
 
 
 MOST_STEPS = 100_000
@@ -88,7 +88,7 @@ def render_within_limits(template: Template, values: Mapping[str, object]) -> st
     return "".join(pieces)
 
 
-def counted_range(*bounds: int) -> range:
+def build_counted_range(*bounds: int) -> range:
     """Return `range` for templates. Raises OverflowError if all loops together exceed the step limit."""
     numbers, left = range(*bounds), _STEPS.get()
     left[0] -= len(numbers)
@@ -115,7 +115,7 @@ _REPOSITORY = Path(__file__).parents[3] / "prompts"
 Variables = Mapping[str, type[BaseModel]]
 
 
-def prompts_folder() -> Path:
+def find_prompts_folder() -> Path:
     """Return the prompts' folder: in the installed package, else in the repository."""
     return _PACKAGED if _PACKAGED.is_dir() else _REPOSITORY
 
@@ -135,21 +135,21 @@ class _Texts:
     """Where templates are looked up: a language, and the workspace's overrides by id."""
 
     language: str = ENGLISH
-    overrides: tuple[tuple[str, Source], ...] = ()
+    overrides: tuple[tuple[str, TemplateSource], ...] = ()
 
-    def find(self, template: str) -> Source | None:
+    def find(self, template: str) -> TemplateSource | None:
         """Return the template: the workspace's override, else the packaged one."""
-        own = next((source for name, source in self.overrides if name == template), None)
-        return own or self.packaged(template)
+        override = next((source for name, source in self.overrides if name == template), None)
+        return override or self.find_packaged(template)
 
-    def packaged(self, template: str) -> Source | None:
+    def find_packaged(self, template: str) -> TemplateSource | None:
         """Return the packaged template in the language, else in English."""
-        folder = prompts_folder()
+        folder = find_prompts_folder()
         variants = () if self.language == ENGLISH else (f"{template}.{self.language}.j2",)
         for name in (*variants, f"{template}.j2"):
             path = folder / name
             if path.is_relative_to(folder) and ".." not in path.parts and path.is_file():
-                return Source(path.read_text("utf-8"), name)
+                return TemplateSource(path.read_text("utf-8"), name)
         return None
 
 
@@ -171,18 +171,18 @@ class Prompts:
     variables: Callable[[], Variables] = dict[str, type[BaseModel]]
     usual: type[BaseModel] | None = None
     _reported_untrusted: bool = False
-    _failed: list[Problem] = field(default_factory=list[Problem])
+    _failures: list[TemplateProblem] = field(default_factory=list[TemplateProblem])
 
-    def problems(self) -> tuple[Problem, ...]:
+    def find_problems(self) -> tuple[TemplateProblem, ...]:
         """Return the failed and the invalid templates of the workspace; packaged ones replace them."""
-        return (*self.failed(), *self._read()[1])
+        return (*self.take_failures(), *self._read_overrides()[1])
 
-    def failed(self) -> tuple[Problem, ...]:
+    def take_failures(self) -> tuple[TemplateProblem, ...]:
         """Return and clear the problems since the last call that occurred while rendering."""
-        failed, self._failed = self._failed, []
-        return tuple(failed)
+        failures, self._failures = self._failures, []
+        return tuple(failures)
 
-    def ignored(self) -> str:
+    def find_ignored_folder(self) -> str:
         """Return the folder of templates that is ignored as untrusted; empty if none, or after the first call."""
         if self._reported_untrusted or self.untrusted is None or not (self.untrusted / FOLDER).is_dir():
             return ""
@@ -190,21 +190,21 @@ class Prompts:
         return FOLDER.as_posix()
 
     @contextmanager
-    def active(self) -> Generator[None]:
+    def activate(self) -> Generator[None]:
         """Make `render` use a snapshot of these templates inside the context and in tasks started there."""
-        token = _ACTIVE.set((self._texts(), self))
+        token = _ACTIVE.set((self._snapshot(), self))
         try:
             yield
         finally:
             _ACTIVE.reset(token)
 
-    def source(self, template: str) -> Source | None:
+    def find_source(self, template: str) -> TemplateSource | None:
         """Return the template `template`; None if there is none."""
-        return self._texts().find(template)
+        return self._snapshot().find(template)
 
-    def list(self) -> tuple[TemplateInfo, ...]:
+    def list_templates(self) -> tuple[TemplateInfo, ...]:
         """Return every template."""
-        texts, folder = self._texts(), prompts_folder()
+        texts, folder = self._snapshot(), find_prompts_folder()
         own = dict(texts.overrides)
         found: dict[str, set[str]] = {name: set() for name in own}
         for path in folder.rglob("*.j2"):
@@ -216,33 +216,33 @@ class Prompts:
                 name,
                 tuple(sorted(languages, key=lambda each: (each != ENGLISH, each))),
                 own[name].file if name in own else "",
-                tuple(model.model_fields) if (model := self._model(name)) is not None else (),
+                tuple(model.model_fields) if (model := self._find_model(name)) is not None else (),
             )
             for name, languages in sorted(found.items())
         )
 
-    def note(self, problem: Problem) -> None:
+    def record_failure(self, problem: TemplateProblem) -> None:
         """Record that a template of the workspace failed while rendering."""
-        if problem not in self._failed:
-            self._failed.append(problem)
+        if problem not in self._failures:
+            self._failures.append(problem)
 
-    def _texts(self) -> _Texts:
-        return _Texts(self.language, self._read()[0])
+    def _snapshot(self) -> _Texts:
+        return _Texts(self.language, self._read_overrides()[0])
 
-    def _model(self, template: str) -> type[BaseModel] | None:
+    def _find_model(self, template: str) -> type[BaseModel] | None:
         return self.variables().get(template, self.usual)
 
-    def _read(self) -> tuple[tuple[tuple[str, Source], ...], tuple[Problem, ...]]:
-        good: dict[str, Source] = {}
-        bad: list[Problem] = []
+    def _read_overrides(self) -> tuple[tuple[tuple[str, TemplateSource], ...], tuple[TemplateProblem, ...]]:
+        good: dict[str, TemplateSource] = {}
+        bad: list[TemplateProblem] = []
         for name, template in read_overrides(self.workspace) if self.workspace is not None else ():
-            if isinstance(template, Source) and not template.literal:
-                problem = _find_problem(template, self._model(name))
+            if isinstance(template, TemplateSource) and not template.literal:
+                problem = _find_problem(template, self._find_model(name))
             else:
-                problem = template if isinstance(template, Problem) else None
+                problem = template if isinstance(template, TemplateProblem) else None
             if problem is not None:
                 bad.append(problem)
-            elif isinstance(template, Source):
+            elif isinstance(template, TemplateSource):
                 good.setdefault(name, template)
         return tuple(good.items()), tuple(bad)
 
@@ -263,17 +263,19 @@ def render(name: str, variables: BaseModel) -> str:
     except Exception as error:
         if prompts is None or not texts.overrides:
             raise
-        own = dict(texts.overrides).get(name)
-        prompts.note(Problem(own.file if own else FOLDER.as_posix(), _find_line(error), str(error)))
+        override = dict(texts.overrides).get(name)
+        prompts.record_failure(
+            TemplateProblem(override.file if override else FOLDER.as_posix(), _find_line(error), str(error))
+        )
         return _render_cached(_Texts(texts.language), name, cast("Hashable", variables))
 
 
 @lru_cache(maxsize=64)
 def _render_cached(texts: _Texts, name: str, variables: Hashable) -> str:
     values = dict(cast("BaseModel", variables))
-    own = dict(texts.overrides).get(name)
-    if own is not None and own.literal:
-        return fill_literally(own.text, values)
+    override = dict(texts.overrides).get(name)
+    if override is not None and override.literal:
+        return fill_literally(override.text, values)
     return render_within_limits(_build_environment(texts).get_template(f"{name}.j2"), values)
 
 
@@ -287,7 +289,7 @@ def _build_environment(texts: _Texts) -> ImmutableSandboxedEnvironment:
         template = name.removesuffix(".j2")
         source = texts.find(template)
         if source is not None and source.literal:  # Jinja renders included templates
-            source = texts.packaged(template)
+            source = texts.find_packaged(template)
         return None if source is None else source.text
 
     environment = ImmutableSandboxedEnvironment(
@@ -299,30 +301,32 @@ def _build_environment(texts: _Texts) -> ImmutableSandboxedEnvironment:
         keep_trailing_newline=False,
         auto_reload=False,  # other texts get another environment
     )
-    cast("dict[str, object]", environment.globals)["range"] = counted_range
+    cast("dict[str, object]", environment.globals)["range"] = build_counted_range
     return environment
 
 
-def _find_problem(source: Source, model: type[BaseModel] | None) -> Problem | None:
+def _find_problem(source: TemplateSource, model: type[BaseModel] | None) -> TemplateProblem | None:
     """Return why a template of the workspace is invalid, as far as is known before rendering."""
-    from jinja2 import TemplateError, meta, nodes  # lazy: see _environment
+    from jinja2 import TemplateError, meta, nodes  # lazy: see _build_environment
 
     environment = _build_environment(_Texts())
     try:
         tree = environment.parse(source.text)
     except TemplateError as error:
-        return Problem(source.file, _find_line(error), str(error.message))
+        return TemplateProblem(source.file, _find_line(error), str(error.message))
     available = set(model.model_fields) if model is not None else set[str]()
     unknown = meta.find_undeclared_variables(tree) - available if model is not None else set[str]()
     for name_node in tree.find_all(nodes.Name):
         if name_node.name in unknown:
             why = f"there is no variable {name_node.name!r}; there are: {', '.join(sorted(available)) or 'none'}"
-            return Problem(source.file, name_node.lineno, why)
+            return TemplateProblem(source.file, name_node.lineno, why)
     for include in tree.find_all(nodes.Include):
         if isinstance(include.template, nodes.Const) and not include.ignore_missing:
             name = str(include.template.value)
             if _Texts().find(name.removesuffix(".j2")) is None:
-                return Problem(source.file, include.lineno, f"there is no template {name!r} to include")
+                return TemplateProblem(
+                    source.file, include.lineno, f"there is no template {name!r} to include"
+                )
     return None
 
 

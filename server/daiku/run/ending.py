@@ -43,10 +43,10 @@ async def run_to_end(live: LiveRun, *, again: bool) -> State:
         return live.record.state
     try:
         async with timeout:
-            with live.log.services.prompts.active():
+            with live.log.services.prompts.activate():
                 ports = RunPorts(live)
                 # Filling in the system prompt can fail.
-                live.log.record(*prompt_notices(live.log.services.prompts.failed()))
+                live.log.record(*prompt_notices(live.log.services.prompts.take_failures()))
                 if again:
                     live.log.show_open_questions()
                 return await loop.run(live.record, ports)

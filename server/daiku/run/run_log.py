@@ -9,7 +9,7 @@ from daiku.dataclass import dataclass
 from daiku.domain.chunks import Chunk
 from daiku.domain.events import EPHEMERAL, Event, Notice, ToolCallEvent
 from daiku.domain.runs import RunResult, RunStatus
-from daiku.prompts import Problem
+from daiku.prompts import TemplateProblem
 from daiku.run.rules.state.recorder import Recorder
 from daiku.run.rules.state.state import State
 from daiku.run.rules.verdict import plan_standing
@@ -100,7 +100,7 @@ def open_log(
     return RunLog(services, agent, run, session, Recorder(state, write, after), writer, listen, parent)
 
 
-def prompt_notices(problems: Iterable[Problem]) -> tuple[Notice, ...]:
+def prompt_notices(problems: Iterable[TemplateProblem]) -> tuple[Notice, ...]:
     """Return notices about unusable prompt templates of the workspace: file, line, and reason."""
     messages = (
         text("prompts.broken", file=each.file, line=each.line, why=each.why)

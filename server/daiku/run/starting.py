@@ -51,7 +51,7 @@ async def opening_events(
     request, used = prepared.request, prepared.routing_usage
     await count_routing(services, agent, session, used)
     if not prepared.is_blocked:
-        with services.prompts.active():
+        with services.prompts.activate():
             start, *more = await _start_events(services, agent, request, state, session, model)
         notices = (*prepared.guard_events, *_prompt_template_notices(services.prompts), *prepared.opening)
         return (start, *((used,) if used is not None else ()), *more, *notices)
@@ -68,8 +68,8 @@ async def opening_events(
 
 def _prompt_template_notices(prompts: Prompts) -> list[Notice]:
     """Return notices about workspace templates that are broken, or ignored in an untrusted workspace."""
-    notices = [*prompt_notices(prompts.problems())]
-    if folder := prompts.ignored():
+    notices = [*prompt_notices(prompts.find_problems())]
+    if folder := prompts.find_ignored_folder():
         notices.append(Notice(level="info", text=text("prompts.untrusted", folder=folder)))
     return notices
 

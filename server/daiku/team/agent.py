@@ -26,8 +26,8 @@ from daiku.team.given import (
     check_name,
 )
 from daiku.team.part import Machine, Part, Stage
-from daiku.team.running import Result, RunnerOptions, own_runner
-from daiku.team.typed_output import TypedOutput, typed_output
+from daiku.team.running import Result, RunnerOptions, build_runner
+from daiku.team.typed_output import TypedOutput, build_typed_output
 from daiku.tools.functions import as_tools
 from daiku.tools.tool import Tool
 
@@ -131,7 +131,7 @@ class Agent:
         on_handoff_return: Callable[[str], str] | None = None,
         part: Part | None = None,
     ) -> None:
-        answers = typed_output(output)
+        answers = build_typed_output(output)
         values: dict[str, object] = {
             "name": check_name(name),
             "instructions": _check_instructions(instructions),
@@ -145,7 +145,7 @@ class Agent:
             "on_handoff_return": check_handoff_hook(on_handoff_return),
             "part": part,
             "answers": answers,
-            "role": part.role if part is not None else answers.role() if answers is not None else None,
+            "role": part.role if part is not None else answers.build_role() if answers is not None else None,
         }
         for part_of, value in values.items():
             object.__setattr__(self, part_of, value)
@@ -162,7 +162,7 @@ class Agent:
 
     async def run(self, text: str, **options: Unpack[RunnerOptions]) -> Result:
         """Run the agent on `text` with a Runner made from `options`, and return the result."""
-        runner = own_runner(options)
+        runner = build_runner(options)
         try:
             return await runner.run(self, text)
         finally:
@@ -170,7 +170,7 @@ class Agent:
 
     def run_sync(self, text: str, **options: Unpack[RunnerOptions]) -> Result:
         """Run like `run`, for synchronous code; also works inside a running event loop, which it blocks."""
-        runner = own_runner(options)
+        runner = build_runner(options)
         try:
             return runner.run_sync(self, text)
         finally:
@@ -178,13 +178,13 @@ class Agent:
 
     def stream(self, text: str, **options: Unpack[RunnerOptions]) -> RunStream:
         """Start `run` and stream its chunks: `async for chunk in agent.stream("…")` (R1.3)."""
-        return own_runner(options).stream(self, text, closes=True)
+        return build_runner(options).stream(self, text, closes=True)
 
     @property
     def patterns(self) -> tuple[str, ...]:
         """Names and patterns of all its tools."""
-        own = tuple(tool if isinstance(tool, str) else tool.name for tool in self.tools)
-        return (*own, HANDOFF) if self.handoffs else own
+        patterns = tuple(tool if isinstance(tool, str) else tool.name for tool in self.tools)
+        return (*patterns, HANDOFF) if self.handoffs else patterns
 
     @property
     def own_tools(self) -> tuple[Tool, ...]:
@@ -288,9 +288,7 @@ class _SpecsById:
 
 @lru_cache(maxsize=64)
 def _select_usable(patterns: tuple[str, ...], same_specs: _SpecsById) -> tuple[ToolSpec, ...]:
-    return tuple(
-        spec for spec in same_specs.specs if any(_matches_tool(pattern, spec) for pattern in patterns)
-    )
+    return tuple(spec for spec in same_specs.specs if any(_is_match(pattern, spec) for pattern in patterns))
 
 
 @lru_cache(maxsize=64)
@@ -307,7 +305,7 @@ def _choose(
     return choose_tools(_select_usable(patterns, same_specs), window=window, edits=edits, large=large)
 
 
-def _matches_tool(pattern: str, spec: ToolSpec) -> bool:
+def _is_match(pattern: str, spec: ToolSpec) -> bool:
     """Return True if a tool pattern matches `spec`; `*` does not match tools of single agents."""
     return fnmatchcase(spec.name, pattern) and not (spec.inner and pattern == "*")
 

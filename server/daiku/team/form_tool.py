@@ -15,10 +15,10 @@ from daiku.texts.text import Text, text
 Read: TypeAlias = Callable[[AssistantMessage, tuple[Message, ...], bool], AssistantMessage | Unreadable]
 
 
-def by_tool(spec: ToolSpec, read: Read) -> Read:
+def with_tool_call(spec: ToolSpec, read: Read) -> Read:
     """Return `read` for replies that may also call `spec` with the form; other calls of the reply run first."""
 
-    def either(
+    def read_either(
         message: AssistantMessage, messages: tuple[Message, ...], cut: bool
     ) -> AssistantMessage | Unreadable:
         calls = [c for c in message.calls if match_spelling(c.tool, (spec.name,)) is not None]
@@ -32,4 +32,4 @@ def by_tool(spec: ToolSpec, read: Read) -> Read:
         form = Text(json.dumps(calls[0].args, ensure_ascii=False))
         return read(message.model_copy(update={"text": form, "calls": ()}), messages, False)
 
-    return either
+    return read_either

@@ -59,7 +59,7 @@ class _Scan:
 _cache: dict[tuple[Path, ...], tuple[dict[Path, Stamp], str]] = {}
 
 
-def project_facts(roots: tuple[Path, ...]) -> str:
+def read_project_facts(roots: tuple[Path, ...]) -> str:
     """Return the facts on the project in `roots` from its manifests and lock files; empty if there are none."""
     stamps, facts = _cache.get(roots, ({}, ""))
     if stamps and all(_read_stamp(path) == stamp for path, stamp in stamps.items()):
@@ -88,14 +88,14 @@ def _read_stamp(path: Path) -> Stamp | None:
 
 def _find_packages(root: Path, name: str, scan: _Scan) -> Iterator[Package]:
     """Yield the packages of a root, nearest folders first."""
-    left, scan.left = MOST_FOLDERS, MOST_TEXT
+    folders_left, scan.left = MOST_FOLDERS, MOST_TEXT
     level: list[tuple[Path, str, tuple[Folder, ...]]] = [(root, name, ())]
     for _ in range(DEPTH + 1):
         below: list[tuple[Path, str, tuple[Folder, ...]]] = []
         for place, path, above in level:
-            if left == 0:
+            if folders_left == 0:
                 return
-            left -= 1
+            folders_left -= 1
             folder = _read_folder(place, path, scan)
             if folder is None:
                 continue

@@ -74,7 +74,7 @@ class Failed:
     failure: Failure
 
 
-def messages_since_request(messages: Sequence[Message]) -> tuple[AssistantMessage | ToolMessage, ...]:
+def select_messages_since_request(messages: Sequence[Message]) -> tuple[AssistantMessage | ToolMessage, ...]:
     """Return the messages after the user's last one, without folder rules."""
     recent: list[AssistantMessage | ToolMessage] = []
     for message in reversed(messages):
@@ -110,7 +110,7 @@ def _find_own_data(message: AssistantMessage) -> JsonObject:
 
 def _note_unread_form(messages: Sequence[Message]) -> str:
     """Return the note on a form next to calls that could not be read; empty if there is none."""
-    recent = reversed(messages_since_request(messages))
+    recent = reversed(select_messages_since_request(messages))
     reply = next((message for message in recent if isinstance(message, AssistantMessage)), None)
     problem = _find_own_data(reply).get("unread") if reply is not None else None
     return (
@@ -134,11 +134,11 @@ async def stream_role_reply(
     A model with its own tools answers by them; plain words count after one question about them. A `nested` role may
     answer in words. Raises DaikuError if the role failed, LLMRequestError of kind "format" after the last retry.
     """
-    own = role.after_calls(request.messages)
-    if own is not None:
-        yield _build_own_reply(own)  # recorded even before an error
-        if isinstance(own, Failed):
-            raise DaikuError(own.failure)
+    own_reply = role.after_calls(request.messages)
+    if own_reply is not None:
+        yield _build_own_reply(own_reply)  # recorded even before an error
+        if isinstance(own_reply, Failed):
+            raise DaikuError(own_reply.failure)
         return
     usage, problems = Usage(), list[str]()
     may_conclude = nested or role.has_result(request.messages)
@@ -154,22 +154,24 @@ async def stream_role_reply(
                 elif not isinstance(piece, TextDelta):  # a form is shown once it is readable
                     yield piece
         assert reply is not None, "a stream ends with a Reply or raises"
-        read = _interpret_reply(
-            role, reply, request, protocol, brief, again=bool(problems), may_conclude=may_conclude
+        parsed = _interpret_reply(
+            role, reply, request, protocol, brief, is_retry=bool(problems), may_conclude=may_conclude
         )
-        if isinstance(read, AssistantMessage):
-            for event in _build_events(read, reply, usage):
+        if isinstance(parsed, AssistantMessage):
+            for event in _build_events(parsed, reply, usage):
                 yield event
-            if not read.calls and (ended := role.failed(request.messages, read)) is not None:
+            if not parsed.calls and (ended := role.failed(request.messages, parsed)) is not None:
                 raise DaikuError(ended.failure)
             return
-        problems.append(read.problem)
-        in_vain = read.words_only and len(problems) > 1 and not may_conclude
+        problems.append(parsed.problem)
+        in_vain = parsed.words_only and len(problems) > 1 and not may_conclude
         if in_vain or should_give_up(problems):
-            if read.words_only:  # replies without the form are recorded too
+            if parsed.words_only:  # replies without the form are recorded too
                 yield Reply(AssistantMessage(text=reply.message.text), usage, reply.finish)
             raise _build_format_error(problems[-1])
-        current = _build_retry(role, first, reply, read.problem, by_tools=_uses_tools(request, protocol))
+        current = _build_retry(
+            role, first, reply, parsed.problem, by_tools=_has_native_tools(request, protocol)
+        )
 
 
 def _build_own_reply(answer: AssistantMessage | Failed) -> Reply:
@@ -178,7 +180,7 @@ def _build_own_reply(answer: AssistantMessage | Failed) -> Reply:
     return Reply(mark_own(message), Usage(), "tool_calls" if message.calls else "stop")
 
 
-def _uses_tools(request: ModelRequest, protocol: TextProtocol | None) -> bool:
+def _has_native_tools(request: ModelRequest, protocol: TextProtocol | None) -> bool:
     """Return True if the model has tools and calls them natively."""
     return protocol is None and bool(request.tools)
 
@@ -190,26 +192,26 @@ def _interpret_reply(
     protocol: TextProtocol | None,
     brief: Brief | None,
     *,
-    again: bool,
+    is_retry: bool,
     may_conclude: bool,
 ) -> AssistantMessage | Unreadable:
-    """Return the reply as the run records it; words are judged first, and may conclude on a retry (`again`)."""
-    read, said = _read_form(role, reply, request, protocol, brief), reply.message
-    by_tools = _uses_tools(request, protocol)
+    """Return the reply for the record. Plain text is judged first, and may conclude on a retry (`is_retry`)."""
+    read, message = _read_form(role, reply, request, protocol, brief), reply.message
+    by_tools = _has_native_tools(request, protocol)
     if isinstance(read, AssistantMessage):
-        return read if again else _reject_promise(role, read, request.messages)
-    if by_tools and not said.text.strip() and not said.calls:
-        return said  # the run asks about silence itself
+        return read if is_retry else _reject_promise(role, read, request.messages)
+    if by_tools and not message.text.strip() and not message.calls:
+        return message  # the run handles empty replies
     if not read.words_only:
         return read
-    if by_tools and not again:
-        concluded = role.prose(said, request.messages)
+    if by_tools and not is_retry:
+        concluded = role.prose(message, request.messages)
         return concluded if may_conclude or isinstance(concluded, Unreadable) else read
     if not may_conclude:
         return read
-    if again and role.accept_plain_text is not None:
-        return role.accept_plain_text(said)
-    return said if by_tools else read
+    if is_retry and role.accept_plain_text is not None:
+        return role.accept_plain_text(message)
+    return message if by_tools else read
 
 
 def _reject_promise(
@@ -266,7 +268,7 @@ def _build_request(role: Role, request: ModelRequest, protocol: TextProtocol | N
     """Build the request for the model; its reminder is in no later request."""
     parts = (
         _note_unread_form(request.messages),
-        role.remind(request.messages, _uses_tools(request, protocol)),
+        role.remind(request.messages, _has_native_tools(request, protocol)),
     )
     if reminder := "\n\n".join(part for part in parts if part):
         request = replace(request, messages=(*request.messages, UserMessage(text=reminder, kind="note")))
@@ -284,8 +286,8 @@ def _read_form(
     decoded = decode(message, protocol, finish=reply.finish, tools=request.tools)
     if isinstance(decoded, FormatProblem) or (decoded.text == message.text and not decoded.calls):
         return read
-    again = _check_fit(role, role.read(decoded, messages, cut), brief)
-    return again if isinstance(again, AssistantMessage) else read
+    from_protocol = _check_fit(role, role.read(decoded, messages, cut), brief)
+    return from_protocol if isinstance(from_protocol, AssistantMessage) else read
 
 
 def _check_fit(

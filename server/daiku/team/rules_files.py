@@ -26,7 +26,7 @@ def read_rules(roots: tuple[Path, ...]) -> tuple[RulesFile, ...]:
     files: list[RulesFile] = []
     for root in roots:
         texts: set[str] = set()
-        for folder in (*reversed(_folders_above(root)), root):
+        for folder in (*reversed(_find_folders_above(root)), root):
             for name in RULES_FILES:
                 path = os.path.relpath(folder / name, root).replace(os.sep, "/")
                 path = f"{root.name}/{path}" if len(roots) > 1 else path
@@ -37,7 +37,7 @@ def read_rules(roots: tuple[Path, ...]) -> tuple[RulesFile, ...]:
     return tuple(files)
 
 
-def _folders_above(root: Path) -> list[Path]:
+def _find_folders_above(root: Path) -> list[Path]:
     """Return the folders above `root` that belong to its repository, the nearest first."""
     from daiku.workspace.repository import GitPlaces, git_places, may_be_repository  # when used
 
@@ -49,7 +49,7 @@ def _folders_above(root: Path) -> list[Path]:
     return [folder for folder in root.resolve().parents if folder.is_relative_to(places.top)]
 
 
-def nested_rules(
+def read_nested_rules(
     place: Path,
     roots: tuple[Path, ...],
     sent: Mapping[str, RulesText],

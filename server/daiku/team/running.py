@@ -64,7 +64,7 @@ class RunnerOptions(TypedDict, total=False):
     """A TraceLogger, or the path to write to; its type would make every import slower."""
 
 
-def own_runner(options: RunnerOptions) -> Any:
+def build_runner(options: RunnerOptions) -> Any:
     """Return a `Runner` for one run of an agent."""
     # Imported when used: the Runner is in a higher layer, and its imports are slow.
     return import_module("daiku").Runner(**options)

@@ -32,7 +32,7 @@ class SystemVariables(Frozen):
     """Merged `system_prompt`s of all allowed MCP servers (R2.69)."""
 
 
-def system_prompt(
+def render_system_prompt(
     agent: Agent,
     roots: tuple[Path, ...],
     has_tools: bool,
@@ -66,15 +66,15 @@ def system_prompt(
 
 
 def _load_facts(roots: tuple[Path, ...]) -> str:
-    from daiku.team.project import project_facts  # when used
+    from daiku.team.project import read_project_facts  # when used
 
-    return project_facts(roots)
+    return read_project_facts(roots)
 
 
 class NoVariables(Frozen):
     pass
 
 
-def summary_order() -> str:
+def render_summary_prompt() -> str:
     """Return the prompt that asks a model to summarize a conversation."""
     return render("parts/summary", NoVariables())

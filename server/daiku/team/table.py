@@ -87,7 +87,7 @@ INNER: Mapping[str, Agent] = MappingProxyType(
 ALL_AGENTS: Mapping[str, Agent] = MappingProxyType({**AGENTS, **INNER})
 
 
-def delegates(more: Mapping[str, Agent] = MappingProxyType({})) -> Mapping[str, str]:
+def list_delegates(more: Mapping[str, Agent] = MappingProxyType({})) -> Mapping[str, str]:
     """Return names and descriptions of the agents that accept requests; `more`: the user's own agents."""
     builtin = {agent.name: agent.description for agent in AGENTS.values() if agent.delegate}
     return builtin | {agent.name: agent.description for agent in more.values()}

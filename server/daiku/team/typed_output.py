@@ -16,7 +16,7 @@ from daiku.domain.tools import ToolSpec
 from daiku.models.rules.replies.parse import Unreadable, read_json
 from daiku.run.rules.calls.arguments import parse_arguments, schema_of
 from daiku.run.rules.calls.toolnames import wire_name
-from daiku.team.form_tool import by_tool
+from daiku.team.form_tool import with_tool_call
 from daiku.texts.text import Text
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class TypedOutput:
     model: type[BaseModel]
     wrapped: bool
 
-    def value(self, text: str) -> Any:
+    def parse_value(self, text: str) -> Any:
         """Return the value in the last text of a run. Raises ValueError if it holds none."""
         answer = self._parse(json.loads(text))
         return getattr(answer, "result") if self.wrapped else answer  # noqa: B009  # a field of the created model
@@ -64,12 +64,12 @@ class TypedOutput:
         schema = json.dumps(schema_of(self.model), ensure_ascii=False)
         return f"Your last reply is one JSON value that fits this JSON Schema, and nothing else:\n{schema}"
 
-    def role(self) -> Role:
+    def build_role(self) -> Role:
         """Build the role that reads answers and returns an invalid one to the model with its problem (R0.96)."""
         from daiku.team.role import Role  # when used
 
         spec = self.spec
-        return Role(by_tool(spec, self._read), tools=(spec,), schema=spec.parameters)
+        return Role(with_tool_call(spec, self._read), tools=(spec,), schema=spec.parameters)
 
     def _read(
         self, message: AssistantMessage, _messages: tuple[Message, ...], cut: bool
@@ -88,7 +88,7 @@ class TypedOutput:
         return value
 
 
-def typed_output(output: object) -> TypedOutput | None:
+def build_typed_output(output: object) -> TypedOutput | None:
     """Return the typed output of a type; None for text. Raises TypeError if pydantic cannot check it."""
     if output is None or output is str:
         return None

@@ -18,7 +18,7 @@ from daiku.edits.rules.blocks import EditBlock
 from daiku.edits.rules.fileblocks import parse_file_blocks, render_file_blocks
 from daiku.edits.rules.patch import WholeFile, parse_patch
 from daiku.models.rules.replies.parse import Unreadable
-from daiku.prompts import prompts_folder
+from daiku.prompts import find_prompts_folder
 from daiku.run.recorded.replay import replay
 from daiku.run.rules.state.state import Conversation, State
 from daiku.team.coding.coder import CODE, build_code_request, collect_edits
@@ -344,7 +344,7 @@ def test_what_failed_before_is_told() -> None:
     ["plan", "knowledge base", "no comments that say", "first try", "exact file names", "Cargo.toml"],
 )
 def test_the_prompt_demands_what_it_must(demand: str) -> None:
-    prompt = (prompts_folder() / "agents" / "coder.j2").read_text("utf-8")
+    prompt = (find_prompts_folder() / "agents" / "coder.j2").read_text("utf-8")
     assert demand in prompt
 
 

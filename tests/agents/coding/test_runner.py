@@ -27,13 +27,13 @@ from daiku.domain.work.patches import FileStat
 from daiku.domain.work.plans import Plan, Step
 from daiku.guard.rules.commands.judge import changes_folder
 from daiku.models.rules.replies.parse import Unreadable
-from daiku.prompts import prompts_folder
+from daiku.prompts import find_prompts_folder
 from daiku.run.recorded.replay import replay
 from daiku.run.request import RunRequest
 from daiku.run.rules.state.context import rules_message
 from daiku.team.coding.runner import MAX_REPAIRS, RUN, build_run_request, collect_commands, remind
 from daiku.team.part import Stage
-from daiku.team.role import Failed, messages_since_request, stream_role_reply
+from daiku.team.role import Failed, select_messages_since_request, stream_role_reply
 from daiku.team.table import find_agent
 from daiku.texts.text import Text
 from tests.agents.acting import PROTOCOLS, act, app_with, called, in_protocol, said
@@ -223,7 +223,7 @@ def test_rules_of_a_folder_in_between_change_nothing() -> None:
     first = ran(read(commands("a", "b")))
     rules = rules_message((RulesText(path="x/AGENTS.md", text="Be kind."),))
     assert line(RUN.after_calls((*ASKED, *first, rules))) == "b"
-    assert messages_since_request((*ASKED, *first, rules)) == first
+    assert select_messages_since_request((*ASKED, *first, rules)) == first
 
 
 def test_a_word_of_the_person_is_for_the_model() -> None:
@@ -493,7 +493,7 @@ def test_the_request_has_conversation_code_last_message_and_system() -> None:
 
 
 def test_the_prompt_demands_what_it_must() -> None:
-    prompt = (prompts_folder() / "agents" / "runner.j2").read_text("utf-8")
+    prompt = (find_prompts_folder() / "agents" / "runner.j2").read_text("utf-8")
     both = ("`cd` is forbidden", "The code I wrote", "operating system", "two repairs")
     for demand in (*both, "`shell__run`", '{"commands": ["'):
         assert demand in prompt

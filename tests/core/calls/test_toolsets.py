@@ -15,12 +15,12 @@ from daiku.run.rules.calls.findtools import MOST_FOUND, found_tools, unwrap_call
 from daiku.run.rules.calls.needed import needed_tools
 from daiku.run.rules.calls.toolnames import wire_name
 from daiku.run.rules.calls.toolsets import CORE, choose_tools
-from daiku.team.table import AGENTS, COORDINATOR, delegates
+from daiku.team.table import AGENTS, COORDINATOR, list_delegates
 from daiku.tools.registry import ToolRegistry
 from daiku.tools.table import builtin_tools
 from tests.cases import for_each
 
-REGISTRY = ToolRegistry(builtin_tools(editor=True, agents=delegates()))
+REGISTRY = ToolRegistry(builtin_tools(editor=True, agents=list_delegates()))
 SPECS = tuple(spec for spec in REGISTRY.specs() if not spec.inner)
 SET, SMALL = choose_tools(SPECS), choose_tools(SPECS, window=8000)
 LONG = "Does one thing of a service that is far away, with the arguments that it takes. " * 2
@@ -199,7 +199,9 @@ def test_who_can_be_asked_is_a_choice() -> None:
     one: Any = specs["agent/handoff"].parameters["properties"]
     several: Any = specs["agent/parallel"].parameters["properties"]
     assert (
-        one["agent"]["enum"] == several["requests"]["items"]["properties"]["agent"]["enum"] == [*delegates()]
+        one["agent"]["enum"]
+        == several["requests"]["items"]["properties"]["agent"]["enum"]
+        == [*list_delegates()]
     )
 
 

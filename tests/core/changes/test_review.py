@@ -36,7 +36,7 @@ from daiku.edits.rules.changes.review import (
 )
 from daiku.edits.rules.matching.refusal import Refusal
 from daiku.run.rules.state.fold import fold
-from daiku.team.rules.proof.evidence import unproven_checks
+from daiku.team.rules.proof.evidence import find_unproven_checks
 from daiku.texts.text import Text
 from tests.cases import for_each
 
@@ -152,9 +152,11 @@ def test_checks_that_passed_before_something_was_taken_back_prove_nothing() -> N
         ToolCallEvent(id="c1", tool="shell/run", args=call.args),
         ToolResponse(id="c1", tool="shell/run", ok=True, result="", data={"exitCode": 0}),
     )
-    assert not unproven_checks(["pytest"], fold(run).done)
-    assert not unproven_checks(["pytest"], fold((*run, Review(decision="accept", path="a", hunks=1))).done)
-    assert unproven_checks(["pytest"], fold((*run, Review(decision="reject", path="a", hunks=1))).done)
+    assert not find_unproven_checks(["pytest"], fold(run).done)
+    assert not find_unproven_checks(
+        ["pytest"], fold((*run, Review(decision="accept", path="a", hunks=1))).done
+    )
+    assert find_unproven_checks(["pytest"], fold((*run, Review(decision="reject", path="a", hunks=1))).done)
 
 
 # ---- hunks of an edit that is not made yet

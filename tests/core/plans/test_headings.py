@@ -6,12 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daiku.models.rules.replies.parse import Unreadable
-from daiku.team.rules.plans.reply import (
-    parse_plan_head,
-    read_plan,
-    sounds_like_machine,
-    strip_control_characters,
-)
+from daiku.team.rules.plans.reply import is_machine_like, parse_plan_head, read_plan, strip_control_characters
 from tests.cases import for_each
 
 HEADS = {
@@ -111,7 +106,7 @@ def test_of_two_plans_the_revised_one_counts() -> None:
     ],
 )
 def test_a_reply_that_begins_like_a_machines_is_known(text: str, machine: bool) -> None:
-    assert sounds_like_machine(text) is machine
+    assert is_machine_like(text) is machine
 
 
 @given(st.text(st.sampled_from("ab \n\t計\x00\x1b[]31m;\x07\x7f\x9b\u200b\u202e"), max_size=60))

@@ -10,7 +10,7 @@ from daiku.team.rules.proof.checks import (
     find_check_problem,
     find_programs,
     is_read_only_check,
-    looks_like_sentence,
+    is_sentence_like,
     predict_exit_status,
     split_time_limit,
 )
@@ -67,7 +67,7 @@ def test_behind_or_and_after_it_a_constant_takes_the_worth_of_every_check(consta
     ],
 )
 def test_words_are_told_from_a_command_whose_program_is_not_there(check: str, sentence: bool) -> None:
-    assert looks_like_sentence(check) is sentence
+    assert is_sentence_like(check) is sentence
 
 
 def test_the_programs_of_a_check_are_those_it_calls_by_name() -> None:

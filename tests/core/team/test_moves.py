@@ -28,7 +28,7 @@ from daiku.run.rules.state.machine import EndRun, MakeCall, Move
 from daiku.run.rules.state.state import State
 from daiku.team.rules.checks import TeamCall, build_check_call
 from daiku.team.rules.moves import build_brief, find_team_plan, next_move
-from daiku.team.rules.report import final_report, match_records
+from daiku.team.rules.report import build_final_report, match_records
 from daiku.texts.text import Text
 from tests.cases import for_each
 
@@ -204,7 +204,7 @@ def test_a_proof_counts_as_it_is_on_record_and_an_invented_one_does_not() -> Non
     state = fold(
         answered(call, True, "", back(call, "reporter", handover=ReportMade(report=liar), deeds=deeds)), state
     )
-    claims = {str(c.text): c.proofs for c in final_report(state, find_team_plan(state)).claims}
+    claims = {str(c.text): c.proofs for c in build_final_report(state, find_team_plan(state)).claims}
     [proof] = claims["It builds."]
     assert (proof.ok, proof.value) == (False, "2")
     assert claims["It flies."] == ()

@@ -108,7 +108,7 @@ class GeneratorFactory:
 
     def _own_template(self, dataset: str) -> str | None:
         """Return the workspace's template, `.daiku/prompts/generator/<dataset>.txt`, if it may have some."""
-        source = None if self._prompts is None else self._prompts.source(f"generator/{dataset}")
+        source = None if self._prompts is None else self._prompts.find_source(f"generator/{dataset}")
         return source.text if source is not None and source.literal else None
 
     def _redact(self, message: str) -> str:

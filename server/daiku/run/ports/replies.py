@@ -17,7 +17,7 @@ from daiku.run.rules.state.context import transcript
 from daiku.run.rules.state.state import State
 from daiku.run.run_budget import Metered
 from daiku.run.run_log import RunLog
-from daiku.team.system_prompt import summary_order, system_prompt
+from daiku.team.system_prompt import render_summary_prompt, render_system_prompt
 from daiku.texts.rules.decisive import truncate_output
 from daiku.texts.rules.visible import show_invisible
 from daiku.workspace.walk import is_large_project
@@ -75,7 +75,7 @@ class Replies:
         self._set = replace(toolset, offered=(*toolset.offered, *role_tools)) if role_tools else toolset
         self.tools = {spec.name: spec for spec in agent.allowed(specs, mode)}
         server_prompt = servers.build_prompt() if servers is not None else ""
-        system = system_prompt(
+        system = render_system_prompt(
             agent,
             services.roots,
             bool(self._set.offered),
@@ -161,7 +161,7 @@ class Replies:
             return "", None
         message = UserMessage(text=self._summary_prompt(messages))
         request = ModelRequest(
-            model="", system=summary_order(), messages=(message,), session=self.log.session
+            model="", system=render_summary_prompt(), messages=(message,), session=self.log.session
         )
         async for piece in self.model.stream(request):
             if isinstance(piece, Reply):

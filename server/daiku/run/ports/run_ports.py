@@ -31,7 +31,7 @@ from daiku.run.rules.state.state import State
 from daiku.run.run_budget import Counting, Metered, count_nothing
 from daiku.run.services import RunServices
 from daiku.team.rules.proof.attempts import EDITING
-from daiku.team.rules_files import nested_rules
+from daiku.team.rules_files import read_nested_rules
 from daiku.texts.rules.visible import show_hidden, show_invisible
 from daiku.texts.text import NO_TEXT, Text, text
 from daiku.tools.tool import Answer, Preview, ToolContext
@@ -322,7 +322,7 @@ class FolderRules:
             if place.parent in self._seen:
                 continue
             self._seen.add(place.parent)
-            rules = nested_rules(
+            rules = read_nested_rules(
                 place,
                 roots,
                 self.record.state.conversation.rules,

@@ -15,7 +15,7 @@ from daiku.guard.rules.commands.judge import LOOKING, read_only
 from daiku.playbook.rules.lessons.intents import NAMES_ONLY, Intent, asks_for_less, intent_of
 from daiku.team.rules.proof.attempts import Attempts
 from daiku.team.rules.proof.check_strength import count_tests, is_test_command
-from daiku.team.rules.proof.checks import discards_exit_code
+from daiku.team.rules.proof.checks import can_discard_exit_code
 from daiku.team.rules.proof.evidence import Evidence, normalize_command
 from daiku.team.rules.proof.failures import is_missing, is_same_work
 from daiku.texts.rules.patterns import lazy
@@ -144,7 +144,7 @@ def failing_tests(done: Evidence) -> tuple[str, ...]:
 def _check_state(command: CommandOutcome, code: int | None) -> CheckState:
     if code is None:
         return "running"
-    if discards_exit_code(command.command, _is_check):
+    if can_discard_exit_code(command.command, _is_check):
         return "passed" if shows_pass(command.output) else "unknown"
     return "failed" if code else "passed"
 

@@ -216,10 +216,10 @@ def _is_open(call: FailedCall, state: State, checks: CheckRuns | None) -> bool:
 
 def refused_edits(state: State, plan: Plan, step: Step) -> tuple[str, ...]:
     """Return the files of a step's edits that the guard or the user refused and that stayed unchanged."""
-    from daiku.team.rules.record import answered_calls, select_for_step  # when used
+    from daiku.team.rules.record import list_answered_calls, select_for_step  # when used
 
     checks, rejected, attempted = _read_checks(state), list[str](), set[str]()
-    for each in select_for_step(answered_calls(state), plan, step):
+    for each in select_for_step(list_answered_calls(state), plan, step):
         back, paths = each.handoff, find_edited_paths(each.call) if each.call.tool in EDITING else ()
         attempted.update(paths, (call.subject for call in back.refused) if back is not None else ())
         if (paths and each.ok) or (back is not None and back.deeds is not None and back.deeds.files):

@@ -23,7 +23,7 @@ from daiku.run.rules.state.state import State
 from daiku.team.agent import LOOKING, Agent, Prompt
 from daiku.team.coding.handover_text import fence, format_step, format_work_so_far
 from daiku.team.part import Part, Stage
-from daiku.team.role import Role, merge_role_calls, messages_since_request
+from daiku.team.role import Role, merge_role_calls, select_messages_since_request
 from daiku.team.rules.plans.transitions import render_checklist
 from daiku.texts.rules.patterns import lazy
 from daiku.texts.rules.truncate import truncate_middle
@@ -80,7 +80,7 @@ def collect_edits(state: State) -> EditsMade | Unreadable:
     """Return the files that the run changed; if there are none, the notes say why."""
     replies = (
         m
-        for m in messages_since_request(state.conversation.messages)
+        for m in select_messages_since_request(state.conversation.messages)
         if isinstance(m, AssistantMessage) and not is_own(m)
     )
     notes = "\n\n".join(m.text for m in replies if m.text)
@@ -112,7 +112,7 @@ def accept_plain_text(message: AssistantMessage) -> AssistantMessage:
     return message.model_copy(update={"text": words, "opaque": {}})
 
 
-def prose(message: AssistantMessage, messages: tuple[Message, ...]) -> AssistantMessage | Unreadable:
+def judge_prose(message: AssistantMessage, messages: tuple[Message, ...]) -> AssistantMessage | Unreadable:
     """Accept plain text as the result; add a note if nothing was changed and the text does not say so."""
     return message if _has_changes(messages) else accept_plain_text(message)
 
@@ -151,7 +151,7 @@ def parse_changes(reply_text: str, *, cut: bool = False) -> ParsedChanges | Unre
         return Unreadable(joined("clauses", blocks.warnings))
     files = {path: content for path, content in blocks.files.items() if not is_change(path, content)}
     patch = blocks.rest if len(files) == len(blocks.files) else reply_text
-    outside = tuple(path for path in files if _leaves_project(path)) if len(files) > 1 else ()
+    outside = tuple(path for path in files if _is_outside_project(path)) if len(files) > 1 else ()
     files = {path: content for path, content in files.items() if path not in outside} or files
     if not any(has_format(patch) for has_format in (has_blocks, is_apply_patch, is_udiff)):
         patch = ""
@@ -178,7 +178,7 @@ def parse_changes(reply_text: str, *, cut: bool = False) -> ParsedChanges | Unre
     return ParsedChanges(calls, joined("paragraphs", parts), unfinished)
 
 
-def _leaves_project(path: str) -> bool:
+def _is_outside_project(path: str) -> bool:
     """Return True if a relative path leads out of the project."""
     return posixpath.normpath(path.replace("\\", "/")).split("/", 1)[0] == ".."
 
@@ -208,9 +208,9 @@ def _find_introduction(text: str, names: list[str]) -> str:
     return "\n".join(line for line in lines if line.strip(" `*:") not in names).strip()
 
 
-def after_calls(messages: tuple[Message, ...]) -> AssistantMessage | None:
+def continue_after_calls(messages: tuple[Message, ...]) -> AssistantMessage | None:
     """Return the coder's closing message once all its changes were applied without new problems, else None."""
-    recent = messages_since_request(messages)
+    recent = select_messages_since_request(messages)
     reply = next((m for m in reversed(recent) if isinstance(m, AssistantMessage)), None)
     data = reply.opaque.get("daiku") if reply is not None else None
     if reply is None or not isinstance(data, dict) or data.get("whole") is not True:
@@ -226,11 +226,18 @@ def after_calls(messages: tuple[Message, ...]) -> AssistantMessage | None:
 
 def _has_changes(messages: tuple[Message, ...]) -> bool:
     return any(
-        isinstance(m, ToolMessage) and m.tool in CHANGING and m.ok for m in messages_since_request(messages)
+        isinstance(m, ToolMessage) and m.tool in CHANGING and m.ok
+        for m in select_messages_since_request(messages)
     )
 
 
-CODE = Role(read, after_calls, accept_plain_text=accept_plain_text, prose=prose, has_result=_has_changes)
+CODE = Role(
+    read,
+    continue_after_calls,
+    accept_plain_text=accept_plain_text,
+    prose=judge_prose,
+    has_result=_has_changes,
+)
 
 
 CODER = Agent(

@@ -21,9 +21,9 @@ from daiku.run.rules.state.state import State
 from daiku.team.agent import LOOKING, Agent, Prompt
 from daiku.team.coding.handover_text import format_work_so_far
 from daiku.team.part import Part, Stage
-from daiku.team.role import Failed, Role, merge_role_calls, messages_since_request
+from daiku.team.role import Failed, Role, merge_role_calls, select_messages_since_request
 from daiku.team.rules.plans.proposed import as_proposed, find_proposal_problems
-from daiku.team.rules.plans.reply import PlanReply, read_plan, sounds_like_machine
+from daiku.team.rules.plans.reply import PlanReply, is_machine_like, read_plan
 from daiku.team.rules.plans.steptext import parse_planned_step
 from daiku.team.rules.plans.transitions import render_checklist
 from daiku.texts.text import Text, joined, text
@@ -85,7 +85,7 @@ def read(
     if message.calls:
         return merge_role_calls(message, _parse_form(message, messages, cut))
     if _has_proposed(messages) and message.text.strip():
-        return Unreadable(text("roles.like_a_machine")) if sounds_like_machine(message.text) else message
+        return Unreadable(text("roles.like_a_machine")) if is_machine_like(message.text) else message
     return _parse_form(message, messages, cut)
 
 
@@ -126,17 +126,17 @@ def build_proposal(reply: PlanReply) -> JsonObject:
     return {"name": reply.project, "focus": reply.focus, "summary": reply.summary, "steps": steps}
 
 
-def prose(message: AssistantMessage, messages: tuple[Message, ...]) -> AssistantMessage | Unreadable:
+def judge_prose(message: AssistantMessage, messages: tuple[Message, ...]) -> AssistantMessage | Unreadable:
     """Ask once for a proposal if the reply is plain text; accept the text after that."""
     return message if _has_proposed(messages) else Unreadable(text("roles.call_propose"))
 
 
-def after_calls(messages: tuple[Message, ...]) -> AssistantMessage | Failed | None:
+def continue_after_calls(messages: tuple[Message, ...]) -> AssistantMessage | Failed | None:
     """Return the plan's summary once the plan is accepted, Failed after too many rejected ones, else None."""
-    recent = messages_since_request(messages)
+    recent = select_messages_since_request(messages)
     rejected = [
         m
-        for m in _messages_since_user(messages)
+        for m in _select_messages_since_user(messages)
         if isinstance(m, ToolMessage) and m.tool == "plan/propose" and m.outcome == "failed"
     ]
     if len(rejected) >= ATTEMPTS:
@@ -165,7 +165,7 @@ def _find_summary(
             return None
 
 
-def _messages_since_user(messages: tuple[Message, ...]) -> tuple[Message, ...]:
+def _select_messages_since_user(messages: tuple[Message, ...]) -> tuple[Message, ...]:
     """Return the messages after the user's last one; reminders do not count as the user's."""
     positions = [n for n, m in enumerate(messages) if isinstance(m, UserMessage) and m.kind == "person"]
     return messages[positions[-1] + 1 :] if positions else messages
@@ -173,7 +173,7 @@ def _messages_since_user(messages: tuple[Message, ...]) -> tuple[Message, ...]:
 
 def _find_earlier_rejection(args: JsonObject, messages: tuple[Message, ...]) -> str:
     """Return why an identical plan was rejected before; empty if it was not."""
-    recent = _messages_since_user(messages)
+    recent = _select_messages_since_user(messages)
     calls = (c for m in recent if isinstance(m, AssistantMessage) for c in m.calls)
     call_ids = {c.id for c in calls if c.tool == "plan/propose" and c.args == args}
     results = (m for m in recent if isinstance(m, ToolMessage) and m.call_id in call_ids)
@@ -183,11 +183,11 @@ def _find_earlier_rejection(args: JsonObject, messages: tuple[Message, ...]) -> 
 def _has_proposed(messages: tuple[Message, ...]) -> bool:
     return any(
         isinstance(m, ToolMessage) and m.tool == "plan/propose" and m.ok
-        for m in messages_since_request(messages)
+        for m in select_messages_since_request(messages)
     )
 
 
-PLAN = Role(read, after_calls, prose=prose, has_result=_has_proposed)
+PLAN = Role(read, continue_after_calls, prose=judge_prose, has_result=_has_proposed)
 
 
 PLANNER = Agent(

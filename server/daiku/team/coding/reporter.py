@@ -18,7 +18,7 @@ from daiku.run.rules.calls.arguments import schema_of
 from daiku.run.rules.state.state import State
 from daiku.team.agent import Agent, Prompt
 from daiku.team.coding.handover_text import format_work_so_far
-from daiku.team.form_tool import by_tool
+from daiku.team.form_tool import with_tool_call
 from daiku.team.part import Part, Stage
 from daiku.team.role import Role
 from daiku.team.rules.plans.transitions import render_checklist
@@ -85,12 +85,12 @@ class ClaimReply(Frozen):
 
     @field_validator("refs", mode="before")
     @classmethod
-    def _plain(cls, value: Any) -> Any:
-        """One reference may come alone, and each in its brackets."""
-        given: Any = [value] if isinstance(value, str) else value
-        if not isinstance(given, list | tuple):
+    def _normalize_refs(cls, value: Any) -> Any:
+        """Accept a single reference, and references in brackets."""
+        items: Any = [value] if isinstance(value, str) else value
+        if not isinstance(items, list | tuple):
             return value
-        return tuple(str(ref).strip(" []`") for ref in given)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]  # JSON from a model
+        return tuple(str(ref).strip(" []`") for ref in items)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]  # JSON from a model
 
 
 class ReportReply(Frozen):
@@ -122,7 +122,7 @@ def read(
     return reply if isinstance(reply, Unreadable) else _build_message(message, reply)
 
 
-def prose(_message: AssistantMessage, _messages: tuple[Message, ...]) -> Unreadable:
+def judge_prose(_message: AssistantMessage, _messages: tuple[Message, ...]) -> Unreadable:
     """Ask once for the claims that plain text does not make."""
     return Unreadable(text("roles.report_without_claims"))
 
@@ -142,18 +142,18 @@ _REFS = re.compile(r"\[(P\d+(?:\s*[,;]\s*P\d+)*)\]")
 
 
 def _parse_markdown(reply: str) -> ReportReply | Unreadable:
-    prose: list[str] = []
+    judge_prose: list[str] = []
     claims: list[ClaimReply] = []
     for line in reply.strip().splitlines():
         item = _ITEM.match(line)
         if item is None:
-            prose.append(_REFS.sub("", line).rstrip())
+            judge_prose.append(_REFS.sub("", line).rstrip())
             continue
         refs = tuple(ref for group in _REFS.findall(line) for ref in re.split(r"\s*[,;]\s*", group))
         words = _REFS.sub("", item[1]).strip()
         if words:
             claims.append(ClaimReply(text=words, refs=refs))
-    head = "\n".join(prose).strip()
+    head = "\n".join(judge_prose).strip()
     if not head or not claims:
         problem = text("roles.report_without_claims") if head else text("roles.report_without_text")
         return Unreadable(problem, words_only=bool(head))
@@ -194,10 +194,10 @@ def _skip_after_calls(_: tuple[Message, ...]) -> None:
 
 
 REPORT = Role(
-    by_tool(SPEC, read),
+    with_tool_call(SPEC, read),
     _skip_after_calls,
     accept_plain_text=accept_plain_text,
-    prose=prose,
+    prose=judge_prose,
     tools=(SPEC,),
     unfit=find_unknown_references,
 )

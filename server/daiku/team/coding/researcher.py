@@ -21,7 +21,7 @@ from daiku.run.rules.calls.toolnames import match_spelling, wire_name
 from daiku.run.rules.state.state import State
 from daiku.team.agent import LOOKING, Agent, Prompt
 from daiku.team.part import Part, Stage
-from daiku.team.role import Role, merge_role_calls, messages_since_request
+from daiku.team.role import Role, merge_role_calls, select_messages_since_request
 from daiku.team.rules.plans.transitions import render_checklist
 from daiku.texts.rules.truncate import truncate_middle
 from daiku.texts.text import NO_TEXT, Text, as_json, joined, text
@@ -142,7 +142,7 @@ def collect_findings(state: State) -> Findings | Unreadable:
 
 def _find_notes(state: State) -> str:
     """Return what the model reported, else its last text."""
-    recent = messages_since_request(state.conversation.messages)
+    recent = select_messages_since_request(state.conversation.messages)
     replies = [m for m in recent if isinstance(m, AssistantMessage) and not is_own(m)]
     reported = next(
         (str(words) for m in reversed(replies) if (words := format_report(_find_report(m), recent))), ""
@@ -158,7 +158,7 @@ def read(
 
     The model's own searches count towards the limit of three. Plain text is accepted after a search.
     """
-    recent = messages_since_request(messages)
+    recent = select_messages_since_request(messages)
     searched = distinct_queries(
         query for m in recent if isinstance(m, AssistantMessage) for query in queries_of(m)
     )
@@ -242,9 +242,9 @@ def accept_plain_text(message: AssistantMessage) -> AssistantMessage:
     return message
 
 
-def after_calls(messages: tuple[Message, ...]) -> AssistantMessage | None:
+def continue_after_calls(messages: tuple[Message, ...]) -> AssistantMessage | None:
     """Return the sources by query, and any question to the user, once the queries were looked up; else None."""
-    recent = messages_since_request(messages)
+    recent = select_messages_since_request(messages)
     result = recent[-1] if recent else None
     reply = next((m for m in reversed(recent) if isinstance(m, AssistantMessage)), None)
     data = reply.opaque.get("daiku") if reply is not None else None
@@ -259,7 +259,7 @@ def after_calls(messages: tuple[Message, ...]) -> AssistantMessage | None:
 
 def _limit_searches(message: AssistantMessage, searched: tuple[str, ...]) -> AssistantMessage:
     """Return the reply without searches beyond the limit of three queries."""
-    left = MAX_QUERIES - len(searched)
+    searches_left = MAX_QUERIES - len(searched)
     calls: list[ToolCall] = []
     dropped = 0
     for call in message.calls:
@@ -267,15 +267,15 @@ def _limit_searches(message: AssistantMessage, searched: tuple[str, ...]) -> Ass
             calls.append(call)
             continue
         requested = queries_of(AssistantMessage(calls=(call,)))
-        if len(requested) > left:
-            dropped += len(requested) - left
-            requested = requested[:left]
+        if len(requested) > searches_left:
+            dropped += len(requested) - searches_left
+            requested = requested[:searches_left]
             if call.tool == "web/research" and requested:
                 queries: list[JsonValue] = list(requested)
                 call = call.model_copy(update={"args": {**call.args, "queries": queries}})
         if requested:
             calls.append(call)
-            left -= len(requested)
+            searches_left -= len(requested)
     if not dropped:
         return message
     note = text("roles.searches_left_out", count=dropped, most=MAX_QUERIES)
@@ -285,11 +285,11 @@ def _limit_searches(message: AssistantMessage, searched: tuple[str, ...]) -> Ass
 
 
 def _has_results(messages: tuple[Message, ...]) -> bool:
-    return any(isinstance(m, ToolMessage) for m in messages_since_request(messages))
+    return any(isinstance(m, ToolMessage) for m in select_messages_since_request(messages))
 
 
 RESEARCH = Role(
-    read, after_calls, accept_plain_text=accept_plain_text, tools=(SPEC,), has_result=_has_results
+    read, continue_after_calls, accept_plain_text=accept_plain_text, tools=(SPEC,), has_result=_has_results
 )
 
 

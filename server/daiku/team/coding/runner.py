@@ -22,7 +22,7 @@ from daiku.team.agent import LOOKING, Agent, Prompt
 from daiku.team.coding.coder import CHANGING, ParsedChanges, parse_changes
 from daiku.team.coding.handover_text import fence, format_step
 from daiku.team.part import Part, Stage
-from daiku.team.role import Failed, Role, merge_role_calls, messages_since_request
+from daiku.team.role import Failed, Role, merge_role_calls, select_messages_since_request
 from daiku.team.rules.proof.failures import CommandRun, find_open_failures, hides_exit_code, is_lookup
 from daiku.texts.rules.truncate import truncate_middle
 from daiku.texts.text import NO_TEXT, Text, joined, text
@@ -58,16 +58,14 @@ def _find_open_failure(recent: Sequence[Message]) -> CommandRun | None:
     return next(reversed(find_open_failures(_find_commands(recent))), None)
 
 
-def _counts_as_attempt(command_run: CommandRun) -> bool:
+def _is_attempt(command_run: CommandRun) -> bool:
     """Return True if a command was queued by the reply, or does more than read."""
     return command_run.is_queued or not is_lookup(command_run.command)
 
 
 def _count_repairs(recent: Sequence[Message]) -> int:
     """Count the repairs: failures after the first, or replies marked as a repair, whichever is more."""
-    failures = sum(
-        not command_run.ok and _counts_as_attempt(command_run) for command_run in _find_commands(recent)
-    )
+    failures = sum(not command_run.ok and _is_attempt(command_run) for command_run in _find_commands(recent))
     marked = sum(
         isinstance(data := m.opaque.get("daiku"), dict) and data.get("repair") is True
         for m in recent
@@ -182,7 +180,7 @@ def read(
     message: AssistantMessage, messages: tuple[Message, ...], cut: bool
 ) -> AssistantMessage | Unreadable:
     """Return the reply with a call for its first command or repair. Plain text ends the run after a call."""
-    recent = messages_since_request(messages)
+    recent = select_messages_since_request(messages)
     if message.calls:
         return _merge_form(message, messages, cut)
     failed, queue = _find_open_failure(recent), _find_waiting_commands(recent)
@@ -212,7 +210,7 @@ def _parse_form(
     message: AssistantMessage, messages: tuple[Message, ...], cut: bool
 ) -> AssistantMessage | Unreadable:
     """Parse the form in a reply: its commands, or the repair of the failed command."""
-    recent = messages_since_request(messages)
+    recent = select_messages_since_request(messages)
     failed, queue = _find_open_failure(recent), _find_waiting_commands(recent) or ()
     commands = read_commands(message.text, cut=cut)
     if failed is not None:
@@ -248,12 +246,12 @@ def _check_exit_code(commands: Sequence[str], messages: tuple[Message, ...]) -> 
     return None
 
 
-def prose(message: AssistantMessage, messages: tuple[Message, ...]) -> AssistantMessage | Unreadable:
+def judge_prose(message: AssistantMessage, messages: tuple[Message, ...]) -> AssistantMessage | Unreadable:
     """Accept plain text as the end.
 
     Ask once if a failed command may be repaired, or if the last exit code is hidden.
     """
-    recent = messages_since_request(messages)
+    recent = select_messages_since_request(messages)
     failed = _find_open_failure(recent)
     if failed is not None and _count_repairs(recent) < MAX_REPAIRS:
         return Unreadable(
@@ -265,9 +263,9 @@ def prose(message: AssistantMessage, messages: tuple[Message, ...]) -> Assistant
     )
 
 
-def after_calls(messages: tuple[Message, ...]) -> AssistantMessage | Failed | None:
+def continue_after_calls(messages: tuple[Message, ...]) -> AssistantMessage | Failed | None:
     """Return the next command while all succeed; the end if there is none or the repairs are used up."""
-    recent = messages_since_request(messages)
+    recent = select_messages_since_request(messages)
     if not recent or not isinstance(recent[-1], ToolMessage):
         return None
     reply = next(m for m in reversed(recent) if isinstance(m, AssistantMessage))
@@ -279,9 +277,7 @@ def after_calls(messages: tuple[Message, ...]) -> AssistantMessage | Failed | No
     is_retry = failed is not None and bool(queue) and queue[0] == failed.command
     if failed is not None and _count_repairs(recent) >= MAX_REPAIRS:
         last = next(
-            command_run
-            for command_run in reversed(commands)
-            if command_run.ok or _counts_as_attempt(command_run)
+            command_run for command_run in reversed(commands) if command_run.ok or _is_attempt(command_run)
         )
         if not last.ok or (_find_queue(reply) is not None and not is_retry and not _is_change(reply)):
             return _build_failure(commands, failed, queue or ())
@@ -303,7 +299,7 @@ def _is_change(message: AssistantMessage) -> bool:
 
 def find_failure(messages: tuple[Message, ...], message: AssistantMessage) -> Failed | None:
     """Return the failure of a run that ends with `message`, judged by exit codes only; None if it succeeded."""
-    failures = find_open_failures(_find_commands(messages_since_request(messages)))
+    failures = find_open_failures(_find_commands(select_messages_since_request(messages)))
     if not failures:
         return None
     last = failures[-1]
@@ -320,7 +316,7 @@ def find_failure(messages: tuple[Message, ...], message: AssistantMessage) -> Fa
 
 def remind(messages: tuple[Message, ...], by_tools: bool = False) -> str:
     """Build the reminder about the failed command and the possible repairs; empty if none failed."""
-    recent = messages_since_request(messages)
+    recent = select_messages_since_request(messages)
     failed = _find_open_failure(recent)
     if failed is None:
         return ""
@@ -398,10 +394,12 @@ def _build_failure(commands: Sequence[CommandRun], failed: CommandRun, queue: Se
 
 
 def _has_results(messages: tuple[Message, ...]) -> bool:
-    return any(isinstance(m, ToolMessage) for m in messages_since_request(messages))
+    return any(isinstance(m, ToolMessage) for m in select_messages_since_request(messages))
 
 
-RUN = Role(read, after_calls, remind, prose=prose, failed=find_failure, has_result=_has_results)
+RUN = Role(
+    read, continue_after_calls, remind, prose=judge_prose, failed=find_failure, has_result=_has_results
+)
 
 
 RUNNER = Agent(

@@ -22,7 +22,7 @@ from daiku.run.rules.calls.toolnames import wire_name
 from daiku.run.rules.state.context import transcript
 from daiku.run.rules.state.state import State
 from daiku.team.agent import LOOKING, Agent, Prompt
-from daiku.team.form_tool import Read, by_tool
+from daiku.team.form_tool import Read, with_tool_call
 from daiku.team.part import Part, Stage
 from daiku.team.role import Role
 from daiku.team.rules.plans.transitions import render_checklist
@@ -246,7 +246,7 @@ def _build_role(tool: ToolSpec, read: Read) -> Role:
     """Build the role that answers by `tool` or in the form that `read` parses; plain text is asked about once."""
     problem = text("roles.call_missing", tool=wire_name(tool.name))
     return Role(
-        by_tool(tool, read), _skip_after_calls, prose=lambda _, __: Unreadable(problem), tools=(tool,)
+        with_tool_call(tool, read), _skip_after_calls, prose=lambda _, __: Unreadable(problem), tools=(tool,)
     )
 
 

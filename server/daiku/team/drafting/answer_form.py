@@ -15,7 +15,7 @@ from daiku.models.rules.replies.parse import Unreadable, read_json
 from daiku.run.rules.calls.arguments import schema_of
 from daiku.run.rules.calls.toolnames import wire_name
 from daiku.run.rules.state.state import State
-from daiku.team.form_tool import by_tool
+from daiku.team.form_tool import with_tool_call
 from daiku.team.role import Role
 from daiku.texts.text import NO_TEXT, Text, text
 
@@ -46,10 +46,10 @@ class AnswerForm(Generic[F]):
             name=self.name, description=self.description, parameters=schema_of(self.kind), effect="none"
         )
         return Role(
-            by_tool(tool, self._read),
+            with_tool_call(tool, self._read),
             prose=lambda _reply, _messages: self.missing,
             tools=(tool,),
-            unfit=self._unfit,
+            unfit=self._find_problem,
         )
 
     @property
@@ -71,7 +71,7 @@ class AnswerForm(Generic[F]):
         data = form.model_dump(mode="json")
         return AssistantMessage(text=self.render(form), thinking=message.thinking, opaque={"daiku": data})
 
-    def _unfit(self, message: AssistantMessage, brief: Brief | None) -> Text:
+    def _find_problem(self, message: AssistantMessage, brief: Brief | None) -> Text:
         form = self._load(message)
         return NO_TEXT if form is None else self.unfit(form, brief)
 

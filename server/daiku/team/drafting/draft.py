@@ -55,7 +55,7 @@ def find_problem(document: Document, new: str) -> Text:
     if old.strip() and not new.strip():
         return text("document.empty_draft")
     if lost := find_lost_headings(old, new, document.form):
-        names = ", ".join(f"“{heading.shown()}”" for heading in lost[:_MAX_LISTED])
+        names = ", ".join(f"“{heading.format()}”" for heading in lost[:_MAX_LISTED])
         more = f", … ({len(lost)})" if len(lost) > _MAX_LISTED else ""
         return text("document.headings_lost", headings=names + more)
     if find_front_matter_end(old) and not find_front_matter_end(new):

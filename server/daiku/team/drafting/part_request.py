@@ -67,7 +67,7 @@ def build_part_request(template: str, brief: Brief) -> str:
             part=document.part,
             parts=document.parts,
             outline=fence(document.outline, "~") if document.outline else "",
-            headings=tuple(heading.shown() for heading in find_headings(plain, document.form)),
+            headings=tuple(heading.format() for heading in find_headings(plain, document.form)),
             japanese=is_japanese(plain),
             manner=detect_sentence_endings(plain),
             lessons=document.lessons,

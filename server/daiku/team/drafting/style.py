@@ -30,19 +30,19 @@ PlacementProblem: TypeAlias = Literal[
 ]
 
 
-def patch_from_issues(text: str, issues: Iterable[Issue]) -> IssuePatch:
+def build_issues_patch(text: str, issues: Iterable[Issue]) -> IssuePatch:
     """Build the patch of the issues with a certain place, the first of overlapping ones; list the others."""
-    placed: list[Change] = []
+    changes: list[Change] = []
     unplaced: list[Unplaced] = []
     for issue in issues:
         change = _place_issue(text, issue)
-        if isinstance(change, Change) and any(overlap(change, other) for other in placed):
+        if isinstance(change, Change) and any(overlap(change, other) for other in changes):
             change = "overlap"
         if isinstance(change, Change):
-            placed.append(change)
+            changes.append(change)
         else:
             unplaced.append(Unplaced(issue=issue, why=change))
-    patch = patch_from(text, placed)
+    patch = patch_from(text, changes)
     assert not isinstance(patch, Refusal), "changes that do not overlap are a change map"
     return IssuePatch(new_text=patch.new_text, change_map=patch.change_map, unplaced=tuple(unplaced))
 
@@ -89,14 +89,14 @@ def build_style_patch(text: str, form: DocumentFormat, issues: Sequence[Issue]) 
     placeable: list[Issue] = []
     unplaced: list[Unplaced] = []
     for issue in issues:
-        single = patch_from_issues(text, (issue,))
+        single = build_issues_patch(text, (issue,))
         if any(_is_inside(change, protected) for change in single.change_map) or moves_marks(
             text, MARK, single.change_map
         ):
             unplaced.append(Unplaced(issue=issue, why="protected"))
         else:
             placeable.append(issue)
-    patch = patch_from_issues(text, placeable)
+    patch = build_issues_patch(text, placeable)
     return patch.model_copy(update={"unplaced": (*unplaced, *patch.unplaced)})
 
 

@@ -19,7 +19,7 @@ from daiku.run.rules.state.state import State
 from daiku.team.agent import Agent, Prompt
 from daiku.team.part import Machine, Part, Stage
 from daiku.team.rules.drafting.moves import unfinished
-from daiku.team.rules.record import AnsweredCall, answered_calls
+from daiku.team.rules.record import AnsweredCall, list_answered_calls
 from daiku.texts.text import as_text, text
 
 T = TypeVar("T", ReferencesFound, SimilarityFound)
@@ -47,7 +47,7 @@ def _build_part(tool: str, kind: type[T], label: Label, description: str) -> Par
 def _build_single_call(tool: str) -> Callable[[State, ApprovalMode, Failure | None], Move]:
     """Build the state machine of a stage that calls `tool` and ends."""
 
-    def next_move(state: State, _approvals: ApprovalMode, _refused: Failure | None) -> Move:
+    def next_move(state: State, _approvals: ApprovalMode, _model_failure: Failure | None) -> Move:
         entry = _find_answer(state, tool)
         if entry is None:
             return MakeCall(ToolCall(tool=tool))
@@ -59,7 +59,7 @@ def _build_single_call(tool: str) -> Callable[[State, ApprovalMode, Failure | No
 
 
 def _find_answer(state: State, tool: str) -> AnsweredCall | None:
-    return next((entry for entry in answered_calls(state) if entry.call.tool == tool), None)
+    return next((entry for entry in list_answered_calls(state) if entry.call.tool == tool), None)
 
 
 def _build_bare_brief(_state: State, _agent: str, request: str) -> Brief:

@@ -14,11 +14,11 @@ from daiku.run.rules.state.state import State
 from daiku.team.rules.proof.checks import find_time_limit, is_read_only_check, predict_exit_status
 from daiku.team.rules.proof.evidence import (
     EVERYWHERE,
+    find_unproven_checks,
     normalize_command,
     parse_diagnostics_check,
-    unproven_checks,
 )
-from daiku.team.rules.record import AnsweredCall, answered_calls
+from daiku.team.rules.record import AnsweredCall, list_answered_calls
 from daiku.texts.rules.truncate import truncate_middle
 from daiku.texts.text import NO_TEXT, Text, text
 
@@ -73,7 +73,9 @@ def build_preliminary_checks(
 def is_met(state: State, step: Step) -> bool:
     """Return True if a step is already done: its checks only read files, and pass."""
     checks = step.acceptance
-    return bool(checks) and all(map(is_read_only_check, checks)) and not unproven_checks(checks, state.done)
+    return (
+        bool(checks) and all(map(is_read_only_check, checks)) and not find_unproven_checks(checks, state.done)
+    )
 
 
 def build_untried_checks(
@@ -81,7 +83,7 @@ def build_untried_checks(
 ) -> Iterator[TeamCall]:
     """Yield calls for unproven checks that were not tried since the last edit of this attempt."""
     tried = {_build_key(t.call.tool, t.call.args) for t in earlier if t.outcome != "interrupted"}
-    for check, _ in unproven_checks(checks, state.done):
+    for check, _ in find_unproven_checks(checks, state.done):
         call = build_check_call(check, find_time_limit(plan, check, state.request.limits.check_seconds))
         if _build_key(call.tool, call.args) not in tried:
             yield call
@@ -110,7 +112,7 @@ class CheckFailure(NamedTuple):
     why: Text
     output: str = ""
 
-    def text(self) -> str:
+    def format(self) -> str:
         """Return the full text of the failure, for the prompt of the next attempt."""
         return f"{self.why}:\n{self.output}" if self.output else f"{self.why.rstrip('.')}."
 
@@ -118,7 +120,7 @@ class CheckFailure(NamedTuple):
 def find_failed_checks(state: State, checks: tuple[str, ...]) -> list[CheckFailure]:
     """Return the failed checks with exit code and output; without diagnostics that nothing here can provide."""
     problems: list[CheckFailure] = []
-    for check, proof in unproven_checks(checks, state.done):
+    for check, proof in find_unproven_checks(checks, state.done):
         if proof is not None:
             problems.append(_describe_failure(state, check, proof))
         elif parse_diagnostics_check(check) is None:
@@ -135,10 +137,10 @@ def _describe_failure(state: State, check: str, proof: Proof) -> CheckFailure:
     outcome = next((c for c in reversed(state.done.commands) if c.call_id == proof.ref), None)
     if outcome is None:
         return CheckFailure(text("team.check_failed", command=check, code=proof.value))
-    return convert_outcome(outcome)
+    return build_check_failure(outcome)
 
 
-def convert_outcome(outcome: CommandOutcome) -> CheckFailure:
+def build_check_failure(outcome: CommandOutcome) -> CheckFailure:
     """Convert a failed command to a failed check."""
     output = truncate_middle(outcome.output.rstrip(), OUTPUT_SHARE) or "(no output)"
     if outcome.exit_code == TIMED_OUT:
@@ -148,5 +150,6 @@ def convert_outcome(outcome: CommandOutcome) -> CheckFailure:
 
 def _find_answer(state: State, check: str) -> str:
     return next(
-        (t.text for t in reversed(answered_calls(state)) if t.call.args.get("command") == check), "no answer"
+        (t.text for t in reversed(list_answered_calls(state)) if t.call.args.get("command") == check),
+        "no answer",
     )

@@ -46,15 +46,15 @@ from daiku.team.rules.person import (
 from daiku.team.rules.proof.placeholders import select_new_leftovers
 from daiku.team.rules.record import (
     AnsweredCall,
-    answered_calls,
     find_number,
     has_begun,
     is_rejected,
+    list_answered_calls,
     select_since_begin,
     select_since_handoff,
     select_since_work,
 )
-from daiku.team.rules.report import build_closing_words, final_report
+from daiku.team.rules.report import build_closing_words, build_final_report
 from daiku.team.rules.steps import count_attempts, decide_step
 from daiku.texts.rules.truncate import truncate_middle
 from daiku.texts.text import Text, text
@@ -77,12 +77,16 @@ class Stop(NamedTuple):
     why: Text = Text("")
 
 
-def next_move(state: State, approvals: ApprovalMode, refused: Failure | None = None) -> Move:
-    """Return the team's next call, closing text, or Failure. `refused`: why no model can be asked.
+def next_move(state: State, approvals: ApprovalMode, model_failure: Failure | None = None) -> Move:
+    """Return the team's next call, closing text, or Failure. `model_failure`: why no model can be asked.
 
     With approvals `ask` the user is asked before each further step (R4.43).
     """
-    match _decide(state, approvals) if refused is None else _without_model(state, approvals, refused):
+    match (
+        _decide(state, approvals)
+        if model_failure is None
+        else _without_model(state, approvals, model_failure)
+    ):
         case TeamCall(tool, args, words, asks):
             return MakeCall(ToolCall(tool=tool, args=args), words, asks)
         case Stop(why):
@@ -101,14 +105,14 @@ def find_team_plan(state: State) -> Plan | None:
 
 def build_team_report(state: State) -> ReportMade:
     """Return the team's handover to another agent that called it."""
-    return ReportMade(report=final_report(state, find_team_plan(state)))
+    return ReportMade(report=build_final_report(state, find_team_plan(state)))
 
 
 def build_brief(state: State, agent: str, request: str) -> Brief:
     """Build a stage's brief: the plan, its step, and the results of earlier stages (R0.102)."""
     plan = find_team_plan(state)
     step = _find_current_step(plan) if plan is not None else None
-    done, log = state.done, answered_calls(state)
+    evidence, log = state.done, list_answered_calls(state)
     handovers = (t.handoff.handover for t in reversed(log) if t.handoff is not None)
     notes = next((handover.notes for handover in handovers if isinstance(handover, EditsMade)), "")
     findings = [b.handover for b in state.nested.returned if isinstance(b.handover, Findings)]
@@ -119,9 +123,11 @@ def build_brief(state: State, agent: str, request: str) -> Brief:
         plan=plan,
         step_id=step.step_id if step is not None else "",
         findings=findings[-1] if findings and needs_findings else None,
-        edits=EditsMade(files=done.files, checkpoints=done.checkpoints, notes=notes) if done.files else None,
+        edits=EditsMade(files=evidence.files, checkpoints=evidence.checkpoints, notes=notes)
+        if evidence.files
+        else None,
         commands=CommandsRun(commands=commands) if commands else None,
-        proofs=done.proofs,
+        proofs=evidence.proofs,
         said=(*reversed(describe_answers(state)), *person_words(state)),
     )
 
@@ -147,7 +153,7 @@ def _select_commands(
 
 
 def _decide(state: State, approvals: ApprovalMode) -> TeamCall | Stop | Failure:
-    log, plan = answered_calls(state), find_team_plan(state)
+    log, plan = list_answered_calls(state), find_team_plan(state)
     if (failure := _find_general_failure(log)) is not None:
         return failure
     if why := _find_stop_reason(state, log, plan):
@@ -172,18 +178,18 @@ def _decide(state: State, approvals: ApprovalMode) -> TeamCall | Stop | Failure:
             single_step.status == "failed" and has_begun(log, single_step)
         )
         return Stop() if is_done else _build_begin(plan, single_step)
-    if _may_replan(state, plan, log):
-        return _replan(state, plan, log)
+    if _can_replan(state, plan, log):
+        return _build_replan(state, plan, log)
     if (parallel_steps := find_parallel_steps(plan, log, approvals)) is not None:
         return _start_parallel(state, plan, parallel_steps, approvals)
-    if ready := _find_ready_steps(plan):
-        return _begin_step(plan, ready[0], log, approvals)
-    return _verify(state, plan, log)
+    if ready_steps := _find_ready_steps(plan):
+        return _begin_step(plan, ready_steps[0], log, approvals)
+    return _verify_plan(state, plan, log)
 
 
 def _start_parallel(state: State, plan: Plan, steps: tuple[Step, ...], approvals: ApprovalMode) -> TeamCall:
     """Start coders for `steps` in parallel, after their preliminary checks; a step that is met needs no coder."""
-    entries = select_since_work(answered_calls(state))
+    entries = select_since_work(list_answered_calls(state))
     for step in steps:
         if (check := next(build_preliminary_checks(state, plan, step, entries, approvals), None)) is not None:
             return check
@@ -209,8 +215,8 @@ def _find_stop_reason(state: State, log: tuple[AnsweredCall, ...], plan: Plan | 
         )
         return text("team.not_approved", why=reason)
     if last.call.tool == "user/ask" and find_choice(state, last) == OFFERED.index(STOP):
-        done, total = plan.progress() if plan is not None else (0, 0)
-        return text("team.stopped_here", done=done, total=total)
+        completed, total = plan.progress() if plan is not None else (0, 0)
+        return text("team.stopped_here", done=completed, total=total)
     if is_rejected(state, last):
         return (
             text("team.no_approval")
@@ -241,11 +247,13 @@ def _begin_step(plan: Plan, step: Step, log: tuple[AnsweredCall, ...], approvals
     return _build_begin(plan, step)
 
 
-def _without_model(state: State, approvals: ApprovalMode, refused: Failure) -> TeamCall | Stop | Failure:
+def _without_model(
+    state: State, approvals: ApprovalMode, model_failure: Failure
+) -> TeamCall | Stop | Failure:
     """Return a move that needs no model (begin, check, or complete a coded step), else the Failure."""
-    log, plan = answered_calls(state), find_team_plan(state)
+    log, plan = list_answered_calls(state), find_team_plan(state)
     if plan is None:
-        return refused
+        return model_failure
     if not isinstance(next_call := _decide(state, approvals), TeamCall):
         return next_call
     step = _find_current_step(plan)
@@ -257,13 +265,13 @@ def _without_model(state: State, approvals: ApprovalMode, refused: Failure) -> T
         coded_step := next((s for s in _find_ready_steps(plan) if has_early_coder(state, log, s)), None)
     ) is not None:
         return _build_begin(plan, coded_step)
-    return refused
+    return model_failure
 
 
 # ---- re-planning after a failed step
 
 
-def _may_replan(state: State, plan: Plan, log: tuple[AnsweredCall, ...]) -> bool:
+def _can_replan(state: State, plan: Plan, log: tuple[AnsweredCall, ...]) -> bool:
     """Return True if a step failed and neither re-plans nor attempts are used up."""
     failed = any(step.status == "failed" for step in plan.steps)
     max_attempts = state.request.limits.max_attempts
@@ -279,12 +287,18 @@ def _count_replans(state: State, log: tuple[AnsweredCall, ...]) -> int:
     return sum(t.agent == "planner" for t in log) - first
 
 
-def _replan(state: State, plan: Plan, log: tuple[AnsweredCall, ...]) -> TeamCall:
+def _build_replan(state: State, plan: Plan, log: tuple[AnsweredCall, ...]) -> TeamCall:
     failed = next(s for s in plan.steps if s.status == "failed")
     why = next((t.text for t in reversed(log) if t.agent == "coder"), "")
-    problems = "\n\n".join(failure.text() for failure in find_failed_checks(state, failed.acceptance)) or why
-    own = [check for step in plan.steps if step.status != "completed" for check in step.own_checks]
-    note = f"\n\nThe person added these checks; they stay: {', '.join(f'`{c}`' for c in own)}." if own else ""
+    problems = (
+        "\n\n".join(failure.format() for failure in find_failed_checks(state, failed.acceptance)) or why
+    )
+    user_checks = [check for step in plan.steps if step.status != "completed" for check in step.own_checks]
+    note = (
+        f"\n\nThe person added these checks; they stay: {', '.join(f'`{c}`' for c in user_checks)}."
+        if user_checks
+        else ""
+    )
     request = (
         f"{add_user_messages(state, find_request(state, plan))}\n\nStep “{failed.name}” failed. Plan what is left anew, by another "
         f"way; what is completed is kept. A check that is left out is told to the person.{note}\n\n{problems}"
@@ -295,7 +309,7 @@ def _replan(state: State, plan: Plan, log: tuple[AnsweredCall, ...]) -> TeamCall
 # ---- the end: final verification, then the report
 
 
-def _verify(state: State, plan: Plan, log: tuple[AnsweredCall, ...]) -> TeamCall | Stop:
+def _verify_plan(state: State, plan: Plan, log: tuple[AnsweredCall, ...]) -> TeamCall | Stop:
     """Rerun outdated checks, send remaining problems to the coder, then hand off to the reporter."""
     updates = [i for i, t in enumerate(log) if t.call.tool == "plan/update_step"]
     entries = log[updates[-1] + 1 :] if updates else log
@@ -308,7 +322,10 @@ def _verify(state: State, plan: Plan, log: tuple[AnsweredCall, ...]) -> TeamCall
         return build_handoff("runner", state.request.prompt, text("team.runner_again"))
     if (check := next(build_untried_checks(state, plan, checks, current_round), None)) is not None:
         return check
-    problems = [*(failure.text() for failure in find_failed_checks(state, checks)), *_format_leftovers(state)]
+    problems = [
+        *(failure.format() for failure in find_failed_checks(state, checks)),
+        *_format_leftovers(state),
+    ]
     may_continue = not rounds or (
         current_round[0].handoff is not None
         and current_round[0].handoff.deeds is not None
@@ -333,8 +350,8 @@ def _format_leftovers(state: State) -> list[str]:
 
 
 def _find_ready_steps(plan: Plan) -> tuple[Step, ...]:
-    done = {s.step_id for s in plan.steps if s.status == "completed"}
-    return tuple(s for s in plan.steps if s.status == "pending" and done.issuperset(s.depends_on))
+    completed_ids = {s.step_id for s in plan.steps if s.status == "completed"}
+    return tuple(s for s in plan.steps if s.status == "pending" and completed_ids.issuperset(s.depends_on))
 
 
 def _build_begin(plan: Plan, step: Step) -> TeamCall:

@@ -24,11 +24,11 @@ def find_parallel_steps(
     if approvals not in PARALLEL_MODES or any(t.call.tool == TOOL and not _find_requests(t) for t in log):
         return None
     started_ids = {_find_step_id(part) for t in log for part in _find_requests(t)}
-    done = {s.step_id for s in plan.steps if s.status == "completed"}
+    completed_ids = {s.step_id for s in plan.steps if s.status == "completed"}
     steps = [
         s
         for s in plan.steps
-        if s.status == "pending" and done.issuperset(s.depends_on) and s.step_id not in started_ids
+        if s.status == "pending" and completed_ids.issuperset(s.depends_on) and s.step_id not in started_ids
     ]
     return tuple(steps[:MOST]) if len(steps) > 1 else None
 

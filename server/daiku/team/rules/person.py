@@ -5,7 +5,7 @@ from __future__ import annotations
 from daiku.domain.work.handovers import Findings
 from daiku.domain.work.plans import Plan
 from daiku.run.rules.state.state import State
-from daiku.team.rules.record import AnsweredCall, answered_calls
+from daiku.team.rules.record import AnsweredCall, list_answered_calls
 from daiku.texts.text import Text, text
 
 GO_ON, STOP = OFFERED = (text("team.go_on"), text("team.stop_here"))
@@ -29,7 +29,7 @@ def add_user_messages(state: State, request: str) -> str:
 
 def describe_answers(state: State) -> tuple[str, ...]:
     """Return the user's answers and messages during the run, oldest first, each answer with its question."""
-    questions = (t for t in answered_calls(state) if t.call.tool == "user/ask")
+    questions = (t for t in list_answered_calls(state) if t.call.tool == "user/ask")
     answers = (_format_answer(t) for t in questions if find_choice(state, t) is None)
     return (*answers, *(f"The person says: {text}" for text in state.conversation.steering))
 
@@ -43,10 +43,10 @@ def find_open_question(state: State, log: tuple[AnsweredCall, ...]) -> str | Non
     return question
 
 
-def unanswered_questions(state: State) -> tuple[str, ...]:
+def find_unanswered_questions(state: State) -> tuple[str, ...]:
     """Return the questions that nobody was there to answer; assumptions replaced the answers."""
     questions = (
-        t for t in answered_calls(state) if t.call.tool == "user/ask" and not t.call.args.get("choices")
+        t for t in list_answered_calls(state) if t.call.tool == "user/ask" and not t.call.args.get("choices")
     )
     return tuple(str(t.call.args.get("question", "")) for t in questions if _is_unanswered(t))
 

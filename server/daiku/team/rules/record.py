@@ -38,7 +38,7 @@ class AnsweredCall(NamedTuple):
         return str(self.call.args.get("step_id")), str(self.call.args.get("status"))
 
 
-def answered_calls(state: State) -> tuple[AnsweredCall, ...]:
+def list_answered_calls(state: State) -> tuple[AnsweredCall, ...]:
     """Return the answered calls of this run."""
     messages = state.conversation.messages[state.conversation.start :]
     calls = {call.id: call for m in messages if isinstance(m, AssistantMessage) for call in m.calls}

@@ -10,10 +10,10 @@ from daiku.domain.work.plans import Plan, Step, WorkStatus
 from daiku.run.rules.state.state import State
 from daiku.team.rules.checks import find_failed_checks
 from daiku.team.rules.parallel import TOOL
-from daiku.team.rules.person import unanswered_questions
+from daiku.team.rules.person import find_unanswered_questions
 from daiku.team.rules.proof.evidence import Evidence, find_proof
 from daiku.team.rules.proof.placeholders import select_new_leftovers
-from daiku.team.rules.record import AnsweredCall, answered_calls, has_begun, select_since_begin
+from daiku.team.rules.record import AnsweredCall, has_begun, list_answered_calls, select_since_begin
 from daiku.team.rules.summary import build_plain_report, format_claims
 from daiku.texts.rules.truncate import truncate_middle
 from daiku.texts.text import Text, joined, text
@@ -34,7 +34,7 @@ OPEN_STEP: Mapping[WorkStatus, str] = MappingProxyType(
 )
 
 
-def final_report(state: State, plan: Plan | None) -> Report:
+def build_final_report(state: State, plan: Plan | None) -> Report:
     """Return the reporter's report, or one from the records (C4.11), with a claim and proofs for each step."""
     reports = [b.handover.report for b in state.nested.returned if isinstance(b.handover, ReportMade)]
     report = reports[-1] if reports else build_plain_report(_build_brief(state, plan))
@@ -48,23 +48,23 @@ def final_report(state: State, plan: Plan | None) -> Report:
 
 def _find_met_steps(state: State) -> frozenset[str]:
     """Return the ids of steps completed without a coder, because their checks passed before any work."""
-    log = answered_calls(state)
-    begun: dict[str, int] = {
+    log = list_answered_calls(state)
+    begin_indexes: dict[str, int] = {
         t.step_update[0]: i for i, t in enumerate(log) if t.step_update and t.step_update[1] == "in_progress"
     }
-    ended = {
+    end_indexes = {
         t.step_update[0]: i for i, t in enumerate(log) if t.step_update and t.step_update[1] == "completed"
     }
-    worked = {
+    coded_steps = {
         step
-        for step, first in begun.items()
-        if any(t.agent == "coder" for t in log[first : ended.get(step, len(log))])
-        or _ran_in_parallel(log, step)
+        for step, first in begin_indexes.items()
+        if any(t.agent == "coder" for t in log[first : end_indexes.get(step, len(log))])
+        or _has_run_in_parallel(log, step)
     }
-    return frozenset(step for step in ended if step in begun and step not in worked)
+    return frozenset(step for step in end_indexes if step in begin_indexes and step not in coded_steps)
 
 
-def _ran_in_parallel(log: tuple[AnsweredCall, ...], step: str) -> bool:
+def _has_run_in_parallel(log: tuple[AnsweredCall, ...], step: str) -> bool:
     return any(step in str(t.call.args.get("requests")) for t in log if t.call.tool == TOOL)
 
 
@@ -120,13 +120,13 @@ def _build_step_claim(number: int, step: Step, evidence: Evidence, *, met: bool)
 
 def build_closing_words(state: State, plan: Plan | None, why: Text) -> Text:
     """Return the team's closing text: why it stopped, what is missing, and the report."""
-    report = final_report(state, plan)
+    report = build_final_report(state, plan)
     problems = _list_missing(state, plan) if plan is not None else []
     items = [text("team.item", what=entry) for entry in problems]
     missing = joined("lines", [text("team.not_finished"), *items]) if items else ""
     claims = format_claims(report.claims) if report.claims and not (why and plan is None) else ""
     assumptions = joined(
-        "lines", [text("team.assumed", question=entry) for entry in unanswered_questions(state)]
+        "lines", [text("team.assumed", question=entry) for entry in find_unanswered_questions(state)]
     )
     dropped = ", ".join(f"`{check}`" for check in plan.dropped_checks) if plan is not None else ""
     dropped_note = text("team.checks_gone", names=dropped) if dropped else ""
@@ -164,10 +164,10 @@ def _find_reason(state: State, step: Step) -> Text:
     problems = find_failed_checks(state, step.acceptance)
     if problems:
         return problems[0].why
-    entries = select_since_begin(answered_calls(state), step)
+    entries = select_since_begin(list_answered_calls(state), step)
     coders = (
         [t for t in entries if t.agent == "coder" and not t.ok]
-        if has_begun(answered_calls(state), step)
+        if has_begun(list_answered_calls(state), step)
         else []
     )
     return Text(
@@ -176,11 +176,11 @@ def _find_reason(state: State, step: Step) -> Text:
 
 
 def _build_brief(state: State, plan: Plan | None) -> Brief:
-    done = state.done
+    evidence = state.done
     return Brief(
         request=state.request.prompt,
         plan=plan,
-        edits=EditsMade(files=done.files, checkpoints=done.checkpoints),
-        commands=CommandsRun(commands=done.commands),
-        proofs=done.proofs,
+        edits=EditsMade(files=evidence.files, checkpoints=evidence.checkpoints),
+        commands=CommandsRun(commands=evidence.commands),
+        proofs=evidence.proofs,
     )

@@ -10,11 +10,11 @@ from daiku.run.rules.calls.toolnames import wire_name
 from daiku.run.rules.state.state import State
 from daiku.team.rules.checks import (
     TeamCall,
+    build_check_failure,
     build_handoff,
     build_preliminary_checks,
     build_step_update,
     build_untried_checks,
-    convert_outcome,
     find_failed_checks,
     is_met,
 )
@@ -23,9 +23,9 @@ from daiku.team.rules.person import add_user_messages, find_request
 from daiku.team.rules.proof.attempts import EDITING, is_refused
 from daiku.team.rules.record import (
     AnsweredCall,
-    answered_calls,
     find_number,
     has_begun,
+    list_answered_calls,
     select_since_begin,
     select_since_handoff,
     select_since_work,
@@ -37,7 +37,7 @@ def decide_step(
     state: State, plan: Plan, step: Step, approvals: ApprovalMode, *, runner: bool = True
 ) -> TeamCall:
     """Return the next call for the step in progress. `runner` False: a step with checks gets no runner."""
-    log = answered_calls(state)
+    log = list_answered_calls(state)
     entries = select_since_begin(log, step)
     if len(entries) == len(log) and not has_begun(log, step):  # begun by an earlier run, or by the user
         return build_step_update(
@@ -58,7 +58,9 @@ def _begin_work(state: State, plan: Plan, step: Step, approvals: ApprovalMode) -
     """Run the checks before any work; then hand off to the coder, unless the step is already met."""
     if (
         check := next(
-            build_preliminary_checks(state, plan, step, select_since_work(answered_calls(state)), approvals),
+            build_preliminary_checks(
+                state, plan, step, select_since_work(list_answered_calls(state)), approvals
+            ),
             None,
         )
     ) is not None:
@@ -94,7 +96,7 @@ def _continue_attempt(
 def _start_repair(state: State, step: Step, problems: list[str], attempts: int) -> TeamCall:
     """Start the next repair; fail the step if its repairs, or the attempts of the run, are used up."""
     max_repairs, budget = state.request.limits.max_repairs, state.request.limits.max_attempts
-    if budget and count_attempts(answered_calls(state)) >= budget:
+    if budget and count_attempts(list_answered_calls(state)) >= budget:
         return build_step_update(step, "failed", text("team.no_attempts", name=step.name, most=budget))
     if attempts > max_repairs:
         return build_step_update(step, "failed", text("team.no_repairs", name=step.name, most=max_repairs))
@@ -117,8 +119,8 @@ def _list_problems(
     if runner is not None and not runner.ok:
         unfinished.append(f"The runner did not finish: {runner.text}")
     if step.acceptance:
-        failed = [failure.text() for failure in find_failed_checks(state, step.acceptance)]
-        return [*unfinished, *failed] if failed or _passed_before(step, entries) else []
+        failed = [failure.format() for failure in find_failed_checks(state, step.acceptance)]
+        return [*unfinished, *failed] if failed or _has_passed_before(step, entries) else []
     unfinished += [_format_rejection(call) for call in _find_open_rejections(state, entries)]
     commands = (
         runner.handoff.deeds.commands
@@ -126,7 +128,7 @@ def _list_problems(
         else ()
     )
     return unfinished or (
-        [convert_outcome(commands[-1]).text()] if commands and commands[-1].exit_code else []
+        [build_check_failure(commands[-1]).format()] if commands and commands[-1].exit_code else []
     )
 
 
@@ -148,7 +150,7 @@ def _format_rejection(call: FailedCall) -> str:
     return f"{wire_name(call.tool)} of `{call.subject}` was refused, so the step is not done."
 
 
-def _passed_before(step: Step, entries: tuple[AnsweredCall, ...]) -> bool:
+def _has_passed_before(step: Step, entries: tuple[AnsweredCall, ...]) -> bool:
     first = next((n for n, t in enumerate(entries) if t.agent == "coder"), len(entries))
     passed = {str(t.call.args.get("command")) for t in entries[:first] if t.call.tool == "shell/run" and t.ok}
     return passed.issuperset(step.acceptance)

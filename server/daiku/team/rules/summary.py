@@ -46,8 +46,8 @@ def build_plain_report(brief: Brief) -> Report:
     request_text = text("team.asked", request=brief.request) if brief.request else text("team.asked_nothing")
     parts = [request_text]
     if brief.plan is not None:
-        done, total = brief.plan.progress()
-        parts.append(text("team.plan_progress", name=brief.plan.name, done=done, total=total))
+        completed, total = brief.plan.progress()
+        parts.append(text("team.plan_progress", name=brief.plan.name, done=completed, total=total))
     if not claims:
         parts.append(text("team.nothing_done"))
     return Report(text=joined("paragraphs", parts), claims=claims, from_records=True)

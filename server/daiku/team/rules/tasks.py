@@ -108,11 +108,11 @@ def tasks_from_actions(
 
 
 def _build_renamer(ids: dict[str, str]) -> Callable[[str], JsonValue]:
-    def renamed(target: str) -> JsonValue:
+    def rename(target: str) -> JsonValue:
         name, dot, path = target.partition(".")
         return {"$ref": ids.get(name, name) + dot + path}
 
-    return renamed
+    return rename
 
 
 # ---- working on a list

@@ -34,7 +34,7 @@ from daiku.team.rules.plans.transitions import (
     move_step,
     render_checklist,
 )
-from daiku.team.rules.proof.checks import find_programs, looks_like_sentence, split_time_limit
+from daiku.team.rules.proof.checks import find_programs, is_sentence_like, split_time_limit
 from daiku.team.rules.proof.evidence import parse_diagnostics_check
 from daiku.team.rules.proof.gate import (
     LEAVE,
@@ -113,7 +113,7 @@ async def propose(args: ProposeArgs, context: ToolContext) -> ToolResult:
     absent = _absent(steps, context)
     if wrong := [
         *find_proposal_problems(steps),
-        *(_no_command(*each) for each in absent if looks_like_sentence(each[0])),
+        *(_no_command(*each) for each in absent if is_sentence_like(each[0])),
     ]:
         return failed("\n".join(wrong))
     warnings = tuple(_brought_later(*each) for each in absent)

@@ -31,12 +31,12 @@ def list_(folder: str | None, as_json: bool) -> None:  # click's flag
     if as_json:
         rows = [
             {"id": s.id, "languages": s.languages, "override": s.override, "variables": s.variables}
-            for s in library.list()
+            for s in library.list_templates()
         ]
         write_json(json.dumps(rows, ensure_ascii=False))
         return
     out = terminal(sys.stdout)
-    for status in library.list():
+    for status in library.list_templates():
         override = out.paint(f"  {safe(status.override)}", "cyan") if status.override else ""
         languages = out.paint(", ".join(status.languages), "dim")
         click.echo(f"{safe(status.id):<28} {languages}{override}")
@@ -47,7 +47,7 @@ def list_(folder: str | None, as_json: bool) -> None:  # click's flag
 @click.option("-C", "folder", metavar="DIR", help=say("help.opt.dir"))
 def show(template: str, folder: str | None) -> None:
     library = _open_library(folder_of(folder))
-    source = library.source(template)
+    source = library.find_source(template)
     if source is None:
         raise usage_error(say("prompts.unknown", id=template))
     click.echo(source.text.rstrip("\n"))
@@ -59,10 +59,10 @@ def _open_library(folder: Path) -> Prompts:
     print_notices(loaded)
     library = build_prompts(loaded.config, DiskWorkspace((folder,)), own=is_trusted(state, folder))
     people = human_stream()
-    for problem in library.problems():
+    for problem in library.find_problems():
         people.write(
             people.paint(f"! {safe(problem.file)}:{problem.line}: {safe(problem.why)}", "yellow") + "\n"
         )
-    if ignored := library.ignored():
+    if ignored := library.find_ignored_folder():
         people.write(people.paint(f"! {say('prompts.untrusted', folder=ignored)}", "yellow") + "\n")
     return library

@@ -32,7 +32,7 @@ from daiku.team.rules.drafting.progress import find_progress, merge_work
 from daiku.team.rules.moves import find_team_plan
 from daiku.team.rules.plans.markdown import read_plan_text, to_markdown
 from daiku.team.rules.plans.transitions import find_step
-from daiku.team.rules.report import final_report
+from daiku.team.rules.report import build_final_report
 from daiku.texts.text import text
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ async def plan_run(c: ClientConnection, p: api.PlanRunParams) -> RunResult:
     now = find_team_plan(fold.state) or app.journal.get_plan(plan.plan_id)
     fields = dict(result)
     fields["plan"] = in_full(now)
-    return api.PlanRunResult(**fields, report=final_report(fold.state, now))
+    return api.PlanRunResult(**fields, report=build_final_report(fold.state, now))
 
 
 async def plan_import(c: ClientConnection, p: api.PlanImportParams) -> Plan:

@@ -42,7 +42,7 @@ class Heading(NamedTuple):
     start: int
     end: int
 
-    def shown(self) -> str:
+    def format(self) -> str:
         """Return the heading as displayed to people and models."""
         return f"{self.mark} {self.title}".strip() if self.mark.startswith(("#", "=")) else self.title
 
@@ -99,19 +99,19 @@ def split_document_lines(text: str, form: DocumentFormat) -> list[DocumentLine]:
     """Return the lines of a document; those in code, comments, and front matter are `closed`."""
     lines: list[DocumentLine] = []
     front_end = find_front_matter_end(text) if form in ("markdown", "html", "plain", "asciidoc") else 0
-    closes: Callable[[str], bool] | None = None
+    is_end: Callable[[str], bool] | None = None
     start = 0
     for raw in text.split("\n"):
         end = start + len(raw)
         line = raw.removesuffix("\r")
         if start < front_end:
             closed = True
-        elif closes is not None:
+        elif is_end is not None:
             closed = True
-            closes = None if closes(line) else closes
+            is_end = None if is_end(line) else is_end
         else:
-            closes = _find_block_end(line, form)
-            closed = closes is not None
+            is_end = _find_block_end(line, form)
+            closed = is_end is not None
         lines.append(DocumentLine(line, start, min(end + 1, len(text)), closed))
         start = end + 1
     return lines
@@ -131,11 +131,11 @@ def _find_block_end(line: str, form: DocumentFormat) -> Callable[[str], bool] | 
         return None
     mark = fence[1]
 
-    def closes(other: str) -> bool:
+    def is_end(other: str) -> bool:
         match = _FENCE.match(other)
         return match is not None and match[1].startswith(mark) and not match[2].strip()
 
-    return closes
+    return is_end
 
 
 def _read_markdown(text: str) -> Iterator[Heading]:

@@ -118,12 +118,12 @@ SELF_EXPLAINING = ("guardrail", "limit")
 """Kinds of draft failures whose own message is shown."""
 
 
-def next_move(state: State, _approvals: ApprovalMode, refused: Failure | None = None) -> Move:
-    """Return the run's next call, or its closing text. `refused`: why no model can be asked."""
+def next_move(state: State, _approvals: ApprovalMode, model_failure: Failure | None = None) -> Move:
+    """Return the run's next call, or its closing text. `model_failure`: why no model can be asked."""
     document = find_document(state)
     if document is None:
         return Failure(kind="usage", message=text("document.none"), hint=text("document.name_one"))
-    match _decide(state, find_progress(state, document), refused):
+    match _decide(state, find_progress(state, document), model_failure):
         case TeamCall(tool, args, words, asks):
             return MakeCall(ToolCall(tool=tool, args=args), words, asks)
         case Text() as words:
@@ -142,19 +142,21 @@ def unfinished(_: State) -> Failure | None:
     return None
 
 
-def _decide(state: State, progress: DocumentProgress, refused: Failure | None) -> TeamCall | Text | Failure:
+def _decide(
+    state: State, progress: DocumentProgress, model_failure: Failure | None
+) -> TeamCall | Text | Failure:
     if (failure := _find_general_failure(progress)) is not None:
         return failure
     request = add_user_messages(state, state.request.prompt)
     if progress.works is None:
-        if refused is not None:
-            return refused
+        if model_failure is not None:
+            return model_failure
         return build_handoff("sections", request, text("document.sections", count=len(progress.parts)))
-    if (stage := _hand_off_part(progress, request)) is not None and refused is None:
+    if (stage := _hand_off_part(progress, request)) is not None and model_failure is None:
         return stage
     merged = merge_work(progress)
     if not merged.patch.change_map:
-        return _build_unchanged_ending(progress, refused)
+        return _build_unchanged_ending(progress, model_failure)
     if progress.reference is None:
         return build_handoff("reference", request, text("document.references"))
     if progress.guard is None:
@@ -164,7 +166,7 @@ def _decide(state: State, progress: DocumentProgress, refused: Failure | None) -
         source = similarity.nearest.source if similarity.nearest is not None else ""
         message = text("document.too_similar", score=f"{similarity.score:.2f}", source=source)
         return Failure(kind="guardrail", message=message, hint=text("document.too_similar_hint"))
-    if progress.evaluation is None and refused is None:
+    if progress.evaluation is None and model_failure is None:
         return TeamCall(
             EVALUATE,
             {"key": build_evaluation_key(state, progress), "request": request},
@@ -197,7 +199,7 @@ def _build_apply(progress: DocumentProgress, patch: JsonObject) -> TeamCall:
     return TeamCall(APPLY, args, text("document.apply"))
 
 
-def _build_unchanged_ending(progress: DocumentProgress, refused: Failure | None) -> Text | Failure:
+def _build_unchanged_ending(progress: DocumentProgress, model_failure: Failure | None) -> Text | Failure:
     """Return the ending when no part was changed: nothing to change, or why there is no draft."""
     works = progress.works or ()
     failed = [w.draft for w in works if w.draft is not None and w.draft_patch is None]
@@ -206,8 +208,8 @@ def _build_unchanged_ending(progress: DocumentProgress, refused: Failure | None)
         if error is not None and error.kind in SELF_EXPLAINING:
             return error
         return _build_no_draft(failed[0])
-    if refused is not None and (not works or works[-1].draft is None):
-        return refused
+    if model_failure is not None and (not works or works[-1].draft is None):
+        return model_failure
     if not works and progress.sections is not None and not progress.sections.ok:
         return _build_no_draft(progress.sections)
     return text("document.nothing_to_change")

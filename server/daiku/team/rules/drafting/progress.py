@@ -20,7 +20,7 @@ from daiku.domain.work.patches import Change, PatchJSON, Unplaced
 from daiku.edits.rules.changes.changemap import merge_patches, rebase
 from daiku.run.rules.state.state import State
 from daiku.team.rules.drafting.headings import find_front_matter_end, find_headings, split_document_lines
-from daiku.team.rules.record import AnsweredCall, answered_calls
+from daiku.team.rules.record import AnsweredCall, list_answered_calls
 
 T = TypeVar("T")
 
@@ -42,7 +42,7 @@ def split_document(document: Document) -> tuple[DocumentPart, ...]:
     first, last = document.selection or (0, len(text))
     heads = find_headings(text, document.form)
 
-    def title(start: int, end: int) -> str:
+    def find_title(start: int, end: int) -> str:
         heading = next((h.title for h in heads if start <= h.start < end), None)
         return (
             heading
@@ -52,7 +52,7 @@ def split_document(document: Document) -> tuple[DocumentPart, ...]:
 
     cuts = [*_find_cuts(document, first, last), last]
     return tuple(
-        DocumentPart(a, b, title(a, b))
+        DocumentPart(a, b, find_title(a, b))
         for a, b in zip([first, *cuts], cuts, strict=False)
         if a < b or a == first == last
     )
@@ -139,21 +139,21 @@ class DocumentProgress:
 
 def find_progress(state: State, document: Document) -> DocumentProgress:
     """Return the progress of the run on `document`."""
-    log = answered_calls(state)
+    log = list_answered_calls(state)
     parts = split_document(document)
     sections = _find_entry(log, "sections")
-    chosen = _find_chosen_parts(parts, document, sections)
+    chosen_parts = _find_chosen_parts(parts, document, sections)
     works: list[PartWork] = []
     drafts = [t for t in log if t.agent == "draft"]
     styles = [t for t in log if t.agent == "style"]
-    for number, part in enumerate(chosen or ()):
+    for number, part in enumerate(chosen_parts or ()):
         draft = drafts[number] if number < len(drafts) else None
         style = styles.pop(0) if styles and _find_handover(draft, PatchMade) is not None else None
         works.append(PartWork(part, draft, style))
     return DocumentProgress(
         document,
         parts,
-        None if chosen is None else tuple(works),
+        None if chosen_parts is None else tuple(works),
         sections,
         _find_entry(log, "reference"),
         _find_entry(log, "guard"),

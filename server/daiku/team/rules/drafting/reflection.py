@@ -17,7 +17,7 @@ from daiku.run.rules.state.state import State
 from daiku.team.rules.drafting.moves import find_document
 from daiku.team.rules.drafting.progress import APPLY
 from daiku.team.rules.drafting.rubric import BEST
-from daiku.team.rules.record import answered_calls
+from daiku.team.rules.record import list_answered_calls
 from daiku.texts.text import as_text, text
 
 MOST_LESSONS = 12
@@ -60,16 +60,16 @@ def format_lessons(lessons: Sequence[str]) -> str:
     return f"# Lessons for texts of this project\n\n{lines}"
 
 
-def next_move(state: State, _approvals: ApprovalMode, refused: Failure | None = None) -> Move:
+def next_move(state: State, _approvals: ApprovalMode, model_failure: Failure | None = None) -> Move:
     """Return the next call of the batch: the lessons, then the edit of their file."""
     document = find_document(state)
     if document is None or not document.passages:
         return EndRun(text("document.nothing_to_learn"))
-    log = answered_calls(state)
+    log = list_answered_calls(state)
     lessons_entry = next((t for t in log if t.agent == "lessons"), None)
     if lessons_entry is None:
-        if refused is not None:
-            return refused
+        if model_failure is not None:
+            return model_failure
         call = ToolCall(tool="agent/handoff", args={"agent": "lessons", "request": state.request.prompt})
         return MakeCall(call, text("document.learning", count=len(document.passages)))
     handover = lessons_entry.handoff.handover if lessons_entry.handoff is not None else None

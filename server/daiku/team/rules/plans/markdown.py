@@ -50,9 +50,9 @@ def to_markdown(plan: Plan) -> str:
         lines += ["Summary:", "", *_quote(plan.summary), ""]
     for number, step in enumerate(plan.steps, 1):
         lines += _render_item(number, step, numbers)
-    done, total = plan.progress()
-    share = f" ({100 * done // total}%)" if total else ""
-    return "\n".join([*lines, "", f"*Progress: {done}/{total}{share}*", ""])
+    completed, total = plan.progress()
+    share = f" ({100 * completed // total}%)" if total else ""
+    return "\n".join([*lines, "", f"*Progress: {completed}/{total}{share}*", ""])
 
 
 def format_for_approval(plan: Plan) -> str:

@@ -124,8 +124,8 @@ def _find_cycle(steps: Iterable[Step]) -> tuple[str, ...]:
         waiting.setdefault(step.step_id, set()).update(
             dependency for dependency in step.depends_on if dependency != step.step_id
         )
-    while ready := [key for key, after in waiting.items() if not after & waiting.keys()]:
-        for key in ready:
+    while ready_ids := [key for key, after in waiting.items() if not after & waiting.keys()]:
+        for key in ready_ids:
             del waiting[key]
     return tuple(waiting)
 

@@ -54,7 +54,7 @@ _MACHINE = lazy(
 )
 
 
-def sounds_like_machine(text: str) -> bool:
+def is_machine_like(text: str) -> bool:
     """Return True if a reply begins like a machine's (R0.31, C0.15), in English or Japanese."""
     return _MACHINE.match(text) is not None
 
@@ -78,8 +78,8 @@ class PlanReply(Frozen):
 
     @field_validator("reply")
     @classmethod
-    def _human(cls, value: str) -> str:
-        if sounds_like_machine(value):
+    def _check_human(cls, value: str) -> str:
+        if is_machine_like(value):
             raise ValueError(text("forms.machine", name="reply"))
         return value
 

@@ -78,15 +78,15 @@ def _parse_checks_below(lines: list[str]) -> tuple[list[str], list[str]]:
         end = next(closes, len(lines))
         return _parse_commands(lines[1:end]), lines[end + 1 :]
     checks: list[str] = []
-    while lines and not _starts_field(lines[0]) and (item := _LISTED.match(lines[0])):
+    while lines and not _is_field_start(lines[0]) and (item := _LISTED.match(lines[0])):
         checks.append(_unquote(item["check"]))
         lines = lines[1:]
-    if not checks and not _starts_field(lines[0]):
+    if not checks and not _is_field_start(lines[0]):
         checks, lines = [_unquote(lines[0])], lines[1:]
     return checks, lines
 
 
-def _starts_field(line: str) -> bool:
+def _is_field_start(line: str) -> bool:
     return bool(_CHECK.match(line) or _AFTER.match(line))
 
 
@@ -95,10 +95,12 @@ def _parse_commands(lines: list[str]) -> list[str]:
     text = "\n".join(re.sub(r"^\s*\$\s+", "", line).rstrip() for line in lines).strip("\n")
     if _ONE_COMMAND.search(text):
         return [text]
-    joined = re.sub(r"\s*\\\n\s*", " ", text)
-    joined = re.sub(r"(&&|\|\|?)\s*\n\s*", r"\1 ", joined)
+    joined_text = re.sub(r"\s*\\\n\s*", " ", text)
+    joined_text = re.sub(r"(&&|\|\|?)\s*\n\s*", r"\1 ", joined_text)
     return [
-        line.strip() for line in joined.splitlines() if line.strip() and not line.lstrip().startswith("#")
+        line.strip()
+        for line in joined_text.splitlines()
+        if line.strip() and not line.lstrip().startswith("#")
     ]
 
 

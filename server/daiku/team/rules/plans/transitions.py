@@ -88,8 +88,8 @@ def render_checklist(plan: Plan) -> str:
         if step.description:
             lines.append(f"  {step.description}")
         lines += (f"  - {line}" for line in format_step_details(step, numbers))
-    done, total = plan.progress()
-    return "\n".join([*lines, "", f"Progress: {done} of {total} steps, plan is {plan.status}."])
+    completed, total = plan.progress()
+    return "\n".join([*lines, "", f"Progress: {completed} of {total} steps, plan is {plan.status}."])
 
 
 def format_step_details(step: Step, numbers: Mapping[str, int]) -> Iterator[str]:
@@ -118,8 +118,10 @@ def format_progress_note(plans: Sequence[Plan]) -> str:
 
 
 def _format_progress(plan: Plan) -> str:
-    done, total = plan.progress()
-    line = f"Plan “{plan.name}” ({plan.plan_id}): {done} of {total} steps completed, it is {plan.status}."
+    completed, total = plan.progress()
+    line = (
+        f"Plan “{plan.name}” ({plan.plan_id}): {completed} of {total} steps completed, it is {plan.status}."
+    )
     step = next((s for s in plan.steps if s.status == "in_progress"), None)
     step = step or next((s for s in plan.steps if s.status != "completed"), None)
     return line if step is None else f"{line} Now: “{step.name}” ({step.step_id}, {step.status})."

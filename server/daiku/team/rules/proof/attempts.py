@@ -77,7 +77,7 @@ def _note_server(attempts: Attempts, event: ToolResponse) -> Attempts:
     if isinstance(missing, str):
         return attempts._replace(missing=tuple(dict.fromkeys((*attempts.missing, missing))))
     server = event.tool.partition("/")[0]
-    if event.outcome in ("done", "failed") and server in attempts.missing:  # it answered
+    if event.outcome in ("done", "failed") and server in attempts.missing:  # the server answered
         return attempts._replace(missing=tuple(name for name in attempts.missing if name != server))
     return attempts
 
@@ -85,8 +85,8 @@ def _note_server(attempts: Attempts, event: ToolResponse) -> Attempts:
 def note_edit(attempts: Attempts, event: Edit, position: int) -> Attempts:
     """Add an edit, which settles earlier failed edits of its files and wrong guesses of paths."""
     names = {_base_name(file.path) for file in event.files}
-    left = tuple(f for f in attempts.failed if not _is_settled(f, names))
-    return attempts._replace(edits=(*attempts.edits, position), failed=left)
+    open_failures = tuple(f for f in attempts.failed if not _is_settled(f, names))
+    return attempts._replace(edits=(*attempts.edits, position), failed=open_failures)
 
 
 def is_refused(call: FailedCall) -> bool:
@@ -104,11 +104,13 @@ def note_nested(attempts: Attempts, event: HandoffEnd, position: int) -> Attempt
     evidence = event.deeds or NestedEvidence()
     names = {_base_name(file.path) for file in evidence.files}
     commands = {normalize_command(command.command) for command in evidence.commands if command.ended}
-    left = (f for f in attempts.failed if f.subject not in commands and not (names and _is_settled(f, names)))
+    open_failures = (
+        f for f in attempts.failed if f.subject not in commands and not (names and _is_settled(f, names))
+    )
     attempts = attempts._replace(
         edits=(*attempts.edits, *(position + index for index in evidence.edits)),
         acted=attempts.acted or evidence.acted,
-        failed=tuple(left),
+        failed=tuple(open_failures),
     )
     for call in event.refused:
         attempts = _add_failed(attempts, call.tool, (call.subject,), call.outcome, position + call.position)
@@ -122,11 +124,11 @@ def _add_failed(
     failed = tuple(
         FailedCall(tool=tool, subject=subject, outcome=outcome, position=position) for subject in subjects
     )
-    keys = {_key(call) for call in failed}
-    return attempts._replace(failed=(*(f for f in attempts.failed if _key(f) not in keys), *failed))
+    keys = {_build_key(call) for call in failed}
+    return attempts._replace(failed=(*(f for f in attempts.failed if _build_key(f) not in keys), *failed))
 
 
-def _key(call: FailedCall) -> tuple[bool, str]:
+def _build_key(call: FailedCall) -> tuple[bool, str]:
     edits = call.tool in EDITING
     return edits, _base_name(call.subject) if edits else call.subject
 
@@ -137,8 +139,8 @@ def _note_command(attempts: Attempts, call: ToolCallEvent, event: ToolResponse, 
     if call.args.get("background") and isinstance(job, str):
         return attempts._replace(jobs=MappingProxyType({**attempts.jobs, job: Job(event.id)}))
     if event.outcome != "unattended":
-        left = tuple(f for f in attempts.failed if f.tool in EDITING or f.subject != command)
-        return attempts._replace(failed=left)
+        open_failures = tuple(f for f in attempts.failed if f.tool in EDITING or f.subject != command)
+        return attempts._replace(failed=open_failures)
     return _add_failed(attempts, call.tool, (command,), event.outcome, position)
 
 
@@ -157,8 +159,10 @@ def _note_edit_call(attempts: Attempts, call: ToolCallEvent, event: ToolResponse
     if event.outcome not in _BY_CHOICE:
         return _add_failed(attempts, call.tool, find_edited_paths(call), event.outcome, position)
     names = {_base_name(path) for path in find_edited_paths(call)} if attempts.failed else ()
-    left = tuple(f for f in attempts.failed if not (f.tool in EDITING and _base_name(f.subject) in names))
-    return attempts._replace(failed=left)
+    open_failures = tuple(
+        f for f in attempts.failed if not (f.tool in EDITING and _base_name(f.subject) in names)
+    )
+    return attempts._replace(failed=open_failures)
 
 
 def find_edited_paths(call: ToolCallEvent | ToolCall) -> tuple[str, ...]:

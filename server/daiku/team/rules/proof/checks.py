@@ -46,13 +46,13 @@ def find_time_limit(plan: Plan, check: str, fallback: int) -> int:
 
 def predict_exit_status(command: str) -> Status:
     """Predict the exit status of a shell command: `true`, `echo …`, `… || true` always pass."""
-    return _StatusWalk(command).of(tree_of(command))
+    return _StatusWalk(command).predict(tree_of(command))
 
 
-def discards_exit_code(command: str, is_check: Callable[[Sequence[str]], bool]) -> bool:
+def can_discard_exit_code(command: str, is_check: Callable[[Sequence[str]], bool]) -> bool:
     """Return True if `command` may exit with 0 although its checks fail: `pytest || true`, `pytest | tail`."""
     tree = tree_of(command)
-    return not tree.has_error and _StatusWalk(command, is_check).of(tree) != "fails"
+    return not tree.has_error and _StatusWalk(command, is_check).predict(tree) != "fails"
 
 
 NO_WORDS: tuple[str, ...] = ()
@@ -92,75 +92,77 @@ class _StatusWalk:
         self._source = command.encode("utf-8", "replace")
         self._strict = self._pipefail = self._trapped = False
 
-    def of(self, node: Node) -> Status:
+    def predict(self, node: Node) -> Status:
         """Return the exit status of a tree that `tree_of` built from the command."""
         if node.has_error:
             return "open"
         match node.type:
             case "subshell":  # its options end with it
                 outer = self._strict, self._pipefail
-                status = self._sequence(node)
+                status = self._predict_sequence(node)
                 self._strict, self._pipefail = outer
                 return status
             case "program" | "compound_statement":
-                return self._sequence(node)
+                return self._predict_sequence(node)
             case "list":
-                return self._list(node)
+                return self._predict_list(node)
             case "pipeline":
-                return self._pipeline(node)
+                return self._predict_pipeline(node)
             case "negated_command":
-                inner = self.of(node.named_children[-1])
+                inner = self.predict(node.named_children[-1])
                 return {"passes": "fails", "fails": "passes", "open": "open"}[inner]  # pyright: ignore[reportReturnType]  # one of the three
             case "redirected_statement":
                 body = node.child_by_field_name("body")
-                return "open" if body is None else self.of(body)
+                return "open" if body is None else self.predict(body)
             case "variable_assignment" | "variable_assignments":
-                return "open" if b"$(" in self._bytes(node) or b"`" in self._bytes(node) else "passes"
+                return (
+                    "open" if b"$(" in self._read_bytes(node) or b"`" in self._read_bytes(node) else "passes"
+                )
             case "command":
-                return self._command(self._words(node))
+                return self._predict_command(self._read_words(node))
             case "test_command":
-                return _predict_test(self._text(node).strip("[]").split())
+                return _predict_test(self._read_text(node).strip("[]").split())
             case _:
                 return "open"
 
-    def _sequence(self, node: Node) -> Status:
+    def _predict_sequence(self, node: Node) -> Status:
         status: Status = "passes"
         for child in node.children:
             if child.type == "&":
                 status = "passes"
             elif child.is_named and child.type != "comment":
-                child_status = self.of(child)
-                if self._exits(child):
+                child_status = self.predict(child)
+                if self._is_exit(child):
                     return child_status if not self._strict or status == "passes" else "open"
                 status = _combine(status, child_status) if self._strict else child_status
         return "open" if self._trapped else status
 
-    def _exits(self, node: Node) -> bool:
-        return node.type == "command" and self._words(node)[:1] == ("exit",)
+    def _is_exit(self, node: Node) -> bool:
+        return node.type == "command" and self._read_words(node)[:1] == ("exit",)
 
-    def _list(self, node: Node) -> Status:
-        left, right = self.of(node.children[0]), self.of(node.children[-1])
+    def _predict_list(self, node: Node) -> Status:
+        left, right = self.predict(node.children[0]), self.predict(node.children[-1])
         if node.children[1].type == "&&":
             return _combine(left, right)
         return "passes" if "passes" in (left, right) else right if left == "fails" else "open"
 
-    def _pipeline(self, node: Node) -> Status:
+    def _predict_pipeline(self, node: Node) -> Status:
         parts = [child for child in node.named_children if child.type != "comment"]
-        statuses: list[Status] = [self.of(part) for part in parts[:-1]]
-        words = self._words(parts[-1]) if parts[-1].type == "command" else NO_WORDS
-        last = self.of(parts[-1])
+        statuses: list[Status] = [self.predict(part) for part in parts[:-1]]
+        words = self._read_words(parts[-1]) if parts[-1].type == "command" else NO_WORDS
+        last = self.predict(parts[-1])
         if words[:1] and words[0] in _FILTERS:
             last = "passes"
         return reduce(_combine, statuses, last) if self._pipefail else last
 
-    def _command(self, words: tuple[str, ...]) -> Status:
+    def _predict_command(self, words: tuple[str, ...]) -> Status:
         while words and (words[0] in _BEFORE or re.fullmatch(r"\w+=.*", words[0])):
             words = words[1:]
         if not words:
             return "passes"
         name, rest = words[0].rpartition("/")[2], words[1:]
         if inner := _find_inner_command(words):
-            return _StatusWalk(inner, self._fails).of(tree_of(inner))
+            return _StatusWalk(inner, self._fails).predict(tree_of(inner))
         if name == "make" and not {"-i", "--ignore-errors"}.isdisjoint(rest):
             return "open"
         self._trapped |= name == "trap" and not {"EXIT", "0", "ERR"}.isdisjoint(rest)
@@ -182,18 +184,20 @@ class _StatusWalk:
             return "passes" if len(rest) > 1 and _NOTHING.fullmatch(rest[1]) else "open"
         return "open"
 
-    def _words(self, node: Node) -> tuple[str, ...]:
+    def _read_words(self, node: Node) -> tuple[str, ...]:
         name = node.child_by_field_name("name")
-        commands = [simple.texts for simple in read_script(self._text(node)).commands]
+        commands = [simple.texts for simple in read_script(self._read_text(node)).commands]
         if name is None:
             return NO_WORDS
-        return next((texts for texts in commands if texts[:1] == (self._text(name).strip("\"'"),)), ("",))
+        return next(
+            (texts for texts in commands if texts[:1] == (self._read_text(name).strip("\"'"),)), ("",)
+        )
 
-    def _bytes(self, node: Node) -> bytes:
+    def _read_bytes(self, node: Node) -> bytes:
         return self._source[node.start_byte : node.end_byte]
 
-    def _text(self, node: Node) -> str:
-        return self._bytes(node).decode("utf-8", "replace")
+    def _read_text(self, node: Node) -> str:
+        return self._read_bytes(node).decode("utf-8", "replace")
 
 
 def _find_inner_command(words: Sequence[str]) -> str:
@@ -279,7 +283,7 @@ def is_read_only_check(check: str) -> bool:
     return (is_plain or is_file_test) and predict_exit_status(check) == "open"
 
 
-def looks_like_sentence(check: str) -> bool:
+def is_sentence_like(check: str) -> bool:
     """Return True if a check with an unknown program reads like a sentence instead of a command."""
     words = check.strip().rstrip(".。!").split()
     first = words[0] if words else ""

@@ -140,7 +140,7 @@ def to_handover(evidence: Evidence) -> NestedEvidence:
             for c in evidence.commands
         ),
         proofs=evidence.proofs,
-        leftovers=tuple(leftover.wire() for leftover in evidence.leftovers),
+        leftovers=tuple(leftover.to_wire() for leftover in evidence.leftovers),
     )
 
 
@@ -176,7 +176,7 @@ def find_proof(check: str, evidence: Evidence) -> Proof | None:
     )
 
 
-def unproven_checks(checks: Iterable[str], evidence: Evidence) -> tuple[tuple[str, Proof | None], ...]:
+def find_unproven_checks(checks: Iterable[str], evidence: Evidence) -> tuple[tuple[str, Proof | None], ...]:
     """Return the checks without a passing proof, each with its failed one. Changing commands invalidate proofs."""
     check_list = tuple(checks)
     commands = frozenset(normalize_command(check) for check in check_list)

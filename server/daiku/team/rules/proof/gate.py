@@ -8,7 +8,12 @@ from typing import NamedTuple
 from daiku.domain.work.handovers import Proof
 from daiku.domain.work.plans import Plan, Step
 from daiku.team.rules.proof.checks import LONGEST
-from daiku.team.rules.proof.evidence import EVERYWHERE, Evidence, parse_diagnostics_check, unproven_checks
+from daiku.team.rules.proof.evidence import (
+    EVERYWHERE,
+    Evidence,
+    find_unproven_checks,
+    parse_diagnostics_check,
+)
 from daiku.texts.text import NO_TEXT, Text, text
 
 VOUCH = text("plan.vouch")
@@ -24,7 +29,7 @@ class MissingProofs(NamedTuple):
 
 def find_missing_proofs(step: Step, evidence: Evidence, *, editor: bool) -> MissingProofs:
     """Return the checks of a step that still need a proof before it may be completed."""
-    rest = unproven_checks(step.acceptance, evidence)
+    rest = find_unproven_checks(step.acceptance, evidence)
     unseen = tuple(
         c for c, proof in rest if not editor and parse_diagnostics_check(c) is not None and proof is None
     )
@@ -75,11 +80,11 @@ def build_open_notice(plans: tuple[Plan, ...]) -> Text:
     return NO_TEXT
 
 
-def format_progress(plan: Plan, left: Sequence[Step]) -> Text:
+def format_progress(plan: Plan, open_steps: Sequence[Step]) -> Text:
     """Return the progress of a plan, with the names of its uncompleted steps."""
-    done, total = plan.progress()
-    names = ", ".join(step.name for step in left)
-    return text("plan.not_finished", name=plan.name, done=done, total=total, names=names)
+    completed, total = plan.progress()
+    names = ", ".join(step.name for step in open_steps)
+    return text("plan.not_finished", name=plan.name, done=completed, total=total, names=names)
 
 
 def _describe_check(check: str, proof: Proof | None, seconds: int) -> str:

@@ -28,7 +28,7 @@ class Leftover(NamedTuple):
     text: str
     times: int
 
-    def wire(self) -> LeftoverPlace:
+    def to_wire(self) -> LeftoverPlace:
         return LeftoverPlace(path=self.path, text=self.text, count=self.times)
 
 
