@@ -7,7 +7,7 @@ from pydantic import Field
 from daiku.domain.base import JsonObject
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
-from daiku.run.rules.calls.findtools import found_tools
+from daiku.run.rules.calls.findtools import search_tools
 from daiku.tools.face import Face
 from daiku.tools.tool import Args, Tool, ToolContext, failed
 
@@ -24,7 +24,7 @@ class CallArgs(Args):
 async def find(args: FindArgs, context: ToolContext) -> ToolResult:
     """The tools that match, with their arguments."""
     known = context.toolset()
-    return ToolResult(ok=True, text=found_tools(args.query, known.deferred, known.offered))
+    return ToolResult(ok=True, text=search_tools(args.query, known.deferred, known.offered))
 
 
 async def call(_args: CallArgs, _context: ToolContext) -> ToolResult:

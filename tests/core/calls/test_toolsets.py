@@ -11,7 +11,7 @@ from daiku.domain.runs import Mode
 from daiku.domain.tools import ToolCall, ToolSpec
 from daiku.domain.work.plans import Plan
 from daiku.models.tokens import estimate, estimate_tools
-from daiku.run.rules.calls.findtools import MOST_FOUND, found_tools, unwrap_call
+from daiku.run.rules.calls.findtools import MOST_FOUND, search_tools, unwrap_call
 from daiku.run.rules.calls.needed import needed_tools
 from daiku.run.rules.calls.toolnames import wire_name
 from daiku.run.rules.calls.toolsets import CORE, choose_tools
@@ -96,19 +96,19 @@ def test_the_description_of_find_names_every_tool_or_its_group() -> None:
     ],
 )  # fmt: skip
 def test_tools_are_found_by_words_and_by_every_spelling_of_a_name(query: str, first: str) -> None:
-    answer = found_tools(query, SET.deferred, SET.offered)
+    answer = search_tools(query, SET.deferred, SET.offered)
     described = answer.split("\n\n")[1]
     assert described.startswith(f"{wire_name(first)}: "), answer
     assert '{"' in described
 
 
 def test_an_answer_is_bounded_and_one_without_a_hit_names_the_groups() -> None:
-    answer = found_tools("thing service", (*SET.deferred, *mcp(40)))
+    answer = search_tools("thing service", (*SET.deferred, *mcp(40)))
     assert estimate(answer) <= 1500
     assert 1 < answer.count('"properties"') <= MOST_FOUND
     for query in ("", "xyzzy"):
-        assert "git__ status, diff, log, commit" in found_tools(query, SET.deferred, SET.offered)
-    assert "call them directly" in found_tools("files/read", SET.deferred, SET.offered)
+        assert "git__ status, diff, log, commit" in search_tools(query, SET.deferred, SET.offered)
+    assert "call them directly" in search_tools("files/read", SET.deferred, SET.offered)
 
 
 ARGS: dict[str, Any] = {"message": "m"}

@@ -26,7 +26,7 @@ from daiku.domain.tools import ToolCall, ToolResult
 from daiku.domain.work.plans import Plan, Step
 from daiku.run.rules import loop
 from daiku.run.rules.decide import Rules
-from daiku.run.rules.state.condense import keep_start
+from daiku.run.rules.state.condense import find_keep_start
 from daiku.run.rules.state.context import (
     character_count,
     rough_tokens,
@@ -169,7 +169,7 @@ def test_what_is_kept_never_begins_with_a_result(kinds: list[bool], budget: int)
         else AssistantMessage(text=Text("x"))
         for k in (False, *kinds)
     ]
-    start = keep_start(messages, budget, rough_tokens)
+    start = find_keep_start(messages, budget, rough_tokens)
     assert not isinstance(messages[start], ToolMessage)
     assert any(isinstance(m, AssistantMessage) for m in messages[start:])
 

@@ -26,7 +26,7 @@ from daiku.domain.work.research import Research
 from daiku.run.recalling import recall_lessons
 from daiku.run.request import RunRequest
 from daiku.run.rules.outside import Workspace
-from daiku.run.rules.state.conversation import describe_words, person_words, recorded_words
+from daiku.run.rules.state.conversation import format_user_messages, recorded_user_messages, user_messages
 from daiku.run.run_log import RunLog
 from daiku.run.services import RunServices
 from daiku.team.agent import Agent
@@ -70,7 +70,7 @@ def brief_from(chunks: Iterable[Chunk], request: str, plan_id: str = "", step_id
         findings=Findings(**dict(research)) if research.results else None,
         edits=EditsMade(files=evidence.files, checkpoints=evidence.checkpoints) if evidence.files else None,
         proofs=evidence.proofs,
-        said=recorded_words(chunks),
+        said=recorded_user_messages(chunks),
     )
 
 
@@ -105,7 +105,7 @@ def make_brief(log: RunLog, agent: Agent, request: str) -> Brief:
     if log.agent.machine is not None:
         return log.agent.machine.brief(state, agent.name, request)
     plan = find_open_plan(state.plans.all) if agent.machine is not None else None
-    return Brief(request=request, plan=plan, said=person_words(state))
+    return Brief(request=request, plan=plan, said=user_messages(state))
 
 
 async def add_lessons(
@@ -135,7 +135,7 @@ async def write_request(
 
 def _add_user_messages(request: str, brief: Brief) -> str:
     """Return the request with the user's earlier messages that it does not contain."""
-    earlier_messages = describe_words(brief.said, request)
+    earlier_messages = format_user_messages(brief.said, request)
     return f"{request}\n\n{earlier_messages}" if earlier_messages else request
 
 

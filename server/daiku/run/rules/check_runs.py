@@ -103,10 +103,10 @@ def _intent_of_words(words: Sequence[str]) -> Intent | None:
     return intent if intent is not None and intent.purpose in _CHECKING else None
 
 
-def check_runs(commands: Sequence[CommandOutcome], tried: Attempts) -> CheckRuns:
+def check_runs(commands: Sequence[CommandOutcome], attempts: Attempts) -> CheckRuns:
     """Return the states of the checks in the record."""
-    jobs = {job.call_id: job for job in tried.jobs.values()}
-    changes, known_changes = [*tried.edits], list[int]()
+    jobs = {job.call_id: job for job in attempts.jobs.values()}
+    changes, known_changes = [*attempts.edits], list[int]()
     open_checks: list[CheckRun] = []
     passed: list[CheckRun] = []
     for position, command in enumerate(commands, 1):

@@ -11,7 +11,7 @@ from daiku.domain.events import ApprovalAsked, InputAsked
 from daiku.domain.messages import AssistantMessage, Message, ToolMessage
 from daiku.domain.runs import TerminalStatus
 from daiku.domain.tools import Effect, Outcome, ToolCall, ToolSpec
-from daiku.run.rules.calls.refs import find_refs, why_not_run
+from daiku.run.rules.calls.refs import find_refs, unresolved_reason
 from daiku.run.rules.reminders import (
     NO_MORE_CALLS,
     ReminderText,
@@ -21,7 +21,7 @@ from daiku.run.rules.reminders import (
     limit_reached,
     rounds_of,
 )
-from daiku.run.rules.state.condense import Condensing, Window, is_full, plan_condensing
+from daiku.run.rules.state.condense import Condensing, ContextWindow, is_full, plan_condensing
 from daiku.run.rules.state.context import rough_tokens
 from daiku.run.rules.state.machine import Move
 from daiku.run.rules.state.repetition import repetition_failure
@@ -75,10 +75,10 @@ class Rules:
     machine: Callable[[State], Move] | None = None
     """State machine that drives the run instead of a model."""
 
-    def window(self) -> Window:
+    def window(self) -> ContextWindow:
         """Return the context limits and how to measure them."""
         reading = Reading(self.read, self._effect)
-        return Window(self.compact_at, self.prefix, self.tokens, reading, self.keep_messages)
+        return ContextWindow(self.compact_at, self.prefix, self.tokens, reading, self.keep_messages)
 
     def _effect(self, tool: str) -> Effect | None:
         spec = self.spec(tool)
@@ -246,7 +246,7 @@ def _next_call(state: State, rules: Rules) -> Command:
     if call.id in state.calls.started:
         resumes = spec is not None and spec.resumes
         return RunTools((call,)) if resumes else Refuse(call, INTERRUPTED, "interrupted")
-    if reason := _exceeds_call_limit(state, call) or why_not_run(call, state.conversation.messages):
+    if reason := _exceeds_call_limit(state, call) or unresolved_reason(call, state.conversation.messages):
         return Refuse(call, reason, "not_run")
     call = rules.read(call)
     if spec is None or call.malformed is not None:

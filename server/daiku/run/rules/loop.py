@@ -59,7 +59,7 @@ from daiku.run.rules.state.fold import apply
 from daiku.run.rules.state.machine import EndRun, MakeCall, Move
 from daiku.run.rules.state.recorder import Recorder
 from daiku.run.rules.state.repetition import describe_repetition
-from daiku.run.rules.state.shorten import put_in_place, superseded
+from daiku.run.rules.state.shorten import replace_results, shorten_superseded
 from daiku.run.rules.state.state import CHECKER, State
 from daiku.run.rules.verdict import end_events
 from daiku.texts.rules.visible import show_hidden
@@ -220,7 +220,7 @@ async def _summarise(kept: int, size: int, record: Recorder, ports: Ports) -> No
     start = len(messages) - kept
     reading = rules.window().reading
     read, changed = file_lists(record.state, start, reading)
-    old = put_in_place(messages, superseded(messages, start, reading))[:start]
+    old = replace_results(messages, shorten_superseded(messages, start, reading))[:start]
     summary, usage = "", None
     with suppress(DaikuError):  # falls back to a plain summary
         summary, usage = await ports.summarise(old)

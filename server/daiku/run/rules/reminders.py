@@ -8,7 +8,7 @@ from typing import NamedTuple
 from daiku.domain.errors import Failure
 from daiku.domain.events import Reminder
 from daiku.domain.messages import AssistantMessage, ToolMessage, is_own
-from daiku.run.rules.state.repetition import equal_errors
+from daiku.run.rules.state.repetition import count_equal_errors
 from daiku.run.rules.state.state import State
 from daiku.texts.rules.patterns import lazy
 from daiku.texts.rules.truncate import truncate_middle
@@ -52,8 +52,8 @@ def limit_reached(state: State, *, before: int = 0) -> Failure | None:
     if 0 < limits.max_tool_errors <= state.health.failed_replies:
         detail = text("limits.failed_replies", count=state.health.failed_replies)
         return _too_many_errors(state, detail, "max_tool_errors")
-    if 0 < limits.max_equal_errors <= (equal := equal_errors(state.health.trail)):
-        return _too_many_errors(state, text("limits.equal_errors", count=equal), "max_equal_errors")
+    if 0 < limits.max_equal_errors <= (equal := count_equal_errors(state.health.trail)):
+        return _too_many_errors(state, text("limits.count_equal_errors", count=equal), "max_equal_errors")
     rounds = rounds_of(state)
     if limits.max_rounds and rounds >= limits.max_rounds - before:
         return limit_failure(

@@ -12,7 +12,15 @@ from daiku.domain.events import ApprovalKind
 from daiku.domain.runs import EnvironmentFact, Mode
 from daiku.guard.rules.policy import Policy
 from daiku.run.rules.calls.toolnames import wire_name
-from daiku.run.rules.state.environment import EDITOR, FOLDER, GIT, MODE, TOOLS, plain_name, stage_mode
+from daiku.run.rules.state.environment import (
+    EDITOR,
+    FOLDER,
+    GIT,
+    MODE,
+    TOOLS,
+    describe_stage_mode,
+    plain_name,
+)
 
 MOST_OPEN = 10
 """Open files that are listed, at most."""
@@ -53,7 +61,7 @@ def environment_facts(
         ("Sandbox", _describe_sandbox(policy) if shell else ""),
         ("Approvals", _describe_approvals(policy)),
         ("Person", _describe_user(policy)),
-        (MODE, stage_mode(policy.mode) if stage else describe_mode(policy.mode)),
+        (MODE, describe_stage_mode(policy.mode) if stage else describe_mode(policy.mode)),
         (TOOLS, surroundings.needed_tools),
     )
     return tuple(EnvironmentFact(name=name, text=text) for name, text in facts if text)

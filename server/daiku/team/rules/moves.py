@@ -17,7 +17,7 @@ from daiku.domain.work.handovers import (
     ReportMade,
 )
 from daiku.domain.work.plans import Plan, Step
-from daiku.run.rules.state.conversation import person_words
+from daiku.run.rules.state.conversation import user_messages
 from daiku.run.rules.state.machine import EndRun, MakeCall, Move
 from daiku.run.rules.state.state import State
 from daiku.team.rules.checks import (
@@ -128,7 +128,7 @@ def build_brief(state: State, agent: str, request: str) -> Brief:
         else None,
         commands=CommandsRun(commands=commands) if commands else None,
         proofs=evidence.proofs,
-        said=(*reversed(describe_answers(state)), *person_words(state)),
+        said=(*reversed(describe_answers(state)), *user_messages(state)),
     )
 
 

@@ -1,1 +1,1 @@
-"""Tool calls: tool names, checking arguments against a schema, references to earlier results."""
+"""Tool calls: names, argument validation, and references to earlier results."""

@@ -1,4 +1,4 @@
-"""Validate tool arguments against the tool's model: safe mistakes are repaired, others reported precisely."""
+"""Validation of tool arguments against the tool's model: repair safe mistakes, report others precisely."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from daiku.texts.rules.truncate import truncate_middle
 
 M = TypeVar("M", bound=BaseModel)
 
-_SHOWN = 80
+_MOST_SHOWN = 80
 
 
 def schema_of(model: type[BaseModel]) -> JsonObject:
-    """Return the model's JSON Schema as it is sent, without references, docstrings, and bounds."""
+    """Return the model's JSON Schema as sent to models, without references, docstrings, and bounds."""
     raw = model.model_json_schema()
     definitions = raw.pop("$defs", {})
-    for each in (raw, *definitions.values()):
-        each.pop("description", None)
+    for node in (raw, *definitions.values()):
+        node.pop("description", None)
     schema = plain_schema(_inline(raw, definitions, ()))
     assert isinstance(schema, dict)
     schema.setdefault("type", "object")
@@ -41,8 +41,9 @@ _NOISE = frozenset(
 
 
 def plain_schema(node: JsonValue) -> JsonValue:
-    """Return a schema without what costs tokens and tells a model nothing: titles, defaults, bounds, null for optional
-    arguments. Calls are checked by the complete schema."""
+    """Return a schema without keywords that models do not need: titles, defaults, bounds, optional null.
+
+    Calls are validated against the complete schema."""
     if isinstance(node, list):
         return [plain_schema(item) for item in node]
     if not isinstance(node, dict):
@@ -65,7 +66,7 @@ def plain_schema(node: JsonValue) -> JsonValue:
 
 @cache
 def schema_text(model: type[BaseModel]) -> str:
-    """`schema_of` as JSON, made once for each model."""
+    """Return `schema_of` as JSON, cached for each model."""
     return json.dumps(schema_of(model), ensure_ascii=False)
 
 
@@ -74,10 +75,10 @@ def _inline(node: Any, definitions: JsonObject, within: tuple[str, ...]) -> Json
         return [_inline(item, definitions, within) for item in node]  # pyright: ignore[reportUnknownVariableType]  # JSON
     if not isinstance(node, dict):
         return node
-    found: dict[str, Any] = node  # pyright: ignore[reportUnknownVariableType]  # JSON
-    reference = str(found.get("$ref", "")).removeprefix("#/$defs/")
+    schema: dict[str, Any] = node  # pyright: ignore[reportUnknownVariableType]  # JSON
+    reference = str(schema.get("$ref", "")).removeprefix("#/$defs/")
     if reference and reference in definitions and reference not in within:
-        rest = {k: v for k, v in found.items() if k != "$ref"}
+        rest = {k: v for k, v in schema.items() if k != "$ref"}
         target = _inline(definitions[reference], definitions, (*within, reference))
         assert isinstance(target, dict)
         return {**target, **rest}
@@ -87,22 +88,21 @@ def _inline(node: Any, definitions: JsonObject, within: tuple[str, ...]) -> Json
         key: _inline_properties(value, definitions, within)
         if key == "properties"
         else _inline(value, definitions, within)
-        for key, value in found.items()
+        for key, value in schema.items()
         if key != "title"
     }
 
 
 def _inline_properties(node: Any, definitions: JsonObject, within: tuple[str, ...]) -> JsonValue:
-    """A property may be named `title`, which is then no title."""
+    """Inline the schemas of properties; a property named `title` is kept."""
     return {name: _inline(value, definitions, within) for name, value in node.items()}
 
 
 def parse_arguments(model: type[M], args: JsonObject) -> M:
     """Return `args` as the tool's model (lax mode). Raises pydantic.ValidationError.
 
-    Values of another form are read where the schema leaves one meaning: JSON in a string, one value for a list, an
-    object as the content of a JSON file, null for an optional argument.
-    """
+    Values of another form are converted if the schema leaves one meaning: JSON in a string, one value for a
+    list, an object as the content of a JSON file, null for an optional argument."""
     try:
         return model.model_validate(args)
     except ValidationError:
@@ -113,30 +113,32 @@ def parse_arguments(model: type[M], args: JsonObject) -> M:
 
 
 def explain_problems(name: str, model: type[BaseModel], error: ValidationError) -> str:
-    """What was wrong with the arguments of `name`, line by line, and what would be right."""
+    """Return what is wrong with the arguments of `name`, one line each, and the right form."""
     problems = error.errors(include_url=False)
-    lines = [f"- {_problem(problem, model)}" for problem in problems[:8]]
+    lines = [f"- {_describe_problem(problem, model)}" for problem in problems[:8]]
     if len(problems) > len(lines):
         lines.append(f"- … and {len(problems) - len(lines)} more")
     return f"{name} was not run: its arguments are wrong.\n" + "\n".join(lines) + f"\nRight: {usage(model)}"
 
 
-def _problem(problem: ErrorDetails, model: type[BaseModel]) -> str:
-    where = ".".join(str(part) for part in problem["loc"]) or "the arguments"
+def _describe_problem(problem: ErrorDetails, model: type[BaseModel]) -> str:
+    path = ".".join(str(part) for part in problem["loc"]) or "the arguments"
     match problem["type"]:
         case "missing":
-            return f"{where} is missing"
+            return f"{path} is missing"
         case "extra_forbidden":
-            near = (
+            similar = (
                 nearest_names(str(problem["loc"][-1]), model.model_fields, 1)
                 if len(problem["loc"]) == 1
                 else ()
             )
-            return f"{where} is not known{f'; did you mean {near[0]}?' if near else ''}"
+            return f"{path} is not known{f'; did you mean {similar[0]}?' if similar else ''}"
         case _:
-            given = truncate_middle(json.dumps(problem["input"], ensure_ascii=False, default=str), _SHOWN)
+            value = truncate_middle(
+                json.dumps(problem["input"], ensure_ascii=False, default=str), _MOST_SHOWN
+            )
             message = problem["msg"][:1].lower() + problem["msg"][1:]
-            return f"{where}: {message} (given: {' '.join(given.split())})"
+            return f"{path}: {message} (given: {' '.join(value.split())})"
 
 
 def usage(model: type[BaseModel]) -> str:

@@ -1,4 +1,5 @@
-"""Requests to change the project: an instruction counts unless it asks for an answer, a look, or a command. Pure."""
+"""Classify requests: an instruction is a change request unless it asks for an answer, a look, or a command.
+Pure."""
 
 from __future__ import annotations
 
@@ -8,7 +9,7 @@ from typing import Literal
 from daiku.texts.rules.patterns import lazy
 
 Kind = Literal["change", "answer", "report"]
-"""Purpose of a sentence. A `report` states something, such as a problem."""
+"""Purpose of a sentence. `report`: states something, such as a problem."""
 _WRITING = r"(?:lists?|plan|summar(?:y|ies)|table|overview|report|diagram|outline|explanation|description|examples?|ideas?|haiku|poem|story|joke)"
 _ANSWERS = (
     "explain|describe|tell|show|list|find|search|look|read|see|check|verify|confirm|"
@@ -22,7 +23,7 @@ _ANSWERS = (
     r"translate .* for (?:me|us)|write about|(?:write|generate|give|create|make|draw|prepare) (?:(?:me|us) )?(?:(?:an?|some|the|two|three|\d+) )?"
     rf"(?:\w+ )?{_WRITING}"
 )
-"""Beginnings of instructions that change no file. Their verbs are few; the verbs that change something are not."""
+"""Beginnings of instructions that change no file. These verbs are few; those that change something are not."""
 _POLITE = (
     r"(?:(?:please|pls|kindly|now|then|also|so|just|and|or|next|first|finally|but|hi|hello|hey|ok(?:ay)?|(?:yes|great|good)(?=,)|"
     r"(?:can|could|would|will) you(?: please| mind)?|(?:i|we)(?:'d like| want| need| would like) (?:you )?to|let'?s|"
@@ -62,14 +63,14 @@ _LEAVES = lazy(
     re.IGNORECASE | re.MULTILINE,
 )
 LEAST_SPACES = 2
-"""Spaces in a sentence that may report a problem: “me too” and “go on” do not."""
+"""Spaces in a sentence that may report a problem; “me too” and “go on” have fewer."""
 LAST_WORDS = 40
-"""Characters at the end of a Japanese sentence, where its verb is."""
+"""Characters at the end of a Japanese sentence that contain its verb."""
 _CLAUSE = lazy(r"[,:]\s+|\s(?:and|but)\s+")
 _SENTENCE = lazy(r"(?<=[.!?;])\s+|(?<=[。！？])|\n+|,?\s(?:and )?then\s")
 _CODE = lazy(r"```.*?```|`[^`\n]*`", re.DOTALL)
 _PASTED = lazy(r"^.*\n(?:[ \t]+(?![-*•\d\s]).*\n?)+.*$", re.MULTILINE)
-"""Indented lines with the lines around them: code, a log, or a stack trace."""
+"""Indented lines with the lines around them: pasted code, a log, or a stack trace."""
 _OBJECT = lazy(r"\s+(?!(?:of|here|there|in|on|for|from)\b)\S")
 _PRONOUN = lazy(r"\s+(?:it|them|this|that)\b", re.IGNORECASE)
 _JAPANESE = lazy(r"[ぁ-ヿ]")
@@ -83,7 +84,7 @@ _JAPANESE_ANSWERS = lazy(
 
 
 def classify_request(request: str) -> Kind:
-    """Return what `request` asks for: a change, an answer, or nothing expressly, as it only reports something."""
+    """Return what `request` asks for: a change, an answer, or neither, as it only reports something."""
     if _LEAVES.search(request):
         return "answer"
     words = _PASTED.sub("", _CODE.sub("x.py", request))
@@ -111,8 +112,10 @@ def _classify_sentence(sentence: str) -> Kind:
 
 
 def _has_instruction(clause: str, subordinate: re.Match[str] | None = None) -> bool:
-    """Return True if a later clause of a sentence instructs. Its verb needs an object, which in a sentence with a
-    `subordinate` clause is a pronoun: “find out why it fails and fix it”, but “explain how to install and use it”."""
+    """Return True if a later clause of a sentence instructs.
+
+    Its verb needs an object. In a sentence with a `subordinate` clause the object must be a pronoun: “find
+    out why it fails and fix it”, but not “explain how to install and use it”."""
     instruction = None if _READS.match(clause) else _INSTRUCTS.match(clause)
     if instruction is None or (subordinate is not None and subordinate[1]):
         return False
@@ -120,7 +123,7 @@ def _has_instruction(clause: str, subordinate: re.Match[str] | None = None) -> b
 
 
 def _classify_japanese(sentence: str) -> Kind:
-    asked = _JAPANESE_REQUEST.search(sentence[-LAST_WORDS:])
-    if asked is not None:
-        return "answer" if _JAPANESE_ANSWERS.search(asked[1]) else "change"
+    match = _JAPANESE_REQUEST.search(sentence[-LAST_WORDS:])
+    if match is not None:
+        return "answer" if _JAPANESE_ANSWERS.search(match[1]) else "change"
     return "answer" if _JAPANESE_QUESTION.search(sentence) else "report"

@@ -1,4 +1,4 @@
-"""Which of the tools that are not sent a request needs, told in a few lines beside the request."""
+"""Deferred tools that a request needs, described in a few lines next to the request."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from daiku.run.rules.calls.toolnames import wire_name
 from daiku.texts.rules.patterns import lazy
 
 MOST = 10
-"""Tools that are told of at once; the rest is found."""
+"""Tools described at once, at most."""
 SHORT = 200
-"""Characters of a description that is told whole."""
+"""Characters of a description that is included completely."""
 
-_BY_WORDS: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = tuple(
+_TOOLS_BY_PATTERN: tuple[tuple[re.Pattern[str], tuple[str, ...]], ...] = tuple(
     (lazy(words, re.IGNORECASE), tools)
     for words, tools in (
         (r"\bplan(s|ning)?\b|計画|プランを", ("plan/propose",)),
@@ -58,40 +58,45 @@ def needed_tools(
     *,
     by_find: bool = True,
 ) -> str:
-    """Describe the `deferred` tools that `request` needs in this mode and with these plans, a line each.
-    `by_find` False: the model calls them by name, not by tools/call."""
+    """Describe the `deferred` tools that `request` needs in this mode and with these plans, one line each.
+
+    `by_find=False`: the model calls them by name, without tools/call."""
     if not deferred:
         return ""
-    names = dict.fromkeys((*_by_state(mode, plans), *_by_words(request)))
+    names = dict.fromkeys((*_names_by_state(mode, plans), *_names_by_words(request)))
     if not names:
         return ""
     specs = {spec.name: spec for spec in deferred}
-    wanted = [specs[name] for name in names if name in specs][:MOST]
-    if not wanted:
+    needed = [specs[name] for name in names if name in specs][:MOST]
+    if not needed:
         return ""
     from daiku.run.rules.calls.findtools import HOW  # when used
     from daiku.run.rules.calls.jsonargs import usage_of  # when used
 
-    how = HOW if by_find else "Call them by these names."
-    lines = (f"- {wire_name(s.name)} {usage_of(s.parameters)}: {_in_short(s.description)}" for s in wanted)
-    return "\n".join((f"Further tools that may serve this request. {how}", *lines))
+    instruction = HOW if by_find else "Call them by these names."
+    lines = (f"- {wire_name(s.name)} {usage_of(s.parameters)}: {_shorten(s.description)}" for s in needed)
+    return "\n".join((f"Further tools that may serve this request. {instruction}", *lines))
 
 
-def _by_state(mode: Mode, plans: Sequence[Plan]) -> tuple[str, ...]:
+def _names_by_state(mode: Mode, plans: Sequence[Plan]) -> tuple[str, ...]:
     statuses = {plan.status for plan in plans}
-    found: tuple[str, ...] = ("plan/propose",) if mode == "plan" else ()
+    names: tuple[str, ...] = ("plan/propose",) if mode == "plan" else ()
     if "draft" in statuses:
-        found += ("plan/approve", "plan/get")
+        names += ("plan/approve", "plan/get")
     if mode == "act" and statuses & {"approved", "in_progress", "failed"}:
-        found += ("plan/update_step", "task/generate_list", "task_loop/run", "plan/get")
-    return found
+        names += ("plan/update_step", "task/generate_list", "task_loop/run", "plan/get")
+    return names
 
 
-def _by_words(request: str) -> tuple[str, ...]:
-    return tuple(tool for words, tools in _BY_WORDS if words.search(request) for tool in tools)
+def _names_by_words(request: str) -> tuple[str, ...]:
+    return tuple(tool for words, tools in _TOOLS_BY_PATTERN if words.search(request) for tool in tools)
 
 
-def _in_short(description: str) -> str:
-    """The description where it is short, else its first sentence."""
-    whole = " ".join(description.split())
-    return whole if len(whole) <= SHORT else whole.partition(". ")[0].removesuffix(".") + "."
+def _shorten(description: str) -> str:
+    """Return a short description unchanged, else its first sentence."""
+    description_line = " ".join(description.split())
+    return (
+        description_line
+        if len(description_line) <= SHORT
+        else description_line.partition(". ")[0].removesuffix(".") + "."
+    )

@@ -1,4 +1,4 @@
-"""`$ref`: an action's argument that is the result of an earlier action of the same list."""
+"""References (`$ref`) in a call's arguments to results of earlier calls in the same list."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _TARGET = lazy(r"[\w-]+(?:\.[^/#]*)?")
 
 
 def find_refs(value: JsonValue) -> Iterator[str]:
-    """Every `{"$ref": "<id>.path"}` in a value; references of JSON Schema (`#/…`) are none."""
+    """Yield every `{"$ref": "<id>.path"}` in a value, without JSON Schema references (`#/…`)."""
     match value:
         case {"$ref": str(target)} if len(value) == 1:
             if _TARGET.fullmatch(target):
@@ -32,7 +32,7 @@ def find_refs(value: JsonValue) -> Iterator[str]:
 
 
 def replace_refs(value: JsonValue, change: Callable[[str], JsonValue]) -> JsonValue:
-    """`value` with every reference replaced by what `change` makes of its target."""
+    """Return `value` with every reference replaced by `change(target)`."""
     match value:
         case {"$ref": str(target)} if len(value) == 1 and _TARGET.fullmatch(target):
             return change(target)
@@ -45,7 +45,7 @@ def replace_refs(value: JsonValue, change: Callable[[str], JsonValue]) -> JsonVa
 
 
 def inner_ids(value: JsonValue) -> Iterator[str]:
-    """Yield ids and numbers of the operations in a nested action list; their references are not resolved here."""
+    """Yield ids and numbers of operations in nested action lists, whose references are not resolved here."""
     match value:
         case dict():
             for item in value.values():
@@ -61,19 +61,19 @@ def inner_ids(value: JsonValue) -> Iterator[str]:
 
 
 def resolve_positions(calls: tuple[ToolCall, ...]) -> tuple[ToolCall, ...]:
-    """Replace positions in references (`1.text`: the first call's text) by the ids of those calls."""
-    found: list[ToolCall] = []
+    """Replace positions in references (`1.text`: text of the first call) with the ids of those calls."""
+    resolved: list[ToolCall] = []
     ids: dict[str, str] = {}
     for number, call in enumerate(calls, 1):
         if any(find_refs(call.args)):
             call = rename_refs(call, ids)
-        found.append(call)
+        resolved.append(call)
         ids[str(number)] = call.id
-    return tuple(found)
+    return tuple(resolved)
 
 
 def rename_refs(call: ToolCall, ids: Mapping[str, str]) -> ToolCall:
-    """`call` with the names in its references replaced by the ids of the calls that they stand for."""
+    """Return `call` with names in references replaced by call ids."""
     inner = set(inner_ids(call.args))
 
     def change(target: str) -> JsonValue:
@@ -87,45 +87,46 @@ def rename_refs(call: ToolCall, ids: Mapping[str, str]) -> ToolCall:
 
 
 def is_referred_to(call_id: str, calls: Iterable[ToolCall]) -> bool:
-    """True where one of `calls` uses what the call `call_id` comes to."""
+    """Return True if one of `calls` uses the result of `call_id`."""
     return any(target.partition(".")[0] == call_id for call in calls for target in find_refs(call.args))
 
 
 PLAIN = "plain"
-"""Where `data` keeps the text of a result as it is: a file without line numbers, for calls that use it."""
+"""Key in `data` of a result's raw text, such as a file without line numbers, for calls that use it."""
 
 
 def plain_text(text: str, data: JsonObject | None) -> str:
-    """Return a tool's bare result (output, file text) without the wording for the model."""
-    found = (data or {}).get(PLAIN, (data or {}).get("output"))
-    return found if isinstance(found, str) else text
+    """Return a tool's raw result (output, file text) without formatting for the model."""
+    content = (data or {}).get(PLAIN, (data or {}).get("output"))
+    return content if isinstance(content, str) else text
 
 
 def look_up(path: str, text: str, data: JsonObject | None) -> JsonValue:
-    """Return the value at `path` in a result (`text`, `data.files.0.path`), by default its text. Raises LookupError."""
+    """Return the value at `path` in a result (`text`, `data.files.0.path`), by default its text. Raises
+    LookupError."""
     plain = plain_text(text, data)
-    here: JsonValue = {"text": plain, "result": plain, "output": plain, "stdout": plain, "data": data}
+    value: JsonValue = {"text": plain, "result": plain, "output": plain, "stdout": plain, "data": data}
     parts = [part for part in path.split(".") if part] or ["text"]
-    if parts[0] not in here and data is not None:
-        here = data
+    if parts[0] not in value and data is not None:
+        value = data
     for part in parts:
-        if isinstance(here, dict) and part in here:
-            here = here[part]
-        elif isinstance(here, list) and part.isdecimal() and int(part) < len(here):
-            here = here[int(part)]
+        if isinstance(value, dict) and part in value:
+            value = value[part]
+        elif isinstance(value, list) and part.isdecimal() and int(part) < len(value):
+            value = value[int(part)]
         else:
             raise LookupError(part)
-    return here
+    return value
 
 
-def fill_refs(call: ToolCall, answered: str, text: str, data: JsonObject | None) -> ToolCall:
-    """Return `call` with its references to the call `answered` replaced by values; unresolvable ones stay."""
-    if not any(target.partition(".")[0] == answered for target in find_refs(call.args)):
+def fill_refs(call: ToolCall, call_id: str, text: str, data: JsonObject | None) -> ToolCall:
+    """Return `call` with its references to the call `call_id` replaced by values; unresolvable ones stay."""
+    if not any(target.partition(".")[0] == call_id for target in find_refs(call.args)):
         return call
 
     def change(target: str) -> JsonValue:
         name, _, path = target.partition(".")
-        if name == answered:
+        if name == call_id:
             try:
                 return look_up(path, text, data)
             except LookupError:
@@ -137,18 +138,19 @@ def fill_refs(call: ToolCall, answered: str, text: str, data: JsonObject | None)
     return call.model_copy(update={"args": args})
 
 
-def why_not_run(call: ToolCall, messages: Sequence[Message]) -> Text:
-    """Return why `call` must not run: it or an earlier action has an unresolved reference (C4.8). Empty if it may."""
-    answers: list[ToolMessage] = []
+def unresolved_reason(call: ToolCall, messages: Sequence[Message]) -> Text:
+    """Return the reason that `call` must not run: an unresolved reference in it or an earlier action; else
+    empty."""
+    results: list[ToolMessage] = []
     for message in reversed(messages):
         if isinstance(message, AssistantMessage):
             inner = set(inner_ids(call.args))
             for target in find_refs(call.args):
                 if target.partition(".")[0] not in inner:
                     return text("calls.unresolved", target=target)
-            if any(answer.outcome == "not_run" for answer in answers):
+            if any(answer.outcome == "not_run" for answer in results):
                 return text("calls.earlier_not_run")
             return NO_TEXT
         if isinstance(message, ToolMessage):
-            answers.append(message)
+            results.append(message)
     return NO_TEXT

@@ -1,4 +1,4 @@
-"""Tool names: the canonical `namespace/tool`, the function name sent to models, and legacy names."""
+"""Tool names: canonical `namespace/tool`, function name for models, and legacy names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from daiku.domain.tools import ToolSpec
 from daiku.texts.rules.patterns import lazy
 
 WIRE_LIMIT = 64
-"""Characters that every provider takes for a function's name."""
+"""Characters of a function name that every provider accepts."""
 
 SEED_NAMES = {
     "file_ops.write": "files/write",
@@ -32,7 +32,7 @@ SEED_NAMES = {
     "task_tool.generate_list": "task/generate_list",
     "task_loop.run": "task_loop/run",
 }
-"""What the seeds call tools (R4.7, C4.1)."""
+"""Tool names in the seeds."""
 _FOREIGN: Mapping[str, str] = MappingProxyType(
     {
         name: ours
@@ -54,16 +54,16 @@ _FOREIGN: Mapping[str, str] = MappingProxyType(
         for name in names.split()
     }
 )
-"""What tools that models were trained on are called there, without case and signs."""
+"""Our tools by the names that models learned in training, in lower case without punctuation."""
 _CANONICAL = lazy(r"[^/]+/.")
 
 
 @lru_cache(maxsize=1024)
 def wire_name(name: str) -> str:
-    """Return `name` as a function name for native calls: letters, digits, `_` and `-`, at most 64.
+    """Return `name` as a function name for native calls: letters, digits, `_`, and `-`, at most 64
+    characters.
 
-    `a/b` becomes `a__b`. A name that would lose something ends in a hash, so that no two are equal.
-    """
+    `a/b` becomes `a__b`. A lossy name gets a hash suffix, so that names stay unique."""
     plain = re.sub(r"[^A-Za-z0-9_-]", "_", name.replace("/", "__", 1))
     if plain.replace("__", "/", 1) == name and len(plain) <= WIRE_LIMIT:
         return plain
@@ -72,7 +72,7 @@ def wire_name(name: str) -> str:
 
 
 def candidate_names(name: str) -> tuple[str, ...]:
-    """The canonical names that `name` may stand for, the likeliest first."""
+    """Return the canonical names that `name` may mean, most likely first."""
     stripped = name.strip()
     return (
         stripped,
@@ -83,17 +83,17 @@ def candidate_names(name: str) -> tuple[str, ...]:
 
 
 def canonical_name(name: str) -> str:
-    """`namespace/tool` for any accepted spelling: itself, a seed's name, `a.b`, `a__b`."""
+    """Return `namespace/tool` for any accepted spelling: itself, a seed's name, `a.b`, `a__b`."""
     return next((each for each in candidate_names(name) if _CANONICAL.match(each)), name.strip())
 
 
 def spell(name: str) -> str:
-    """A tool's name as a model reads it in a text: the one that it calls. What is no tool's name stays."""
+    """Return a tool's name as models call it; other words unchanged."""
     return wire_name(name) if _CANONICAL.match(name) else name
 
 
 class NameMap:
-    """Names of the tools on offer in both directions. Unknown names map too: a history or a model may use them."""
+    """Names of the offered tools in both directions. Unknown names are mapped too."""
 
     __slots__ = ("_names",)
 
@@ -101,44 +101,44 @@ class NameMap:
         self._names = {wire_name(spec.name): spec.name for spec in specs}
 
     def to_wire(self, name: str) -> str:
-        """The function name for `name`: letters, digits, `_`, `-`; at most 64 characters."""
+        """Return the function name for `name`: letters, digits, `_`, `-`; at most 64 characters."""
         return wire_name(name)
 
     def to_name(self, wire: str) -> str:
-        """The canonical name of what the model called."""
+        """Return the canonical name of a called function."""
         return self._names.get(wire) or canonical_name(wire)
 
 
-def nearest_names(name: str, known: Iterable[str], limit: int = 3) -> tuple[str, ...]:
-    """The known names most like `name`: by spelling, else those with the same last part."""
+def nearest_names(name: str, known_names: Iterable[str], limit: int = 3) -> tuple[str, ...]:
+    """Return the known names most similar to `name`: by spelling, then by the last part."""
     import difflib  # when used
 
-    names = list(known)
+    names = list(known_names)
     close = difflib.get_close_matches(name, names, n=limit, cutoff=0.5)
     last = re.split(r"[/._]", name)[-1].lower()
-    same = [n for n in names if last and last in n.lower() and n not in close]
-    return tuple((close + same)[:limit])
+    same_ending = [n for n in names if last and last in n.lower() and n not in close]
+    return tuple((close + same_ending)[:limit])
 
 
-def match_spelling(name: str, known: Iterable[str]) -> str | None:
-    """The known name that `name` means, however it is put together; None where it means none, or several."""
-    names = list(known)
-    found = next((each for each in candidate_names(name) if each in names), None)
-    found = found or next((each for each in names if wire_name(each) == name.strip()), None)
-    if found is not None:
-        return found
+def match_spelling(name: str, known_names: Iterable[str]) -> str | None:
+    """Return the known name that `name` means in any spelling; None if it means none or several."""
+    names = list(known_names)
+    match = next((each for each in candidate_names(name) if each in names), None)
+    match = match or next((each for each in names if wire_name(each) == name.strip()), None)
+    if match is not None:
+        return match
     seed = next((to for old, to in SEED_NAMES.items() if old.partition(".")[2] == name.strip()), None)
     if seed is not None and "_" in name and seed in names:
         return seed
-    plain = _plain(name)
-    same = [each for each in names if plain and _plain(each) == plain]
-    return same[0] if len(same) == 1 else None
+    plain = _normalize(name)
+    same_letters = [each for each in names if plain and _normalize(each) == plain]
+    return same_letters[0] if len(same_letters) == 1 else None
 
 
 def foreign_name(name: str) -> str | None:
-    """Return our tool for another program's tool `name`; `core.calls.dialects` translates its arguments."""
-    return _FOREIGN.get(_plain(name))
+    """Return our tool for another program's tool `name`. `dialects` translates its arguments."""
+    return _FOREIGN.get(_normalize(name))
 
 
-def _plain(name: str) -> str:
+def _normalize(name: str) -> str:
     return re.sub(r"[\W_]", "", name).lower()

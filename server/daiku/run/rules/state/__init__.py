@@ -1,1 +1,1 @@
-"""A run's state: the fold of its events, the conversation in it, and what is left out of it."""
+"""State of a run: the fold of its events, its conversation, and compaction."""

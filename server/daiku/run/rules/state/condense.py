@@ -1,4 +1,4 @@
-"""When and how the conversation is made shorter: results first, then a summary of all but the newest part."""
+"""Compaction of the conversation: shorten tool results first, then summarize all but the newest messages."""
 
 from __future__ import annotations
 
@@ -11,47 +11,53 @@ from daiku.guard.rules.referenced_paths import touched_paths
 from daiku.run.rules.state.context import character_count, is_rules
 from daiku.run.rules.state.shorten import (
     Reading,
-    answered_calls,
     cut_newest,
-    old_results,
+    iter_answered_calls,
     plain_path,
-    put_in_place,
-    superseded,
+    replace_results,
+    shorten_old,
+    shorten_superseded,
 )
 from daiku.run.rules.state.state import Conversation, State
 
 KEPT_TOKENS = 20_000
-"""Tokens of the newest messages that stay as they are; less where the window is small."""
+"""Tokens of the newest messages that stay unchanged, at most."""
 KEPT_SHARE = 0.33
-"""Part of the room for messages that the newest ones may take."""
+"""Share of the room for messages that the newest ones may take."""
 LONGEST_SHARE = 0.6
-"""Part of the room that the results of the newest replies may take; what is above is cut."""
+"""Share of the room that results of the newest replies may take; the rest is cut."""
 FREE_SHARE = 0.4
-"""Part of the room that must be free after results were shortened, so that the cache is not lost again soon."""
+"""Share of the room that must be free after shortening results, so that the prompt cache survives a while."""
 FREE_SHARE_SMALL = 0.2
+"""FREE_SHARE for a small context window."""
 SMALL_ROOM = 12_000
-"""Tokens of room up to which a window is small: there a summary costs more than a cache."""
+"""Tokens of room below which a window is small: there a summary costs more than a lost cache."""
 LEAST_OLD = 0.15
-"""Part of the room that old messages must take for a summary of them to be worth its call."""
+"""Share of the room that old messages must take to be worth a summary."""
 REFUSED_SHARE = 0.7
-"""After a refusal the request must come to at most so much of what it was."""
+"""Share of its size that a refused request may have after compaction."""
 MOST_OFF = 1.5
-"""A service's count of a reply that was asked for twice holds both: no more than so many times the estimate."""
+"""Factor by which a provider's token count may exceed the estimate; a retried reply is counted twice."""
 NAMES_SHARE = 2_000
-"""Characters of the names of files read, and of files changed, that stand beside a summary: the latest."""
+"""Characters of file names that a summary lists, for files read and files changed each."""
 WORK_SHARE = 0.7
-"""Part of its model's window from which on a work item's conversation is condensed (S2C.16, S2C.18)."""
+"""Share of the context window above which a work item's conversation is condensed."""
 WORK_KEPT = 5
-"""The newest messages that stay as they are then."""
+"""Number of newest messages that a work item's summary keeps."""
 MOST_PER_CHARACTER = 1.5
+"""Tokens per character, at most."""
 MOST_PER_MESSAGE = 10
+"""Tokens of a message's structure, at most."""
 MOST_PER_IMAGE = 2_500
+"""Tokens of an image, at most."""
 
 
 @dataclass(frozen=True, slots=True)
-class Window:
-    """How much may be sent: `limit` in tokens (0: unknown), how it is measured, and how calls are read.
-    `kept`: number of newest messages to keep beside a summary; 0: as many as fit."""
+class ContextWindow:
+    """Room for requests.
+
+    `limit`: tokens, 0: unknown. `prefix` and `tokens` measure it. `kept`: number of newest messages that a
+    summary keeps, 0: as many as fit."""
 
     limit: int
     prefix: Callable[[], int]
@@ -62,61 +68,69 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Condensing:
-    """Results to shorten, and messages to keep beside a summary (None: no summary). `size`: tokens of the request."""
+    """Results to shorten, and number of messages to keep with a summary (None: no summary). `size`: tokens of
+    the request."""
 
     pruned: Pruned | None
     kept: int | None
     size: int
 
 
-def is_full(told: Conversation, window: Window) -> bool:
-    """Whether the next request would be larger than the limit. Counts tokens only where it may be."""
+def is_full(conversation: Conversation, window: ContextWindow) -> bool:
+    """Return True if the next request would exceed the limit. Counts tokens only if it might."""
     if not window.limit:
         return False
-    new = told.messages[told.counted :] if told.tokens else told.messages
-    known = told.tokens or window.prefix()
-    if known + _most_tokens(new) <= window.limit:
+    new_messages = (
+        conversation.messages[conversation.counted :] if conversation.tokens else conversation.messages
+    )
+    known_tokens = conversation.tokens or window.prefix()
+    if known_tokens + _token_upper_bound(new_messages) <= window.limit:
         return False
-    return known + window.tokens(new) > window.limit
+    return known_tokens + window.tokens(new_messages) > window.limit
 
 
-def _most_tokens(messages: Sequence[Message]) -> int:
-    """No fewer than the tokens of `messages`, without looking at their text."""
+def _token_upper_bound(messages: Sequence[Message]) -> int:
+    """Return an upper bound of the tokens of `messages` without tokenizing."""
     images = sum(len(m.images) for m in messages if not isinstance(m, AssistantMessage))
-    thought = sum(len(m.thinking) for m in messages if isinstance(m, AssistantMessage))
-    characters = character_count(messages) + thought
+    thinking = sum(len(m.thinking) for m in messages if isinstance(m, AssistantMessage))
+    characters = character_count(messages) + thinking
     return int(characters * MOST_PER_CHARACTER) + MOST_PER_MESSAGE * len(messages) + MOST_PER_IMAGE * images
 
 
-def plan_condensing(state: State, window: Window, *, refused: bool = False) -> Condensing | None:
-    """Plan how to shorten the conversation; None if nothing is won. `refused`: the service found it too long."""
-    told = state.conversation
+def plan_condensing(state: State, window: ContextWindow, *, refused: bool = False) -> Condensing | None:
+    """Plan how to condense the conversation; None if that saves nothing.
+
+    `refused`: the provider rejected the request as too long."""
+    conversation = state.conversation
     prefix = window.prefix()
-    size = _size(told, window, prefix)
+    size = _request_tokens(conversation, window, prefix)
     limit = min(window.limit or size, int(size * REFUSED_SHARE)) if refused else window.limit
     room = max(0, limit - prefix)
     free = room * (FREE_SHARE_SMALL if room <= SMALL_ROOM else FREE_SHARE)
-    if not refused and (counted := _by_count(told.messages, window, room)) is not None:
-        return Condensing(None, len(told.messages) - counted, size)
+    if not refused and (kept_start := _count_start(conversation.messages, window, room)) is not None:
+        return Condensing(None, len(conversation.messages) - kept_start, size)
     budget = min(KEPT_TOKENS, int(room * KEPT_SHARE))
-    start = keep_start(told.messages, budget, window.tokens)
-    gone = superseded(told.messages, start, window.reading)
-    cut = cut_newest(told.messages, start, int(room * LONGEST_SHARE), window.tokens, window.reading)
-    every = _merged(gone, old_results(told.messages, start, window.reading))
-    saved = _saved(told.messages, (*gone, *cut), window.tokens)
-    if (gone or cut) and size - saved <= limit - free:
-        return Condensing(_pruned((*gone, *cut), size, saved), None, size)
-    old = [m for m in told.messages[:start] if not is_rules(m)]
+    start = find_keep_start(conversation.messages, budget, window.tokens)
+    superseded_results = shorten_superseded(conversation.messages, start, window.reading)
+    cut = cut_newest(conversation.messages, start, int(room * LONGEST_SHARE), window.tokens, window.reading)
+    all_results = _merge(superseded_results, shorten_old(conversation.messages, start, window.reading))
+    saved = _saved_tokens(conversation.messages, (*superseded_results, *cut), window.tokens)
+    if (superseded_results or cut) and size - saved <= limit - free:
+        return Condensing(_to_event((*superseded_results, *cut), size, saved), None, size)
+    old = [m for m in conversation.messages[:start] if not is_rules(m)]
     if len(old) > 1 and (refused or window.tokens(old) >= room * LEAST_OLD):
-        saved = _saved(told.messages, cut, window.tokens)
-        return Condensing(_pruned(cut, size, saved) if cut else None, len(told.messages) - start, size)
+        saved = _saved_tokens(conversation.messages, cut, window.tokens)
+        return Condensing(
+            _to_event(cut, size, saved) if cut else None, len(conversation.messages) - start, size
+        )
     if saved > (0 if refused else room * LEAST_OLD):
-        return Condensing(_pruned((*every, *cut), size, saved), None, size)
+        return Condensing(_to_event((*all_results, *cut), size, saved), None, size)
     return None
 
 
-def _by_count(messages: Sequence[Message], window: Window, room: int) -> int | None:
-    """Return the index of the first of the newest `window.kept` messages; None if keeping these wins nothing."""
+def _count_start(messages: Sequence[Message], window: ContextWindow, room: int) -> int | None:
+    """Return the index of the first of the newest `window.kept` messages; None if keeping these saves
+    nothing."""
     if not window.kept:
         return None
     start = max(0, len(messages) - window.kept)
@@ -128,56 +142,62 @@ def _by_count(messages: Sequence[Message], window: Window, room: int) -> int | N
     return start if window.tokens(messages[start:]) <= room * LONGEST_SHARE else None
 
 
-def _size(told: Conversation, window: Window, prefix: int) -> int:
-    estimate = prefix + window.tokens(told.messages)
-    if not told.tokens:
+def _request_tokens(conversation: Conversation, window: ContextWindow, prefix: int) -> int:
+    estimate = prefix + window.tokens(conversation.messages)
+    if not conversation.tokens:
         return estimate
-    return min(told.tokens + window.tokens(told.messages[told.counted :]), int(estimate * MOST_OFF))
+    return min(
+        conversation.tokens + window.tokens(conversation.messages[conversation.counted :]),
+        int(estimate * MOST_OFF),
+    )
 
 
-def _pruned(results: tuple[ShortenedResult, ...], size: int, saved: int) -> Pruned:
+def _to_event(results: tuple[ShortenedResult, ...], size: int, saved: int) -> Pruned:
     return Pruned(results=results, before_tokens=size, after_tokens=max(0, size - saved))
 
 
-def _saved(
+def _saved_tokens(
     messages: Sequence[Message],
     results: Sequence[ShortenedResult],
     tokens: Callable[[Sequence[Message]], int],
 ) -> int:
     before = [messages[each.at] for each in results]
-    after = put_in_place(messages, results)
+    after = replace_results(messages, results)
     return tokens(before) - tokens([after[each.at] for each in results])
 
 
-def _merged(
+def _merge(
     first: tuple[ShortenedResult, ...], others: tuple[ShortenedResult, ...]
 ) -> tuple[ShortenedResult, ...]:
-    """Both in order; where both name a result, that of the `first`."""
-    found = {each.at: each for each in (*others, *first)}
-    return tuple(found[at] for at in sorted(found))
+    """Merge both in order; `first` wins if both replace the same result."""
+    by_index = {each.at: each for each in (*others, *first)}
+    return tuple(by_index[at] for at in sorted(by_index))
 
 
-def keep_start(messages: Sequence[Message], budget: int, tokens: Callable[[Sequence[Message]], int]) -> int:
-    """Return the index from which the newest `budget` tokens are kept: at least the last reply, with its results."""
-    start, taken, replied = len(messages), 0, False
-    for at in range(len(messages) - 1, -1, -1):
-        taken += tokens(messages[at : at + 1])
-        if isinstance(messages[at], ToolMessage):
+def find_keep_start(
+    messages: Sequence[Message], budget: int, tokens: Callable[[Sequence[Message]], int]
+) -> int:
+    """Return the index from which the newest `budget` tokens are kept: at least the last reply with its
+    results."""
+    start, used, has_reply = len(messages), 0, False
+    for index in range(len(messages) - 1, -1, -1):
+        used += tokens(messages[index : index + 1])
+        if isinstance(messages[index], ToolMessage):
             continue
-        results = sum(isinstance(m, ToolMessage) for m in messages[at:start])
-        if taken > budget and replied and (results < 2 or tokens(messages[start:]) > budget / 2):
+        results = sum(isinstance(m, ToolMessage) for m in messages[index:start])
+        if used > budget and has_reply and (results < 2 or tokens(messages[start:]) > budget / 2):
             break
-        start, replied = at, replied or isinstance(messages[at], AssistantMessage)
-        if taken > budget and replied:
+        start, has_reply = index, has_reply or isinstance(messages[index], AssistantMessage)
+        if used > budget and has_reply:
             break
     return start
 
 
 def file_lists(state: State, start: int, reading: Reading) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The files that were read, and those that were changed, in what a summary up to `start` replaces."""
-    told = state.conversation
-    read, changed = dict.fromkeys(told.files_read), dict.fromkeys(told.files_changed)
-    for each in answered_calls(told.messages[:start], reading):
+    """Return the files read, and the files changed, in the messages before `start`."""
+    conversation = state.conversation
+    read, changed = dict.fromkeys(conversation.files_read), dict.fromkeys(conversation.files_changed)
+    for each in iter_answered_calls(conversation.messages[:start], reading):
         if not each.message.ok:
             continue
         if each.call.tool == "files/read":
@@ -186,12 +206,12 @@ def file_lists(state: State, start: int, reading: Reading) -> tuple[tuple[str, .
             changed.update(dict.fromkeys(path.removeprefix("./") for path in touched_paths(each.call)))
     changed.update(dict.fromkeys(file.path for file in state.done.files))
     only_read = [path for path in read if path and path not in changed]
-    return _latest(only_read), _latest([*changed])
+    return _newest_names(only_read), _newest_names([*changed])
 
 
-def _latest(names: Sequence[str]) -> tuple[str, ...]:
-    kept, room = len(names), NAMES_SHARE
-    while kept and len(names[kept - 1]) + 2 <= room:
-        kept -= 1
-        room -= len(names[kept]) + 2
-    return tuple(names[kept:])
+def _newest_names(names: Sequence[str]) -> tuple[str, ...]:
+    first, room = len(names), NAMES_SHARE
+    while first and len(names[first - 1]) + 2 <= room:
+        first -= 1
+        room -= len(names[first]) + 2
+    return tuple(names[first:])

@@ -1,4 +1,4 @@
-"""What each event makes of a run's state: a pure, total fold over its events."""
+"""Fold of a run's events into its state. Pure and total."""
 
 from __future__ import annotations
 
@@ -45,19 +45,19 @@ from daiku.run.rules.state.context import (
 )
 from daiku.run.rules.state.environment import changed_facts, render_environment, with_environment
 from daiku.run.rules.state.lessons import (
+    exclude_quoted,
     new_lessons,
-    news_of,
-    not_in,
-    retold,
-    retold_lessons,
+    new_memories,
+    select_repeated_lessons,
+    select_repeated_memories,
     with_citations,
     with_lessons,
     with_recalled,
 )
 from daiku.run.rules.state.repetition import add_edit
-from daiku.run.rules.state.shorten import put_in_place
+from daiku.run.rules.state.shorten import replace_results
 from daiku.run.rules.state.state import NOTHING, Calls, Conversation, Plans, Request, State
-from daiku.run.rules.state.turns import PROGRESS, add_message, add_response, say
+from daiku.run.rules.state.turns import PROGRESS, add_message, add_response, queue_message
 from daiku.team.rules.plans.transitions import format_progress_note
 from daiku.team.rules.proof.attempts import note_edit, note_nested, note_response
 from daiku.team.rules.proof.evidence import (
@@ -74,14 +74,14 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 UNBOUND: Mapping[str, int] = MappingProxyType({"max_rounds": 0, "max_repeats": 0, "max_tool_errors": 0})
-"""Limits that mean a model's turns: what no model is asked for bounds itself."""
+"""Limits on model replies, lifted for runs that use no model."""
 NOT_CARRIED_OUT = "The run ended before this was carried out."
 KEPT_REQUEST = 16_000
-"""Characters of what a stage was told that a compaction keeps as they are; of more only the request."""
+"""Characters of a stage's prompt above which compaction keeps only the user's request."""
 
 
 def fold(events: Iterable[Event], start: State | None = None) -> State:
-    """The state after `events`."""
+    """Return the state after `events`."""
     state = start or State()
     for event in events:
         state = apply(state, event)
@@ -89,7 +89,7 @@ def fold(events: Iterable[Event], start: State | None = None) -> State:
 
 
 def apply(state: State, event: Event) -> State:
-    """The state after one more event. Total: every event is handled, none raises."""
+    """Return the state after one more event. Total: every event is handled, none raises."""
     match event:
         case PlanEvent() | PlanDeleted():
             return _change_plans(state, event)
@@ -105,7 +105,7 @@ def apply(state: State, event: Event) -> State:
         case Usage():
             return _add_usage(state, event)
         case Edit():
-            return _record_edit(state, event)
+            return _add_edit(state, event)
         case Notice():
             return _add_facts(_add_rules(state, event), event)
         case CheckpointEvent():
@@ -113,16 +113,16 @@ def apply(state: State, event: Event) -> State:
         case Review() | Restored():
             return _undo(state, event)
         case HandoffStart():
-            nested = state.nested._replace(open=_with(state.nested.open, event.call_id, event))
+            nested = state.nested._replace(open=_with_item(state.nested.open, event.call_id, event))
             return state._replace(nested=nested)
         case HandoffEnd():
-            return _hand_back(state, event)
+            return _add_nested_result(state, event)
         case ApprovalAsked() | ApprovalGiven() | InputAsked() | InputGiven():
             return _add_question(state, event)
         case Compacted():
             return _compact(state, event)
         case Pruned():
-            return _shorten(state, event)
+            return _replace_results(state, event)
         case Todo():
             return state._replace(todo=event.items, attempts=state.attempts._replace(has_todo=True))
         case Failure():
@@ -136,7 +136,9 @@ def apply(state: State, event: Event) -> State:
 
 
 def _begin_call(state: State, event: ToolCallEvent) -> State:
-    return state._replace(calls=state.calls._replace(started=_with(state.calls.started, event.id, event)))
+    return state._replace(
+        calls=state.calls._replace(started=_with_item(state.calls.started, event.id, event))
+    )
 
 
 def _end_call(state: State, event: ToolResponse) -> State:
@@ -147,13 +149,13 @@ def _end_call(state: State, event: ToolResponse) -> State:
     return add_response(state._replace(done=done, attempts=attempts, research=research), event)
 
 
-def _record_edit(state: State, event: Edit) -> State:
+def _add_edit(state: State, event: Edit) -> State:
     health = state.health._replace(trail=add_edit(state.health.trail, event))
     attempts = note_edit(state.attempts, event, len(state.done.commands))
     return state._replace(health=health, done=record_edit(state.done, event), attempts=attempts)
 
 
-def _with(old: Mapping[K, V], key: K, value: V) -> Mapping[K, V]:
+def _with_item(old: Mapping[K, V], key: K, value: V) -> Mapping[K, V]:
     return MappingProxyType({**old, key: value})
 
 
@@ -171,15 +173,19 @@ def _with_plan(plans: tuple[Plan, ...], plan: Plan) -> tuple[Plan, ...]:
 
 
 def _start(state: State, event: RunStarted) -> State:
-    """A new run of the session: what was said before, the plans and the rules stay."""
-    before, plans = _close_calls(state).conversation, state.plans.all
+    """Return the state of a new run of the session; conversation, plans, and rules of earlier runs stay."""
+    conversation, plans = _close_calls(state).conversation, state.plans.all
     progress = format_progress_note(plans)
     text = event.told or event.prompt
-    asked = _asked(event, before, (f"{PROGRESS}{progress}" if progress else "", open_todo(state.todo)))
-    recalled = news_of(before.recalled, event.recalled)
-    learnt = new_lessons(before.lessons, event.lessons)
-    asked = with_lessons(with_recalled(asked, recalled), not_in(text, learnt), before.lessons)
-    given = event.brief.plan if event.brief is not None else None
+    message = _build_request_message(
+        event, conversation, (f"{PROGRESS}{progress}" if progress else "", open_todo(state.todo))
+    )
+    new_recalled = new_memories(conversation.recalled, event.recalled)
+    new_lesson_versions = new_lessons(conversation.lessons, event.lessons)
+    message = with_lessons(
+        with_recalled(message, new_recalled), exclude_quoted(text, new_lesson_versions), conversation.lessons
+    )
+    brief_plan = event.brief.plan if event.brief is not None else None
     return State(
         request=Request(
             begun=True,
@@ -197,66 +203,68 @@ def _start(state: State, event: RunStarted) -> State:
             wording=event.prompt if event.wording is None else event.wording,
         ),
         conversation=Conversation(
-            messages=(*before.messages, asked),
-            start=len(before.messages),
+            messages=(*conversation.messages, message),
+            start=len(conversation.messages),
             progress=progress,
-            rules=before.rules,
-            environment=event.environment or before.environment,
-            tokens=before.tokens,
-            counted=before.counted,
-            files_read=before.files_read,
-            files_changed=before.files_changed,
-            recalled=(*before.recalled, *recalled),
-            lessons=(*before.lessons, *learnt),
+            rules=conversation.rules,
+            environment=event.environment or conversation.environment,
+            tokens=conversation.tokens,
+            counted=conversation.counted,
+            files_read=conversation.files_read,
+            files_changed=conversation.files_changed,
+            recalled=(*conversation.recalled, *new_recalled),
+            lessons=(*conversation.lessons, *new_lesson_versions),
         ),
         calls=Calls(preset=event.calls),
-        plans=Plans(plans if given is None else _with_plan(plans, given)),
+        plans=Plans(plans if brief_plan is None else _with_plan(plans, brief_plan)),
         todo=state.todo,
         tainted=state.tainted or event.tainted,
         foreign=state.foreign | ({""} if event.tainted else frozenset()),
     )
 
 
-def _asked(event: RunStarted, before: Conversation, notes: tuple[str, ...]) -> UserMessage:
-    """The request with what it points at, the `notes` of earlier runs, and what has changed around it."""
-    told = render_prompt(event.told or event.prompt, event.context)
-    asked = UserMessage(text="\n\n".join([told, *(note for note in notes if note)]), images=event.images)
-    return with_environment(asked, changed_facts(before.environment, event.environment), before.environment)
+def _build_request_message(event: RunStarted, before: Conversation, notes: tuple[str, ...]) -> UserMessage:
+    """Return the request with its context, `notes` of earlier runs, and changes of the environment."""
+    prompt = render_prompt(event.told or event.prompt, event.context)
+    message = UserMessage(text="\n\n".join([prompt, *(note for note in notes if note)]), images=event.images)
+    return with_environment(message, changed_facts(before.environment, event.environment), before.environment)
 
 
 def _add_question(state: State, event: ApprovalAsked | ApprovalGiven | InputAsked | InputGiven) -> State:
-    """A question to the person, under its call, or the answer, under the question's id."""
-    known = state.questions
+    """Add a question to the user, by call, or an answer, by the question's id."""
+    questions = state.questions
     match event:
         case ApprovalAsked():
-            known = known._replace(approvals=_with(known.approvals, event.call_id, event))
+            questions = questions._replace(approvals=_with_item(questions.approvals, event.call_id, event))
         case ApprovalGiven():
-            known = known._replace(decisions=_with(known.decisions, event.approval_id, event))
+            questions = questions._replace(
+                decisions=_with_item(questions.decisions, event.approval_id, event)
+            )
         case InputAsked():
-            known = known._replace(inputs=_with(known.inputs, event.call_id, event))
+            questions = questions._replace(inputs=_with_item(questions.inputs, event.call_id, event))
         case InputGiven():
-            known = known._replace(answers=_with(known.answers, event.input_id, event))
-    return state._replace(questions=known)
+            questions = questions._replace(answers=_with_item(questions.answers, event.input_id, event))
+    return state._replace(questions=questions)
 
 
 def _add_usage(state: State, usage: Usage) -> State:
-    spent = state.spending
-    if state.request.asks_model and not spent.rounds:  # a router's: nothing of the conversation was asked yet
+    spending = state.spending
+    if state.request.asks_model and not spending.rounds:  # the router's usage, before the first request
         return state._replace(
-            spending=spent._replace(usage=spent.usage.plus(usage), own=spent.own.plus(usage))
+            spending=spending._replace(usage=spending.usage.plus(usage), own=spending.own.plus(usage))
         )
     return state._replace(
-        spending=spent._replace(usage=spent.usage.plus(usage), own=spent.own.plus(usage)),
+        spending=spending._replace(usage=spending.usage.plus(usage), own=spending.own.plus(usage)),
         conversation=state.conversation._replace(
             tokens=usage.prompt_tokens + usage.completion_tokens, counted=len(state.conversation.messages)
         ),
     )
 
 
-def _hand_back(state: State, event: HandoffEnd) -> State:
-    """What a nested run did and used is its parent's too, and a plan that it made is known here."""
-    made = (event.handover.plan,) if isinstance(event.handover, PlanMade) else ()
-    changed = (*event.plans, *made)
+def _add_nested_result(state: State, event: HandoffEnd) -> State:
+    """Add the effects, usage, and plan of a nested run to its parent's state."""
+    new_plans = (event.handover.plan,) if isinstance(event.handover, PlanMade) else ()
+    all_changed = (*event.plans, *new_plans)
     nested, plans, spending = state.nested, state.plans, state.spending
     return state._replace(
         done=record_handoff(state.done, event),
@@ -269,7 +277,9 @@ def _hand_back(state: State, event: HandoffEnd) -> State:
         spending=spending
         if event.usage is None
         else spending._replace(usage=spending.usage.plus(event.usage)),
-        plans=Plans(reduce(_with_plan, changed, plans.all), changed[-1].plan_id) if changed else plans,
+        plans=Plans(reduce(_with_plan, all_changed, plans.all), all_changed[-1].plan_id)
+        if all_changed
+        else plans,
         tainted=state.tainted or event.tainted,
         foreign=state.foreign | ({""} if event.tainted else frozenset()),
         unattended=state.unattended or event.unattended,
@@ -277,76 +287,85 @@ def _hand_back(state: State, event: HandoffEnd) -> State:
 
 
 def _add_rules(state: State, event: Notice) -> State:
-    """Rules of a folder join the conversation like a word of the person's: not between calls and results."""
+    """Add rules of a folder to the conversation like a user message, not between calls and results."""
     if not event.rules:
         return state
     rules = {**state.conversation.rules, **{each.path: each for each in event.rules}}
     conversation = state.conversation._replace(rules=MappingProxyType(rules))
-    return say(state._replace(conversation=conversation), rules_message(event.rules))
+    return queue_message(state._replace(conversation=conversation), rules_message(event.rules))
 
 
 def _add_facts(state: State, event: Notice) -> State:
-    """What has changed around a run that is gone on with is told like the rules of a folder."""
-    told = state.conversation
-    news = changed_facts(told.environment, event.environment)
-    if not news:
+    """Add changes of a resumed run's environment to the conversation."""
+    conversation = state.conversation
+    changes = changed_facts(conversation.environment, event.environment)
+    if not changes:
         return state
-    known = state._replace(conversation=told._replace(environment=event.environment))
-    return say(known, UserMessage(text=render_environment(news, changed=True), kind="note"))
+    updated = state._replace(conversation=conversation._replace(environment=event.environment))
+    return queue_message(updated, UserMessage(text=render_environment(changes, changed=True), kind="note"))
 
 
 def _undo(state: State, event: Review | Restored) -> State:
-    """The model is told what the person took back: its own edits are no longer what it remembers."""
+    """Tell the model which of its edits the user undid."""
     note = review_note(event)
     if not note:
         return state
     paths = [event.path] if isinstance(event, Review) else [file.path for file in event.files]
-    return say(state._replace(done=record_undo(state.done, paths)), UserMessage(text=note, kind="note"))
+    return queue_message(
+        state._replace(done=record_undo(state.done, paths)), UserMessage(text=note, kind="note")
+    )
 
 
 def _compact(state: State, event: Compacted) -> State:
-    told = state.conversation
-    kept = told.messages[len(told.messages) - event.kept :] if event.kept else ()
-    rules = (rules_message(tuple(told.rules.values())),) if told.rules else ()
-    latest = tuple(m for m in kept if not is_rules(m))
+    conversation = state.conversation
+    kept = conversation.messages[len(conversation.messages) - event.kept :] if event.kept else ()
+    rules = (rules_message(tuple(conversation.rules.values())),) if conversation.rules else ()
+    kept_messages = tuple(m for m in kept if not is_rules(m))
     request = state.request.text if not state.finished else ""
     files = FileNames(event.files_read, event.files_changed)
     summary = summary_message(event.summary, request, state.plans.all, files, state.todo)
-    head = with_recalled(with_environment(summary, told.environment), retold(told.recalled, latest))
-    again, held = retold_lessons(told.lessons, state.request.lessons, latest)
-    messages = (with_lessons(head, again), *rules, *latest)
+    head = with_recalled(
+        with_environment(summary, conversation.environment),
+        select_repeated_memories(conversation.recalled, kept_messages),
+    )
+    repeated, contained = select_repeated_lessons(conversation.lessons, state.request.lessons, kept_messages)
+    messages = (with_lessons(head, repeated), *rules, *kept_messages)
     return state._replace(
-        conversation=told._replace(
+        conversation=conversation._replace(
             messages=messages,
             start=0,
             tokens=event.after_tokens,
             counted=len(messages),
             files_read=event.files_read,
             files_changed=event.files_changed,
-            lessons=held,
+            lessons=contained,
         )
     )
 
 
-def _shorten(state: State, event: Pruned) -> State:
-    told = state.conversation
-    messages = put_in_place(told.messages, event.results)
+def _replace_results(state: State, event: Pruned) -> State:
+    conversation = state.conversation
+    messages = replace_results(conversation.messages, event.results)
     return state._replace(
-        conversation=told._replace(messages=messages, tokens=event.after_tokens, counted=len(messages))
+        conversation=conversation._replace(
+            messages=messages, tokens=event.after_tokens, counted=len(messages)
+        )
     )
 
 
 def _close_calls(state: State) -> State:
-    """Mark open calls as not carried out, and keep what was shown of a cut-off reply."""
-    told, pending = state.conversation, state.calls.pending
-    draft = (AssistantMessage(text=Text(told.draft)),) if told.draft else ()
-    if not (draft or pending or told.queued):
+    """Mark open calls as not run, and keep the shown part of an interrupted reply."""
+    conversation, pending = state.conversation, state.calls.pending
+    draft = (AssistantMessage(text=Text(conversation.draft)),) if conversation.draft else ()
+    if not (draft or pending or conversation.queued):
         return state
     open_calls = tuple(
         ToolMessage(call_id=c.id, tool=c.tool, outcome=None, text=NOT_CARRIED_OUT) for c in pending
     )
-    messages = (*told.messages, *draft, *open_calls, *told.queued)
+    messages = (*conversation.messages, *draft, *open_calls, *conversation.queued)
     return state._replace(
-        conversation=told._replace(messages=messages, queued=(), draft=""),
-        calls=state.calls._replace(pending=(), started=NOTHING) if pending or told.queued else state.calls,
+        conversation=conversation._replace(messages=messages, queued=(), draft=""),
+        calls=state.calls._replace(pending=(), started=NOTHING)
+        if pending or conversation.queued
+        else state.calls,
     )

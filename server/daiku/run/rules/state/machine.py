@@ -1,4 +1,4 @@
-"""The moves of a run that is driven by a state machine, and the machine of a run whose calls were given."""
+"""Moves of a run driven by a state machine, and the machine of a run with preset calls."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from daiku.texts.text import NO_TEXT, Text, text
 
 
 class MakeCall(NamedTuple):
-    """Make this call; `text` tells the person why. `asks`: translated question and choices of a question."""
+    """Make this call; `text` explains it to the user. `asks`: translated question and choices."""
 
     call: ToolCall
     text: Text = NO_TEXT
@@ -20,22 +20,22 @@ class MakeCall(NamedTuple):
 
 
 class EndRun(NamedTuple):
-    """End the run with these last words."""
+    """End the run with this final answer."""
 
     text: Text
 
 
 Move: TypeAlias = MakeCall | EndRun | Failure
-"""A Failure ends the run too: it cannot go on."""
+"""A Failure ends the run as failed."""
 
 
 def next_preset_call(state: State) -> MakeCall | EndRun:
-    """The next of the calls; the end after the last one, or after the first that failed."""
+    """Return the next preset call; the end after the last one, or after the first that failed."""
     calls = state.calls.preset
     ids = {call.id for call in calls}
-    done = [m for m in state.conversation.messages if isinstance(m, ToolMessage) and m.call_id in ids]
-    if len(done) < len(calls) and all(m.ok for m in done):
-        return MakeCall(calls[len(done)])
-    if all(m.ok for m in done):
-        return EndRun(text("runs.all_done", count=len(done)))
-    return EndRun(text("runs.stopped_at_failure", done=len(done) - 1, count=len(calls)))
+    results = [m for m in state.conversation.messages if isinstance(m, ToolMessage) and m.call_id in ids]
+    if len(results) < len(calls) and all(m.ok for m in results):
+        return MakeCall(calls[len(results)])
+    if all(m.ok for m in results):
+        return EndRun(text("runs.all_done", count=len(results)))
+    return EndRun(text("runs.stopped_at_failure", done=len(results) - 1, count=len(calls)))

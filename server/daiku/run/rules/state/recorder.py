@@ -1,4 +1,4 @@
-"""Records events of a run: written first, then folded into its state."""
+"""Recorder of a run's events: written first, then folded into its state."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from daiku.run.rules.state.state import State
 
 
 class Recorder:
-    """Each event goes to `write` (journal, then show), then to the state; then `after` hears of the state."""
+    """Sends each event to `write` (journal, then display), then folds it; then calls `after` with the state."""
 
     __slots__ = ("_after", "_write", "state")
 
@@ -25,7 +25,7 @@ class Recorder:
         self._after = after
 
     def __call__(self, *events: Event) -> None:
-        """Record `events` as one write; what was written (redacted) is what counts."""
+        """Record `events` in one write; the written (redacted) events are folded."""
         for event in self._write(events):
             self.state = apply(self.state, event)
         if self._after is not None:

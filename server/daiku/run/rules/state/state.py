@@ -1,4 +1,4 @@
-"""The state of a run as one value, in parts by what changes together."""
+"""State of a run as one immutable value, in parts that change together."""
 
 from __future__ import annotations
 
@@ -32,18 +32,19 @@ from daiku.texts.text import NO_TEXT, Text
 
 NOTHING: Mapping[str, Never] = MappingProxyType({})
 CHECKER = "daiku"
-"""The agent of Daiku's own words to the model; what they are for is their `reminder`."""
+"""Agent name of Daiku's own messages to the model, which have a `reminder`."""
 PERSON = "user"
-"""The agent of what a person says while a run is under way."""
+"""Agent name of user messages during a run."""
 WORKER = "worker"
-"""The agent of a worker's notes to the model, such as that its work tree was lost; no person said them."""
+"""Agent name of a worker's notes to the model, such as that its work tree was lost."""
 
 
 class Request(NamedTuple):
-    """What the run was asked to do; set once, by its first event.
+    """The run's request; set once, by its first event.
 
-    `text`: what the model reads of it; `limits` bound this run, `asked_limits` its nested runs; `rounds_before`: rounds
-    used before it began; `asks_model`: False if replies are computed; `may_edit`: its agent may change files."""
+    `text`: the request as the model reads it. `limits`: of this run. `asked_limits`: of its nested runs.
+    `rounds_before`: rounds used before it began. `asks_model`: False if replies are computed. `may_edit`: its
+    agent may change files."""
 
     begun: bool = False
     asks_model: bool = True
@@ -58,17 +59,18 @@ class Request(NamedTuple):
     lessons: tuple[Lesson, ...] = ()
     may_edit: bool = False
     wording: str = ""
-    """The users' own words."""
+    """The user's own words."""
 
 
 class Conversation(NamedTuple):
-    """The messages, of earlier runs of the session too; those of this run begin at index `start`.
+    """Messages, also of the session's earlier runs; those of this run begin at index `start`.
 
-    `queued` user messages wait until no call is pending: providers refuse them between calls and results. `steering`: the
-    person's messages since the start; `text`: latest answer; `finish`: why it ended; `half`: cut-off answer to continue;
-    `draft`: what was shown of a cut-off reply; `progress`, `rules`, `environment`, `recalled`, `lessons`: what the model
-    was told; `cited`: ids of lessons that it named; `tokens`: size of its last request and reply, which `counted`
-    messages are part of; `files_read`, `files_changed`: shown with a summary."""
+    `queued`: user messages that wait for pending calls, as providers refuse them between calls and results.
+    `steering`: user messages since the start. `text`: latest answer. `finish`: why it ended. `half`:
+    interrupted answer to continue. `draft`: shown part of an interrupted reply. `progress`, `rules`,
+    `environment`, `recalled`, `lessons`: what the model received. `cited`: ids of lessons that it cited.
+    `tokens`: size of its last request and reply, which include `counted` messages. `files_read`,
+    `files_changed`: listed in a summary."""
 
     messages: tuple[Message, ...] = ()
     start: int = 0
@@ -93,7 +95,8 @@ class Conversation(NamedTuple):
 class Calls(NamedTuple):
     """Tool calls: `pending` ones without a result, in order, and `started` ones of them, by id.
 
-    `preset` calls were given to a run that asks no model; `preset_results`: plain texts of results they use, by call."""
+    `preset`: calls given to a run without a model. `preset_results`: raw texts of results that they use, by
+    call."""
 
     pending: tuple[ToolCall, ...] = ()
     started: Mapping[str, ToolCallEvent] = NOTHING
@@ -102,7 +105,7 @@ class Calls(NamedTuple):
 
 
 class Questions(NamedTuple):
-    """What the person was asked, by call, and answered, by the question's id."""
+    """Questions to the user by call, and answers by question id."""
 
     approvals: Mapping[str, ApprovalAsked] = NOTHING
     decisions: Mapping[str, ApprovalGiven] = NOTHING
@@ -111,13 +114,13 @@ class Questions(NamedTuple):
 
     def is_allowed(self, call_id: str) -> bool:
         """Return True if the user was asked about this call and allowed it."""
-        asked = self.approvals.get(call_id)
-        given = self.decisions.get(asked.approval_id) if asked is not None else None
-        return given is not None and given.decision in ("allow_once", "allow_always")
+        approval = self.approvals.get(call_id)
+        decision = self.decisions.get(approval.approval_id) if approval is not None else None
+        return decision is not None and decision.decision in ("allow_once", "allow_always")
 
 
 class NestedRuns(NamedTuple):
-    """The nested runs: `open` ones by call, `returned` ones in order, and the rounds that these took."""
+    """Nested runs: `open` ones by call, `returned` ones in order, and the rounds of these."""
 
     open: Mapping[str, HandoffStart] = NOTHING
     returned: tuple[HandoffEnd, ...] = ()
@@ -125,14 +128,14 @@ class NestedRuns(NamedTuple):
 
 
 class Plans(NamedTuple):
-    """Every plan of the session, and the id of the one that this run changed last (empty: none)."""
+    """Every plan of the session, and the id of the one changed last by this run (empty: none)."""
 
     all: tuple[Plan, ...] = ()
     last: str = ""
 
 
 class Spending(NamedTuple):
-    """Replies that the run asked its model for, and tokens and cost, nested runs included; `own` without these."""
+    """Model requests of the run, and tokens and cost including nested runs; `own` excludes these."""
 
     rounds: int = 0
     usage: Usage = Usage()
@@ -140,9 +143,10 @@ class Spending(NamedTuple):
 
 
 class Health(NamedTuple):
-    """Progress of the run: `trail` shows repetition, `failed_replies` counts replies in a row without a working call.
+    """Progress of the run.
 
-    `reply_worked`: a call of the present reply worked; `reminders`: Daiku's own that still hold, in order."""
+    `trail`: history for finding loops. `failed_replies`: consecutive replies without a successful call.
+    `reply_worked`: the present reply has one. `reminders`: active reminders, in order."""
 
     trail: RepetitionHistory = RepetitionHistory()
     failed_replies: int = 0
@@ -151,10 +155,11 @@ class Health(NamedTuple):
 
 
 class State(NamedTuple):
-    """The state of a run: the fold of its events (`core.state.fold`).
+    """State of a run: the fold of its events (`state.fold`).
 
-    `done`: what it did, nested runs included; `research`: what it found on the web; `todo`: its own list, kept for later
-    runs; `tainted`: holds text from outside; `unattended`: something needed a person, and nobody was there."""
+    `done`: its effects, including nested runs. `research`: web findings. `todo`: the model's list, kept for
+    later runs. `tainted`: contains untrusted text. `unattended`: approval was required, but no user was
+    present."""
 
     request: Request = Request()
     conversation: Conversation = Conversation()
@@ -170,7 +175,7 @@ class State(NamedTuple):
     todo: tuple[TodoItem, ...] = ()
     tainted: bool = False
     foreign: frozenset[str] = frozenset()
-    """The tools that brought text from outside; an empty name: a run around this one, or an earlier one."""
+    """Tools that returned untrusted text; the empty name stands for a parent or earlier run."""
     unattended: bool = False
     failure: Failure | None = None
     finished: RunFinished | None = None

@@ -1,4 +1,4 @@
-"""What a message, and the result of a tool call, make of a run's state."""
+"""Fold of messages and tool results into a run's state."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from daiku.texts.text import NO_TEXT, Text
 from daiku.tools.rules.web.research import shown_sources
 
 OUTCOMES = frozenset({"exitCode", "report", SHOWS_LINES})
-"""What a result's data hold when the call was carried out, whatever came of it."""
+"""Keys of a result's data that show that the call was executed."""
 PROGRESS = "How the plans stand now:\n"
 
 
 def add_message(state: State, event: MessageEvent) -> State:
-    """The state after one more message."""
+    """Return the state after one more message."""
     if event.role == "user":
         return _add_user(state, event)
     if event.partial:
@@ -37,12 +37,12 @@ def add_message(state: State, event: MessageEvent) -> State:
     return _add_reply(state, event)
 
 
-def say(state: State, message: UserMessage) -> State:
-    """The state with one more word to the model, which waits where calls are pending."""
-    told = state.conversation
+def queue_message(state: State, message: UserMessage) -> State:
+    """Return the state with a message to the model, queued while calls are pending."""
+    conversation = state.conversation
     if state.calls.pending:
-        return state._replace(conversation=told._replace(queued=(*told.queued, message)))
-    return state._replace(conversation=told._replace(messages=(*told.messages, message)))
+        return state._replace(conversation=conversation._replace(queued=(*conversation.queued, message)))
+    return state._replace(conversation=conversation._replace(messages=(*conversation.messages, message)))
 
 
 def _add_user(state: State, event: MessageEvent) -> State:
@@ -50,50 +50,58 @@ def _add_user(state: State, event: MessageEvent) -> State:
     conversation, health = state.conversation, state.health
     if event.reminder == "cut_off":
         conversation = conversation._replace(half=conversation.text)
-    if event.agent == PERSON:  # a word from outside: what comes now is not the same again
+    if event.agent == PERSON:  # new input: later repetition is no loop
         conversation = conversation._replace(steering=(*conversation.steering, event.text))
         health = health._replace(trail=RepetitionHistory())
     elif event.agent == CHECKER:
         health = health._replace(reminders=(*health.reminders, event.reminder or "objection"))
     note = repetition_note(health.trail, state.request.limits.max_repeats)
     message = UserMessage(text=f"{event.text}\n\n{note}" if note else event.text, kind=kind)
-    return say(state._replace(conversation=conversation, health=health), message)
+    return queue_message(state._replace(conversation=conversation, health=health), message)
 
 
 def _add_reply(state: State, event: MessageEvent) -> State:
-    told, request, spending = state.conversation, state.request, state.spending
+    conversation_before, request, spending = state.conversation, state.request, state.spending
     reply = AssistantMessage(text=event.text, thinking=event.thinking, calls=event.calls, opaque=event.opaque)
-    seen = len(told.messages) if event.seen is None else event.seen
-    later = tuple(m for m in told.messages[seen:] if isinstance(m, UserMessage))
-    before = (*told.messages[:seen], reply)
+    seen = len(conversation_before.messages) if event.seen is None else event.seen
+    later_messages = tuple(m for m in conversation_before.messages[seen:] if isinstance(m, UserMessage))
+    earlier_messages = (*conversation_before.messages[:seen], reply)
     health = state.health._replace(trail=add_reply(state.health.trail, event.text, calls=bool(event.calls)))
     calls = state.calls
     if event.calls:
         health = health._replace(reminders=_without("unfinished", state.health.reminders), reply_worked=False)
         calls = calls._replace(pending=event.calls)
-        conversation = told._replace(
-            messages=before,
-            queued=(*told.queued, *later),
-            text=event.text if request.asks_model else told.text,  # what it is about to do is no answer
+        conversation = conversation_before._replace(
+            messages=earlier_messages,
+            queued=(*conversation_before.queued, *later_messages),
+            text=event.text
+            if request.asks_model
+            else conversation_before.text,  # text next to calls is not the answer
             draft="",
             half=NO_TEXT,
             finish=event.finish,
         )
     else:
-        whole = _join(told.half, event.text) if told.half else event.text
-        conversation = told._replace(
-            messages=(*before, *later), text=whole, draft="", half=NO_TEXT, finish=event.finish
+        answer = (
+            _join_halves(conversation_before.half, event.text) if conversation_before.half else event.text
         )
-    asked = request.asks_model and not is_own(reply)
+        conversation = conversation_before._replace(
+            messages=(*earlier_messages, *later_messages),
+            text=answer,
+            draft="",
+            half=NO_TEXT,
+            finish=event.finish,
+        )
+    is_model_reply = request.asks_model and not is_own(reply)
     return state._replace(
         conversation=conversation,
         calls=calls,
         health=health,
-        spending=spending._replace(rounds=spending.rounds + asked),
+        spending=spending._replace(rounds=spending.rounds + is_model_reply),
     )
 
 
-def _join(half: str, rest: str) -> Text:
+def _join_halves(half: str, rest: str) -> Text:
     from daiku.texts.rules.joining import join_continuation  # when used
 
     return Text(join_continuation(half, rest))
@@ -104,7 +112,7 @@ def _without(reminder: Reminder, reminders: tuple[Reminder, ...]) -> tuple[Remin
 
 
 def add_response(state: State, event: ToolResponse) -> State:
-    """The state after the result of one more call."""
+    """Return the state after the result of one more call."""
     pending = tuple(
         fill_refs(call, event.id, event.result, event.data) if event.ok else call
         for call in state.calls.pending
@@ -127,10 +135,12 @@ def add_response(state: State, event: ToolResponse) -> State:
 def _conversation_after(state: State, event: ToolResponse, health: Health, *, last: bool) -> Conversation:
     from daiku.edits.rules.changes.diagnostics import new_problems  # when used
 
-    told = state.conversation
+    conversation = state.conversation
     note = repetition_note(health.trail, state.request.limits.max_repeats) if last else ""
-    progress = format_progress_note(state.plans.all) if last else told.progress
-    news = f"{PROGRESS}{progress}" if _is_news(state.plans.all, event, told.progress) else ""
+    progress = format_progress_note(state.plans.all) if last else conversation.progress
+    plan_note = (
+        f"{PROGRESS}{progress}" if _has_plan_change(state.plans.all, event, conversation.progress) else ""
+    )
     message = ToolMessage(
         call_id=event.id,
         tool=event.tool,
@@ -139,36 +149,36 @@ def _conversation_after(state: State, event: ToolResponse, health: Health, *, la
         new_problems=new_problems(event.data),
         exit_code=find_exit_code(event.data),
         whole=str((event.data or {}).get("whole", "")),
-        text="\n\n".join(part for part in (event.result, news, note) if part)
-        if news or note
+        text="\n\n".join(part for part in (event.result, plan_note, note) if part)
+        if plan_note or note
         else event.result,
         sources=shown_sources(event),
         images=tuple(Image(media_type=i.media_type, data=i.data) for i in event.images),
         untrusted=event.untrusted,
     )
-    messages = (*told.messages, message)
-    return told._replace(
+    messages = (*conversation.messages, message)
+    return conversation._replace(
         progress=progress,
-        messages=(*messages, *told.queued) if last else messages,
-        queued=() if last else told.queued,
+        messages=(*messages, *conversation.queued) if last else messages,
+        queued=() if last else conversation.queued,
     )
 
 
-def _is_news(plans: Sequence[Plan], event: ToolResponse, told: str) -> bool:
-    """Whether a plan stands otherwise than the model was `told`; a plan that the result itself shows is told by that."""
-    shown = (event.data or {}).get("planId")
-    known = told.splitlines()
+def _has_plan_change(plans: Sequence[Plan], event: ToolResponse, told_progress: str) -> bool:
+    """Return True if a plan differs from what the model was told; a plan in the result itself does not count."""
+    plan_in_result = (event.data or {}).get("planId")
+    known_lines = told_progress.splitlines()
     return any(
-        line not in known
+        line not in known_lines
         for plan in plans
-        if plan.plan_id != shown
+        if plan.plan_id != plan_in_result
         for line in [format_progress_note([plan])]
         if line
     )
 
 
 def _with_preset_result(calls: Calls, event: ToolResponse) -> Calls:
-    """The calls with this result in the arguments of preset ones that use it."""
+    """Return the calls with this result inserted into the arguments of preset ones that use it."""
     if not event.ok or not calls.preset:
         return calls
     results = calls.preset_results
@@ -179,22 +189,22 @@ def _with_preset_result(calls: Calls, event: ToolResponse) -> Calls:
 
 
 def _health_after(state: State, event: ToolResponse, *, last: bool) -> Health:
-    """Whether the run gets on; a reply is judged with its last result."""
-    carried_out, health = _is_carried_out(event), state.health
+    """Return the progress after the result; a reply is judged with its last result."""
+    was_executed, health = _was_executed(event), state.health
     call = next((c for c in state.calls.pending if c.id == event.id), None)
-    trail = add_result(health.trail, call, event, carried_out=carried_out)
-    worked = health.reply_worked or carried_out
-    failed = health.failed_replies
+    trail = add_result(health.trail, call, event, carried_out=was_executed)
+    has_success = health.reply_worked or was_executed
+    failed_replies = health.failed_replies
     return Health(
         trail=close_turn(trail) if last else trail,
-        failed_replies=failed if not last else 0 if worked else failed + 1,
-        reply_worked=worked,
-        reminders=_without("errors", health.reminders) if worked else health.reminders,
+        failed_replies=failed_replies if not last else 0 if has_success else failed_replies + 1,
+        reply_worked=has_success,
+        reminders=_without("errors", health.reminders) if has_success else health.reminders,
     )
 
 
-def _is_carried_out(event: ToolResponse) -> bool:
-    """Return True unless the call could not be carried out; a failed command or a rejection counts as carried out."""
+def _was_executed(event: ToolResponse) -> bool:
+    """Return True if the call was executed; a failed command or a rejection counts as executed."""
     if event.outcome in ("done", "rejected") or (event.outcome == "unattended" and event.tool == "user/ask"):
         return True
     return event.data is not None and not OUTCOMES.isdisjoint(event.data)
