@@ -24,8 +24,8 @@ from daiku.tools.git.git import GIT_TOOLS
 from daiku.tools.mcp.resources import FACES
 from daiku.tools.shell import build_shell_tools
 from daiku.tools.tool import Tool
-from daiku.tools.web import Web, web_tools
-from daiku.tools.web.cache import Cache
+from daiku.tools.web import Web, build_web_tools
+from daiku.tools.web.cache import WebCache
 from daiku.tools.work.handoff import EXPLORE_TOOLS, handoff_tools
 from daiku.tools.work.plan import PLAN_TOOLS, TASK_TOOLS, TODO_TOOLS
 
@@ -47,7 +47,7 @@ def builtin_tools(
     `agents`: who can be handed a request, and what they do. `documents`: what the drafting agents share. `terminals`:
     those of the editor. `playbooks`: what is searched in them, where they are read. `redact` takes secrets
     out of what is kept below `home`."""
-    web = Web(cache=Cache(home / "web" if home else None, redact=redact))
+    web = Web(cache=WebCache(home / "web" if home else None, redact=redact))
     return (
         *file_tools(seen),
         *SEARCH_TOOLS,
@@ -55,7 +55,7 @@ def builtin_tools(
         *build_shell_tools(home, terminals),
         *GIT_TOOLS,
         COMMIT,
-        *web_tools(web),
+        *build_web_tools(web),
         *TODO_TOOLS,
         *PLAN_TOOLS,
         *TASK_TOOLS,
