@@ -193,7 +193,7 @@ class Agent:
 
     @property
     def uses_builtin_tools(self) -> bool:
-        """True if it names built-in tools; its prompt then names the workspace's rules."""
+        """True if it names built-in tools; its prompt then includes the workspace's rules."""
         return any(isinstance(tool, str) for tool in self.tools)
 
     @property

@@ -78,7 +78,7 @@ def build_report(state: State) -> ReportMade | Unreadable:
 
 
 class ClaimReply(Frozen):
-    """One sentence and the references of what proves it."""
+    """One sentence, and the references of its proofs."""
 
     text: str = Field(min_length=1, description="one sentence")
     refs: tuple[str, ...] = Field(default=(), description="of what proves it: P1, P2, …")
@@ -128,7 +128,7 @@ def judge_prose(_message: AssistantMessage, _messages: tuple[Message, ...]) -> U
 
 
 def accept_plain_text(message: AssistantMessage) -> AssistantMessage:
-    """Accept words as a report; the team shows them as the reporter's statement, not checked."""
+    """Accept plain text as a report; the team shows it as the reporter's unchecked statement."""
     return _build_message(message, ReportReply(text=message.text))
 
 

@@ -43,7 +43,7 @@ FindingsText: TypeAlias = Annotated[str, BeforeValidator(_join_parts)]
 
 
 class FindingsReport(Frozen):
-    """Report of the researcher. Every part may be missing, and unknown parts are ignored."""
+    """The researcher's report. All fields are optional; unknown fields are ignored."""
 
     model_config = ConfigDict(extra="ignore")
 

@@ -95,7 +95,7 @@ BRINGER = Agent(
 
 
 class TaskForm(Frozen):
-    """One task as it is asked for; what is understood besides is `ActionReply`'s."""
+    """Schema of one requested task; `ActionReply` parses more variants."""
 
     id: str = Field(default="", description="t1, t2, …")
     operation: str = Field(description="one of those in the request")
@@ -104,13 +104,13 @@ class TaskForm(Frozen):
 
 
 class TasksForm(Frozen):
-    """The tasks of a step as they are asked for."""
+    """Schema of the requested tasks of a step."""
 
     tasks: tuple[TaskForm, ...] = Field(description="in the order in which they are to be done")
 
 
 class ReportForm(Frozen):
-    """The report on tasks as it is asked for."""
+    """Schema of the requested report on tasks."""
 
     status: Literal["completed", "failed"] = Field(description="completed: every task and check went well")
     succeeded: int = Field(description="tasks that did")

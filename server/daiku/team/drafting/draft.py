@@ -160,7 +160,7 @@ DRAFT = Agent(
 
 
 class SectionsForm(Frozen):
-    """The parts that the request is about."""
+    """Schema of the chosen parts of a document."""
 
     numbers: tuple[int, ...] = Field(
         description="numbers of the parts that have to change, as few as will do"

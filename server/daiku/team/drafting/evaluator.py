@@ -21,7 +21,7 @@ from daiku.texts.text import NO_TEXT, Text, text
 
 
 class ScoreForm(Frozen):
-    """The score of one criterion."""
+    """Schema of the score of one criterion."""
 
     criterion: str = Field(description="its id")
     score: int = Field(ge=0, le=BEST, description="0 not met to 4 fully met")
@@ -30,7 +30,7 @@ class ScoreForm(Frozen):
 
 
 class ScoresForm(Frozen):
-    """The judgement of a text: each criterion once."""
+    """Schema of an evaluation: each criterion once."""
 
     scores: tuple[ScoreForm, ...] = Field(min_length=1, description="one for each criterion")
 

@@ -28,7 +28,7 @@ from daiku.texts.text import text
 
 
 class LessonsForm(Frozen):
-    """The lessons as they are to stand in the file."""
+    """Schema of the lessons file's content."""
 
     lessons: tuple[str, ...] = Field(
         max_length=MOST_LESSONS,

@@ -111,7 +111,7 @@ MOST_ISSUES = 60
 
 
 class IssueForm(Frozen):
-    """One thing to be put right."""
+    """Schema of one issue to fix."""
 
     quote: str = Field(
         min_length=1, description="the words as they stand in the text, so many that they stand there once"
@@ -121,7 +121,7 @@ class IssueForm(Frozen):
 
 
 class IssuesForm(Frozen):
-    """What is wrong in a text."""
+    """Schema of the issues in a text."""
 
     issues: tuple[IssueForm, ...] = Field(
         default=(), max_length=MOST_ISSUES, description="none where nothing is wrong"

@@ -40,13 +40,13 @@ from daiku.team.rules.person import (
     describe_answers,
     find_choice,
     find_open_question,
-    find_request,
+    find_task_text,
     format_rejection,
 )
 from daiku.team.rules.proof.placeholders import select_new_leftovers
 from daiku.team.rules.record import (
     AnsweredCall,
-    find_number,
+    find_step_number,
     has_begun,
     is_rejected,
     list_answered_calls,
@@ -167,7 +167,7 @@ def _decide(state: State, approvals: ApprovalMode) -> TeamCall | Stop | Failure:
     if plan.status == "draft":
         return TeamCall("plan/approve", {"plan_id": plan.plan_id}, text("team.approve_plan"))
     if not any(t.agent == "researcher" for t in log):
-        return build_handoff("researcher", find_request(state, plan), text("team.researcher_begins"))
+        return build_handoff("researcher", find_task_text(state, plan), text("team.researcher_begins"))
     if (question := find_open_question(state, log)) is not None:
         return TeamCall("user/ask", {"question": question}, text("team.researcher_asks"))
     step = _find_current_step(plan)
@@ -196,7 +196,7 @@ def _start_parallel(state: State, plan: Plan, steps: tuple[Step, ...], approvals
     met = next((step for step in steps if is_met(state, step)), None)
     if met is not None:
         return _build_begin(plan, met)
-    request = add_user_messages(state, find_request(state, plan))
+    request = add_user_messages(state, find_task_text(state, plan))
     return TeamCall(TOOL, build_requests(steps, request), text("team.coders_at_once"))
 
 
@@ -242,7 +242,7 @@ def _begin_step(plan: Plan, step: Step, log: tuple[AnsweredCall, ...], approvals
     before = next((s for s in plan.steps if s.step_id == last.call.args.get("step_id")), None)
     if approvals == "ask" and last.call.tool == "plan/update_step" and before is not None:
         key = "team.next_after_done" if before.status == "completed" else "team.next_after_failed"
-        question = text(key, name=before.name, number=find_number(plan, step), next=step.name)
+        question = text(key, name=before.name, number=find_step_number(plan, step), next=step.name)
         return build_question(question, *OFFERED)
     return _build_begin(plan, step)
 
@@ -300,7 +300,7 @@ def _build_replan(state: State, plan: Plan, log: tuple[AnsweredCall, ...]) -> Te
         else ""
     )
     request = (
-        f"{add_user_messages(state, find_request(state, plan))}\n\nStep “{failed.name}” failed. Plan what is left anew, by another "
+        f"{add_user_messages(state, find_task_text(state, plan))}\n\nStep “{failed.name}” failed. Plan what is left anew, by another "
         f"way; what is completed is kept. A check that is left out is told to the person.{note}\n\n{problems}"
     )
     return build_handoff("planner", request, text("team.planner_again", name=failed.name))
@@ -356,7 +356,7 @@ def _find_ready_steps(plan: Plan) -> tuple[Step, ...]:
 
 def _build_begin(plan: Plan, step: Step) -> TeamCall:
     return build_step_update(
-        step, "in_progress", text("team.step", number=find_number(plan, step), name=step.name)
+        step, "in_progress", text("team.step", number=find_step_number(plan, step), name=step.name)
     )
 
 

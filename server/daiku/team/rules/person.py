@@ -16,7 +16,7 @@ def format_rejection(feedback: str) -> Text:
     return text("team.call_rejected_because", message=feedback) if feedback else text("team.call_rejected")
 
 
-def find_request(state: State, plan: Plan) -> str:
+def find_task_text(state: State, plan: Plan) -> str:
     """Return the team's task: the request, else the plan's goal."""
     return state.request.prompt or plan.goal
 

@@ -66,7 +66,7 @@ def is_rejected(state: State, entry: AnsweredCall) -> bool:
     )
 
 
-def find_number(plan: Plan, step: Step) -> int:
+def find_step_number(plan: Plan, step: Step) -> int:
     """Return the step's position in the plan, from 1."""
     return plan.steps.index(step) + 1
 

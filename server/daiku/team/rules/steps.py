@@ -19,11 +19,11 @@ from daiku.team.rules.checks import (
     is_met,
 )
 from daiku.team.rules.parallel import find_early_result
-from daiku.team.rules.person import add_user_messages, find_request
+from daiku.team.rules.person import add_user_messages, find_task_text
 from daiku.team.rules.proof.attempts import EDITING, is_refused
 from daiku.team.rules.record import (
     AnsweredCall,
-    find_number,
+    find_step_number,
     has_begun,
     list_answered_calls,
     select_since_begin,
@@ -41,7 +41,7 @@ def decide_step(
     entries = select_since_begin(log, step)
     if len(entries) == len(log) and not has_begun(log, step):  # begun by an earlier run, or by the user
         return build_step_update(
-            step, "in_progress", text("team.step", number=find_number(plan, step), name=step.name)
+            step, "in_progress", text("team.step", number=find_step_number(plan, step), name=step.name)
         )
     if entries and entries[-1].call.tool == "plan/update_step":  # the update was rejected
         return build_step_update(
@@ -69,7 +69,7 @@ def _begin_work(state: State, plan: Plan, step: Step, approvals: ApprovalMode) -
         return build_step_update(step, "completed", text("team.met_already", name=step.name))
     return build_handoff(
         "coder",
-        add_user_messages(state, find_request(state, plan)),
+        add_user_messages(state, find_task_text(state, plan)),
         text("team.coder_begins", name=step.name),
     )
 
