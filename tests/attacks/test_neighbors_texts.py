@@ -10,7 +10,7 @@ import pytest
 
 from daiku.domain.config import ProviderSettings
 from daiku.guard.rules.commands.judge import CommandRules, judge
-from daiku.items.rules.harmless import harmless
+from daiku.items.rules.harmless import neutralize
 from daiku.models.transport.wire import create_http_client
 from daiku.workspace.ignores import IgnoreFiles
 from tests.attacks.scene import LEVELS, Scene, call, needs_bubblewrap, shell
@@ -84,7 +84,7 @@ _FENCED = re.compile(r"^(`{3,})(?P<kind>[^\n]*)\n.*?^\1$", re.MULTILINE | re.DOT
 @for_each("markdown", PICTURES)
 def test_n19_a_comment_shows_no_picture(markdown: str) -> None:
     """A23.19: neither Markdown, nor HTML, nor a diagram that a service draws."""
-    shown = harmless(markdown)
+    shown = neutralize(markdown)
     assert all(not block["kind"] for block in _FENCED.finditer(shown))
     prose = _FENCED.sub("", shown)
     assert not re.search(r"(?<!\\)!\[|<\s*(?:img|video|source|svg|image)|&#33;|&excl;", prose, re.IGNORECASE)

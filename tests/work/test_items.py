@@ -11,7 +11,7 @@ from daiku.domain.items.item import ItemKey, ItemState, read_key
 from daiku.items.intents import IntentStore
 from daiku.items.items import NEXT_QUEUED, ItemStore
 from daiku.items.record import Claim, ClaimLost, ItemFacts
-from daiku.items.workers.worker import in_turn
+from daiku.items.workers.worker import order_round_robin
 from daiku.store.sqlite import connect
 from daiku.texts.text import Text
 from tests.cases import for_each
@@ -220,7 +220,7 @@ def test_each_repository_has_its_turn(items: ItemStore) -> None:
     for repository, count in (("g/big", 5), ("g/small", 1), ("g/busy", 2)):
         for number in range(1, count + 1):
             items.add(issue(repository, number))
-    order = [str(each.key) for each in in_turn(items.records("queued"), ("gitlab:g/busy",))]
+    order = [str(each.key) for each in order_round_robin(items.records("queued"), ("gitlab:g/busy",))]
     assert {order[0], order[1]} == {"gitlab:g/big#1", "gitlab:g/small#1"}
     assert order.index("gitlab:g/busy#1") < order.index("gitlab:g/big#3")
     assert len(order) == 8

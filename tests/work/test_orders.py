@@ -7,7 +7,7 @@ import pytest
 from daiku.domain.errors import UsageError
 from daiku.domain.items.intents import SetState
 from daiku.domain.items.item import ItemState
-from daiku.items.hearing import deliver_open
+from daiku.items.hearing import apply_left_open
 from daiku.items.intents import ask_item
 from daiku.items.items import ItemStore
 from daiku.items.record import ItemAction
@@ -22,7 +22,7 @@ async def deliver_labels(items: ItemStore) -> list[SetState]:
     forge = Moody()
     for _ in range(2):
         hearing = parts_of(items, {"files": forge}, name="worker-2")
-        await deliver_open(hearing)
+        await apply_left_open(hearing)
     return [each for each in forge.done if isinstance(each, SetState)]
 
 

@@ -21,7 +21,7 @@ from daiku.domain.items.intents import (
 from daiku.domain.items.item import ItemKey, SourceName
 from daiku.items.applying import MOST_CHARACTERS, MOST_COMMENTS, apply_open
 from daiku.items.items import ItemStore
-from daiku.items.kept.pushing import Place
+from daiku.items.kept.pushing import ItemCheckout
 from daiku.items.parts import ClaimedItem
 from daiku.items.record import ClaimLost
 from daiku.items.source import Check, CloneAccess, ItemSource, no_check
@@ -78,7 +78,7 @@ def item() -> ClaimedItem:
     claim = items.claim(str(KEY), "worker-1")
     assert claim is not None
     items.change(claim, claim=TEXT, branch="daiku/mend")
-    never_used = cast("Place", object())  # what is refused never comes to its repository
+    never_used = cast("ItemCheckout", object())  # what is refused never comes to its repository
     return ClaimedItem(parts_of(items, {}), Heard(), claim, never_used)
 
 

@@ -13,7 +13,7 @@ from daiku.domain.items.item import ItemKey
 from daiku.domain.runs import RunResult
 from daiku.items.answers import REFUSALS, is_forge_error
 from daiku.items.applying import apply_open
-from daiku.items.hearing import deliver_open
+from daiku.items.hearing import apply_left_open
 from daiku.items.intents import IntentStore
 from daiku.items.items import ItemStore
 from daiku.items.record import Claim, ItemFacts, ItemRecord
@@ -229,7 +229,7 @@ async def test_what_an_item_left_open_is_delivered_after_its_work(state: str) ->
     away, back = Moody(state=AWAY), Moody()
     for source in (away, away, back):
         hearing = parts_of(items, {"files": source}, name="worker-2")
-        await deliver_open(hearing)
+        await apply_left_open(hearing)
         if source is away:
             assert record_of(items).next_at
             items.database.write("UPDATE work_items SET next_at = ''")
@@ -300,7 +300,7 @@ async def test_later_deliveries_of_an_item_that_is_over_wait_no_longer_for_an_ou
     items.change(claim, state="done")
     faulty = Faulty("2")
     for _ in range(6):
-        await deliver_open(parts_of(items, {"files": faulty}, name="w"))
+        await apply_left_open(parts_of(items, {"files": faulty}, name="w"))
         record = record_of(items)
         pauses.append(round((datetime.fromisoformat(record.next_at) - datetime.now(UTC)).total_seconds()))
         items.database.write("UPDATE work_items SET next_at = ''")

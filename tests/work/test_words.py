@@ -9,7 +9,7 @@ import pytest
 from daiku.domain.events import InputGiven
 from daiku.domain.items.forge import FoundItem
 from daiku.domain.items.item import ItemKey
-from daiku.items.hearing import hear_review, hear_waiting
+from daiku.items.hearing import poll_review, poll_waiting
 from daiku.items.items import Author, ItemStore
 from daiku.items.record import Claim, ItemFacts, ItemRecord
 from daiku.store.database import add_column
@@ -42,7 +42,7 @@ async def heard(items: ItemStore) -> str:
     """Hear the item once; the state it is in then."""
     hearing = parts_of(items, {})
     record = record_in(items)
-    hear = hear_waiting if record.shown.state == "waiting" else hear_review
+    hear = poll_waiting if record.shown.state == "waiting" else poll_review
     assert await hear(hearing, Heard(), record) is None
     return record_in(items).shown.state
 

@@ -41,28 +41,28 @@ def test_a_worker_is_alive_until_it_has_not_beaten_for_long(database: Database) 
     workers = WorkerStore(database)
     workers.beat("one")
     workers.beat("two")
-    assert workers.alive() == {"one", "two"}
+    assert workers.alive_workers() == {"one", "two"}
     stay_away(database, "one", GONE_SECONDS - 5)
-    assert workers.alive() == {"one", "two"}
+    assert workers.alive_workers() == {"one", "two"}
     stay_away(database, "one", 6)
-    assert workers.alive() == {"two"}
+    assert workers.alive_workers() == {"two"}
     workers.beat("one")
-    assert workers.alive() == {"one", "two"}
+    assert workers.alive_workers() == {"one", "two"}
 
 
 def test_a_beat_from_the_future_does_not_count(database: Database) -> None:
     workers = WorkerStore(database)
     workers.beat("one")
     stay_away(database, "one", -3600)
-    assert workers.alive() == frozenset()
+    assert workers.alive_workers() == frozenset()
 
 
 def test_who_leaves_is_gone_at_once_and_rows_that_are_a_day_old_are_dropped(database: Database) -> None:
     workers = WorkerStore(database)
     for name in ("one", "two", "three"):
         workers.beat(name)
-    workers.leave("one")
-    assert workers.alive() == {"two", "three"}
+    workers.remove("one")
+    assert workers.alive_workers() == {"two", "three"}
     stay_away(database, "two", 86_401)
     workers.forget_old()
     assert database.query("SELECT worker FROM work_workers") == [("three",)]
@@ -75,11 +75,11 @@ def test_a_worker_of_this_home_whose_process_has_ended_is_gone_at_once(
     name, lock = own_worker(tmp_path)
     workers.beat(name)
     workers.beat("of another home")
-    workers.leave_ended(tmp_path)
-    assert workers.alive() == {name, "of another home"}
+    workers.remove_ended(tmp_path)
+    assert workers.alive_workers() == {name, "of another home"}
     lock.release()  # what the end of its process does
-    workers.leave_ended(tmp_path)
-    assert workers.alive() == {"of another home"}
+    workers.remove_ended(tmp_path)
+    assert workers.alive_workers() == {"of another home"}
     assert not worker_lock(tmp_path, name).exists()
 
 
@@ -92,12 +92,12 @@ def test_the_lock_goes_with_a_process_that_is_killed(tmp_path: Path) -> None:
     name = process.stdout.readline().strip()
     workers = WorkerStore(open_tables(None, ""))
     workers.beat(name)
-    workers.leave_ended(tmp_path)
-    assert workers.alive() == {name}
+    workers.remove_ended(tmp_path)
+    assert workers.alive_workers() == {name}
     process.kill()
     process.communicate()
-    workers.leave_ended(tmp_path)
-    assert workers.alive() == frozenset()
+    workers.remove_ended(tmp_path)
+    assert workers.alive_workers() == frozenset()
 
 
 def test_a_worker_that_ends_leaves_no_file(tmp_path: Path) -> None:
@@ -114,7 +114,7 @@ def test_the_files_of_a_worker_that_was_killed_are_removed(database: Database, t
     for each in (name, alive):
         worker_lock(tmp_path, each).with_suffix(".json").touch()
     lock.release()
-    WorkerStore(database).leave_ended(tmp_path)
+    WorkerStore(database).remove_ended(tmp_path)
     assert sorted(each.stem for each in (tmp_path / "workers").iterdir()) == [alive, alive]
 
 

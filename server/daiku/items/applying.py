@@ -20,7 +20,7 @@ from daiku.domain.items.intents import (
     PushBranch,
     ShowProgress,
 )
-from daiku.items.kept.pushing import Place, apply_git
+from daiku.items.kept.pushing import ItemCheckout, apply_git
 from daiku.items.parts import ClaimedItem
 from daiku.items.record import ClaimLost, ItemRecord
 from daiku.texts.text import NO_TEXT, Text, text
@@ -131,7 +131,7 @@ def _check_claim(item: ClaimedItem) -> None:
         raise ClaimLost(item.claim.item)
 
 
-async def _with_current_token(item: ClaimedItem) -> Place | ForgeRefusal:
+async def _with_current_token(item: ClaimedItem) -> ItemCheckout | ForgeRefusal:
     """Return the item's checkout with a current token: the first one may have expired."""
     access = await item.source.access(item.record.key, item.text.clone_url)
     if isinstance(access, ForgeRefusal):

@@ -24,13 +24,13 @@ from daiku.items.prompt import item_prompt, wording_of
 from daiku.items.record import ACKNOWLEDGED, PAUSE_ORDERS, Claim, ClaimLost, ItemRecord
 from daiku.items.retrying import is_outage
 from daiku.items.rules.comments import (
-    Progress,
-    Standing,
+    ProgressReport,
+    ProgressStatus,
     approval_comment,
     progress_comment,
     question_comment,
 )
-from daiku.items.rules.verification import go_on, mark_failing, unfinished
+from daiku.items.rules.verification import list_unfinished, mark_failing, verification_prompt
 from daiku.run.live import ModelPrompt
 from daiku.run.recorded.history import evidence_of_session
 from daiku.run.request import RunRequest
@@ -56,7 +56,7 @@ NOTHING_USED = Usage()
 SHOWN_LEFT = 5
 LEAST_COST = 1e-9
 """Cost limit in dollars when nothing is left; 0 would mean no limit."""
-STATUS_AFTER: Mapping[RunStatus, Standing] = MappingProxyType(
+STATUS_AFTER: Mapping[RunStatus, ProgressStatus] = MappingProxyType(
     {
         "paused": "paused",
         "completed": "done",
@@ -123,7 +123,7 @@ class Attempt:
                 usage = self._sum_usage(result.session_id)
                 usage = usage.plus(result.usage) if result.status == "paused" else usage
                 self.items.change(self.claim, usage=usage)
-                status: Standing = "queued" if is_outage(result) else STATUS_AFTER[result.status]
+                status: ProgressStatus = "queued" if is_outage(result) else STATUS_AFTER[result.status]
                 self._want_progress(status if not self.question_id else "waiting", usage)
                 return result
         finally:
@@ -148,7 +148,7 @@ class Attempt:
         while has_answer(result.status):
             record = self.items.claimed(self.claim)
             evidence = await self._evidence(record, result.session_id)
-            remaining, rounds = unfinished(evidence, self.plan), record.facts.verified
+            remaining, rounds = list_unfinished(evidence, self.plan), record.facts.verified
             failing = failing_tests(evidence)
             tests = failing if not rounds else ()
             if not evidence.files or not (remaining or tests):
@@ -156,7 +156,7 @@ class Attempt:
             if rounds >= self.config.work.verifications:
                 return _mark_unfinished(result, remaining) if remaining else mark_failing(result, failing)
             self.items.note(self.claim, verified=rounds + 1)
-            request, prompt = self._request(record), go_on(remaining, tests)
+            request, prompt = self._request(record), verification_prompt(remaining, tests)
             request = replace(request, session=result.session_id, text=prompt, wording="")
             result = await self.runs.run(request, self._listen)
         return result
@@ -274,10 +274,10 @@ class Attempt:
             self.steps = tuple(step.step_id for step in plan.steps)
         self.plan = plan
 
-    def _want_progress(self, status: Standing, usage: Usage = NOTHING_USED) -> None:
+    def _want_progress(self, status: ProgressStatus, usage: Usage = NOTHING_USED) -> None:
         """Record an intent to update the progress comment."""
         label = label_of(self.config.work.labels, status)
-        report = Progress(status, self.plan, self.steps, usage, label)
+        report = ProgressReport(status, self.plan, self.steps, usage, label)
         self._want("progress", ShowProgress(text=progress_comment(report, self.language)))
 
     def _want_question(self, question: str, comment: str, *, of_approval: bool = False) -> None:

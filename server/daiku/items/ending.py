@@ -27,8 +27,8 @@ from daiku.items.kept.pushing import as_refusal, commit_message
 from daiku.items.parts import ClaimedItem
 from daiku.items.record import PAUSE_ORDERS, ItemRecord
 from daiku.items.retrying import give_back, give_back_refused, given_up_text, is_outage
-from daiku.items.rules.comments import Ending, Outcome, bounded, final_comment
-from daiku.items.rules.harmless import code, harmless, harmless_line, plain_line
+from daiku.items.rules.comments import Ending, Outcome, final_comment, limit_length
+from daiku.items.rules.harmless import inline_code, neutralize, neutralize_line, to_plain_line
 from daiku.team.rules.proof.evidence import Evidence
 from daiku.team.rules.proof.placeholders import select_new_leftovers
 from daiku.team.rules.proof.tree_changes import replace_recorded
@@ -47,32 +47,32 @@ MOST_LEFTOVERS = 50
 
 def request_title(title: str, number: int) -> str:
     """Return the issue's title as one plain line."""
-    return plain_line(title, MOST_TITLE) or f"Issue {number}"
+    return to_plain_line(title, MOST_TITLE) or f"Issue {number}"
 
 
 def request_body(number: int, asked_by: str, result: RunResult, evidence: Evidence, language: str) -> str:
     """Render the text of the request for issue `number`: who asked, the model's summary, and the evidence."""
     leftovers = [f"{leftover.path}: {leftover.text}" for leftover in select_new_leftovers(evidence.leftovers)]
-    reasons = [harmless_line(render(reason.message, language)) for reason in result.reasons]
+    reasons = [neutralize_line(render(reason.message, language)) for reason in result.reasons]
     parts: list[str] = [
         Text(f"Closes #{number}"),
-        text("request.asked_by", name=code(asked_by)),
-        harmless(result.text),
+        text("request.asked_by", name=inline_code(asked_by)),
+        neutralize(result.text),
         *_section(text("request.commands"), _commands(evidence.commands), text("request.no_commands")),
         *_section(text("request.files"), _files(evidence.files), text("request.no_files")),
         *_section(text("request.runs_by_itself"), _files_to_review(evidence.files)),
         *_section(text("request.unverified"), [text("request.reason", why=why) for why in reasons]),
         *_section(
-            text("request.leftovers"), [Text(f"- {code(line)}") for line in leftovers[:MOST_LEFTOVERS]]
+            text("request.leftovers"), [Text(f"- {inline_code(line)}") for line in leftovers[:MOST_LEFTOVERS]]
         ),
         text("request.check_it"),
     ]
-    return bounded(render(joined("paragraphs", parts), language))
+    return limit_length(render(joined("paragraphs", parts), language))
 
 
 def _files_to_review(files: Sequence[FileStat]) -> list[Text]:
     """Return the changed files that tools run or obey automatically, which reviewers should check first."""
-    return [Text(f"- {code(file.path)}") for file in files if needs_review(file.path)][:MOST_FILES]
+    return [Text(f"- {inline_code(file.path)}") for file in files if needs_review(file.path)][:MOST_FILES]
 
 
 def _section(head: Text, lines: Sequence[Text], none: Text = NO_TEXT) -> list[Text]:
@@ -92,7 +92,7 @@ def _commands(commands: Sequence[CommandOutcome]) -> list[Text]:
         text(
             "request.command",
             mark="❌" if outcome.exit_code else "✅",
-            command=code(outcome.command),
+            command=inline_code(outcome.command),
             code=outcome.exit_code,
         )
         for outcome in shown
@@ -100,7 +100,9 @@ def _commands(commands: Sequence[CommandOutcome]) -> list[Text]:
 
 
 def _files(files: Sequence[FileStat]) -> list[Text]:
-    lines = [Text(f"- {code(file.path)} (+{file.added} −{file.removed})") for file in files[:MOST_FILES]]
+    lines = [
+        Text(f"- {inline_code(file.path)} (+{file.added} −{file.removed})") for file in files[:MOST_FILES]
+    ]
     more = len(files) - MOST_FILES
     return [*lines, text("request.more_files", count=more)] if more > 0 else lines
 

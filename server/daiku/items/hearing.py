@@ -1,4 +1,5 @@
-"""Reads what people and checks said of items: a run is told or stopped, a waiting item goes on, a review begins a round."""
+"""Comments, reviews and checks of items: they steer or stop a run, resume a waiting item, or start a review
+round."""
 
 from __future__ import annotations
 
@@ -19,9 +20,9 @@ from daiku.items.parts import ClaimedItem, WorkerParts
 from daiku.items.prompt import MOST_COMMENT
 from daiku.items.record import ClaimLost, Feedback, ItemFacts, ItemRecord, repository_of
 from daiku.items.retrying import backoff_seconds, time_after
-from daiku.items.rules.assent import only_agrees
+from daiku.items.rules.assent import is_only_agreement
 from daiku.items.rules.comments import Ending, final_comment
-from daiku.items.rules.harmless import code
+from daiku.items.rules.harmless import inline_code
 from daiku.items.source import ItemSource
 from daiku.texts.rules.truncate import truncate_middle
 from daiku.texts.text import NO_TEXT, Text, render, text
@@ -29,62 +30,63 @@ from daiku.texts.text import NO_TEXT, Text, render, text
 logger = logging.getLogger(__name__)
 Hear: TypeAlias = Callable[[WorkerParts, ItemSource, ItemRecord], Awaitable[ForgeRefusal | None]]
 OVER_THERE: frozenset[RefusalKind] = frozenset({"gone", "moved", "closed"})
-"""Refusals that say that there is nothing to work any more."""
-MOST_LOOKS = 1
-MOST_LOOKS_ONCE = 5
-"""Requests of one repository that one look reads, where there is a next look and where this is the only one."""
+"""Refusals that mean that there is nothing to process any more."""
+MOST_REVIEW_POLLS = 1
+MOST_REVIEW_POLLS_ONCE = 5
+"""Maximum number of requests per repository that one poll reads: with a next poll, and without one."""
 LONGEST_WAIT = 6 * 3600.0
-"""Maximum seconds between two looks at a request of which nothing comes."""
+"""Maximum seconds between two polls of a request without changes."""
 LONGEST_WAIT_FOR_ANSWER = 600.0
-"""Maximum seconds between two looks at an item that waits for an answer."""
+"""Maximum seconds between two polls of an item that waits for an answer."""
 MOST_FEEDBACK = 30
 MOST_DELIVERED = 20
-"""Items whose open intents one look carries out."""
+"""Maximum number of items whose open intents one poll applies."""
 
 
-# -- under way ------------------------------------------------------------------------------------
+# -- while an attempt runs ------------------------------------------------------------------------
 
 
-async def hear_meanwhile(item: ClaimedItem) -> None:
-    """Pass on what trusted people say of an item under way, and cancel it when it is not wanted any more."""
+async def poll_while_running(item: ClaimedItem) -> None:
+    """Pass trusted comments on to the running item, and cancel it when it is no longer wanted."""
     seconds = item.parts.config.work.poll_seconds
-    # What is taken up again may have been called off meanwhile; what was just read was not.
+    # A resumed item may have been canceled meanwhile; one that was just read was not.
     wait = 0.0 if item.record.run else seconds
     while True:
         await asyncio.sleep(wait)
         try:
-            heard = await _hear(item)
+            pause = await _poll_once(item)
         except ClaimLost as lost:
             logger.info("%s: %s", item.claim.item, lost.failure.message)
             return
         except DaikuError as away:  # a database that comes back
             logger.warning("%s: %s", item.claim.item, away.failure.message)
-            heard = 0.0
-        if heard is None:
+            pause = 0.0
+        if pause is None:
             return
-        wait = max(seconds, heard)
+        wait = max(seconds, pause)
 
 
-async def _hear(item: ClaimedItem) -> float | None:
-    """Look once. Return the seconds to leave the source alone; None if nothing more can come. Raises ClaimLost."""
+async def _poll_once(item: ClaimedItem) -> float | None:
+    """Poll once. Return the seconds to wait before the next poll; None if nothing more can come. Raises
+    ClaimLost."""
     record, items = item.record, item.parts.items
     if record.fence != item.claim.fence:
         return None
-    news = await item.source.news(record.key, record.facts.news_after, _head_of(record))
-    if why := unwanted(news):
+    news = await item.source.news(record.key, record.facts.news_after, _pushed_head(record))
+    if why := explain_unwanted(news):
         items.change(item.claim, error=why)
-        # Alone: whoever works the item notes facts of it at the same time.
+        # A separate write: the attempt changes facts of the item at the same time.
         item.note(merged=isinstance(news, ItemNews) and news.merged)
         items.signal(item.claim, "cancel")
         return None
     if isinstance(news, ForgeRefusal):
         return news.retry_after
-    _leave(items, record.item, news.said)
+    _record_comments(items, record.item, news.said)
     return 0.0
 
 
-def unwanted(news: ItemNews | ForgeRefusal) -> Text:
-    """Return why nobody wants the item processed any more; empty if it is wanted, or that is unknown."""
+def explain_unwanted(news: ItemNews | ForgeRefusal) -> Text:
+    """Return why the item need not be processed any more; empty if it is wanted, or that is unknown."""
     if isinstance(news, ForgeRefusal):
         return news.message if news.kind in OVER_THERE else NO_TEXT
     if news.merged:
@@ -94,195 +96,208 @@ def unwanted(news: ItemNews | ForgeRefusal) -> Text:
     return NO_TEXT if news.wanted else news.why
 
 
-def _head_of(record: ItemRecord) -> str:
-    """Return the commit by which the item's request is found, where people may comment, too. Before the first round of an
-    order there is none: commits of an earlier order say nothing of this one."""
+def _pushed_head(record: ItemRecord) -> str:
+    """Return the commit that identifies the item's request, where people may also comment.
+
+    It is empty before the first round of an order: commits of an earlier order say nothing about this one.
+    """
     return record.facts.pushed if record.facts.rounds else ""
 
 
-def _leave(items: ItemStore, item: str, said: tuple[Said, ...]) -> None:
-    """Leave the words of those who may decide for whoever works the item."""
-    for each in said:
-        if each.trusted and each.text.strip():
-            items.messages.add(item, words_of(each), each.id)
+def _record_comments(items: ItemStore, item: str, comments: tuple[Said, ...]) -> None:
+    """Record the comments of trusted people for the item's agent."""
+    for comment in comments:
+        if comment.trusted and comment.text.strip():
+            items.messages.add(item, comment_text(comment), comment.id)
 
 
-def _only_agrees(said: Said) -> bool:
-    return not said.path and only_agrees(said.text)
+def _only_agrees(comment: Said) -> bool:
+    return not comment.path and is_only_agreement(comment.text)
 
 
-def words_of(said: Said) -> str:
-    """Return the words with the place that they are about."""
-    return f"{place_of(said)}\n{said.text}" if said.path else said.text
+def comment_text(comment: Said) -> str:
+    """Return the comment's text, after its place if it has one."""
+    return f"{comment_place(comment)}\n{comment.text}" if comment.path else comment.text
 
 
-def place_of(said: Said) -> str:
+def comment_place(comment: Said) -> str:
     """Return the place of a review's comment as `path:line`; empty for any other comment."""
-    return f"{said.path}:{said.line}" if said.path and said.line else said.path
+    return f"{comment.path}:{comment.line}" if comment.path and comment.line else comment.path
 
 
 # -- waiting, and in review --------------------------------------------------------------------------
 
 
-async def hear_all(parts: WorkerParts, *, once: bool) -> None:
-    """Read what was said of items that nobody works now, less often while nothing comes (`once`: always)."""
+async def poll_idle_items(parts: WorkerParts, *, once: bool) -> None:
+    """Poll items without a worker, less often while nothing changes (`once`: always)."""
     now = datetime.now(UTC)
     poll = 0.0 if once else parts.config.work.poll_seconds
 
     def is_due(record: ItemRecord) -> bool:
-        return looks_seconds(record, now) >= wait_seconds(record, now, poll)
+        return seconds_since_poll(record, now) >= poll_interval(record, now, poll)
 
     waiting = filter(is_due, parts.items.records("waiting"))
     reviewed = tuple(filter(is_due, parts.items.in_review()))
-    for record in (*waiting, *fairly(reviewed, MOST_LOOKS_ONCE if once else MOST_LOOKS)):
-        await _ask(parts, record, hear_waiting if record.shown.state == "waiting" else hear_review)
+    for record in (
+        *waiting,
+        *limit_per_repository(reviewed, MOST_REVIEW_POLLS_ONCE if once else MOST_REVIEW_POLLS),
+    ):
+        await _poll(parts, record, poll_waiting if record.shown.state == "waiting" else poll_review)
 
 
-async def _ask(parts: WorkerParts, record: ItemRecord, hear: Hear) -> None:
-    """Ask the item's source, unless that asked to be left alone. A lost claim and a failing database are logged."""
+async def _poll(parts: WorkerParts, record: ItemRecord, poll: Hear) -> None:
+    """Poll the item's source, unless it requested a pause. A lost claim and a failing database are logged."""
     source = parts.source_of(record.key)
     if source is None or not parts.may_ask(record.key.source):
         return
     try:
-        refused = await hear(parts, source, record)
+        refused = await poll(parts, source, record)
     except ClaimLost as lost:
         logger.info("%s: %s", record.item, lost.failure.message)
     except DaikuError as away:  # a database that comes back; the next look asks again
         logger.warning("%s: %s", record.item, away.failure.message)
     else:
-        parts.leave_alone(record.key.source, refused)
+        parts.pause_source(record.key.source, refused)
 
 
-def looks_seconds(record: ItemRecord, now: datetime) -> float:
-    """Return the seconds since the item or its request was looked at."""
+def seconds_since_poll(record: ItemRecord, now: datetime) -> float:
+    """Return the seconds since the item or its request was polled."""
     at = record.facts.looked_at
     return (now - datetime.fromisoformat(at)).total_seconds() if at else LONGEST_WAIT
 
 
-def wait_seconds(record: ItemRecord, now: datetime, poll: float) -> float:
-    """Return the seconds between two looks at the item or its request. They grow while nothing changes."""
+def poll_interval(record: ItemRecord, now: datetime, poll: float) -> float:
+    """Return the seconds between two polls of the item or its request. They grow while nothing changes."""
     waits = record.shown.state == "waiting"
-    if not poll or (waits and record.key.source == "files"):  # a look at a file costs no call
+    if not poll or (waits and record.key.source == "files"):  # reading a file costs no API call
         return 0.0
     age = (now - datetime.fromisoformat(record.shown.updated_at)).total_seconds()
     return max(poll, min(age / 4, LONGEST_WAIT_FOR_ANSWER if waits else LONGEST_WAIT))
 
 
-def fairly(records: tuple[ItemRecord, ...], most: int) -> tuple[ItemRecord, ...]:
+def limit_per_repository(records: tuple[ItemRecord, ...], most: int) -> tuple[ItemRecord, ...]:
     """Return the first `most` records of each repository."""
-    seen: dict[str, int] = {}
-    found: list[ItemRecord] = []
+    counts: dict[str, int] = {}
+    limited: list[ItemRecord] = []
     for record in records:
         name = repository_of(record.key)
-        seen[name] = seen.get(name, 0) + 1
-        if seen[name] <= most:
-            found.append(record)
-    return tuple(found)
+        counts[name] = counts.get(name, 0) + 1
+        if counts[name] <= most:
+            limited.append(record)
+    return tuple(limited)
 
 
-async def hear_waiting(parts: WorkerParts, source: ItemSource, record: ItemRecord) -> ForgeRefusal | None:
+async def poll_waiting(parts: WorkerParts, source: ItemSource, record: ItemRecord) -> ForgeRefusal | None:
     """Resume a waiting item if a trusted person answered, or end it if it is not wanted. Raises ClaimLost."""
-    looked = record.facts.model_copy(update={"looked_at": iso_now()})
-    news = await source.news(record.key, record.facts.news_after, _head_of(record))
-    if why := unwanted(news):
+    facts_polled = record.facts.model_copy(update={"looked_at": iso_now()})
+    news = await source.news(record.key, record.facts.news_after, _pushed_head(record))
+    if why := explain_unwanted(news):
         merged = isinstance(news, ItemNews) and news.merged
-        await _end(parts, source, record, "done" if merged else "stopped", why)
+        await _end_waiting(parts, source, record, "done" if merged else "stopped", why)
         return None
-    parts.items.note_unclaimed(record, looked)
+    parts.items.note_unclaimed(record, facts_polled)
     if isinstance(news, ForgeRefusal):
         return news
-    _leave(parts.items, record.item, news.said)
+    _record_comments(parts.items, record.item, news.said)
     if parts.items.messages.list_after(record.item, "person", record.facts.heard):
         parts.items.requeue(record.item)
     return None
 
 
-async def _end(
+async def _end_waiting(
     parts: WorkerParts, source: ItemSource, record: ItemRecord, state: ItemState, why: Text
 ) -> None:
-    """End an item that waits, and say so where it is."""
+    """End a waiting item, and say so in a comment."""
     claim = parts.items.claim(record.item, parts.name, only=("waiting",))
     if claim is None:
         return
     item = ClaimedItem(parts, source, claim)
-    told = Ending(
+    ending = Ending(
         "stopped",
         why=why,
         changes="on_branch" if record.has_pushed else "unknown",
         label=parts.config.work.labels.todo,
         asked_by=record.claim.author if record.claim is not None else "",
     )
-    comment = PostComment(text=final_comment(told, parts.language))
+    comment = PostComment(text=final_comment(ending, parts.language))
     item.want(f"stopped-{claim.fence}", comment)
     item.want("state", SetState(state=state))
     await apply_open(item)
     parts.tell(parts.items.change(claim, state=state, error=why).shown)
 
 
-async def hear_review(parts: WorkerParts, source: ItemSource, record: ItemRecord) -> ForgeRefusal | None:
-    """Mark a request as ready when its checks passed, or begin a round if one is red or a trusted person asks for a
-    change. Raises ClaimLost."""
+async def poll_review(parts: WorkerParts, source: ItemSource, record: ItemRecord) -> ForgeRefusal | None:
+    """Mark a request as ready when its checks passed, or start a round for failed checks or a change request.
+
+    Raises ClaimLost.
+    """
     facts = record.facts
     head = facts.pushed or (record.claim.head_commit if record.claim is not None else "")
     news = await source.news(record.key, facts.news_after, head)
-    looked = facts.model_copy(update={"looked_at": iso_now()})
-    if unwanted(news):
-        parts.items.note_unclaimed(record, looked.model_copy(update={"in_review": False}))
+    facts_polled = facts.model_copy(update={"looked_at": iso_now()})
+    if explain_unwanted(news):
+        parts.items.note_unclaimed(record, facts_polled.model_copy(update={"in_review": False}))
         return None
     if isinstance(news, ForgeRefusal):
-        parts.items.note_unclaimed(record, looked)
+        parts.items.note_unclaimed(record, facts_polled)
         return news
-    news = news.model_copy(update={"said": tuple(each for each in news.said if not _only_agrees(each))})
-    _leave(parts.items, record.item, news.said)
+    news = news.model_copy(
+        update={"said": tuple(comment for comment in news.said if not _only_agrees(comment))}
+    )
+    _record_comments(parts.items, record.item, news.said)
     red = news.checks == "failed" and facts.red != head
-    asked = parts.items.messages.list_after(record.item, "person", facts.heard)
-    if red or asked:
+    messages = parts.items.messages.list_after(record.item, "person", facts.heard)
+    if red or messages:
         if facts.rounds >= parts.config.work.review_rounds:
-            return await _no_more(parts, source, record)
-        said = _feedback(news, parts.items.messages.unheard_ids(record.item, facts.heard), red=red)
-        times = [each.time for each in news.said]
+            return await _end_reviews(parts, source, record)
+        feedback = _collect_feedback(
+            news, parts.items.messages.unheard_ids(record.item, facts.heard), red=red
+        )
+        comment_times = [comment.time for comment in news.said]
         after = facts.model_copy(
             update={
                 "in_review": False,
                 "rounds": facts.rounds + 1,
-                "feedback": said,
+                "feedback": feedback,
                 "verified": 0,
                 "red": head if red else facts.red,
-                "heard": asked[-1][0] if asked else facts.heard,
-                "news_after": times[-1] if times else facts.news_after,
+                "heard": messages[-1][0] if messages else facts.heard,
+                "news_after": comment_times[-1] if comment_times else facts.news_after,
                 "looked_at": "",
             }
         )
         parts.items.begin_round(record, after)
         return None
     if news.checks == "passed" and record.key.kind == "issue":
-        return await _ready(parts, source, record, looked)
-    parts.items.note_unclaimed(record, looked)
+        return await _mark_ready(parts, source, record, facts_polled)
+    parts.items.note_unclaimed(record, facts_polled)
     return None
 
 
-async def _ready(
-    parts: WorkerParts, source: ItemSource, record: ItemRecord, looked: ItemFacts
+async def _mark_ready(
+    parts: WorkerParts, source: ItemSource, record: ItemRecord, facts_polled: ItemFacts
 ) -> ForgeRefusal | None:
-    """Have the request be no draft any more: once, whatever people make of it later."""
+    """Mark the request as ready for review, at most once, whatever people make of it later."""
     operation = f"ready-{record.shown.request_url.rpartition('/')[2]}"
-    known = parts.intents.find(record.item, operation)
-    if known is not None and known.status in ("done", "refused"):
-        parts.items.note_unclaimed(record, looked)
+    intent_record = parts.intents.find(record.item, operation)
+    if intent_record is not None and intent_record.status in ("done", "refused"):
+        parts.items.note_unclaimed(record, facts_polled)
         return None
-    return await _do(parts, source, record, operation, MarkReady(branch=record.shown.branch), looked)
+    return await _apply_one(
+        parts, source, record, operation, MarkReady(branch=record.shown.branch), facts_polled
+    )
 
 
-async def _no_more(parts: WorkerParts, source: ItemSource, record: ItemRecord) -> ForgeRefusal | None:
-    """Say that people have to go on with the request, and leave it to them."""
-    label = code(parts.config.work.labels.todo)
-    told = text("comment.no_more_rounds", count=record.facts.rounds, label=label)
-    comment = PostComment(text=render(told, parts.language))
-    left = record.facts.model_copy(update={"in_review": False})
-    return await _do(parts, source, record, f"rounds-{record.run}", comment, left)
+async def _end_reviews(parts: WorkerParts, source: ItemSource, record: ItemRecord) -> ForgeRefusal | None:
+    """Comment that people must continue with the request, and stop polling it."""
+    label = inline_code(parts.config.work.labels.todo)
+    comment_body = text("comment.no_more_rounds", count=record.facts.rounds, label=label)
+    comment = PostComment(text=render(comment_body, parts.language))
+    ended = record.facts.model_copy(update={"in_review": False})
+    return await _apply_one(parts, source, record, f"rounds-{record.run}", comment, ended)
 
 
-async def _do(
+async def _apply_one(
     parts: WorkerParts,
     source: ItemSource,
     record: ItemRecord,
@@ -290,7 +305,7 @@ async def _do(
     intent: MarkReady | PostComment,
     after: ItemFacts,
 ) -> ForgeRefusal | None:
-    """Carry out one intent for an item that keeps its state, then note `after`. Raises ClaimLost."""
+    """Apply one intent for an item that keeps its state, then set its facts to `after`. Raises ClaimLost."""
     claim = parts.items.claim_unchanged(record, parts.name)
     if claim is None:
         return None
@@ -301,10 +316,12 @@ async def _do(
     return waits
 
 
-def _feedback(news: ItemNews, unheard: frozenset[str], *, red: bool) -> tuple[Feedback, ...]:
-    """What is to be worked: what was said and not heard yet, and what red checks say."""
-    found = [
-        Feedback(name=_name(said), text=truncate_middle(said.text, MOST_COMMENT), trusted=said.trusted)
+def _collect_feedback(news: ItemNews, unheard: frozenset[str], *, red: bool) -> tuple[Feedback, ...]:
+    """Return the feedback for the next round: unheard comments, and failed checks if `red`."""
+    comments = [
+        Feedback(
+            name=_name_comment(said), text=truncate_middle(said.text, MOST_COMMENT), trusted=said.trusted
+        )
         for said in news.said
         if not said.trusted or said.id in unheard
     ]
@@ -312,26 +329,26 @@ def _feedback(news: ItemNews, unheard: frozenset[str], *, red: bool) -> tuple[Fe
         Feedback(name=check.name, text=truncate_middle(check.text, MOST_COMMENT))
         for check in (news.failed if red else ())
     ]
-    # What somebody may ask for goes before what anybody says.
-    return tuple(sorted([*checks, *found], key=lambda each: not each.trusted)[:MOST_FEEDBACK])
+    # Trusted feedback comes first.
+    return tuple(sorted([*checks, *comments], key=lambda feedback: not feedback.trusted)[:MOST_FEEDBACK])
 
 
-def _name(said: Said) -> str:
-    place = place_of(said)
-    return f"{said.author}, {place}" if place else said.author
+def _name_comment(comment: Said) -> str:
+    place = comment_place(comment)
+    return f"{comment.author}, {place}" if place else comment.author
 
 
-# -- left open ------------------------------------------------------------------------------------
+# -- open intents ---------------------------------------------------------------------------------
 
 
-async def deliver_open(parts: WorkerParts) -> None:
-    """Carry out the open intents of items that nobody works, those of one item after a pause that grows with each try."""
+async def apply_left_open(parts: WorkerParts) -> None:
+    """Apply the open intents of items without a worker; each item has its own backoff."""
     for item in parts.intents.items_left_open(MOST_DELIVERED):
         if (record := parts.items.record(item)) is not None:
-            await _ask(parts, record, _deliver)
+            await _poll(parts, record, _apply_left_open)
 
 
-async def _deliver(parts: WorkerParts, source: ItemSource, record: ItemRecord) -> ForgeRefusal | None:
+async def _apply_left_open(parts: WorkerParts, source: ItemSource, record: ItemRecord) -> ForgeRefusal | None:
     claim = parts.items.claim_unchanged(record, parts.name)
     if claim is None:
         return None

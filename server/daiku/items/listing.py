@@ -1,4 +1,4 @@
-"""What fronts may use of work items: the store of them, what can be asked of one, how workers are."""
+"""The interface of work items for fronts: the store, requests about an item, and the workers' health."""
 
 from __future__ import annotations
 
@@ -12,37 +12,37 @@ from daiku.domain.items.item import WorkItem
 from daiku.items.intents import ask_item
 from daiku.items.items import ItemStore
 from daiku.items.record import ItemAction
-from daiku.items.workers.alive import Health, healths
+from daiku.items.workers.alive import WorkerHealth, read_healths
 from daiku.settings.config import Config
 from daiku.texts.text import text
 from daiku.trace.stores import open_stores
 
 __all__ = [
-    "Health",
     "ItemAction",
     "ItemStore",
+    "WorkerHealth",
     "ask_item",
-    "healths",
+    "folder_of_item",
     "items_of",
-    "only_here",
     "open_items",
+    "read_healths",
+    "require_local_files",
     "revision_of",
-    "tree_of",
 ]
 
 
 def items_of(app: App) -> ItemStore:
-    """The work items of the database in which the app keeps its conversations."""
+    """Return the store of work items in the app's database."""
     return ItemStore(app.journal.database)
 
 
 def revision_of(app: App, items: ItemStore) -> str:
-    """Return a revision that changes if an item changes, or the run of an active one writes to its session."""
-    return " ".join([items.revision(), *(str(_said(app, item)) for item in items.list("processing"))])
+    """Return a mark that changes when an item changes, or the run of an active one writes to its session."""
+    return " ".join([items.revision(), *(str(_last_seq(app, item)) for item in items.list("processing"))])
 
 
-def tree_of(app: App, item: WorkItem) -> str:
-    """The folder in which the item's files are: that of its session; empty where it is not on this machine."""
+def folder_of_item(app: App, item: WorkItem) -> str:
+    """Return the folder of the item's files; empty if it is not on this machine."""
     try:
         folder = app.journal.folder_of(item.session_id)
     except DaikuError:
@@ -50,17 +50,17 @@ def tree_of(app: App, item: WorkItem) -> str:
     return folder if folder and Path(folder).is_dir() else ""
 
 
-def only_here(app: App, session: str, workspace: str) -> None:
+def require_local_files(app: App, session: str, workspace: str) -> None:
     """Raise UsageError if the session is that of an item whose files are not in `workspace`."""
     if app.journal.folder_of(session) == workspace:
         return
-    item = next((each for each in items_of(app).list() if each.session_id == session), None)
+    item = next((listed for listed in items_of(app).list() if listed.session_id == session), None)
     if item is not None:
         message = text("work.files_elsewhere", item=item.item)
         raise UsageError(Failure(kind="usage", message=message, hint=text("work.take_it_over")))
 
 
-def _said(app: App, item: WorkItem) -> int:
+def _last_seq(app: App, item: WorkItem) -> int:
     try:
         return app.journal.last_seq(item.session_id)
     except DaikuError:
@@ -69,7 +69,7 @@ def _said(app: App, item: WorkItem) -> int:
 
 @contextmanager
 def open_items(config: Config, home: Path, redact: Callable[[str], str]) -> Generator[ItemStore]:
-    """The work items alone: to look at them needs no model and no forge. Raises UsageError."""
+    """Open the store of work items alone, without a model or a forge. Raises UsageError."""
     stores = open_stores(config.storage.place(home), redact)
     try:
         yield ItemStore(stores.database)

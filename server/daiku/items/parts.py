@@ -1,4 +1,4 @@
-"""The dependencies of a worker, and a claimed item with what it is processed by."""
+"""The dependencies of a worker, and a claimed item with its source and checkout."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from daiku.domain.runs import RunResult
 from daiku.items.contexts.files import ContextFiles
 from daiku.items.intents import IntentStore
 from daiku.items.items import ItemStore
-from daiku.items.kept.pushing import Place
+from daiku.items.kept.pushing import ItemCheckout
 from daiku.items.record import Claim, ItemRecord
 from daiku.items.retrying import ModelBreaker
 from daiku.items.source import ItemSource
@@ -24,17 +24,19 @@ from daiku.team.rules.proof.evidence import Evidence
 from daiku.texts.text import Text
 
 Start = Callable[[Claim, Path], Awaitable[RunResult | None]]
-"""Starts the process of an attempt in a work tree and waits for its end; None where it ended without a result."""
+"""Starts the process of an attempt in a work tree and waits for its end; None if it ended without a result."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerParts:
     """The dependencies of one worker.
 
-    `name`: its lock file below `home` is held while it lives. `tell` is called with every item that changed. `evidence`
-    and `allowed` return what a session did, and the paths that a person let it change. `ready` is called before the
-    first item and raises UsageError if none can be processed. `warn` is called with problems of the worker itself.
-    `stopping`: no new item; the present ones are paused at their next step and given back."""
+    `name`: its lock file below `home` is held while it lives. `tell` is called with every changed item.
+    `evidence` and `allowed` return what a session did, and the paths that the user let it change. `ready` is
+    called before the first item and raises UsageError if none can be processed. `warn` is called with
+    problems of the worker itself. `stopping`: no new items; the current ones are paused at their next step
+    and given back.
+    """
 
     config: Config
     home: Path
@@ -54,7 +56,7 @@ class WorkerParts:
     stopping: asyncio.Event = field(default_factory=asyncio.Event)
     breaker: ModelBreaker = field(default_factory=ModelBreaker)
     _quiet: dict[SourceName, float] = field(default_factory=dict[SourceName, float], init=False)
-    """Until when a source asked to be left alone."""
+    """End of each source's requested pause, in monotonic seconds."""
 
     def source_of(self, key: ItemKey) -> ItemSource | None:
         """Return the source that takes the item; None if this worker has none."""
@@ -65,8 +67,8 @@ class WorkerParts:
         """Return True if the source may be asked now."""
         return time.monotonic() >= self._quiet.get(source, 0.0)
 
-    def leave_alone(self, source: SourceName, refused: ForgeRefusal | None) -> None:
-        """Ask the source nothing more for as long as it said."""
+    def pause_source(self, source: SourceName, refused: ForgeRefusal | None) -> None:
+        """Do not ask the source again before the end of the pause that it requested."""
         if refused is not None and refused.retry_after:
             self._quiet[source] = time.monotonic() + refused.retry_after
 
@@ -78,7 +80,7 @@ class ClaimedItem:
     parts: WorkerParts
     source: ItemSource
     claim: Claim
-    git: Place | None = None
+    git: ItemCheckout | None = None
 
     @property
     def record(self) -> ItemRecord:
@@ -92,8 +94,8 @@ class ClaimedItem:
         return text
 
     @property
-    def place(self) -> Place:
-        """Its work tree, and where that is pushed to."""
+    def place(self) -> ItemCheckout:
+        """Its checkout."""
         assert self.git is not None, "git's turn comes when the repository is there"
         return self.git
 
@@ -102,5 +104,5 @@ class ClaimedItem:
         self.parts.intents.want(self.claim, operation, intent)
 
     def note(self, **facts: object) -> ItemRecord:
-        """Note these facts of the item. Raises ClaimLost."""
+        """Change these facts of the item. Raises ClaimLost."""
         return self.parts.items.note(self.claim, **facts)

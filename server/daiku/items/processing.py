@@ -1,4 +1,4 @@
-"""One item from its claim to its end: read, checked out, processed by a process of its own, pushed, reported."""
+"""Processing of one item from claim to end: read, check out, run an attempt's process, push, report."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from daiku.domain.runs import RunResult, has_answer
 from daiku.items.applying import apply_open
 from daiku.items.contexts.files import is_pause_wanted
 from daiku.items.ending import end_item, end_outage, requeue_refused
-from daiku.items.hearing import hear_meanwhile
-from daiku.items.kept.pushing import Place, as_refusal
-from daiku.items.kept.taking_over import newest_of, note_attempt, tell_loss
+from daiku.items.hearing import poll_while_running
+from daiku.items.kept.pushing import ItemCheckout, as_refusal
+from daiku.items.kept.taking_over import newest_commit, note_attempt, report_loss
 from daiku.items.parts import ClaimedItem
 from daiku.items.record import PAUSE_ORDERS, ClaimLost, ItemRecord
 from daiku.items.retrying import MOST_TAKEOVERS, MOST_TRIES, give_back, given_up_text, is_given_up, is_outage
@@ -35,31 +35,32 @@ from daiku.tools.git.remote import Remote
 logger = logging.getLogger(__name__)
 PREFIX = "daiku/"
 MOST_SLUG = 40
-"""Characters of the title in a branch's name."""
+"""Maximum characters of the title in a branch name."""
 MOST_BRANCHES = 100
-"""Names that are tried for the branch of one item."""
+"""Maximum number of names tried for an item's branch."""
 PAUSE_SECONDS = 0.25
 """Poll interval in seconds of the file that pauses everything."""
 APPLY_SECONDS = 0.5
-"""Poll interval in seconds of the intents of an attempt."""
+"""Poll interval in seconds of an attempt's intents."""
 LONGEST_WAIT = 30.0
-"""The same while a forge or a server cannot be reached."""
+"""The same while a forge or a server is unreachable."""
 
 
-async def work_item(item: ClaimedItem) -> ItemState:
-    """Process the item until it is over, waits, or is given back. Return its state. Raises ClaimLost, DaikuError."""
+async def process_item(item: ClaimedItem) -> ItemState:
+    """Process the item until it is over, waits, or is given back. Return its state. Raises ClaimLost,
+    DaikuError."""
     facts = item.record.facts
     if facts.takeovers >= MOST_TAKEOVERS and facts.ended is None:
         return _give_up(item, text("work.broke_off"), MOST_TAKEOVERS)
     begun = asyncio.Event()
-    async with _meanwhile(_hold(item, begun)):
+    async with _in_background(_watch_orders(item, begun)):
         place = await _prepare(item)
         if isinstance(place, ForgeRefusal):
             return await _refuse(item, place)
         item = replace(item, git=place)
         result = item.record.facts.ended
-        if result is None and (held := await _held(item)) is not None:
-            return held
+        if result is None and (paused_state := await _pause_before_attempt(item)) is not None:
+            return paused_state
         begun.set()
         if result is None:
             note_attempt(item.parts.items, item.claim, place.tree)
@@ -68,7 +69,7 @@ async def work_item(item: ClaimedItem) -> ItemState:
         return _retry_or_give_up(item, result)
     record = item.record
     item = replace(item, git=replace(place, allowed=item.parts.allowed(record.shown.session_id)))
-    if record.facts.ended is None:  # else only telling it failed so far
+    if record.facts.ended is None:  # otherwise only reporting it failed so far
         breaker = item.parts.breaker
         if is_outage(result):
             counts = breaker.trip(record.item)
@@ -82,9 +83,9 @@ async def work_item(item: ClaimedItem) -> ItemState:
 
 
 @asynccontextmanager
-async def _meanwhile(*work: Coroutine[object, object, None]) -> AsyncGenerator[None]:
-    """Run coroutines in the background until the block ends. An error of theirs is logged, and the block goes on."""
-    tasks = {asyncio.create_task(each) for each in work}
+async def _in_background(*work: Coroutine[object, object, None]) -> AsyncGenerator[None]:
+    """Run coroutines in the background until the block ends. Their errors are logged."""
+    tasks = {asyncio.create_task(coroutine) for coroutine in work}
     try:
         yield
     finally:
@@ -96,19 +97,19 @@ async def _meanwhile(*work: Coroutine[object, object, None]) -> AsyncGenerator[N
 
 
 async def _run_attempt(item: ClaimedItem) -> RunResult | Text:
-    """Run the attempt's process to its end, and carry out what it wants. Return why if it has no result."""
-    async with _meanwhile(_apply_meanwhile(item), hear_meanwhile(item)):
+    """Run the attempt's process to its end, applying its intents. Return the reason if it has no result."""
+    async with _in_background(_apply_while_running(item), poll_while_running(item)):
         result = await item.parts.start(item.claim, item.place.tree.place)
     if item.parts.items.current_order(item.claim) is None:
         raise ClaimLost(item.claim.item)
     if result is not None:
         return result
-    shown = item.record.shown  # its session was held, or it died
+    shown = item.record.shown  # its session was busy, or it was killed
     return shown.error if shown.state == "queued" else text("work.broke_off")
 
 
-async def _prepare(item: ClaimedItem) -> Place | ForgeRefusal:
-    """Read the item as it stands, say that it is processed, and check it out."""
+async def _prepare(item: ClaimedItem) -> ItemCheckout | ForgeRefusal:
+    """Read the item's current text, report that it is processed, and check it out."""
     record, items = item.record, item.parts.items
     claimed = record.claim or await item.source.read(record.key)
     if isinstance(claimed, ForgeRefusal):
@@ -124,7 +125,7 @@ async def _prepare(item: ClaimedItem) -> Place | ForgeRefusal:
     if record.facts.ended is None:
         item.want("state", SetState(state="processing"))
     applied = await apply_open(item)
-    # What an earlier intent was refused says nothing of this order; that its label may not be changed does.
+    # Refusals of earlier intents do not matter here, except that the label must not be changed.
     if item.record.facts.ended is None and (why := applied.refused.get("state")) is not None:
         return why
     return await _check_out(item, claimed, branch, fresh=fresh)
@@ -132,7 +133,7 @@ async def _prepare(item: ClaimedItem) -> Place | ForgeRefusal:
 
 async def _check_out(
     item: ClaimedItem, claimed: ItemText, branch: str, *, fresh: bool
-) -> Place | ForgeRefusal:
+) -> ItemCheckout | ForgeRefusal:
     """Check out the item's branch. `fresh`: nothing was done yet for this order or round."""
     record, home = item.record, item.parts.home
     access = await item.source.access(record.key, claimed.clone_url)
@@ -143,34 +144,34 @@ async def _check_out(
     mirrored = await update_mirror(home / "mirrors", remote, kept_name=name)
     if isinstance(mirrored, GitRefusal):
         return as_refusal(mirrored)
-    if not claimed.default:  # a folder of this machine: the branch that is checked out there
-        claimed = await _with_default(item, claimed, remote)
+    if not claimed.default:  # a local folder: use the branch that is checked out there
+        claimed = await _with_default_branch(item, claimed, remote)
     start = await read_head(mirrored, claimed.head or claimed.base or claimed.default)
     pushed, anew = record.facts.pushed, False
     if fresh and not claimed.head and not pushed:
         branch = await _free_branch(mirrored, branch)
         item.parts.items.change(item.claim, branch=branch)
     if fresh:
-        pushed = await _as_others_left_it(mirrored, branch, record, start if claimed.head else "")
+        pushed = await _remote_branch_head(mirrored, branch, record, start if claimed.head else "")
         anew = bool(record.facts.pushed) and not pushed
         record = item.note(base_commit=start, pushed=pushed)
     elif claimed.head and not pushed:
         pushed = record.facts.base_commit
     work = item.parts.config.work
     identity = Identity(work.git_name, work.git_email)
-    newest = await newest_of(mirrored, name, pushed)
+    newest = await newest_commit(mirrored, name, pushed)
     tree = await checkout(
         mirrored, branch, start, home / "items" / name, identity, pushed=newest, recreate=anew
     )
     if isinstance(tree, GitRefusal):
         return as_refusal(tree)
-    tell_loss(item.parts.items, record, tree, newest or record.facts.base_commit)
+    report_loss(item.parts.items, record, tree, newest or record.facts.base_commit)
     item.note(whole=False)
-    return Place(name, tree, remote, identity, claimed.default)
+    return ItemCheckout(name, tree, remote, identity, claimed.default)
 
 
 async def _free_branch(mirrored: Path, branch: str) -> str:
-    """Return a name that no branch of the server has: `branch`, or with a number behind it. What has it now is not ours."""
+    """Return an unused branch name on the server: `branch`, or with a number appended."""
     names = (branch, *(f"{branch}-{number}" for number in range(2, MOST_BRANCHES)))
     for name in names:
         if not await read_head(mirrored, name):
@@ -178,31 +179,33 @@ async def _free_branch(mirrored: Path, branch: str) -> str:
     return branch
 
 
-async def _as_others_left_it(mirrored: Path, branch: str, record: ItemRecord, head: str) -> str:
-    """Return the commit of the item's branch on the server from which a new order or round goes on. A request's is
-    `head`. An issue's branch counts if it is ours, and may have more commits than we pushed. Empty if it is gone: a
-    branch is often deleted when its request is merged or closed, and then this order begins anew."""
+async def _remote_branch_head(mirrored: Path, branch: str, record: ItemRecord, head: str) -> str:
+    """Return the commit on the server from which a new order or round continues.
+
+    A request's is `head`. An issue's branch counts if it is Daiku's, also with more commits. Return "" if the
+    branch was deleted, often after a merge; the order then starts from the beginning.
+    """
     pushed = record.facts.pushed
     if head or not pushed:
         return head
-    there = await read_head(mirrored, branch)
-    if there and await OwnGit(mirrored).is_descendant(there, pushed):
-        return there
-    return pushed if there or record.facts.rounds or record.key.kind == "request" else ""
+    remote_head = await read_head(mirrored, branch)
+    if remote_head and await OwnGit(mirrored).is_descendant(remote_head, pushed):
+        return remote_head
+    return pushed if remote_head or record.facts.rounds or record.key.kind == "request" else ""
 
 
-async def _with_default(item: ClaimedItem, claimed: ItemText, remote: Remote) -> ItemText:
+async def _with_default_branch(item: ClaimedItem, claimed: ItemText, remote: Remote) -> ItemText:
     from daiku.tools.git.remote import read_default_branch  # when used
 
-    found = await read_default_branch(remote)
-    name = found if isinstance(found, str) and found else "main"
+    branch = await read_default_branch(remote)
+    name = branch if isinstance(branch, str) and branch else "main"
     claimed = claimed.model_copy(update={"default": name, "base": claimed.base or name})
     item.parts.items.change(item.claim, claim=claimed)
     return claimed
 
 
-async def _apply_meanwhile(item: ClaimedItem) -> None:
-    """Carry out what the attempt wants, as it wants it, until somebody else has the item."""
+async def _apply_while_running(item: ClaimedItem) -> None:
+    """Apply the attempt's intents until another worker has the item."""
     wait = APPLY_SECONDS
     while True:
         await asyncio.sleep(wait)
@@ -216,9 +219,11 @@ async def _apply_meanwhile(item: ClaimedItem) -> None:
             wait = min(2 * wait, LONGEST_WAIT) if applied.waits or applied.refused else APPLY_SECONDS
 
 
-async def _hold(item: ClaimedItem, begun: asyncio.Event) -> None:
-    """Signal a pause when the worker is to stop, or the pause file is there. Before the attempt has `begun`, hear a
-    person's pause, too."""
+async def _watch_orders(item: ClaimedItem, begun: asyncio.Event) -> None:
+    """Signal a pause when the worker must stop or the pause file exists.
+
+    Before the attempt has `begun`, also acknowledge the user's pause.
+    """
     items, claim, stopping = item.parts.items, item.claim, item.parts.stopping
     while True:
         try:
@@ -230,7 +235,7 @@ async def _hold(item: ClaimedItem, begun: asyncio.Event) -> None:
                 return
             if not begun.is_set() and items.current_order(claim) == "pause":
                 items.signal(claim, "pausing", after="pause")
-        except ClaimLost:  # which whoever works it finds out, too
+        except ClaimLost:  # the attempt finds out too
             return
         except DaikuError as away:  # a database that comes back
             logger.warning("%s: %s", claim.item, away.failure.message)
@@ -239,25 +244,25 @@ async def _hold(item: ClaimedItem, begun: asyncio.Event) -> None:
             await asyncio.wait_for(stopping.wait(), PAUSE_SECONDS)
 
 
-async def _held(item: ClaimedItem) -> ItemState | None:
-    """Return the state of an item that was paused or given back during checkout; None if it is to be processed."""
+async def _pause_before_attempt(item: ClaimedItem) -> ItemState | None:
+    """Return the state of an item that was paused or given back during checkout; None if it continues."""
     items = item.parts.items
     if is_pause_wanted(item.parts.home):
         items.signal(item.claim, "halt", after="")
-    wanted = items.current_order(item.claim)
-    if wanted in PAUSE_ORDERS:
+    order = items.current_order(item.claim)
+    if order in PAUSE_ORDERS:
         item.want("state", SetState(state="paused"))
         await apply_open(replace(item, git=None))
         items.change(item.claim, state="paused")
         return "paused"
-    if wanted == "give_back":
+    if order == "give_back":
         items.change(item.claim, state="queued")
         return "queued"
     return None
 
 
 async def _refuse(item: ClaimedItem, why: ForgeRefusal) -> ItemState:
-    """End an item that cannot begin: queue it for a later try if that may help, else fail it with one comment."""
+    """End an item that cannot start: queue it if a retry may help, else fail it with one comment."""
     record = item.record
     if why.kind in PASSING:
         return _give_up(item, why.message) if is_given_up(record.facts) else requeue_refused(item, why)
@@ -272,15 +277,17 @@ async def _refuse(item: ClaimedItem, why: ForgeRefusal) -> ItemState:
 
 
 def _want_end(item: ClaimedItem, state: ItemState, why: Text) -> None:
-    """Record intents for a comment with the reason and for the label. A later order of the item is answered again."""
+    """Record intents for a comment with the reason and for the label. A later order gets a new comment."""
     operation = f"refused-{sha256(item.record.labelled_at.encode()).hexdigest()[:8]}"
     item.want(operation, PostComment(text=render(why, item.parts.language)))
     item.want("state", SetState(state=state))
 
 
 def retry_broken(item: ClaimedItem, wrong: Exception) -> ItemState | None:
-    """Queue an item again after an error, or give it up. Return its state: `processing` if the database fails, None if
-    another worker has it."""
+    """Queue an item again after an error, or give it up. Return its state.
+
+    The state is `processing` if the database fails, None if another worker has it.
+    """
     why = wrong.failure.message if isinstance(wrong, DaikuError) else text("work.broke_off")
     try:
         return _retry_or_give_up(item, why)
@@ -290,14 +297,14 @@ def retry_broken(item: ClaimedItem, wrong: Exception) -> ItemState | None:
 
 
 def _retry_or_give_up(item: ClaimedItem, why: Text) -> ItemState:
-    """Queue an item again whose work broke off, or give it up after too many tries. Raises ClaimLost, DaikuError."""
+    """Queue an item again after an error, or give it up after too many tries. Raises ClaimLost, DaikuError."""
     if is_given_up(item.record.facts):
         return _give_up(item, why)
     return give_back(item.parts.items, item.claim, why)
 
 
 def _give_up(item: ClaimedItem, why: Text, count: int = MOST_TRIES) -> ItemState:
-    """End an item that was tried too often. Its comment and label are left open: the next look carries them out."""
+    """End an item that was tried too often. The next poll applies its comment and label."""
     why = given_up_text(why, count)
     logger.warning("%s: %s", item.claim.item, why)
     _want_end(item, "dead", why)
@@ -314,12 +321,12 @@ def folder_of(item: str) -> str:
 def branch_of(key: ItemKey, title: str) -> str:
     """Return `daiku/<number>-<slug>`, or `daiku/<slug of its name>` for a file."""
     if key.source == "files":
-        return f"{PREFIX}{slug(key.name) or 'item'}"
-    words = slug(title)
+        return f"{PREFIX}{to_slug(key.name) or 'item'}"
+    words = to_slug(title)
     return f"{PREFIX}{key.name}-{words}" if words else f"{PREFIX}{key.name}"
 
 
-def slug(words: str) -> str:
-    """The words as small letters and digits of ASCII, joined by hyphens."""
+def to_slug(words: str) -> str:
+    """Convert text to lowercase ASCII letters and digits, joined by hyphens."""
     plain = unicodedata.normalize("NFKD", words[:200]).encode("ascii", "ignore").decode()
     return re.sub(r"[^a-z0-9]+", "-", plain.lower())[:MOST_SLUG].strip("-")

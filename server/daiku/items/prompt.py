@@ -1,4 +1,4 @@
-"""The request of an item's run: words of trusted people as they are, everything else fenced as data (R2.70–R2.73)."""
+"""The request of an item's run: trusted people's text as instructions, everything else fenced as data."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from daiku.team.coding.item_request import ItemVariables
 from daiku.texts.rules.truncate import fence_as_data, truncate_middle
 
 MOST_BODY = 30_000
+"""Maximum characters of an item's text in the request."""
 MOST_COMMENT = 6_000
+"""Maximum characters of a comment in the request."""
 MOST_COMMENTS = 40
-"""The latest comments that are in the request."""
+"""Maximum number of comments in the request; the latest are used."""
 
 
 def item_prompt(record: ItemRecord) -> str:
@@ -22,17 +24,19 @@ def item_prompt(record: ItemRecord) -> str:
     about = "\n\n".join(part for part in (claim.title, data) if part)
     latest = comments[-MOST_COMMENTS:]
     variables = ItemVariables(
-        item=_name(record.item),
+        item=_to_name(record.item),
         is_request=record.key.kind == "request",
-        asked_by=_name(claim.author),
-        branch=_name(record.shown.branch),
-        base=_name(claim.base),
+        asked_by=_to_name(claim.author),
+        branch=_to_name(record.shown.branch),
+        base=_to_name(claim.base),
         instructions=truncate_middle(instructions, MOST_BODY),
         data=fence_as_data(truncate_middle(about, MOST_BODY)) if about else "",
-        comments=tuple((_name(c.author), truncate_middle(c.text, MOST_COMMENT)) for c in latest if c.trusted),
-        others=tuple((_name(c.author), _data(c.text)) for c in latest if not c.trusted),
+        comments=tuple(
+            (_to_name(c.author), truncate_middle(c.text, MOST_COMMENT)) for c in latest if c.trusted
+        ),
+        others=tuple((_to_name(c.author), _fence(c.text)) for c in latest if not c.trusted),
         feedback=tuple(
-            (_name(f.name), truncate_middle(f.text, MOST_COMMENT) if f.trusted else _data(f.text))
+            (_to_name(f.name), truncate_middle(f.text, MOST_COMMENT) if f.trusted else _fence(f.text))
             for f in record.facts.feedback
         ),
     )
@@ -40,11 +44,12 @@ def item_prompt(record: ItemRecord) -> str:
 
 
 def wording_of(record: ItemRecord) -> str:
-    """Return the users' own words in the request: the feedback on the item, or its title, text, and comments."""
+    """Return the users' own words in the request: the round's feedback, or the item's title, text, and
+    comments."""
     texts = [feedback.text for feedback in record.facts.feedback]
     body, comments = _text_of(record)
-    said = [comment.text for comment in comments if comment.trusted]
-    return "\n".join(texts or [_claim_of(record).title, body, *said])
+    comment_texts = [comment.text for comment in comments if comment.trusted]
+    return "\n".join(texts or [_claim_of(record).title, body, *comment_texts])
 
 
 def _claim_of(record: ItemRecord) -> ItemText:
@@ -60,10 +65,10 @@ def _text_of(record: ItemRecord) -> tuple[str, tuple[Said, ...]]:
     return claim.body, claim.comments
 
 
-def _data(words: str) -> str:
-    return fence_as_data(truncate_middle(words, MOST_COMMENT))
+def _fence(text: str) -> str:
+    return fence_as_data(truncate_middle(text, MOST_COMMENT))
 
 
-def _name(words: str) -> str:
-    """Return a name on one line, which cannot begin a fence of data."""
-    return " ".join(words.split()).replace("<", "")[:200]
+def _to_name(text: str) -> str:
+    """Return a name on one line that cannot start a data fence."""
+    return " ".join(text.split()).replace("<", "")[:200]

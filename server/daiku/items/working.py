@@ -1,4 +1,4 @@
-"""Work on labelled items, for fronts: the sources that the settings name, a worker, and one attempt at an item."""
+"""Work on labeled items, for fronts: the configured sources, a worker, and one attempt at an item."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from daiku.items.contexts.files import ContextFiles
 from daiku.items.files.source import FolderSource
 from daiku.items.intents import IntentStore
 from daiku.items.items import ItemStore
-from daiku.items.kept.asking import Keeping, keep_before_steps
+from daiku.items.kept.asking import TreeKeeper, keep_before_steps
 from daiku.items.parts import WorkerParts
 from daiku.items.record import Claim, ItemRecord
 from daiku.items.rules.hidden import strip_hidden
@@ -50,19 +50,22 @@ TOKENS = (
     *("GITLAB_TOKEN", "GITLAB_PRIVATE_TOKEN", "GITLAB_ACCESS_TOKEN", "CI_JOB_TOKEN", "CI_REGISTRY_PASSWORD"),
     *("ACTIONS_RUNTIME_TOKEN", "ACTIONS_ID_TOKEN_REQUEST_TOKEN"),
 )
-"""Variables that may hold a token of a forge: an attempt gets none of them."""
+"""Environment variables that may hold a forge's token, which attempts do not get."""
 LONGEST = 14 * 86_400.0
-"""Seconds that one attempt may take in all."""
+"""Maximum seconds of one attempt."""
 LONGEST_ERROR = 4_000
-"""Characters of what an attempt wrote to stderr that the log keeps."""
+"""Maximum characters of an attempt's stderr that are logged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What is worked: `folder` is where the settings were read, `items` the folder of Markdown items (None: none),
-    `only` the one source that is worked (None: all that the settings name). `tell` hears of every item that changed,
-    `warn` of what the worker itself met; `language` is that of comments; `redact` takes secrets out of
-    what is written down, those too that are made while it works."""
+    """The configuration of a worker.
+
+    `folder`: where the settings were read. `items`: the folder of Markdown items (None: none). `only`: the
+    one source to use (None: all in the settings). `tell` is called with every changed item, `warn` with the
+    worker's own problems. `language`: that of comments. `redact` removes secrets from everything that is
+    written, including new ones.
+    """
 
     config: Config
     home: Path
@@ -78,7 +81,7 @@ class Work:
 
 
 def sources_of(work: Work) -> Mapping[SourceName, ItemSource]:
-    """The sources that are worked: the one that is named, else those of the settings. Raises UsageError."""
+    """Return the sources to use: the one in `only`, else those of the settings. Raises UsageError."""
     config = work.config
     if work.only == "files" or (work.only is None and work.items is not None):
         if work.items is None:
@@ -87,14 +90,14 @@ def sources_of(work: Work) -> Mapping[SourceName, ItemSource]:
             raise _usage(text("worker.no_repository", folder=str(work.folder)))
         labels, language = config.work.labels, work.language
         return {"files": FolderSource(work.items, work.folder, labels, strip_hidden, language)}
-    found: dict[SourceName, ItemSource] = {}
+    sources: dict[SourceName, ItemSource] = {}
     if config.github.repositories and work.only in (None, "github"):
-        found["github"] = _github(work)
+        sources["github"] = _github(work)
     if config.gitlab.projects and work.only in (None, "gitlab"):
-        found["gitlab"] = _gitlab(work)
-    if not found:
+        sources["gitlab"] = _gitlab(work)
+    if not sources:
         raise _usage(text("worker.no_source"))
-    return found
+    return sources
 
 
 def _github(work: Work) -> ItemSource:
@@ -121,7 +124,7 @@ def _gitlab(work: Work) -> ItemSource:
 
 
 def _check_names(source: SourceName, setting: str, names: tuple[str, ...], example: str) -> None:
-    """Raises UsageError for the first that can name no repository: it would be looked through by nobody."""
+    """Raise UsageError for the first name that cannot be a repository."""
     for name in names:
         if read_key(f"{source}:{name}#1") is None:
             raise _usage(text("worker.no_name", setting=setting, name=name, example=example))
@@ -130,8 +133,10 @@ def _check_names(source: SourceName, setting: str, names: tuple[str, ...], examp
 async def work_items(
     work: Work, sources: Mapping[SourceName, ItemSource], stopping: Event, *, once: bool
 ) -> bool:
-    """Work the items of the sources until none is left (`once`) or `stopping` is set. Return True if each is done or
-    waits for a person. Raises UsageError, DaikuError."""
+    """Process the items of the sources until none is left (`once`) or `stopping` is set.
+
+    Return True if each is done or waits for a person. Raises UsageError, DaikuError.
+    """
     stores = open_stores(work.config.storage.place(work.home), work.redact)
     items = ItemStore(stores.database, redact=work.redact)
     intents = IntentStore(stores.database, items, work.redact)
@@ -142,12 +147,12 @@ async def work_items(
         items=items,
         intents=intents,
         sources=sources,
-        start=partial(_start, _without_tokens(work), work.folder),
+        start=partial(_start, _environment_without_tokens(work), work.folder),
         tell=work.tell,
         name=name,
         evidence=partial(evidence_of_session, stores.journal),
         allowed=partial(allowed_paths, stores.journal),
-        ready=partial(_has_model, work.config),
+        ready=partial(_require_model, work.config),
         warn=work.warn,
         contexts=ContextFiles(work.home, items, intents, stores.journal),
         language=work.language,
@@ -157,49 +162,51 @@ async def work_items(
     worker = Worker(parts)
     try:
         if once:
-            return await worker.once()
-        await worker.keep_on()
+            return await worker.run_once()
+        await worker.run()
         return True
     finally:
-        for each in sources.values():
-            await each.aclose()
+        for source in sources.values():
+            await source.aclose()
         release_worker(work.home, name, lock)
         stores.close()
 
 
-def _has_model(config: Config) -> None:
-    """Raises UsageError where there is no model to work with: no item is the worse for it."""
+def _require_model(config: Config) -> None:
+    """Raise UsageError if no model is configured, before an item is claimed."""
     try:
         Models(config.llm).choose()
     except DaikuError as wrong:
         raise UsageError(wrong.failure.model_copy(update={"kind": "usage"})) from wrong
 
 
-def _without_tokens(work: Work) -> Mapping[str, str]:
-    """What an attempt's process is given of the environment: all but the tokens of forges."""
+def _environment_without_tokens(work: Work) -> Mapping[str, str]:
+    """Return the environment of an attempt's process, without tokens of forges."""
     forges = work.config.github, work.config.gitlab
-    left_out = {*TOKENS, work.config.github.app_key_env, *(each.token_env for each in forges)}
+    left_out = {*TOKENS, work.config.github.app_key_env, *(forge.token_env for forge in forges)}
     return {name: value for name, value in work.environ.items() if name not in left_out}
 
 
 async def _start(environ: Mapping[str, str], where: Path, claim: Claim, place: Path) -> RunResult | None:
-    """Run the attempt in a process of its own, which ends when this one does."""
-    # -P: where it is started may be a repository of strangers, whose modules are none of ours.
+    """Run the attempt in a child process, which ends when this one does."""
+    # -P: the current folder may be a stranger's repository, whose modules must not be imported.
     argv = [sys.executable, "-P", "-m", "daiku", "worker", "--attempt", claim.item]
     argv += ["--fence", str(claim.fence), "--place", str(place), "-C", str(where)]
-    done = await run_program(reaper_argv(argv), where, environ, None, MAX_LIST_BYTES, seconds=LONGEST)
+    result = await run_program(reaper_argv(argv), where, environ, None, MAX_LIST_BYTES, seconds=LONGEST)
     try:
-        return RunResult.model_validate_json(done.text.strip().rpartition("\n")[2])
+        return RunResult.model_validate_json(result.text.strip().rpartition("\n")[2])
     except ValidationError:
-        said = done.errors.strip()[-LONGEST_ERROR:]
-        logger.warning("%s: the attempt ended with %d. %s %s", claim.item, done.code, done.failure, said)
+        errors = result.errors.strip()[-LONGEST_ERROR:]
+        logger.warning(
+            "%s: the attempt ended with %d. %s %s", claim.item, result.code, result.failure, errors
+        )
         return None
 
 
 async def attempt_item(
     config: Config, home: Path, folder: Path, claim: Claim, place: Path, language: str
 ) -> RunResult:
-    """Work one item in its tree, in this process, with the permissions of `folder`. Raises DaikuError."""
+    """Process one item in its tree, in this process, with the permissions of `folder`. Raises DaikuError."""
     app = build(
         config,
         workspace=DiskWorkspace((place,)),
@@ -215,7 +222,7 @@ async def attempt_item(
         intents = IntentStore(app.stores.database, items)
         record = items.record(claim.item)
         if record is not None and record.key.source != "files":  # a folder of this machine is lost with it
-            keep_before_steps(app.registry, Keeping(intents, claim, _in_vain(app, record, claim)))
+            keep_before_steps(app.registry, TreeKeeper(intents, claim, _lost_calls(app, record, claim)))
         changes = partial(_changes_of, home / "mirrors", place)
         attempt = Attempt(app.runs, items, intents, claim, config, language, changes)
         working = asyncio.create_task(attempt.work())
@@ -226,7 +233,7 @@ async def attempt_item(
 
 
 async def _changes_of(mirrors: Path, place: Path, base: str) -> TreeChanges | None:
-    """Return what the tree at `place` has changed since `base`; None, which is logged, if git cannot tell."""
+    """Return the changes of the tree at `place` since `base`; None, which is logged, if git fails."""
     changes = await diff_work_tree(mirrors, place, base)
     if isinstance(changes, GitRefusal):
         logger.warning("%s", changes.message)
@@ -234,8 +241,8 @@ async def _changes_of(mirrors: Path, place: Path, base: str) -> TreeChanges | No
     return changes
 
 
-def _in_vain(app: App, record: ItemRecord, claim: Claim) -> frozenset[str]:
-    """The calls that were under way on a machine whose work tree is lost."""
+def _lost_calls(app: App, record: ItemRecord, claim: Claim) -> frozenset[str]:
+    """Return the ids of calls that were running on a machine whose work tree is lost."""
     if record.facts.lost != claim.fence:
         return frozenset()
     return open_calls(app.journal, record.shown.session_id)

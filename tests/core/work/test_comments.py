@@ -12,8 +12,8 @@ from daiku.items.rules.comments import (
     Changes,
     Ending,
     Outcome,
-    Progress,
-    Standing,
+    ProgressReport,
+    ProgressStatus,
     approval_comment,
     final_comment,
     progress_comment,
@@ -35,7 +35,7 @@ PLAN = Plan(name="Totals", goal="Right totals", steps=STEPS)
 
 def test_progress_is_a_checklist_of_the_plan_with_what_came_later_apart() -> None:
     """S2P.10, S2P.13"""
-    told = Progress(
+    told = ProgressReport(
         "processing",
         plan=PLAN,
         original=("a", "b"),
@@ -54,15 +54,15 @@ def test_progress_is_a_checklist_of_the_plan_with_what_came_later_apart() -> Non
 
 
 @for_each("standing", ["done", "failed", "stopped"])
-def test_of_work_that_is_over_nothing_says_that_it_goes_on(standing: Standing) -> None:
-    told = progress_comment(Progress(standing, plan=PLAN, label="coding agent"), "en")
+def test_of_work_that_is_over_nothing_says_that_it_goes_on(standing: ProgressStatus) -> None:
+    told = progress_comment(ProgressReport(standing, plan=PLAN, label="coding agent"), "en")
     assert "Daiku worked on this" in told
     assert "is working" not in told
     assert "To stop the work" not in told
 
 
 def test_before_there_is_a_plan_the_comment_says_so() -> None:
-    assert "There is no plan yet." in progress_comment(Progress("queued"), "en")
+    assert "There is no plan yet." in progress_comment(ProgressReport("queued"), "en")
 
 
 def result_of(words: str) -> RunResult:
@@ -77,7 +77,7 @@ def test_every_comment_is_within_what_a_forge_takes(language: str) -> None:
     left = (Leftover("a.py", long, 1),) * 99
     ran = tuple(CommandOutcome(command=f"{n}{long}", exit_code=1, output=long) for n in range(500))
     for said in (
-        progress_comment(Progress("processing", plan=plan, label=long), language),
+        progress_comment(ProgressReport("processing", plan=plan, label=long), language),
         question_comment(long, [long] * 50, language),
         approval_comment(long, Text(long), language),
         final_comment(Ending("failed", words=long, why=Text(long)), language),

@@ -92,7 +92,7 @@ async def test_a_request_that_is_closed_while_a_round_is_worked_stops_it(
             return await start(claim, place)
 
         shop.told.clear()
-        await asyncio.wait_for(shop.worker(attempt).once(), 60)
+        await asyncio.wait_for(shop.worker(attempt).run_once(), 60)
         assert shop.told == ["stopped"]
         assert "closed without being merged" in str(shop.item.error)
         assert sum("closed without being merged" in body for body in shop.ours()) == 1

@@ -108,7 +108,7 @@ class Shop:
     async def once(self) -> list[str]:
         """Work what there is; the states that were told meanwhile."""
         self.told.clear()
-        await asyncio.wait_for(self.worker().once(), 60)
+        await asyncio.wait_for(self.worker().run_once(), 60)
         return list(self.told)
 
     def checks(self, status: str, **logs: str) -> None:

@@ -7,7 +7,7 @@ from daiku.domain.items.item import ItemKey
 from daiku.items.answers import build_refusal, parse_time
 from daiku.items.forge.repository import ForgeRepository
 from daiku.items.forge.shapes import Comment, ForgeItem, Project
-from daiku.items.rules.instructions import within_room, without_instructions
+from daiku.items.rules.instructions import missing_instructions, select_comments
 from daiku.texts.text import text
 
 MAX_BODY = 200_000
@@ -38,7 +38,7 @@ async def read_item(repository: ForgeRepository, key: ItemKey) -> ItemText | For
         return result
     said, hidden_said = result
     body, hidden = repository.account.strip(item.body or "")
-    match without_instructions(body, trusted, said):
+    match missing_instructions(body, trusted, said):
         case "empty":
             return build_refusal("empty", text("forge.empty", item=str(key)))
         case "untrusted":
@@ -52,7 +52,7 @@ async def read_item(repository: ForgeRepository, key: ItemKey) -> ItemText | For
         author=item.author.login if item.author else "",
         url=item.url,
         body_trusted=trusted,
-        comments=within_room(said),
+        comments=select_comments(said),
         hidden=hidden or hidden_said,
         clone_url=project.clone_url,
         default=project.default_branch or "",

@@ -1,4 +1,4 @@
-"""Asks, from the agent's process, that the work tree is kept on the server before a step of the plan counts as done."""
+"""Keep the work tree on the server before a plan step counts as done, as requested by the agent's process."""
 
 from __future__ import annotations
 
@@ -16,60 +16,62 @@ from daiku.tools.work.plan import UpdateStepArgs
 
 logger = logging.getLogger(__name__)
 KEEP = "keep"
-"""The operation of an item by which its tree is kept."""
+"""Operation name of keeping an item's tree."""
 STEP_TOOL = "plan/update_step"
 IN_VAIN = (
     "The step is not completed: its work was lost with the machine that you worked on. Look at the files, do again what "
     "is missing, then say that it is completed."
 )
 LOOK_SECONDS = 0.1
+"""Poll interval in seconds of the kept tree."""
 LONGEST_SECONDS = 120.0
-"""How long a step waits for its tree to be kept; after that it counts as done without."""
+"""Maximum seconds that a step waits for its tree to be kept; after that it counts as done without."""
 
 
 @dataclass(frozen=True, slots=True)
-class Keeping:
-    """Asks for the tree of the claimed item to be kept. `in_vain`: the calls that were begun in a tree that is lost."""
+class TreeKeeper:
+    """Requests that the claimed item's tree be kept. `lost_calls`: ids of calls started in a tree that is
+    lost."""
 
     intents: IntentStore
     claim: Claim
-    in_vain: frozenset[str] = frozenset()
+    lost_calls: frozenset[str] = frozenset()
 
     async def keep(self, name: str, of: str) -> bool:
-        """Wait until the tree as it is now is kept under the words `name`; False where it is not, which is logged.
-        Raises ClaimLost."""
-        wanted = KeepTree(name=name, of=of)
-        self.intents.want(self.claim, KEEP, wanted)
+        """Wait until the current tree is kept under `name`; return False and log it if that fails. Raises
+        ClaimLost."""
+        intent = KeepTree(name=name, of=of)
+        self.intents.want(self.claim, KEEP, intent)
         loop = asyncio.get_running_loop()
         until = loop.time() + LONGEST_SECONDS
         while loop.time() < until:
-            found = self.intents.find(self.claim.item, KEEP)
-            if found is not None and found.intent == wanted and found.status in ("done", "refused"):
-                return found.status == "done"  # of a refusal the log is told by who was refused
+            record = self.intents.find(self.claim.item, KEEP)
+            if record is not None and record.intent == intent and record.status in ("done", "refused"):
+                return record.status == "done"  # a refusal is logged where it occurs
             await asyncio.sleep(LOOK_SECONDS)
         logger.warning("%s: “%s” is not kept on the server: that took too long", self.claim.item, name)
         return False
 
 
-def keep_before_steps(registry: ToolRegistry, keeping: Keeping) -> None:
-    """Have every step's tree kept before the tool of the plan marks it as completed."""
+def keep_before_steps(registry: ToolRegistry, keeping: TreeKeeper) -> None:
+    """Wrap the plan tool so that the tree is kept before a step is marked as completed."""
     loaded = registry.get(STEP_TOOL)
     assert loaded is not None, "the tool of the plan is always there"
     plain = loaded.tool
 
     async def update_step(args: UpdateStepArgs, context: ToolContext) -> ToolResult:
-        if args.status == "completed" and context.call_id in keeping.in_vain:
+        if args.status == "completed" and context.call_id in keeping.lost_calls:
             return ToolResult(outcome="failed", text=IN_VAIN)
         if args.status == "completed":
-            await keeping.keep(_name(args.step_id, context), context.call_id)
+            await keeping.keep(_step_name(args.step_id, context), context.call_id)
         return await plain.run(args, context)
 
     registry.add((replace(plain, run=update_step),))
 
 
-def _name(step: str, context: ToolContext) -> str:
-    """What the step is called."""
+def _step_name(step: str, context: ToolContext) -> str:
+    """Return the step's name; its id if there is no such step."""
     from daiku.team.rules.plans.transitions import find_step  # when used
 
-    found = (find_step(plan, step) for plan in reversed(context.plans()))
-    return next((each.name for each in found if each is not None), step)
+    steps = (find_step(plan, step) for plan in reversed(context.plans()))
+    return next((found.name for found in steps if found is not None), step)

@@ -1,4 +1,4 @@
-"""Takes away the work trees of items that have been over for a while."""
+"""Removal of old work trees of ended items."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from daiku.items.processing import folder_of
 from daiku.tools.git.itemtree import remove_tree
 from daiku.tools.git.mirror import mirror_path
 
-LEFT_SECONDS = 7 * 86_400.0
-"""How long a tree stays in which something is that was not pushed: a person may want to look at it."""
+MAX_AGE_SECONDS = 7 * 86_400.0
+"""Seconds for which a tree with unpushed work is kept, so that a person can look at it."""
 
 
-async def clear_old(home: Path, items: ItemStore, now: float) -> None:
-    """Take away the trees of items that are over and that nobody has touched for so long. Raises DaikuError."""
-    old = await asyncio.to_thread(_old, home / "items", now - LEFT_SECONDS)
-    if not old:
+async def remove_old_trees(home: Path, items: ItemStore, now: float) -> None:
+    """Remove the trees of ended items that were not changed for MAX_AGE_SECONDS. Raises DaikuError."""
+    names = await asyncio.to_thread(_old_folders, home / "items", now - MAX_AGE_SECONDS)
+    if not names:
         return
     for record in items.records(*sorted(OVER)):
         name = folder_of(record.item)
-        if name in old and record.claim is not None:
+        if name in names and record.claim is not None:
             await remove_tree(mirror_path(home / "mirrors", record.claim.clone_url), home / "items" / name)
 
 
-def _old(folder: Path, before: float) -> frozenset[str]:
+def _old_folders(folder: Path, before: float) -> frozenset[str]:
     try:
         return frozenset(path.name for path in folder.iterdir() if path.stat().st_mtime < before)
-    except OSError:  # there is none, or a tree goes while we look
+    except OSError:  # no such folder, or a tree was removed meanwhile
         return frozenset()

@@ -1,4 +1,5 @@
-"""Takes an item over on a machine that does not have its work tree: from what was kept; the run is told what is lost."""
+"""Takeover of an item on a machine without its work tree: it starts from the kept tree, and the run is told
+the loss."""
 
 from __future__ import annotations
 
@@ -22,34 +23,36 @@ LOST = (
 )
 
 
-async def newest_of(place: Path, name: str, pushed: str) -> str:
-    """The last commit of an item that the server has: the one that was kept, or `pushed` where that has more."""
+async def newest_commit(place: Path, name: str, pushed: str) -> str:
+    """Return an item's last commit on the server: the kept one, or `pushed` if that has more."""
     kept = await read_kept(place, name)
     if not kept:
         return pushed
     return pushed if pushed and not await OwnGit(place).is_descendant(kept, pushed) else kept
 
 
-def tell_loss(items: ItemStore, record: ItemRecord, tree: ItemTree, commit: str) -> None:
-    """Tell the log and the run what is lost, where an item that was under way has a new tree, or one of this machine
-    that another machine has left behind since. Raises ClaimLost."""
+def report_loss(items: ItemStore, record: ItemRecord, tree: ItemTree, commit: str) -> None:
+    """Log the loss and tell the run, if a started item has a new tree or an outdated one on this machine.
+
+    Raises ClaimLost.
+    """
     facts = record.facts
-    if not record.run or facts.whole or facts.ended is not None or _was_last_here(tree, facts.attempt):
+    if not record.run or facts.whole or facts.ended is not None or _has_last_attempt(tree, facts.attempt):
         return
     logger.warning("%s", text("work.taken_elsewhere", item=record.item, commit=commit[:12]))
     when = "after the last completed step" if facts.kept else "before any step was completed"
     items.note(Claim(record.item, record.fence), lost=record.fence)
-    words = LOST.format(commit=commit[:12], when=when)
-    items.messages.add(record.item, words, f"lost-{record.fence}", "system")
+    message = LOST.format(commit=commit[:12], when=when)
+    items.messages.add(record.item, message, f"lost-{record.fence}", "system")
 
 
 def note_attempt(items: ItemStore, claim: Claim, tree: ItemTree) -> None:
-    """Note, beside the tree too, that the agent is started in it now. Raises ClaimLost."""
+    """Record, also next to the tree, that the agent is started in it now. Raises ClaimLost."""
     (tree.git_folder / _MARK).write_text(str(claim.fence), "ascii")
     items.note(claim, attempt=claim.fence)
 
 
-def _was_last_here(tree: ItemTree, attempt: int) -> bool:
+def _has_last_attempt(tree: ItemTree, attempt: int) -> bool:
     if not tree.taken_over:
         return False
     try:

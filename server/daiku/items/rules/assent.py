@@ -1,4 +1,4 @@
-"""Whether a comment on finished work only agrees or thanks: it asks for nothing, so nothing is to be worked for it."""
+"""Recognition of comments that only agree or thank, and thus request no work."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import unicodedata
 from daiku.texts.rules.patterns import lazy
 
 MOST = 120
-"""Characters; whoever writes more has something to say."""
+"""Maximum characters of such a comment."""
 _PHRASES = frozenset(
     [
         "+1",
@@ -70,8 +70,8 @@ _PHRASES = frozenset(
         "助かりました",
     ]
 )
-_SIGNS = frozenset("👍👏🙏🎉🚀✅✔💯❤💚💙🔥🙂😀😃😄😊😍🤩🥳👌🙌✨🚢")
-_NAMED_SIGNS = lazy(
+_EMOJI = frozenset("👍👏🙏🎉🚀✅✔💯❤💚💙🔥🙂😀😃😄😊😍🤩🥳👌🙌✨🚢")
+_EMOJI_NAMES = lazy(
     r":(?:\+1|thumbsup|tada|heart|rocket|shipit|white_check_mark|heavy_check_mark|clap|pray|100|ok_hand|raised_hands"
     r"|sparkles|fire|smile|slightly_smiling_face):"
 )
@@ -79,25 +79,25 @@ _MENTION = lazy(r"(?<![\w@])@[A-Za-z0-9][\w-]*(?:\[bot\])?")
 _BETWEEN = lazy(r"[.,;:!~…\n。、！，]+|\s[-–—]\s")
 
 
-def only_agrees(words: str) -> bool:
-    """Return True if `words` are nothing but agreement or thanks."""
+def is_only_agreement(words: str) -> bool:
+    """Return True if `words` contain nothing but agreement or thanks."""
     if len(words) > MOST:
         return False
-    told = unicodedata.normalize("NFKC", _MENTION.sub(" ", _NAMED_SIGNS.sub(" 👍 ", words))).casefold()
-    signs = any(each in _SIGNS for each in told)
-    plain = "".join(" " if each in _SIGNS or _shapes_a_sign(each) else each for each in told)
+    normalized = unicodedata.normalize("NFKC", _MENTION.sub(" ", _EMOJI_NAMES.sub(" 👍 ", words))).casefold()
+    has_emoji = any(letter in _EMOJI for letter in normalized)
+    plain = "".join(" " if c in _EMOJI or _modifies_emoji(c) else c for c in normalized)
     pieces = [" ".join(piece.split()) for piece in _BETWEEN.split(plain)]
-    said = [piece for piece in pieces if piece]
-    return bool(said or signs) and all(
-        piece in _PHRASES or _without_blanks(piece) in _PHRASES for piece in said
+    phrases = [piece for piece in pieces if piece]
+    return bool(phrases or has_emoji) and all(
+        piece in _PHRASES or _remove_blanks(piece) in _PHRASES for piece in phrases
     )
 
 
-def _shapes_a_sign(letter: str) -> bool:
-    """Skin tones and the mark that a sign is to be shown as a picture."""
+def _modifies_emoji(letter: str) -> bool:
+    """Return True for a skin tone or a variation selector."""
     return "\U0001f3fb" <= letter <= "\U0001f3ff" or letter in "\ufe0e\ufe0f"
 
 
-def _without_blanks(piece: str) -> str:
-    """Japanese is written with and without blanks beside Latin letters."""
+def _remove_blanks(piece: str) -> str:
+    """Remove blanks from Japanese text, which is written with and without them next to Latin letters."""
     return re.sub(r"\s", "", piece) if not piece.isascii() else piece

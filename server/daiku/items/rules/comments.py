@@ -1,4 +1,4 @@
-"""The comments of a work item: its progress, questions with how to answer, and what came of it (C2.3, C2.4, S2P.13)."""
+"""The comments of a work item: its progress, questions with how to answer, and its result."""
 
 from __future__ import annotations
 
@@ -9,16 +9,17 @@ from typing import Literal
 from daiku.dataclass import dataclass
 from daiku.domain.messages import Usage
 from daiku.domain.work.plans import Plan, Step
-from daiku.items.rules.harmless import code, harmless, harmless_line
+from daiku.items.rules.harmless import inline_code, neutralize, neutralize_line
 from daiku.texts.rules.truncate import truncate_middle
 from daiku.texts.text import Text, joined, render, text
 
 MOST = 60_000
-"""Characters of one comment; GitHub takes 65,536."""
+"""Maximum characters of one comment; GitHub accepts 65,536."""
 MOST_STEPS = 100
+"""Maximum number of plan steps in a comment."""
 Outcome = Literal["done", "failed", "stopped", "limit", "unverified", "paused"]
-Standing = Literal["queued", "processing", "paused", "waiting", "done", "failed", "stopped"]
-_STANDING: Mapping[Standing, str] = MappingProxyType(
+ProgressStatus = Literal["queued", "processing", "paused", "waiting", "done", "failed", "stopped"]
+_STATUS_TEXTS: Mapping[ProgressStatus, str] = MappingProxyType(
     {
         "queued": "comment.queued",
         "processing": "comment.processing",
@@ -30,8 +31,8 @@ _STANDING: Mapping[Standing, str] = MappingProxyType(
     }
 )
 Changes = Literal["unknown", "none", "on_branch"]
-_WORKING: frozenset[Standing] = frozenset({"queued", "processing", "waiting", "paused"})
-_OUTCOMES: Mapping[Outcome, str] = MappingProxyType(
+_WORKING: frozenset[ProgressStatus] = frozenset({"queued", "processing", "waiting", "paused"})
+_OUTCOME_TEXTS: Mapping[Outcome, str] = MappingProxyType(
     {
         "done": "comment.done",
         "failed": "comment.failed",
@@ -44,10 +45,13 @@ _OUTCOMES: Mapping[Outcome, str] = MappingProxyType(
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """Progress of an item. `original`: ids of the steps of its first plan. `label`: its removal stops the work."""
+class ProgressReport:
+    """Progress of an item.
 
-    standing: Standing
+    `original`: step ids of its first plan. `label`: removing it stops the work.
+    """
+
+    status: ProgressStatus
     plan: Plan | None = None
     original: tuple[str, ...] = ()
     usage: Usage = Usage()
@@ -56,8 +60,11 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """End of an item. `words` are the model's own, `why` says what stopped it, `label` is the one that has it worked
-    again, `asked_by` the account that is mentioned."""
+    """The end of an item.
+
+    `words` is the model's own text, `why` the reason for stopping, `label` the one that orders the item
+    again, `asked_by` the account to mention.
+    """
 
     outcome: Outcome
     words: str = ""
@@ -68,45 +75,49 @@ class Ending:
     asked_by: str = ""
 
 
-def progress_comment(progress: Progress, language: str) -> str:
-    """Render the comment that is edited in place: checklist, usage, and how to stop (S2P.10, S2P.13)."""
-    title = text("comment.title" if progress.standing in _WORKING else "comment.title_over")
-    said = joined("paragraphs", [title, *_plan(progress), *_foot(progress)])
-    return bounded(render(said, language))
+def progress_comment(progress: ProgressReport, language: str) -> str:
+    """Render the comment that is edited in place: checklist, usage, and how to stop."""
+    title = text("comment.title" if progress.status in _WORKING else "comment.title_over")
+    parts = joined("paragraphs", [title, *_plan_parts(progress), *_footer(progress)])
+    return limit_length(render(parts, language))
 
 
 def question_comment(question: str, choices: Sequence[str], language: str) -> str:
-    """What only a person can know, with how to answer (X.14)."""
-    numbered = [Text(f"{number}. {harmless_line(choice)}") for number, choice in enumerate(choices, 1)]
+    """Render a question for a person, with how to answer."""
+    numbered = [Text(f"{number}. {neutralize_line(choice)}") for number, choice in enumerate(choices, 1)]
     answer = text("comment.answer_choice") if numbered else text("comment.answer")
-    parts = [text("comment.question"), Text(harmless(question)), joined("lines", numbered), answer]
-    return bounded(render(joined("paragraphs", parts), language))
+    parts = [text("comment.question"), Text(neutralize(question)), joined("lines", numbered), answer]
+    return limit_length(render(joined("paragraphs", parts), language))
 
 
 def approval_comment(preview: str, why: Text, language: str) -> str:
-    """What Daiku may not do unasked, exactly as it would be done, with how to allow it."""
-    shown = Text(harmless(f"~~~~~~~~\n{preview.replace('~~~~~~~~', '~ ~')}\n~~~~~~~~"))
-    parts = [text("comment.approval", why=harmless_line(render(why, language))), shown, text("comment.allow")]
-    return bounded(render(joined("paragraphs", parts), language))
+    """Render an approval request with the exact action, and how to allow it."""
+    quoted = Text(neutralize(f"~~~~~~~~\n{preview.replace('~~~~~~~~', '~ ~')}\n~~~~~~~~"))
+    parts = [
+        text("comment.approval", why=neutralize_line(render(why, language))),
+        quoted,
+        text("comment.allow"),
+    ]
+    return limit_length(render(joined("paragraphs", parts), language))
 
 
 def final_comment(ending: Ending, language: str) -> str:
-    """What came of the item, and what can be done now; an ending at a limit is never told as done (C2.4)."""
-    why = harmless_line(render(ending.why, language)) if ending.why else ""
+    """Render the result of the item and the next steps. An end at a limit is never reported as done."""
+    why = neutralize_line(render(ending.why, language)) if ending.why else ""
     parts = [
         text("comment.told", name=ending.asked_by) if is_account(ending.asked_by) else "",
-        text(_OUTCOMES[ending.outcome]),
-        _changes(ending),
+        text(_OUTCOME_TEXTS[ending.outcome]),
+        _changes_text(ending),
         text("comment.why", why=why) if why else "",
-        harmless(ending.words),
+        neutralize(ending.words),
         text("comment.review", url=ending.request_url) if ending.request_url else "",
-        text("comment.again", label=code(ending.label)) if ending.label else "",
+        text("comment.again", label=inline_code(ending.label)) if ending.label else "",
     ]
-    return bounded(render(joined("paragraphs", parts), language))
+    return limit_length(render(joined("paragraphs", parts), language))
 
 
-def _changes(ending: Ending) -> Text:
-    """Say that nothing was changed, or where the changes are if no request shows them."""
+def _changes_text(ending: Ending) -> Text:
+    """Return where the changes are if no request shows them, or that there are none."""
     match ending.changes:
         case "none" if ending.outcome in ("done", "limit", "unverified"):
             return text("comment.unchanged")
@@ -118,13 +129,13 @@ def _changes(ending: Ending) -> Text:
             return Text("")
 
 
-def bounded(comment: str) -> str:
-    """A comment within what a forge takes; the words in it are bounded before, so this is the last resort."""
+def limit_length(comment: str) -> str:
+    """Limit a comment to the forge's maximum. Its parts are limited before, so this is the last resort."""
     return truncate_middle(comment, MOST - 200)
 
 
 def is_account(name: str) -> bool:
-    """Whether `name` can be the name of an account, and is safe to be mentioned."""
+    """Return True if `name` can be an account name that is safe to mention."""
     return (
         0 < len(name) <= 255
         and name.isascii()
@@ -132,16 +143,16 @@ def is_account(name: str) -> bool:
     )
 
 
-def _plan(progress: Progress) -> list[Text]:
+def _plan_parts(progress: ProgressReport) -> list[Text]:
     plan = progress.plan
     if plan is None or not plan.steps:
-        return [text("comment.no_plan")] if progress.standing in _WORKING else []
+        return [text("comment.no_plan")] if progress.status in _WORKING else []
     first = [step for step in plan.steps if not progress.original or step.step_id in progress.original]
     later = [step for step in plan.steps if step not in first]
     done, total = plan.progress()
     complete = later and all(step.status == "completed" for step in first)
     return [
-        text("comment.goal", goal=harmless_line(plan.goal or plan.name, 1000)),
+        text("comment.goal", goal=neutralize_line(plan.goal or plan.name, 1000)),
         text("comment.plan_completed") if complete else text("comment.plan"),
         _checklist(first),
         text("comment.additional") if later else Text(""),
@@ -152,12 +163,12 @@ def _plan(progress: Progress) -> list[Text]:
 
 def _checklist(steps: Sequence[Step]) -> Text:
     more = len(steps) - MOST_STEPS
-    lines: list[str] = [_line(step) for step in steps[:MOST_STEPS]]
+    lines: list[str] = [_step_line(step) for step in steps[:MOST_STEPS]]
     return joined("lines", [*lines, text("comment.more_steps", count=more) if more > 0 else ""])
 
 
-def _line(step: Step) -> Text:
-    name = harmless_line(step.name)
+def _step_line(step: Step) -> Text:
+    name = neutralize_line(step.name)
     match step.status:
         case "completed":
             return Text(f"- [x] {name}")
@@ -169,16 +180,16 @@ def _line(step: Step) -> Text:
             return Text(f"- [ ] {name}")
 
 
-def _foot(progress: Progress) -> list[Text]:
+def _footer(progress: ProgressReport) -> list[Text]:
     usage = progress.usage
     tokens = usage.prompt_tokens + usage.completion_tokens
     spent = text("comment.tokens", count=f"{tokens:,}")
     if usage.cost is not None:
         spent = text("comment.tokens_cost", count=f"{tokens:,}", cost=f"{usage.cost:.2f}")
     return [
-        text("comment.status", status=text(_STANDING[progress.standing])),
+        text("comment.status", status=text(_STATUS_TEXTS[progress.status])),
         spent if tokens else Text(""),
-        text("comment.to_stop", label=code(progress.label))
-        if progress.standing in _WORKING and progress.label
+        text("comment.to_stop", label=inline_code(progress.label))
+        if progress.status in _WORKING and progress.label
         else Text(""),
     ]

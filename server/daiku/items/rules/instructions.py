@@ -1,4 +1,4 @@
-"""Whether an item tells what to do in words that are believed, and which of its comments are taken along."""
+"""The check that an item has trusted instructions, and the choice of its comments."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Literal
 from daiku.domain.items.forge import Said
 
 MAX_COMMENTS = 200_000
-"""Characters of an item's comments together."""
+"""Maximum characters of an item's comments together."""
 
 
-def without_instructions(
+def missing_instructions(
     body: str, body_trusted: bool, comments: Sequence[Said]
 ) -> Literal["empty", "untrusted"] | None:
     """Return why there is nothing to process; None if a text or a comment is trusted."""
@@ -22,12 +22,12 @@ def without_instructions(
     return None if body_trusted else "untrusted"
 
 
-def within_room(comments: tuple[Said, ...]) -> tuple[Said, ...]:
-    """Return the comments that fit, the newest trusted ones first, so that strangers cannot crowd an item out."""
-    kept: set[str] = set()
-    room, newest = MAX_COMMENTS, comments[::-1]
+def select_comments(comments: tuple[Said, ...]) -> tuple[Said, ...]:
+    """Return the comments that fit, newest trusted ones first, so that strangers cannot crowd them out."""
+    selected: set[str] = set()
+    remaining, newest = MAX_COMMENTS, comments[::-1]
     for said in sorted(newest, key=lambda said: not said.trusted):
-        if len(said.text) <= room:
-            kept.add(said.id)
-            room -= len(said.text)
-    return tuple(said for said in comments if said.id in kept)
+        if len(said.text) <= remaining:
+            selected.add(said.id)
+            remaining -= len(said.text)
+    return tuple(said for said in comments if said.id in selected)

@@ -1,4 +1,4 @@
-"""The lines of a work item's context files, from the chunks of its session (S2C.9–S2C.15). Pure."""
+"""The lines of a work item's context files, from the chunks of its session. Pure."""
 
 from __future__ import annotations
 
@@ -33,8 +33,11 @@ class FileLine(NamedTuple):
 
 @dataclass(slots=True)
 class TaskView:
-    """An item after some chunks of its session. `last` is the highest number in `messages.jsonl`, `seqs` are the
-    numbers of the conversation's messages, `args` the arguments of the calls under way."""
+    """An item after some chunks of its session.
+
+    `last` is the highest number in `messages.jsonl`, `seqs` are the numbers of the conversation's messages,
+    `args` the arguments of running calls.
+    """
 
     uuid: str
     item: str
@@ -53,7 +56,7 @@ class TaskView:
 
     @property
     def asks_model(self) -> bool:
-        """Return True if the model's reply comes next."""
+        """Whether the model's reply comes next."""
         state, messages = self.state, self.state.conversation.messages
         if not state.request.asks_model or not messages or state.calls.pending or state.failure is not None:
             return False
@@ -81,20 +84,20 @@ class TaskView:
                 lines = (self._plan_line(event.plan, time),)
             case _:
                 pass
-        return lines if is_nested else (*lines, *self._say(event, time))
+        return lines if is_nested else (*lines, *self._add_messages(event, time))
 
-    def _say(self, event: Event, time: str) -> tuple[FileLine, ...]:
+    def _add_messages(self, event: Event, time: str) -> tuple[FileLine, ...]:
         """Apply an event of the conversation and return the messages it adds."""
         before = self.state.conversation.messages
         self.state = apply(self.state, event)
         messages = self.state.conversation.messages
         if messages is before or isinstance(event, Pruned):  # the same messages, some of them shorter
             return ()
-        known, first = {id(each): seq for each, seq in zip(before, self.seqs, strict=True)}, self.last + 1
-        new = [each for each in messages if id(each) not in known]
-        known |= {id(each): seq for seq, each in enumerate(new, first)}
-        self.seqs, self.last = tuple(known[id(each)] for each in messages), self.last + len(new)
-        return tuple(message_line(seq, current_line(each), time) for seq, each in enumerate(new, first))
+        numbers, first = {id(m): seq for m, seq in zip(before, self.seqs, strict=True)}, self.last + 1
+        new = [m for m in messages if id(m) not in numbers]
+        numbers |= {id(m): seq for seq, m in enumerate(new, first)}
+        self.seqs, self.last = tuple(numbers[id(m)] for m in messages), self.last + len(new)
+        return tuple(message_line(seq, current_line(m), time) for seq, m in enumerate(new, first))
 
     def _summarize(self, event: Compacted, time: str) -> tuple[FileLine, ...]:
         replaced = self.state.conversation.messages[: max(0, len(self.seqs) - event.kept)]
@@ -126,7 +129,7 @@ class TaskView:
         return FileLine("tools.jsonl", line)
 
     def _plan_line(self, plan: Plan, time: str) -> FileLine:
-        """Build a line for a new plan, or for one with other steps (`revision`) or further progress (S2P.19)."""
+        """Build a line for a new plan, one with other steps (`revision`), or further progress."""
         before, self.plan = self.plan, plan
         kind = "plan"
         if before is not None and before.plan_id == plan.plan_id:
@@ -152,7 +155,7 @@ def build_task_key(key: ItemKey) -> dict[str, str]:
 
 
 def task_status(state: ItemState, *, begun: bool) -> TaskStatus:
-    """Return the status of a task whose item is in `state` (X.26). One that waits, or was given back, is paused."""
+    """Return the status of a task whose item is in `state`. A waiting item, or one given back, is paused."""
     match state:
         case "queued":
             return "paused" if begun else "queued"
@@ -169,12 +172,12 @@ def task_status(state: ItemState, *, begun: bool) -> TaskStatus:
 
 
 def estimate_tokens(text: str) -> int:
-    """Estimate the number of tokens: one for 4 characters (S2C.11)."""
+    """Estimate the number of tokens: one per 4 characters."""
     return len(text) // 4
 
 
 def message_line(seq: int, message: JsonObject, time: str) -> FileLine:
-    """Build a line of `messages.jsonl` from a message in OpenAI's form."""
+    """Build a line of `messages.jsonl` from a message in OpenAI's format."""
     text = str(message["content"])
     line: JsonObject = {"seq": seq, "role": message["role"], "content": text, "timestamp": time}
     line["tokens"] = estimate_tokens(text)
@@ -184,13 +187,13 @@ def message_line(seq: int, message: JsonObject, time: str) -> FileLine:
 
 
 def current_lines(system: str, messages: Sequence[Message]) -> tuple[JsonObject, ...]:
-    """Build the lines of `current.jsonl`: what the model is sent, with the system prompt first if it is known."""
+    """Build the lines of `current.jsonl`: the model's messages, after the system prompt if it is known."""
     first: JsonObject = {"role": "system", "content": system}
     return (*((first,) if system else ()), *map(current_line, messages))
 
 
 def current_line(message: Message) -> JsonObject:
-    """Build a message in OpenAI's form."""
+    """Build a message in OpenAI's format."""
     match message:
         case AssistantMessage():
             line: JsonObject = {"role": "assistant", "content": message.text}

@@ -1,4 +1,4 @@
-"""The check of an item whose run says that it is done: what is unfinished, and the request to finish it (S2P.8–S2P.10)."""
+"""The verification of an item whose run claims to be done: what is unfinished, and the prompt to finish it."""
 
 from __future__ import annotations
 
@@ -12,34 +12,35 @@ from daiku.texts.rules.truncate import fence_as_data
 from daiku.texts.text import text
 
 MOST = 20
-"""Unfinished places that are told at once."""
+"""Maximum number of unfinished places in one prompt."""
 
 
-def unfinished(done: Evidence, plan: Plan | None) -> tuple[str, ...]:
-    """What on record says that the work is not whole: lines that say so of themselves, steps that are not completed."""
-    lines = (f"{left.path}: {left.text}" for left in select_new_leftovers(done.leftovers))
+def list_unfinished(evidence: Evidence, plan: Plan | None) -> tuple[str, ...]:
+    """Return the recorded unfinished work: placeholder lines, and steps that are not completed."""
+    lines = (f"{left.path}: {left.text}" for left in select_new_leftovers(evidence.leftovers))
     steps = (step.name for step in (plan.steps if plan is not None else ()) if step.status != "completed")
     return (*lines, *steps)[:MOST]
 
 
 def mark_failing(result: RunResult, tests: Sequence[str]) -> RunResult:
-    """Return the result of completed work as unverified if tests failed when any run of the item ran them last."""
+    """Return the result of completed work as unverified if tests failed when any run of the item last ran
+    them."""
     if result.status != "completed" or not tests:
         return result
     reasons = tuple(
         UnverifiedReason(
-            kind="last_check_failed", subject=each, message=text("work.test_failed", command=each)
+            kind="last_check_failed", subject=test, message=text("work.test_failed", command=test)
         )
-        for each in tests
+        for test in tests
     )
     return result.model_copy(update={"status": "completed_unverified", "reasons": reasons})
 
 
-def go_on(left: Sequence[str], tests: Sequence[str]) -> str:
-    """What the next run of the item is asked. The lines are quoted: a stranger's words may stand in them."""
+def verification_prompt(unfinished: Sequence[str], tests: Sequence[str]) -> str:
+    """Return the prompt of the item's next run. The lines are fenced: they may contain a stranger's text."""
     parts = ["You said that the work is done. The record of it does not agree: it is not finished."]
-    if left:
-        lines = fence_as_data("\n".join(left))
+    if unfinished:
+        lines = fence_as_data("\n".join(unfinished))
         parts.append(f"Unfinished lines that you wrote, and steps of the plan:\n{lines}")
     if tests:
         lines = fence_as_data("\n".join(tests))

@@ -1,4 +1,4 @@
-"""The workers: which are alive by the database's clock, on any machine, and the health of those of this home."""
+"""Worker liveness by the database's clock, on any machine, and the health of the workers of this home."""
 
 from __future__ import annotations
 
@@ -16,61 +16,63 @@ from daiku.texts.text import NO_TEXT, Text
 
 logger = logging.getLogger(__name__)
 BEAT_SECONDS = 4.0
-"""Between two beats of a worker; at each it also looks for items of workers that are gone."""
+"""Seconds between two heartbeats of a worker; at each it also takes over items of dead workers."""
 GONE_SECONDS = 20.0
-"""Seconds without a beat after which a worker is gone. Longer than a beat and a session's lease (`store/lease.py`)
-together, so that the sessions of its items are free."""
+"""Seconds without a heartbeat after which a worker is dead. Longer than a heartbeat and a session's lease
+(`store/lease.py`) together, so that the sessions of its items are free."""
 
 LATE_SECONDS = 15 * BEAT_SECONDS
-"""A worker that has written nothing for so long stands still."""
+"""Seconds without a health file update after which a worker is stuck."""
 LOOK_SECONDS = 900.0
-"""How long a look at the sources may take: a forge can ask for minutes of patience."""
+"""Maximum seconds that a poll of the sources may take: a forge can request pauses of minutes."""
 SCHEMA = "CREATE TABLE IF NOT EXISTS work_workers(worker TEXT PRIMARY KEY, beaten REAL NOT NULL)"
 _NOW = "((julianday('now') - 2440587.5) * 86400.0)"
-"""The database's clock in seconds: those of the machines need not agree."""
+"""SQL of the database's clock in seconds: those of the machines need not agree."""
 _OLD_SECONDS = 86_400.0
+"""Seconds after which a dead worker's row is deleted."""
 
 
 class WorkerStore:
-    """The workers that share one database. Methods raise DaikuError where it fails."""
+    """The workers that share one database. Methods raise DaikuError if it fails."""
 
     def __init__(self, db: Database) -> None:
         self._db = db
         db.prepare(SCHEMA)
 
     def beat(self, worker: str) -> None:
-        """Note that the worker is alive."""
+        """Record a heartbeat of the worker."""
         self._db.write(
             f"INSERT INTO work_workers(worker, beaten) VALUES(?, {_NOW})"  # constants
             " ON CONFLICT(worker) DO UPDATE SET beaten = excluded.beaten",
             (worker,),
         )
 
-    def leave(self, worker: str) -> None:
-        """Note that the worker is gone: its items can be taken over at once."""
+    def remove(self, worker: str) -> None:
+        """Remove the worker: its items can be taken over immediately."""
         self._db.write("DELETE FROM work_workers WHERE worker = ?", (worker,))
 
-    def alive(self) -> frozenset[str]:
-        """The workers that have beaten lately. A beat from the future does not count: the clock was set back."""
-        seen = f"beaten BETWEEN {_NOW} - ? AND {_NOW} + ?"
+    def alive_workers(self) -> frozenset[str]:
+        """Return the workers with a recent heartbeat. One in the future does not count: the clock was set
+        back."""
+        is_recent = f"beaten BETWEEN {_NOW} - ? AND {_NOW} + ?"
         rows = self._db.query(
-            f"SELECT worker FROM work_workers WHERE {seen}",  # noqa: S608  # constants
+            f"SELECT worker FROM work_workers WHERE {is_recent}",  # noqa: S608  # constants
             (GONE_SECONDS, GONE_SECONDS),
         )
         return frozenset(row[0] for row in rows)
 
     def forget_old(self) -> None:
-        """Drop the rows of workers that nobody saw end."""
+        """Delete the rows of workers that died long ago."""
         self._db.write(f"DELETE FROM work_workers WHERE beaten < {_NOW} - ?", (_OLD_SECONDS,))  # noqa: S608  # constants
 
-    def leave_ended(self, home: Path) -> None:
-        """Note the workers of this home whose process has ended: here nobody has to wait for a beat to stay away."""
+    def remove_ended(self, home: Path) -> None:
+        """Remove the workers of this home whose process has ended, without waiting for missing heartbeats."""
         for path in (home / "workers").glob("*.lock"):
             lock = SessionLock(path)
             if lock.acquire():
                 try:
-                    self.leave(path.stem)
-                    with suppress(OSError):  # Windows keeps a file that is open
+                    self.remove(path.stem)
+                    with suppress(OSError):  # Windows does not delete an open file
                         path.with_suffix(".json").unlink(missing_ok=True)
                         path.unlink(missing_ok=True)
                 finally:
@@ -78,12 +80,12 @@ class WorkerStore:
 
 
 def worker_lock(home: Path, name: str) -> Path:
-    """The lock file of the worker called `name`: held while it lives."""
+    """Return the lock file of the worker `name`, held while it lives."""
     return home / "workers" / f"{name}.lock"
 
 
 def own_worker(home: Path) -> tuple[str, SessionLock]:
-    """Return a unique worker name, and the lock that shows this home that it lives. Raises OSError."""
+    """Return a unique worker name, and the lock that shows that it lives. Raises OSError."""
     while True:
         lock = SessionLock(worker_lock(home, name := f"worker-{secrets.token_hex(6)}"))
         if lock.acquire():
@@ -100,8 +102,8 @@ def release_worker(home: Path, name: str, lock: SessionLock) -> None:
         path.unlink(missing_ok=True)
 
 
-class Health(Localizable):
-    """Health of a worker. `at`: time of writing in seconds, `looked_at`: of its last look (0: none yet)."""
+class WorkerHealth(Localizable):
+    """Health of a worker. `at`: time of writing in seconds, `looked_at`: end of its last poll (0: none yet)."""
 
     worker: str
     started_at: float
@@ -112,13 +114,13 @@ class Health(Localizable):
     error: Text = NO_TEXT
 
     def is_well(self, now: float) -> bool:
-        """Return True if it works. A forge that is away is no fault of the worker: to restart it would not help."""
-        looked = max(self.looked_at, self.started_at)
-        return now - self.at <= LATE_SECONDS and now - looked <= self.poll_seconds + LOOK_SECONDS
+        """Return True if it works. An unavailable forge does not count: a restart would not help."""
+        last_poll = max(self.looked_at, self.started_at)
+        return now - self.at <= LATE_SECONDS and now - last_poll <= self.poll_seconds + LOOK_SECONDS
 
 
-def write_health(home: Path, health: Health) -> None:
-    """Put the file in the place of the last one. Where that fails the worker goes on: its health is old then."""
+def write_health(home: Path, health: WorkerHealth) -> None:
+    """Replace the worker's health file. On failure the worker continues with an outdated file."""
     path = _file(home, health.worker)
     temporary = path.with_suffix(".tmp")
     try:
@@ -129,19 +131,19 @@ def write_health(home: Path, health: Health) -> None:
 
 
 def drop_health(home: Path, worker: str) -> None:
-    """Take away the file of a worker that ends."""
+    """Delete the health file of a worker that ends."""
     with suppress(OSError):
         _file(home, worker).unlink(missing_ok=True)
 
 
-def healths(home: Path) -> tuple[Health, ...]:
-    """How the workers of this home are whose processes live. Raises OSError."""
-    found: list[Health] = []
+def read_healths(home: Path) -> tuple[WorkerHealth, ...]:
+    """Return the health of the workers of this home whose processes live. Raises OSError."""
+    healths: list[WorkerHealth] = []
     for path in sorted((home / "workers").glob("*.json")):
         if worker_lock(home, path.stem).exists() and not SessionLock(worker_lock(home, path.stem)).is_free():
             with suppress(ValidationError, OSError):
-                found.append(Health.model_validate_json(path.read_text("utf-8")))
-    return tuple(found)
+                healths.append(WorkerHealth.model_validate_json(path.read_text("utf-8")))
+    return tuple(healths)
 
 
 def _file(home: Path, worker: str) -> Path:

@@ -1,4 +1,5 @@
-"""The worker: looks for items, works several at a time, fair to each repository, and gives back what it may not end."""
+"""The worker: polls for items, processes several at a time, round-robin by repository, and gives back the
+rest."""
 
 from __future__ import annotations
 
@@ -14,55 +15,55 @@ from daiku.domain.errors import DaikuError, UsageError
 from daiku.domain.items.forge import PASSING, ForgeRefusal, FoundItem
 from daiku.domain.items.item import SourceName
 from daiku.items.contexts.files import is_pause_wanted
-from daiku.items.hearing import deliver_open, hear_all
-from daiku.items.kept.clearing import clear_old
+from daiku.items.hearing import apply_left_open, poll_idle_items
+from daiku.items.kept.clearing import remove_old_trees
 from daiku.items.parts import ClaimedItem, WorkerParts
-from daiku.items.processing import retry_broken, work_item
+from daiku.items.processing import process_item, retry_broken
 from daiku.items.record import Claim, ClaimLost, ItemRecord, repository_of
 from daiku.items.retrying import SUSPECT_TAKEOVERS, seconds_to_next
-from daiku.items.workers.alive import BEAT_SECONDS, Health, WorkerStore, drop_health, write_health
+from daiku.items.workers.alive import BEAT_SECONDS, WorkerHealth, WorkerStore, drop_health, write_health
 from daiku.texts.text import NO_TEXT, Text, text
 
 logger = logging.getLogger(__name__)
 PATIENCE_SECONDS = 5.0
-"""Maximum time that a worker that is to end waits for the next try of an item."""
+"""Maximum seconds that a worker that must end waits for an item's next try."""
 
 
 @dataclass(slots=True)
 class Worker:
-    """The items that are under way in this process."""
+    """The items that this process is processing."""
 
     parts: WorkerParts
     failed: bool = False
     _under_way: dict[str, asyncio.Task[None]] = field(default_factory=dict[str, "asyncio.Task[None]"])
     _looked_at: float = 0.0
     _error: Text = NO_TEXT
-    """What the last look met."""
+    """Problem of the last poll."""
     _warned: Text = NO_TEXT
-    """What was told of it: the same is not told again at every look."""
+    """The last reported problem, so that it is not reported at every poll."""
     _tried: set[str] = field(default_factory=set[str])
-    """What was begun since the last look: it is not begun again before the next one."""
+    """Items started since the last poll, which are not started again before the next one."""
     _served: dict[str, None] = field(default_factory=dict[str, None])
-    """The repositories of which something was begun, the latest last."""
+    """Repositories of which an item was started, the latest last."""
     _ready: bool = False
     _given_back: set[str] = field(default_factory=set[str])
     """Items that this worker gave back."""
     _away: set[SourceName] = field(default_factory=set[SourceName])
-    """Sources that could not be looked through: their items are not begun until they can."""
+    """Sources whose poll failed: their items are not started until it succeeds."""
 
-    async def once(self) -> bool:
-        """Process what is there and end. Return True if all of it is done, or waits for a person."""
+    async def run_once(self) -> bool:
+        """Process the current items and end. Return True if all are done or wait for a person."""
         async with self._beating() as beating:
-            await self._look(once=True)
-            await self._work_all(beating)
+            await self._poll_sources(once=True)
+            await self._process_queue(beating)
             while (seconds := self._seconds_to_retry()) is not None and not self.parts.stopping.is_set():
                 with suppress(TimeoutError):
                     await asyncio.wait_for(self.parts.stopping.wait(), seconds)
-                await self._work_all(beating)
+                await self._process_queue(beating)
         return not self.failed and (self.parts.stopping.is_set() or not self._has_left_over())
 
     def _seconds_to_retry(self) -> float | None:
-        """Return the seconds until the first item that was given back is tried again; None if that is not soon."""
+        """Return the seconds until the first item given back is retried; None if that is not soon."""
         records = tuple(filter(None, map(self.parts.items.record, self._given_back)))
         seconds = None if self.parts.breaker.is_open or self._is_paused() else seconds_to_next(records)
         return seconds if seconds is not None and seconds <= PATIENCE_SECONDS else None
@@ -71,30 +72,30 @@ class Worker:
         return is_pause_wanted(self.parts.home)
 
     def _has_left_over(self) -> bool:
-        """Return True if an item that this worker may work is queued, unless a person paused everything."""
+        """Return True if an item for this worker is queued and the pause file does not exist."""
         return not self._is_paused() and any(map(self.parts.source_of, self.parts.items.queued_keys()))
 
-    async def keep_on(self) -> None:
-        """Look and work until `stopping`."""
+    async def run(self) -> None:
+        """Poll and process items until `stopping` is set."""
         async with self._beating() as beating:
             while not self.parts.stopping.is_set():
                 try:
-                    await self._look(once=False)
+                    await self._poll_sources(once=False)
                 except DaikuError as wrong:  # a server that comes back
                     self._note(wrong.failure.message)
                 self._tried.clear()
-                await self._work_all(beating, seconds=self.parts.config.work.poll_seconds)
+                await self._process_queue(beating, seconds=self.parts.config.work.poll_seconds)
             await self._drain()
 
     @asynccontextmanager
     async def _beating(self) -> AsyncGenerator[asyncio.Task[None]]:
-        """Tell the other workers all the while that this one is alive."""
+        """Send heartbeats to the other workers during the block."""
         workers = WorkerStore(self.parts.items.database)
         try:
             workers.forget_old()
-            workers.leave_ended(self.parts.home)
+            workers.remove_ended(self.parts.home)
             workers.beat(self.parts.name)
-        except DaikuError as wrong:  # a database that comes back; a look that needs it tells more
+        except DaikuError as wrong:  # a database that comes back; the poll reports more
             self._note(wrong.failure.message)
         beating = asyncio.create_task(self._beat(workers, time.time()))
         try:
@@ -103,21 +104,21 @@ class Worker:
             beating.cancel()
             drop_health(self.parts.home, self.parts.name)
             with suppress(DaikuError):
-                workers.leave(self.parts.name)
+                workers.remove(self.parts.name)
 
     async def _beat(self, workers: WorkerStore, started: float) -> None:
-        """Beat, and begin what a worker that is gone has left: a look at the sources may take long."""
+        """Send heartbeats, and start items of dead workers, as a poll of the sources may take long."""
         while True:
             self._write_health(started)
             await asyncio.sleep(BEAT_SECONDS)
             try:
                 workers.beat(self.parts.name)
-                self._fill()
+                self._start_items()
             except DaikuError as wrong:
                 self._note(wrong.failure.message)
 
     def _write_health(self, started: float) -> None:
-        health = Health(
+        health = WorkerHealth(
             worker=self.parts.name,
             started_at=started,
             at=time.time(),
@@ -135,66 +136,68 @@ class Worker:
             self._warned = error
             self.parts.warn(error)
 
-    async def _look(self, *, once: bool) -> None:
-        """Note what the sources have, and what people said of items that wait."""
+    async def _poll_sources(self, *, once: bool) -> None:
+        """Poll the sources for items and for comments on waiting ones."""
         self._error = NO_TEXT
         self._away.clear()
         await asyncio.to_thread(self.parts.contexts.refresh)
         for source in self.parts.sources.values():
-            found = await source.find()
-            if isinstance(found, ForgeRefusal):
-                self._note(found.message)
+            result = await source.find()
+            if isinstance(result, ForgeRefusal):
+                self._note(result.message)
                 self.failed = True
-                if found.kind in PASSING:
+                if result.kind in PASSING:
                     self._away.add(source.name)
                 continue
-            self._add(found)
-        await hear_all(self.parts, once=once)
-        await deliver_open(self.parts)
-        await clear_old(self.parts.home, self.parts.items, time.time())
+            self._add_items(result)
+        await poll_idle_items(self.parts, once=once)
+        await apply_left_open(self.parts)
+        await remove_old_trees(self.parts.home, self.parts.items, time.time())
         self._warned = self._error
         self._looked_at = time.time()
 
-    def _add(self, found: tuple[FoundItem, ...]) -> None:
-        """Note the items, except a file with the name of an item in another place."""
-        taken: list[str] = []
-        for item in found:
-            known = self.parts.items.record(str(item.key)) if item.key.place else None
-            if known is not None and known.key != item.key:
-                taken.append(f"{item.key.name} ({known.key.place})")
+    def _add_items(self, items: tuple[FoundItem, ...]) -> None:
+        """Record the items, except a file with the name of an item in another place."""
+        name_conflicts: list[str] = []
+        for item in items:
+            record = self.parts.items.record(str(item.key)) if item.key.place else None
+            if record is not None and record.key != item.key:
+                name_conflicts.append(f"{item.key.name} ({record.key.place})")
             else:
                 self.parts.items.add(item)
-        if taken:
-            self._note(text("worker.name_taken", names="; ".join(taken)))
+        if name_conflicts:
+            self._note(text("worker.name_taken", names="; ".join(name_conflicts)))
             self.failed = True
 
-    async def _work_all(self, beating: asyncio.Task[None], seconds: float | None = None) -> None:
-        """Process what is queued, until nothing is left, `seconds` have passed, or it is time to stop. With `seconds` a
-        database that fails is waited for."""
+    async def _process_queue(self, beating: asyncio.Task[None], seconds: float | None = None) -> None:
+        """Process queued items until none is left, `seconds` have passed, or the worker must stop.
+
+        With `seconds`, wait for a database that fails.
+        """
         loop = asyncio.get_running_loop()
         until = None if seconds is None else loop.time() + seconds
         while not self.parts.stopping.is_set():
             try:
-                self._fill()
+                self._start_items()
             except DaikuError as wrong:
                 if until is None or isinstance(wrong, UsageError):
                     raise
                 self._note(wrong.failure.message)
-            left = None if until is None else until - loop.time()
-            if (until is None and not self._under_way) or (left is not None and left <= 0):
+            remaining = None if until is None else until - loop.time()
+            if (until is None and not self._under_way) or (remaining is not None and remaining <= 0):
                 return
-            await self._wait(beating, left)
+            await self._wait(beating, remaining)
         if until is None:
             await self._drain()
 
-    def _fill(self) -> None:
-        """Begin what there is room for, unless everything is paused."""
+    def _start_items(self) -> None:
+        """Start as many items as there is room for, unless everything is paused."""
         if self._is_paused():
             return
         while not self.parts.stopping.is_set() and (room := self._room()) > 0:
-            gone, busy = self._processing()
+            abandoned, busy = self._split_processing()
             queued = self.parts.items.first_queued(self.parts.concurrency)
-            calm, suspects = split_suspects(filter(self._is_ours, gone))
+            calm, suspects = split_suspects(filter(self._is_ours, abandoned))
             free = (*calm, *filter(self._is_ours, queued))
             if not free and not self._under_way:
                 free = suspects[:1]
@@ -203,16 +206,16 @@ class Worker:
             if not self._ready:
                 self.parts.ready()
                 self._ready = True
-            for record in in_turn(free, busy, tuple(self._served))[:room]:
+            for record in order_round_robin(free, busy, tuple(self._served))[:room]:
                 self._tried.add(record.item)
-                self._begin(record)
+                self._start_item(record)
 
     def _room(self) -> int:
         room = self.parts.concurrency - len(self._under_way)
         return self.parts.breaker.limit_room(room, len(self._under_way))
 
     def _is_ours(self, record: ItemRecord) -> bool:
-        """Return True if this worker may begin the item, and did not do so since the last look."""
+        """Return True if this worker may start the item, and did not do so since the last poll."""
         was_tried = record.item in self._under_way or record.item in self._tried
         return (
             not was_tried
@@ -220,8 +223,8 @@ class Worker:
             and self.parts.source_of(record.key) is not None
         )
 
-    def _begin(self, record: ItemRecord) -> None:
-        """Work the item, unless somebody else has taken it."""
+    def _start_item(self, record: ItemRecord) -> None:
+        """Claim the item and start processing it, unless another worker has claimed it."""
         claim = self.parts.items.claim(
             record.item, self.parts.name, only=(record.shown.state,), seen=record.fence
         )
@@ -231,32 +234,32 @@ class Worker:
             self._served[served] = None
             self._under_way[record.item] = asyncio.create_task(self._work(claim))
 
-    def _processing(self) -> tuple[tuple[ItemRecord, ...], tuple[str, ...]]:
-        """Return what is under way at a worker that is gone, and the repositories of the rest."""
-        all_of = self.parts.items.records("processing")
+    def _split_processing(self) -> tuple[tuple[ItemRecord, ...], tuple[str, ...]]:
+        """Return the items of dead workers, and the repositories of the others that are being processed."""
+        records = self.parts.items.records("processing")
         others = frozenset[str]()
-        if all_of:
+        if records:
             workers = WorkerStore(self.parts.items.database)
-            workers.leave_ended(self.parts.home)
-            others = workers.alive() - {self.parts.name}
-        busy = [each for each in all_of if each.item in self._under_way or each.worker in others]
-        gone = tuple(each for each in all_of if each not in busy)
-        return gone, tuple(repository_of(each.key) for each in busy)
+            workers.remove_ended(self.parts.home)
+            others = workers.alive_workers() - {self.parts.name}
+        busy = [r for r in records if r.item in self._under_way or r.worker in others]
+        abandoned = tuple(record for record in records if record not in busy)
+        return abandoned, tuple(repository_of(record.key) for record in busy)
 
     async def _work(self, claim: Claim) -> None:
         try:
             await self._process(claim)
-        except DaikuError as away:  # a database that comes back; the item is begun again then
+        except DaikuError as away:  # a database that comes back; the item is started again then
             self._note(away.failure.message)
             self.failed = True
 
     async def _process(self, claim: Claim) -> None:
-        """Process the item and tell how it stands. Raises DaikuError if the database fails."""
+        """Process the item and report its state. Raises DaikuError if the database fails."""
         parts = self.parts
         record = parts.items.claimed(claim)
         item = ClaimedItem(parts, parts.sources[record.key.source], claim)
         try:
-            state = await work_item(item)
+            state = await process_item(item)
         except ClaimLost as lost:
             logger.warning("%s: %s", claim.item, lost.failure.message)
             return
@@ -271,7 +274,7 @@ class Worker:
             parts.tell(after.shown)
 
     def _note_given_back(self, record: ItemRecord) -> None:
-        """Note an item that was given back, and warn of a provider that is away. Ignore any other item."""
+        """Record an item that was given back, and warn if the model provider is unavailable."""
         if record.shown.state != "queued":
             return
         self._given_back.add(record.item)
@@ -282,9 +285,10 @@ class Worker:
             self._note(text("worker.model_away", why=record.shown.error, seconds=seconds))
 
     async def _wait(self, beating: asyncio.Task[None], seconds: float | None) -> None:
-        """Until an item has ended, it is time to stop, or `seconds` have passed."""
+        """Wait until an item has ended, the worker must stop, or `seconds` have passed."""
         stop = asyncio.ensure_future(self.parts.stopping.wait())
-        until = BEAT_SECONDS if seconds is None else min(seconds, BEAT_SECONDS)  # a beat may begin an item
+        # At most one heartbeat, which may start an item.
+        until = BEAT_SECONDS if seconds is None else min(seconds, BEAT_SECONDS)
         try:
             await asyncio.wait(
                 {stop, beating, *self._under_way.values()}, timeout=until, return_when=asyncio.FIRST_COMPLETED
@@ -302,27 +306,29 @@ class Worker:
 
 
 def split_suspects(records: Iterable[ItemRecord]) -> tuple[tuple[ItemRecord, ...], tuple[ItemRecord, ...]]:
-    """Return the items to take over now, and the suspects, which may crash their workers and are begun alone."""
-    by_takeovers = sorted(records, key=lambda each: each.facts.takeovers)
-    calm = tuple(each for each in by_takeovers if each.facts.takeovers < SUSPECT_TAKEOVERS)
+    """Return the items to take over now, and the suspects, which may crash workers and are started alone."""
+    by_takeovers = sorted(records, key=lambda record: record.facts.takeovers)
+    calm = tuple(r for r in by_takeovers if r.facts.takeovers < SUSPECT_TAKEOVERS)
     return calm, tuple(by_takeovers[len(calm) :])
 
 
-def in_turn(
+def order_round_robin(
     records: tuple[ItemRecord, ...], busy: tuple[str, ...], served: tuple[str, ...] = ()
 ) -> tuple[ItemRecord, ...]:
-    """Order the records round-robin by repository: first the one with the fewest items under way (`busy`), then the one
-    that was `served` longest ago."""
+    """Order the records round-robin by repository.
+
+    First comes the repository with the fewest running items (`busy`), then the one `served` longest ago.
+    """
     rows: dict[str, deque[ItemRecord]] = {}
     for record in records:
         rows.setdefault(repository_of(record.key), deque()).append(record)
-    taken = {name: busy.count(name) for name in rows}
+    counts = {name: busy.count(name) for name in rows}
     turns = {name: turn for turn, name in enumerate(served, 1)}
-    found: list[ItemRecord] = []
+    ordered: list[ItemRecord] = []
     while rows:
-        name = min(rows, key=lambda each: (taken[each], turns.get(each, 0)))
-        found.append(rows[name].popleft())
-        taken[name] += 1
+        name = min(rows, key=lambda row: (counts[row], turns.get(row, 0)))
+        ordered.append(rows[name].popleft())
+        counts[name] += 1
         if not rows[name]:
             del rows[name]
-    return tuple(found)
+    return tuple(ordered)

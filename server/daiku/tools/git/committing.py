@@ -8,7 +8,7 @@ from pydantic import Field
 
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
-from daiku.items.rules.harmless import commit_words
+from daiku.items.rules.harmless import clean_commit_message
 from daiku.tools.face import Face
 from daiku.tools.git.git import StatusArgs, find_repository, run_in_repository, status
 from daiku.tools.git.repository import GitRepository
@@ -42,7 +42,7 @@ async def commit(args: CommitArgs, context: ToolContext) -> ToolResult:
         return failed("Nothing is staged, so there is nothing to commit. Name `paths`, or say `all`.")
     argv = ["commit", "--no-gpg-sign", "--no-verify", "--cleanup=strip", "--file=-"]
     # The message is passed on standard input, so that it cannot be parsed as an option.
-    message = args.message if context.personal else commit_words(args.message)
+    message = args.message if context.personal else clean_commit_message(args.message)
     result = await run_in_repository(repository, [], argv, "", context, "Committed.", stdin=message)
     note = await _find_skipped_checks(repository) if result.ok and not repository.of_items else ""
     return result.model_copy(update={"text": f"{result.text}\n{note}"}) if note else result

@@ -49,7 +49,7 @@ from daiku.fronts.lsp.requests.work import work_ask, work_list, work_show, work_
 from daiku.fronts.lsp.wire.jsontext import model_json
 from daiku.fronts.lsp.wire.protocol import Handler
 from daiku.fronts.lsp.wire.refused import invalid
-from daiku.items.listing import only_here
+from daiku.items.listing import require_local_files
 from daiku.library.fronts import App, changed_everywhere, changed_files, restore_result
 from daiku.library.offers import agents_of, delete_session, models_of, tools_of
 from daiku.library.plans.managing import InvalidPlan, approve_draft, save_plan
@@ -123,7 +123,7 @@ async def session_delete(c: ClientConnection, p: api.SessionRef) -> None:
 
 async def session_fork(c: ClientConnection, p: api.SessionForkParams) -> BaseModel:
     app = await c.app()
-    only_here(app, p.session_id, c.workspace_key)
+    require_local_files(app, p.session_id, c.workspace_key)
     return await app.reviews.fork(p.session_id, p.at_seq, restore_files=p.restore_files)
 
 
@@ -237,7 +237,7 @@ async def changes_list(c: ClientConnection, p: api.ChangesParams) -> BaseModel:
 
 async def changes_decide(c: ClientConnection, p: api.DecideParams) -> BaseModel:
     app = await c.app()
-    only_here(app, p.session_id, c.workspace_key)
+    require_local_files(app, p.session_id, c.workspace_key)
     reviews = app.reviews
     checkpoint = await reviews.decide(p.session_id, p.decision, p.path, p.hunk_ids)
     return await _listed(c, p.session_id, checkpoint if p.decision == "reject" else None)
@@ -249,7 +249,7 @@ async def changes_original(c: ClientConnection, p: api.OriginalParams) -> BaseMo
 
 async def checkpoint_restore(c: ClientConnection, p: api.CheckpointRef) -> BaseModel:
     app = await c.app()
-    only_here(app, app.checkpoints.require(p.checkpoint_id).session, c.workspace_key)
+    require_local_files(app, app.checkpoints.require(p.checkpoint_id).session, c.workspace_key)
     return restore_result(await app.reviews.restore(p.checkpoint_id))
 
 

@@ -22,7 +22,7 @@ from daiku.fronts.lsp.connection import ClientConnection
 from daiku.fronts.lsp.requests.stream import ChunkStream, MessageBoxes, ProgressBar, fan_out
 from daiku.fronts.lsp.wire.refused import invalid
 from daiku.guard.rules.redact import MARK
-from daiku.items.listing import only_here
+from daiku.items.listing import require_local_files
 from daiku.library.fronts import Listener, RunRequest, Runs, brief_from, document_request
 from daiku.library.plans.managing import work_request
 from daiku.run.rules.state.fold import apply
@@ -256,7 +256,7 @@ async def _brief(
 async def resume(c: ClientConnection, p: api.ResumeParams) -> RunResult:
     approvals: ClientApprovals = p.approvals or "ask"
     app = await c.app()
-    only_here(app, app.journal.session_of_run(p.run_id), c.workspace_key)
+    require_local_files(app, app.journal.session_of_run(p.run_id), c.workspace_key)
     return await show(c, p, lambda runs, listen: runs.resume(p.run_id, listen, approvals))
 
 
@@ -266,7 +266,7 @@ async def start(
     """Run `request` with what every start may carry, shown as the client wants it."""
     session = p.session_id or request.session
     if session is not None:
-        only_here(await c.app(), session, c.workspace_key)
+        require_local_files(await c.app(), session, c.workspace_key)
     whole = replace(
         request, session=session, model=p.model or "", limits=p.limits, approvals=p.approvals or "ask"
     )

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from daiku import api
 from daiku.domain.items.item import WorkItem
 from daiku.fronts.lsp.connection import ClientConnection
-from daiku.items.listing import ItemAction, ItemStore, ask_item, items_of, revision_of, tree_of
+from daiku.items.listing import ItemAction, ItemStore, ask_item, folder_of_item, items_of, revision_of
 
 LOOK_SECONDS = 0.5
 """Between two looks at what other processes changed."""
@@ -57,7 +57,7 @@ async def work_take_over(c: ClientConnection, p: api.WorkItemRef) -> api.WorkPla
     item = items.find(p.item)
     if item.state in ("queued", "processing", "waiting"):
         item = await _paused(items, ask_item(items, p.item, "pause"))
-    return api.WorkPlace(item=item, folder=tree_of(app, item))
+    return api.WorkPlace(item=item, folder=folder_of_item(app, item))
 
 
 async def _paused(items: ItemStore, item: WorkItem) -> WorkItem:

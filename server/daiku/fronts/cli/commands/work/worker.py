@@ -28,7 +28,7 @@ from daiku.fronts.cli.main import (
     write_output,
 )
 from daiku.guard.rules.redact import Redactor
-from daiku.items.listing import Health, healths
+from daiku.items.listing import WorkerHealth, read_healths
 from daiku.items.working import Claim, Work, attempt_item, sources_of, work_items
 from daiku.logs import start_logging
 from daiku.settings import secrets_of
@@ -124,7 +124,7 @@ async def _run_attempt(where: Path, claim: Claim, place: Path) -> int:
 
 def _print_health(home: Path, *, as_json: bool) -> int:
     """Print the health of the workers; return 0 if there is one and all are healthy."""
-    workers, now = healths(home), time()
+    workers, now = read_healths(home), time()
     if not workers:
         return fail(DaikuError(Failure(kind="not_found", message=Text(say("worker.none")))), as_json=as_json)
     for health in workers:
@@ -141,7 +141,7 @@ def _print_health(home: Path, *, as_json: bool) -> int:
     return 0 if all(worker_health.is_well(now) for worker_health in workers) else FAILED
 
 
-def _as_line(value: WorkItem | Health) -> str:
+def _as_line(value: WorkItem | WorkerHealth) -> str:
     return json.dumps(json.loads(value.model_dump_json(by_alias=True)), ensure_ascii=False)
 
 
