@@ -12,7 +12,7 @@ from daiku.playbook.tool import PLAYBOOK_FACES, playbook_tools
 from daiku.run.rules.outside import Advises, Terminals
 from daiku.tools.ask import ASK_TOOLS
 from daiku.tools.documents.desk import DocumentDesk
-from daiku.tools.documents.tools import document_tools
+from daiku.tools.documents.tools import build_document_tools
 from daiku.tools.editor import EDITOR_TOOLS
 from daiku.tools.face import Face
 from daiku.tools.files.changing import file_tools
@@ -61,7 +61,7 @@ def builtin_tools(
         *TASK_TOOLS,
         *handoff_tools(agents or {}),
         *EXPLORE_TOOLS,
-        *document_tools(documents or DocumentDesk()),
+        *build_document_tools(documents or DocumentDesk()),
         *playbook_tools(playbooks),
         *ASK_TOOLS,
         *FIND_TOOLS,

@@ -24,7 +24,7 @@ from daiku.domain.runs import RunStatus, unverified_note
 from daiku.domain.sessions import Session
 from daiku.domain.work.patches import ReviewDecision
 from daiku.texts.text import Text, render, text
-from daiku.tools.rules.web.research import shown_sources
+from daiku.tools.rules.web.research import read_shown_sources
 from daiku.trace.rules.lines import as_jsonl
 
 OUTPUT_LIMIT = 4000
@@ -70,7 +70,7 @@ def _parts(chunks: Sequence[Chunk], language: str) -> Iterator[str]:
             case ToolCallEvent(tool=tool, args=args):
                 yield f"**{tool}** `{json.dumps(args, ensure_ascii=False)[:400]}`"
             case ToolResponse(ok=ok, result=result):
-                result = render(shown_sources(event), language) or result
+                result = render(read_shown_sources(event), language) or result
                 yield f"{'' if ok else our(text('transcript.failed_call'))}\n{_fenced(result)}".strip()
             case Edit(diff=diff) if diff:
                 yield _fenced(diff, "diff")

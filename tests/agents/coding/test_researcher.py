@@ -36,7 +36,7 @@ from daiku.settings.config import Config
 from daiku.team.coding.researcher import RESEARCH, build_research_request
 from daiku.team.role import stream_role_reply
 from daiku.texts.text import Text
-from daiku.tools.rules.web.research import gather
+from daiku.tools.rules.web.research import fold_research
 from daiku.workspace.disk import DiskWorkspace
 from tests.cases import for_each
 from tests.runs.playing import Watch
@@ -253,7 +253,7 @@ async def research(app: App, approvals: Any = "all") -> tuple[RunResult, Researc
     result = await app.runs.run(request, watch)
     found = Research()
     for chunk in watch.chunks:
-        found = gather(found, chunk.event)
+        found = fold_research(found, chunk.event)
     await app.aclose()
     return result, found, watch
 

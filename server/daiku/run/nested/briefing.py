@@ -34,7 +34,7 @@ from daiku.team.rules.plans.transitions import find_step
 from daiku.team.rules.proof.evidence import Evidence, record_call, record_checkpoint, record_edit
 from daiku.texts.rules.patterns import lazy
 from daiku.texts.text import text
-from daiku.tools.rules.web.research import gather
+from daiku.tools.rules.web.research import fold_research
 from daiku.workspace.walk import files
 
 
@@ -45,7 +45,7 @@ def brief_from(chunks: Iterable[Chunk], request: str, plan_id: str = "", step_id
     calls: dict[str, ToolCallEvent] = {}
     research, evidence = Research(), Evidence()
     for chunk in chunks:
-        research = gather(research, chunk.event)
+        research = fold_research(research, chunk.event)
         match chunk.event:
             case PlanEvent(plan=plan):
                 plans.pop(plan.plan_id, None)

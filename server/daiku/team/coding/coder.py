@@ -28,7 +28,7 @@ from daiku.team.rules.plans.transitions import render_checklist
 from daiku.texts.rules.patterns import lazy
 from daiku.texts.rules.truncate import truncate_middle
 from daiku.texts.text import Text, joined, text
-from daiku.tools.rules.web.research import by_query
+from daiku.tools.rules.web.research import group_by_query
 
 CHANGING = ("files/write", "files/edit", "files/patch", "files/move", "files/delete")
 MAX_NOTES = 4000
@@ -59,7 +59,7 @@ class CodeVariables(Frozen):
 
 def build_code_request(brief: Brief) -> str:
     """Build the coder's request: plan, the user's request, and research findings (C0.10)."""
-    results_by_query = by_query(brief.findings.results if brief.findings is not None else ())
+    results_by_query = group_by_query(brief.findings.results if brief.findings is not None else ())
     notes = brief.findings.notes if brief.findings is not None else ""
     return render(
         "team/coder_request",

@@ -24,7 +24,7 @@ from daiku.team.role import Role
 from daiku.team.rules.plans.transitions import render_checklist
 from daiku.team.rules.summary import build_plain_report, describe_proof, list_proofs
 from daiku.texts.text import NO_TEXT, Text, joined, text
-from daiku.tools.rules.web.research import sources_text
+from daiku.tools.rules.web.research import format_sources
 
 
 class ReportVariables(Frozen):
@@ -55,7 +55,7 @@ def build_report_request(brief: Brief) -> str:
 
 def _format_findings(findings: Findings) -> Text:
     """Return the researcher's notes, then the sources by query."""
-    return joined("paragraphs", (findings.notes, sources_text(findings.queries, findings.results)))
+    return joined("paragraphs", (findings.notes, format_sources(findings.queries, findings.results)))
 
 
 def build_report(state: State) -> ReportMade | Unreadable:

@@ -25,7 +25,7 @@ from daiku.team.role import Role, merge_role_calls, select_messages_since_reques
 from daiku.team.rules.plans.transitions import render_checklist
 from daiku.texts.rules.truncate import truncate_middle
 from daiku.texts.text import NO_TEXT, Text, as_json, joined, text
-from daiku.tools.rules.web.research import distinct_queries, keywords, queries_of
+from daiku.tools.rules.web.research import extract_keywords, list_queries, select_queries
 
 REPORT = "report/findings"
 FROM_THE_WEB = ("web/search", "web/research", "web/fetch")
@@ -124,7 +124,7 @@ def build_research_request(plan: Plan | None, question: str = "") -> str:
         "team/researcher_request",
         ResearchVariables(
             step_by_step_plan=render_checklist(plan) if plan is not None else "",
-            contextual_keywords=keywords(focus),
+            contextual_keywords=extract_keywords(focus),
             question=question,
         ),
     )
@@ -159,8 +159,8 @@ def read(
     The model's own searches count towards the limit of three. Plain text is accepted after a search.
     """
     recent = select_messages_since_request(messages)
-    searched = distinct_queries(
-        query for m in recent if isinstance(m, AssistantMessage) for query in queries_of(m)
+    searched = select_queries(
+        query for m in recent if isinstance(m, AssistantMessage) for query in list_queries(m)
     )
     if (call := find_report_call(message)) is not None:
         report = read_report(call)
@@ -168,14 +168,14 @@ def read(
             return report
         rest = _limit_searches(drop_report_calls(message), searched)
         requested = QueriesReply(report.queries[:MAX_QUERIES], report.ask_user)
-        all_queries = distinct_queries((*searched, *queries_of(rest)))
+        all_queries = select_queries((*searched, *list_queries(rest)))
         form = _build_research(requested, message.thinking, all_queries, format_report(report, recent))
         form = _add_report(form, report)
         return merge_role_calls(rest, form) if rest.calls else form
     if message.calls:
         own = _limit_searches(message, searched)
         return merge_role_calls(
-            own, _parse_form(own, distinct_queries((*searched, *queries_of(own))), NO_TEXT, cut)
+            own, _parse_form(own, select_queries((*searched, *list_queries(own))), NO_TEXT, cut)
         )
     sources = joined(
         "paragraphs",
@@ -219,7 +219,7 @@ def _build_research(
 ) -> AssistantMessage:
     """Build the call for the new queries; without any, build the final reply from the sources."""
     searched_keys = {query.casefold() for query in searched}
-    new_queries = [q for q in distinct_queries(reply.queries) if q.casefold() not in searched_keys][
+    new_queries = [q for q in select_queries(reply.queries) if q.casefold() not in searched_keys][
         : MAX_QUERIES - len(searched)
     ]
     data: dict[str, JsonValue] = {"queries": [*searched, *new_queries], "askUser": reply.ask_user}
@@ -266,7 +266,7 @@ def _limit_searches(message: AssistantMessage, searched: tuple[str, ...]) -> Ass
         if call.tool not in SEARCHES:
             calls.append(call)
             continue
-        requested = queries_of(AssistantMessage(calls=(call,)))
+        requested = list_queries(AssistantMessage(calls=(call,)))
         if len(requested) > searches_left:
             dropped += len(requested) - searches_left
             requested = requested[:searches_left]

@@ -1,1 +1,1 @@
-"""Tools as pure functions: maps of code, research, and notebooks."""
+"""Pure functions of the tools: code maps, web research, and notebooks."""

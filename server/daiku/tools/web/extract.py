@@ -14,7 +14,7 @@ from daiku.dataclass import dataclass, replace
 from daiku.texts.rules.patterns import lazy
 from daiku.texts.rules.visible import strip_invisible
 from daiku.texts.text import Text, text
-from daiku.tools.rules.web.research import one_line
+from daiku.tools.rules.web.research import to_one_line
 from daiku.tools.web.markup import EndTag, StartTag, TextToken, tokenize
 from daiku.tools.web.public_web import FetchResponse, is_readable
 from daiku.workspace import encodings
@@ -92,7 +92,7 @@ def extract_main(html: str, url: str) -> tuple[str, str]:
             case _:
                 assert_never(token)
     page.finish()
-    return one_line(page.title or page.heading, 200), page.extract_main_html()
+    return to_one_line(page.title or page.heading, 200), page.extract_main_html()
 
 
 def _find_hidden_selectors(html: str) -> frozenset[str]:
@@ -398,7 +398,7 @@ def _indent_json(text: str, kind: str) -> str:
 
 def _find_title(text: str) -> str:
     first = next((line for line in text[:2000].splitlines() if line.strip()), "")
-    return one_line(first.lstrip("# "), 120) if first.startswith("#") else ""
+    return to_one_line(first.lstrip("# "), 120) if first.startswith("#") else ""
 
 
 def tidy_whitespace(text: str) -> str:

@@ -16,13 +16,13 @@ from daiku.models.rules.replies.roleforms import MAX_QUERIES
 from daiku.texts.text import Text, as_json, joined, text
 from daiku.tools.face import Face
 from daiku.tools.rules.web.research import (
-    PAGE_PART,
+    MAX_PAGE_PART,
     SOURCES_KEY,
-    distinct_queries,
-    findings_text,
-    page_identity,
-    results_text,
-    sources_text,
+    format_findings,
+    format_results,
+    format_sources,
+    normalize_url,
+    select_queries,
 )
 from daiku.tools.tool import Args, Preview, Tool, ToolContext, failed
 from daiku.tools.web.client import SearchOutcome, Web
@@ -51,7 +51,7 @@ class FetchArgs(Args):
 def _limit_queries(value: Any) -> Any:
     """Cut more than three questions instead of rejecting them (R0.46)."""
     if isinstance(value, list) and all(isinstance(q, str) for q in value):  # pyright: ignore[reportUnknownVariableType]  # checked here
-        return distinct_queries(value)  # pyright: ignore[reportUnknownArgumentType]  # likewise
+        return select_queries(value)  # pyright: ignore[reportUnknownArgumentType]  # likewise
     return value  # pyright: ignore[reportUnknownVariableType]  # likewise
 
 
@@ -142,11 +142,11 @@ async def _research(web: Web, queries: tuple[str, ...], context: ToolContext) ->
     for problem in problems:
         _emit_notice(problem, context)
     merged = Research(queries=queries, results=tuple(findings))
-    sources = sources_text(queries, merged.results, tuple(problems))
+    sources = format_sources(queries, merged.results, tuple(problems))
     if not findings:
         sources = joined("paragraphs", [sources, text("web.go_on_without")])
     data: JsonObject = {**merged.model_dump(mode="json"), SOURCES_KEY: as_json(sources)}
-    model_text = findings_text(sources, merged.results)
+    model_text = format_findings(sources, merged.results)
     return ToolResult(ok=True, text=model_text, data=data, untrusted=bool(findings))
 
 
@@ -155,8 +155,8 @@ def _drop_duplicates(hits: dict[str, tuple[SearchResult, ...]]) -> dict[str, lis
     seen_pages: set[str] = set()
     unique: dict[str, list[SearchResult]] = {}
     for query, results in hits.items():
-        new = [result for result in results if page_identity(result.url) not in seen_pages]
-        seen_pages.update(page_identity(result.url) for result in new)
+        new = [result for result in results if normalize_url(result.url) not in seen_pages]
+        seen_pages.update(normalize_url(result.url) for result in new)
         unique[query] = new
     return unique
 
@@ -164,7 +164,9 @@ def _drop_duplicates(hits: dict[str, tuple[SearchResult, ...]]) -> dict[str, lis
 def _build_finding(query: str, result: SearchResult, page: WebPage | FetchProblem | None) -> Finding:
     if not isinstance(page, WebPage) or not page.text:
         return Finding(query=query, url=result.url, title=result.title, text=result.text)
-    text = page.text if len(page.text) <= PAGE_PART else page.text[:PAGE_PART].rsplit("\n", 1)[0] + "\n…"
+    text = (
+        page.text if len(page.text) <= MAX_PAGE_PART else page.text[:MAX_PAGE_PART].rsplit("\n", 1)[0] + "\n…"
+    )
     return Finding(query=query, url=page.url, title=page.title or result.title, text=text)
 
 
@@ -173,7 +175,7 @@ def _format_hits(query: str, outcome: SearchOutcome) -> str:
         return f"Nothing was looked up for “{query}”: {outcome.problem} {text('web.go_on_without')}"
     if not outcome.results:
         return f"{outcome.engine} found nothing for “{query}”. Try other words."
-    return f"Results of {outcome.engine} for “{query}”:\n{results_text(outcome.results)}"
+    return f"Results of {outcome.engine} for “{query}”:\n{format_results(outcome.results)}"
 
 
 def _format_part(page: WebPage, start: int) -> ToolResult:

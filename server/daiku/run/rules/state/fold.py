@@ -68,7 +68,7 @@ from daiku.team.rules.proof.evidence import (
     record_undo,
 )
 from daiku.texts.text import Text
-from daiku.tools.rules.web.research import gather
+from daiku.tools.rules.web.research import fold_research
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -96,7 +96,7 @@ def apply(state: State, event: Event) -> State:
         case Aside():
             return state
         case MessageEvent():
-            research = gather(state.research, event)
+            research = fold_research(state.research, event)
             return add_message(with_citations(state._replace(research=research), event), event)
         case ToolCallEvent():
             return _begin_call(state, event)
@@ -145,7 +145,7 @@ def _end_call(state: State, event: ToolResponse) -> State:
     call = state.calls.started.get(event.id)
     done = state.done if call is None else record_call(state.done, call, event)
     attempts = note_response(state.attempts, call, event, len(done.commands))
-    research = gather(state.research, event)
+    research = fold_research(state.research, event)
     return add_response(state._replace(done=done, attempts=attempts, research=research), event)
 
 

@@ -21,7 +21,7 @@ from daiku.run.rules.state.state import CHECKER, PERSON, WORKER, Calls, Conversa
 from daiku.team.rules.plans.transitions import format_progress_note
 from daiku.team.rules.proof.evidence import find_exit_code
 from daiku.texts.text import NO_TEXT, Text
-from daiku.tools.rules.web.research import shown_sources
+from daiku.tools.rules.web.research import read_shown_sources
 
 OUTCOMES = frozenset({"exitCode", "report", SHOWS_LINES})
 """Keys of a result's data that show that the call was executed."""
@@ -152,7 +152,7 @@ def _conversation_after(state: State, event: ToolResponse, health: Health, *, la
         text="\n\n".join(part for part in (event.result, plan_note, note) if part)
         if plan_note or note
         else event.result,
-        sources=shown_sources(event),
+        sources=read_shown_sources(event),
         images=tuple(Image(media_type=i.media_type, data=i.data) for i in event.images),
         untrusted=event.untrusted,
     )

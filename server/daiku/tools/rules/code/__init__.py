@@ -1,1 +1,1 @@
-"""What project this is: its kind, its map, the definition around a line."""
+"""Facts about source code: kinds of projects, the repository map, and the definition around a line."""

@@ -1,1 +1,1 @@
-"""Notebooks as text: their cells, and the spans of their JSON."""
+"""Notebooks as text: cells, and the spans of their JSON."""

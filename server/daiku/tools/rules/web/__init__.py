@@ -1,1 +1,1 @@
-"""Pages and their findings, for the researcher."""
+"""Search results and findings of web research."""

@@ -1,4 +1,4 @@
-"""Research: remove duplicate queries, rank and merge results, and format them for models and people."""
+"""Web research: remove duplicate queries, rank and merge results, and format them for models and users."""
 
 from __future__ import annotations
 
@@ -17,37 +17,37 @@ from daiku.texts.text import NO_TEXT, Text, from_json, joined, text
 
 MAX_QUERY = 400
 """Characters of a query."""
-SNIPPET = 500
-"""Characters that a search engine's own words about a page may have."""
-PAGE_PART = 6000
-"""Characters of an opened page that go into a finding."""
+MAX_SNIPPET = 500
+"""Characters of a search engine's summary of a page."""
+MAX_PAGE_PART = 6000
+"""Characters of an opened page that become part of a finding."""
 SOURCES_KEY = "sources"
-"""Under this key the data of web/research hold what a person reads of it."""
+"""Key in the data of web/research for the text that users read."""
 _TRACKING = lazy(r"^(?:utm_\w+|gclid|fbclid|msclkid|mc_[ce]id|ref_src|igshid)$", re.IGNORECASE)
 
 
-def one_line(text: str, limit: int = SNIPPET) -> str:
-    """Visible text in one line, cut behind a word."""
+def to_one_line(text: str, limit: int = MAX_SNIPPET) -> str:
+    """Join visible text to one line, cut after a word."""
     line = " ".join(strip_invisible(text).split())
     if len(line) <= limit:
         return line
     return line[:limit].rsplit(" ", 1)[0].rstrip() + " …"
 
 
-def distinct_queries(queries: Iterable[str]) -> tuple[str, ...]:
-    """The first three queries that say something different (R0.41, R0.46)."""
+def select_queries(queries: Iterable[str]) -> tuple[str, ...]:
+    """Return the first three distinct queries (R0.41, R0.46)."""
     from daiku.models.rules.replies.roleforms import MAX_QUERIES  # when used
 
-    found: dict[str, str] = {}
+    distinct: dict[str, str] = {}
     for query in queries:
-        clean = one_line(query, MAX_QUERY)
-        if clean:
-            found.setdefault(clean.casefold(), clean)
-    return tuple(found.values())[:MAX_QUERIES]
+        line = to_one_line(query, MAX_QUERY)
+        if line:
+            distinct.setdefault(line.casefold(), line)
+    return tuple(distinct.values())[:MAX_QUERIES]
 
 
-def page_identity(url: str) -> str:
-    """What two addresses of one page have in common: no fragment, no tracking, no trailing slash."""
+def normalize_url(url: str) -> str:
+    """Return what all URLs of one page have in common: no fragment, tracking, or trailing slash."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -60,104 +60,109 @@ def page_identity(url: str) -> str:
 def rank_results(
     source: str, hits: Iterable[tuple[str, str, str, float | None]], limit: int
 ) -> tuple[SearchResult, ...]:
-    """Results from (url, title, text, the engine's score), each page once, best first.
+    """Build results from (url, title, text, score) tuples, each page once, the best first.
 
-    Scores are brought between 0 and 1; where the engine gives none they follow from the place.
+    Scores are normalized to 0–1. Without the engine's score they follow from the position.
     """
-    kept: dict[str, tuple[str, str, str, float | None]] = {}
+    unique: dict[str, tuple[str, str, str, float | None]] = {}
     for hit in hits:
         if hit[0].startswith(("http://", "https://")):
-            kept.setdefault(page_identity(hit[0]), hit)
-    given = [hit[3] for hit in kept.values() if hit[3] is not None]
-    top = max((1.0, *given))
-    made = [
+            unique.setdefault(normalize_url(hit[0]), hit)
+    scores = [hit[3] for hit in unique.values() if hit[3] is not None]
+    top = max((1.0, *scores))
+    results = [
         SearchResult(
             source=source,
             url=url,
-            title=one_line(title, 200) or url,
-            text=one_line(text),
-            score=round(max(0.0, score / top) if score is not None else 1 / (1 + place / 4), 3),
+            title=to_one_line(title, 200) or url,
+            text=to_one_line(text),
+            score=round(max(0.0, score / top) if score is not None else 1 / (1 + position / 4), 3),
         )
-        for place, (url, title, text, score) in enumerate(kept.values())
+        for position, (url, title, text, score) in enumerate(unique.values())
     ]
-    return tuple(sorted(made, key=lambda result: -result.score)[:limit])
+    return tuple(sorted(results, key=lambda result: -result.score)[:limit])
 
 
-def results_text(results: Iterable[SearchResult]) -> str:
-    """Search results as a model reads them: numbered, each with its address."""
+def format_results(results: Iterable[SearchResult]) -> str:
+    """Format search results for a model: numbered, each with its URL."""
     return "\n".join(
         f"{number}. {r.title}\n   {r.url}" + (f"\n   {r.text}" if r.text else "")
         for number, r in enumerate(results, 1)
     )
 
 
-def sources_text(
+def format_sources(
     queries: tuple[str, ...], findings: tuple[Finding, ...], problems: tuple[Text, ...] = ()
 ) -> Text:
-    """What a person reads of findings: the sources by query, then what could not be looked at."""
+    """Format findings for a user: the sources by query, then what could not be read."""
     numbers = {finding.url: number for number, finding in enumerate(findings, 1)}
     groups: list[Text] = []
     for query in queries:
-        own = [f for f in findings if f.query == query]
-        rows = [f"- [{numbers[f.url]}] [{_label(f.title)}]({f.url})" for f in own]
+        query_findings = [f for f in findings if f.query == query]
+        rows = [f"- [{numbers[f.url]}] [{_escape_title(f.title)}]({f.url})" for f in query_findings]
         groups.append(joined("lines", [f"**{query}**", *(rows or [text("web.nothing_found")])]))
     notes = joined("lines", [text("roles.note", note=problem) for problem in problems])
     return joined("paragraphs", [*groups, notes])
 
 
-def findings_text(sources: Text, findings: tuple[Finding, ...]) -> str:
-    """Findings as a model reads them: the sources, then the text of each page."""
+def format_findings(sources: Text, findings: tuple[Finding, ...]) -> str:
+    """Format findings for a model: the sources, then the text of each page."""
     pages = [
         f"[{number}] {f.title}\nSource: {f.url}\n\n{f.text}" for number, f in enumerate(findings, 1) if f.text
     ]
     return "\n\n---\n\n".join([sources, *pages])
 
 
-def shown_sources(event: ToolResponse) -> Text:
-    """What a person reads of the result of web/research; empty for other tools."""
+def read_shown_sources(event: ToolResponse) -> Text:
+    """Return the text for users of a result of web/research; empty for other tools."""
     value = (event.data or {}).get(SOURCES_KEY) if event.tool == "web/research" else None
     return from_json("", value) if value is not None else NO_TEXT
 
 
-def by_query(findings: Iterable[Finding]) -> Mapping[str, str]:
-    """Query to what was found, each part with its address: the coder's `search_results` (R0.52)."""
-    found: dict[str, list[str]] = {}
+def group_by_query(findings: Iterable[Finding]) -> Mapping[str, str]:
+    """Map each query to the text of its findings with their URLs: the coder's `search_results` (R0.52)."""
+    texts: dict[str, list[str]] = {}
     for finding in findings:
-        found.setdefault(finding.query, []).append(f"{finding.title}\nSource: {finding.url}\n{finding.text}")
-    return {query: "\n\n".join(parts) for query, parts in found.items()}
+        texts.setdefault(finding.query, []).append(f"{finding.title}\nSource: {finding.url}\n{finding.text}")
+    return {query: "\n\n".join(parts) for query, parts in texts.items()}
 
 
-def queries_of(message: AssistantMessage | MessageEvent) -> tuple[str, ...]:
-    """The questions that the calls of a message put to the web."""
+def list_queries(message: AssistantMessage | MessageEvent) -> tuple[str, ...]:
+    """Return the queries of a message's web calls."""
     found: list[str] = []
     for call in message.calls:
         if call.tool == "web/search":
             found.append(str(call.args.get("query", "")))
         elif call.tool == "web/research" and isinstance(queries := call.args.get("queries"), list):
             found += [str(query) for query in queries]
-    return distinct_queries(found)
+    return select_queries(found)
 
 
-def gather(so_far: Research, event: Event) -> Research:
-    """Fold one more event of a run into its research. Only results that web tools really returned become
-    findings; a page's text replaces the search engine's summary of it."""
+def fold_research(so_far: Research, event: Event) -> Research:
+    """Fold an event of a run into its research.
+
+    Only actual results of web tools become findings. A page's text replaces the search engine's summary of
+    it.
+    """
     match event:
         case MessageEvent(role="assistant") if event.calls or event.opaque:
-            said = event.opaque.get("daiku")
-            named = cast("dict[str, Any]", said) if isinstance(said, dict) else {}
-            queries = distinct_queries((*so_far.queries, *queries_of(event), *named.get("queries", ())))
+            opaque = event.opaque.get("daiku")
+            role_data = cast("dict[str, Any]", opaque) if isinstance(opaque, dict) else {}
+            queries = select_queries((*so_far.queries, *list_queries(event), *role_data.get("queries", ())))
             return so_far.model_copy(
-                update={"queries": queries, "ask_user": str(named.get("askUser") or so_far.ask_user)}
+                update={"queries": queries, "ask_user": str(role_data.get("askUser") or so_far.ask_user)}
             )
         case ToolResponse(tool="web/search" | "web/research" | "web/fetch", ok=True, data=dict() as data):
-            return so_far.model_copy(update={"results": _with(so_far.results, _found(event, data))})
+            return so_far.model_copy(
+                update={"results": _merge_findings(so_far.results, _read_findings(event, data))}
+            )
         case _:
             return so_far
 
 
-def _found(event: ToolResponse, data: JsonObject) -> tuple[Finding, ...]:
+def _read_findings(event: ToolResponse, data: JsonObject) -> tuple[Finding, ...]:
     if event.tool == "web/fetch":
-        text = event.result.partition("\n\n")[2][:PAGE_PART]
+        text = event.result.partition("\n\n")[2][:MAX_PAGE_PART]
         url, title = str(data.get("url", "")), str(data.get("title", ""))
         return (Finding(query="", url=url, title=title or url, text=text),)
     rows = data.get("results")
@@ -173,16 +178,16 @@ def _found(event: ToolResponse, data: JsonObject) -> tuple[Finding, ...]:
     )
 
 
-def _with(findings: tuple[Finding, ...], news: tuple[Finding, ...]) -> tuple[Finding, ...]:
-    """Each page once, under the question that found it first, with the longest text of it."""
-    kept = {page_identity(finding.url): finding for finding in findings}
-    for new in news:
-        old = kept.get(page_identity(new.url))
+def _merge_findings(findings: tuple[Finding, ...], additions: tuple[Finding, ...]) -> tuple[Finding, ...]:
+    """Keep each page once, under the query that found it first, with its longest text."""
+    merged = {normalize_url(finding.url): finding for finding in findings}
+    for new in additions:
+        old = merged.get(normalize_url(new.url))
         if old is None:
-            kept[page_identity(new.url)] = new
+            merged[normalize_url(new.url)] = new
         elif len(new.text) > len(old.text):
-            kept[page_identity(new.url)] = old.model_copy(update={"text": new.text})
-    return tuple(kept.values())
+            merged[normalize_url(new.url)] = old.model_copy(update={"text": new.text})
+    return tuple(merged.values())
 
 
 _WORD = lazy(r"[A-Za-z][A-Za-z0-9.+#_-]*[A-Za-z0-9+#]|[A-Z]|[\u30a1-\u30ff]{2,}|[\u4e00-\u9fff]{2,}")
@@ -194,16 +199,16 @@ _COMMON = lazy(
 )
 
 
-def keywords(focus: str, limit: int = 8) -> str:
-    """The words that a focus is about, joined by ", " (C0.19): no common words, each once, in order."""
-    found: dict[str, str] = {}
+def extract_keywords(focus: str, limit: int = 8) -> str:
+    """Return the distinct words of a focus that are not common, joined by ", " (C0.19)."""
+    distinct: dict[str, str] = {}
     for match in _WORD.finditer(strip_invisible(focus)):
         word = match[0]
         if not _COMMON.fullmatch(word):
-            found.setdefault(word.lower(), word)
-    return ", ".join(list(found.values())[:limit])
+            distinct.setdefault(word.lower(), word)
+    return ", ".join(list(distinct.values())[:limit])
 
 
-def _label(title: str) -> str:
-    """A title that cannot end its link."""
+def _escape_title(title: str) -> str:
+    """Replace brackets, which would end the link."""
     return title.replace("[", "(").replace("]", ")")
