@@ -11,8 +11,8 @@ import pytest
 
 from daiku import Memory
 from daiku.domain.errors import Failure, LLMTimeoutError, UsageError
-from daiku.memory.memory import LONGEST, MOST_SESSIONS, WINDOW, Windows
-from daiku.memory.rules.vectors import Vector, whole_vector
+from daiku.memory.memory import LONGEST, MOST_SESSIONS, WINDOW, SessionWindows
+from daiku.memory.rules.vectors import Vector, to_integers
 from daiku.texts.text import NO_TEXT, Text
 from tests.conftest import ROOT
 
@@ -71,7 +71,7 @@ async def test_a_short_question_is_understood_by_what_was_said_before_it() -> No
 
 
 def test_a_window_is_a_deque_of_a_session_and_only_the_latest_sessions_have_one() -> None:
-    windows = Windows()
+    windows = SessionWindows()
     for session in range(MOST_SESSIONS + 5):
         for said in range(WINDOW + 3):
             windows.add(f"s{session}", f"{said}")
@@ -196,7 +196,7 @@ class Axes:
         if self.broken:
             raise LLMTimeoutError(Failure(kind="connection", message=Text("The embedder is out of reach.")))
         axes = ((1.0, 0.1) if "cat" in said or "feline" in said else (0.1, 1.0) for said in texts)
-        return [whole_vector([*axis, *[0.0] * (self.dimension - 2)]) for axis in axes]
+        return [to_integers([*axis, *[0.0] * (self.dimension - 2)]) for axis in axes]
 
     async def aclose(self) -> None:
         pass

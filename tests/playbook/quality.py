@@ -18,9 +18,9 @@ from statistics import mean
 from typing import NamedTuple
 
 from daiku.domain.playbook import Bullet, Playbook, SearchQuery
-from daiku.memory.rules.hashed import hashed_vector
+from daiku.memory.rules.hashed import hash_vector
 from daiku.memory.rules.terms import terms
-from daiku.memory.rules.vectors import Vector, cosine, whole_vector
+from daiku.memory.rules.vectors import Vector, cosine, to_integers
 from daiku.models.embed import Embedder, HashedWords, open_embedder
 from daiku.playbook.rules.lessons.similar import LIMIT, have_different_words
 from daiku.playbook.search import PlaybookSearch
@@ -119,9 +119,9 @@ class Meanings:
         meant = [0.0] * self._size
         for place in {self._known[term] for term in terms(said) if term in self._known}:
             meant[place] = 1500.0
-        spelt = hashed_vector(said)
+        spelt = hash_vector(said)
         rough = [float(sum(spelt[at::ROUGHLY])) for at in range(ROUGHLY)]
-        return whole_vector([*meant, *rough])
+        return to_integers([*meant, *rough])
 
 
 def judged() -> tuple[Playbook, list[Judged]]:

@@ -11,8 +11,8 @@ import pytest
 from daiku.domain.base import JsonObject
 from daiku.domain.errors import Failure, LLMError
 from daiku.domain.playbook import Bullet, Playbook, SearchQuery
-from daiku.memory.rules.hashed import hashed_vector
-from daiku.memory.rules.vectors import Vector, whole_vector
+from daiku.memory.rules.hashed import hash_vector
+from daiku.memory.rules.vectors import Vector, to_integers
 from daiku.playbook import search as searches
 from daiku.playbook.search import PlaybookSearch, build_search
 from daiku.settings import from_mapping
@@ -108,7 +108,7 @@ class Meanings:
         if self.fails:
             raise LLMError(Failure(kind="connection", message=text("memory.matches_words")))
         self.asked.append(list(texts))
-        return [whole_vector([1.0, 0.1] if {"ice", "snow"} & set(t.split()) else [0.1, 1.0]) for t in texts]
+        return [to_integers([1.0, 0.1] if {"ice", "snow"} & set(t.split()) else [0.1, 1.0]) for t in texts]
 
     async def aclose(self) -> None:
         """Nothing is open."""
@@ -222,7 +222,7 @@ class Alike(Meanings):
     unrelated = 1.1
 
     async def embed(self, texts: Sequence[str]) -> list[Vector]:
-        return [hashed_vector(each) for each in texts]
+        return [hash_vector(each) for each in texts]
 
 
 def test_what_is_left_out_makes_room_for_what_fits() -> None:

@@ -1,1 +1,2 @@
-"""Memory over sessions: what a person wants kept, found again by words and meanings, on SQLite or PostgreSQL."""
+"""Long-term memory: entries that the user wants to keep, searched by words and vectors, on SQLite or
+PostgreSQL."""

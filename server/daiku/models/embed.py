@@ -12,7 +12,7 @@ from daiku.dataclass import dataclass, field
 from daiku.domain.base import JsonObject
 from daiku.domain.config import ProviderSettings
 from daiku.domain.errors import Failure, LLMError, UsageError
-from daiku.memory.rules.vectors import Vector, whole_vector
+from daiku.memory.rules.vectors import Vector, to_integers
 from daiku.models.adapter import Clock
 from daiku.models.choice import Probe, missing_requirement
 from daiku.models.embedder import Embedder, HashedWords
@@ -121,7 +121,7 @@ class ServiceEmbedder:
     def _decode_vectors(self, answer: JsonObject, count: int) -> list[Vector]:
         entries = self.api.read(answer)
         try:
-            vectors = [whole_vector(_to_floats(values)) for values in entries]
+            vectors = [to_integers(_to_floats(values)) for values in entries]
         except (TypeError, ValueError) as error:
             raise unreadable_error(self.service, str(error)) from error
         if len(vectors) != count or len({len(vector) for vector in vectors}) > 1:

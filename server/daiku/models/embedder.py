@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from daiku.dataclass import dataclass
-from daiku.memory.rules.hashed import DIMENSION, NAME, UNRELATED, hashed_vector
+from daiku.memory.rules.hashed import DIMENSION, NAME, UNRELATED, hash_vector
 from daiku.memory.rules.vectors import Vector
 from daiku.texts.text import Text, text
 
@@ -48,7 +48,7 @@ class HashedWords:
         return text("memory.matches_words")
 
     async def embed(self, texts: Sequence[str]) -> list[Vector]:
-        return [hashed_vector(item) for item in texts]
+        return [hash_vector(item) for item in texts]
 
     async def aclose(self) -> None:
         """Do nothing: no connection is open."""

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from daiku.memory.rules.hashed import hashed_vector
+from daiku.memory.rules.hashed import hash_vector
 from daiku.memory.rules.vectors import cosine
 from daiku.playbook.rules.lessons.similar import LIMIT, are_near_duplicates, have_different_words
 
@@ -24,7 +24,7 @@ class Pair(NamedTuple):
 
     @property
     def likeness(self) -> float:
-        return cosine(hashed_vector(self.one), hashed_vector(self.other))
+        return cosine(hash_vector(self.one), hash_vector(self.other))
 
 
 def pairs() -> list[Pair]:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from daiku.domain.playbook import Bullet
-from daiku.memory.rules.hashed import hashed_vector
+from daiku.memory.rules.hashed import hash_vector
 from daiku.memory.rules.nearest import Ranked
 from daiku.memory.rules.vectors import cosine, pack, squared_length
 from daiku.playbook.rules.ranking import (
@@ -28,13 +28,13 @@ texts = st.lists(st.lists(st.sampled_from(WORDS), max_size=6).map(" ".join), max
 
 def in_memory(said: list[str]) -> Lessons:
     lessons = Lessons(Bullet(id=str(at), section="environment", content=each) for at, each in enumerate(said))
-    for at, vector in enumerate(map(hashed_vector, said)):
+    for at, vector in enumerate(map(hash_vector, said)):
         lessons.add_vector(str(at), pack(vector), squared_length(vector))
     return lessons
 
 
 def asked(text: str, most: int = 10, hidden: frozenset[int] = frozenset()) -> Question:
-    return Question(text, hashed_vector(text), most, hidden)
+    return Question(text, hash_vector(text), most, hidden)
 
 
 def stretched(scores: dict[int, float]) -> dict[int, float]:
@@ -56,7 +56,7 @@ def by_hand(said: list[str], question: str, alpha: float, most: int, hidden: fro
             weight = math.log(1 + (len(said) - have[term] + 0.5) / (have[term] + 0.5)) * 2.2
             times = counted[n][term]
             words[n] += weight * times / (times + 1.2 * (1 - 0.75 + 0.75 * length / usual))
-    vectors = {n: cosine(hashed_vector(question), hashed_vector(said[n])) for n in shown}
+    vectors = {n: cosine(hash_vector(question), hash_vector(said[n])) for n in shown}
     if not shown:
         return []
     by_word, by_vector = stretched(words), stretched(vectors)

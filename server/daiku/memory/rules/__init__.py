@@ -1,1 +1,1 @@
-"""Search as pure functions: the terms of a text, vectors from words, the nearest of many vectors, fused scores."""
+"""Pure functions of search: terms of a text, hashed vectors, nearest neighbors, and hybrid scores."""

@@ -1,20 +1,23 @@
-"""Search by words and by vectors together: which words to look for, and one score from two."""
+"""Hybrid search: selection of terms, and fusion of word and vector scores."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from daiku.memory.rules.nearest import Ranked, in_order
+from daiku.memory.rules.nearest import Ranked, take_best
 
 MOST_TERMS = 48
-"""Terms of a question that are looked for."""
+"""Maximum number of terms of a question."""
 WORTH = 2_000
-"""Texts that are looked at by words: the rarest terms first, until theirs come to so many."""
+"""Maximum number of texts matched by words, rarest terms first."""
 
 
-def terms_worth(counts: Mapping[str, int]) -> list[str]:
-    """The terms to look for, the rarest first; `counts` says how many texts have each. Common words find everything
-    and tell nothing: behind the rarest they are left out where they alone would make the search slow."""
+def limit_terms(counts: Mapping[str, int]) -> list[str]:
+    """Return the terms to search for, rarest first; `counts` is the number of texts with each.
+
+    Common terms match everything and say nothing, so they are dropped after the rarest if they would make the
+    search slow.
+    """
     chosen: list[str] = []
     total = 0
     for term in sorted(
@@ -27,16 +30,19 @@ def terms_worth(counts: Mapping[str, int]) -> list[str]:
     return chosen
 
 
-def asked_terms(found: Iterable[str]) -> list[str]:
-    """The different terms of a question, as many as are looked for: the longest."""
-    return sorted(dict.fromkeys(found), key=lambda term: -len(term))[:MOST_TERMS]
+def choose_terms(question_terms: Iterable[str]) -> list[str]:
+    """Return the distinct terms of a question, the longest ones if there are too many."""
+    return sorted(dict.fromkeys(question_terms), key=lambda term: -len(term))[:MOST_TERMS]
 
 
-def fused(words: Sequence[Ranked], vectors: Sequence[Ranked], alpha: float, most: int) -> list[Ranked]:
-    """The best of both lists by one score from 0 to 1: each list is stretched to that range by its least and
-    greatest score, `alpha` is the weight of the vectors. What is on one list only has 0 on the other."""
-    by_words, by_vectors = _stretched(words), _stretched(vectors)
-    return in_order(
+def fuse_scores(words: Sequence[Ranked], vectors: Sequence[Ranked], alpha: float, most: int) -> list[Ranked]:
+    """Merge both lists by one score from 0 to 1.
+
+    The scores of each list are scaled to that range, `alpha` is the weight of the vectors. A missing row
+    scores 0.
+    """
+    by_words, by_vectors = _scale(words), _scale(vectors)
+    return take_best(
         (
             Ranked(number, alpha * by_vectors.get(number, 0.0) + (1 - alpha) * by_words.get(number, 0.0))
             for number in {**by_words, **by_vectors}
@@ -45,9 +51,9 @@ def fused(words: Sequence[Ranked], vectors: Sequence[Ranked], alpha: float, most
     )
 
 
-def _stretched(found: Sequence[Ranked]) -> dict[int, float]:
-    if not found:
+def _scale(ranked: Sequence[Ranked]) -> dict[int, float]:
+    if not ranked:
         return {}
-    scores = [each.score for each in found]
+    scores = [each.score for each in ranked]
     low, span = min(scores), max(scores) - min(scores)
-    return {each.number: (each.score - low) / span if span else 1.0 for each in found}
+    return {each.number: (each.score - low) / span if span else 1.0 for each in ranked}

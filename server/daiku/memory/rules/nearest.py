@@ -13,12 +13,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MARGIN = 1e-4
-"""Cosine. More than the error of products of 32-bit floats, so every row within it of the last of the best is
-compared exactly."""
+"""Cosine margin, above the error of products of 32-bit floats.
+
+Every row within it of the last of the best is compared exactly.
+"""
 
 
 class Row(NamedTuple):
-    """A packed vector with its number, by which equals are ordered, and the square of its length."""
+    """A packed vector with its number, which breaks ties, and the square of its length."""
 
     number: int
     packed: bytes
@@ -32,14 +34,16 @@ class Ranked(NamedTuple):
     score: float
 
 
-def in_order(found: Iterable[Ranked], most: int) -> list[Ranked]:
-    """Return the best `most`, equals by their number."""
-    return sorted(found, key=lambda each: (-each.score, each.number))[:most]
+def take_best(ranked: Iterable[Ranked], most: int) -> list[Ranked]:
+    """Return the best `most`; ties are ordered by number."""
+    return sorted(ranked, key=lambda each: (-each.score, each.number))[:most]
 
 
 class Nearest:
-    """Vectors of one dimension, and the search for those nearest to another. Scores and order are exact: numpy's
-    floats only choose the rows that are compared in whole numbers."""
+    """Vectors of one dimension, and the search for the nearest ones.
+
+    Scores and order are exact: numpy's floats only choose the rows that are compared as integers.
+    """
 
     def __init__(self, dimension: int) -> None:
         import numpy as np  # when used
@@ -70,17 +74,17 @@ class Nearest:
         self._numbers += [row.number for row in added]
 
     def search(self, question: Vector, most: int, hidden: AbstractSet[int] = frozenset()) -> list[Ranked]:
-        """Return the `most` rows nearest to `question`, equals by their number, without those that are `hidden`."""
+        """Return the `most` rows nearest to `question`; ties by number, without those that are `hidden`."""
         import numpy as np  # when used
 
         count, squared = len(self._numbers), squared_length(question)
         vectors, squares = self._vectors[:count], self._squares[:count]
         lengths = np.sqrt(np.maximum(squares, 1) * float(max(squared, 1)))
         scores = vectors @ np.array(question, np.float32) / lengths
-        shown = np.flatnonzero(~np.isin(self._numbers, list(hidden))) if hidden else np.arange(count)
-        best = shown[_places_of_best(scores[shown], most)]
+        visible = np.flatnonzero(~np.isin(self._numbers, list(hidden))) if hidden else np.arange(count)
+        best = visible[_find_candidates(scores[visible], most)]
         products = vectors[best].astype(np.int64) @ np.array(question, np.int64)
-        return in_order(
+        return take_best(
             (
                 Ranked(self._numbers[place], score_of(int(product), squared * int(squares[place])))
                 for place, product in zip(best.tolist(), products.tolist(), strict=True)
@@ -89,7 +93,7 @@ class Nearest:
         )
 
 
-def _places_of_best(scores: NDArray[np.float64], most: int) -> NDArray[np.intp]:
+def _find_candidates(scores: NDArray[np.float64], most: int) -> NDArray[np.intp]:
     """Return the places whose score can be among the best `most`, given the error of the scores."""
     import numpy as np  # when used
 

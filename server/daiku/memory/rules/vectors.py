@@ -1,4 +1,4 @@
-"""Vectors of whole numbers: every store computes the same with them, to the last digit."""
+"""Integer vectors: every store computes exactly the same scores."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from operator import mul
 from typing import TypeAlias
 
 Vector: TypeAlias = tuple[int, ...]
-"""A direction: its length is about SCALE, its components lie between -SCALE and SCALE."""
+"""A direction with a length of about SCALE and components between -SCALE and SCALE."""
 SCALE = 4095
 MOST_DIMENSIONS = 4096
-"""Dimensions of the largest vector that is accepted."""
+"""Maximum number of dimensions."""
 
 
-def whole_vector(values: Sequence[float]) -> Vector:
-    """The direction of `values`; all zero where they have none. Raises ValueError for too many or no real numbers."""
+def to_integers(values: Sequence[float]) -> Vector:
+    """Scale `values` to integers; all zero without a direction. Raises ValueError for invalid components."""
     if not 0 < len(values) <= MOST_DIMENSIONS:
         raise ValueError(f"a vector has between 1 and {MOST_DIMENSIONS} components, not {len(values)}")
     length = math.sqrt(sum(map(mul, values, values)))
@@ -29,20 +29,20 @@ def whole_vector(values: Sequence[float]) -> Vector:
 
 
 def squared_length(vector: Vector) -> int:
-    """The square of the vector's length."""
+    """Return the square of the vector's length."""
     return sum(map(mul, vector, vector))
 
 
 def cosine(one: Vector, other: Vector) -> float:
-    """How alike two directions are, from -1 to 1; 0 where one has none."""
+    """Return the cosine of two vectors, from -1 to 1; 0 if one is zero."""
     return score_of(sum(map(mul, one, other)), squared_length(one) * squared_length(other))
 
 
 def score_of(product: int, lengths: int) -> float:
-    """The cosine from the product of two vectors and the product of their squared lengths."""
+    """Return the cosine from the dot product and the product of the squared lengths."""
     return product / math.sqrt(lengths) if lengths else 0.0
 
 
 def pack(vector: Vector) -> bytes:
-    """The vector as bytes, two for each component, raised by SCALE so that none is negative."""
+    """Pack a vector as 16-bit integers, each increased by SCALE."""
     return struct.pack(f"<{len(vector)}H", *[part + SCALE for part in vector])

@@ -10,8 +10,8 @@ from heapq import nlargest, nsmallest
 from typing import NamedTuple
 
 from daiku.domain.playbook import Bullet
-from daiku.memory.rules.fuse import asked_terms, terms_worth
-from daiku.memory.rules.nearest import Nearest, Ranked, Row, in_order
+from daiku.memory.rules.fuse import choose_terms, limit_terms
+from daiku.memory.rules.nearest import Nearest, Ranked, Row, take_best
 from daiku.memory.rules.terms import terms
 from daiku.memory.rules.vectors import Vector
 from daiku.playbook.rules.relevance import lone_characters, stem
@@ -133,11 +133,11 @@ class Lessons:
 
     def by_words(self, question: str, most: int, hidden: AbstractSet[int]) -> list[Ranked]:
         """Return the lessons that share words with the question, by BM25 over the rarest of them."""
-        counts = {term: len(self._postings.get(term, ())) for term in asked_terms(search_terms(question))}
+        counts = {term: len(self._postings.get(term, ())) for term in choose_terms(search_terms(question))}
         texts = len(self.active)
         usual = self._terms / texts if texts else 1.0
         scores: dict[int, float] = {}
-        for term in terms_worth(counts):
+        for term in limit_terms(counts):
             weight = math.log(1 + (texts - counts[term] + 0.5) / (counts[term] + 0.5)) * (K1 + 1)
             for number, times in self._postings[term].items():
                 worth = weight * times / (times + K1 * (1 - B + B * self._lengths[number] / usual))
@@ -145,7 +145,7 @@ class Lessons:
         for number in hidden & scores.keys():
             del scores[number]
         least = min(nlargest(most, scores.values()), default=0.0)
-        return in_order([Ranked(number, score) for number, score in scores.items() if score >= least], most)
+        return take_best([Ranked(number, score) for number, score in scores.items() if score >= least], most)
 
 
 def candidates_for(most: int) -> int:

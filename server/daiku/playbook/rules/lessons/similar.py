@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Callable
 from functools import lru_cache
 
-from daiku.memory.rules.hashed import hashed_vector
+from daiku.memory.rules.hashed import hash_vector
 from daiku.memory.rules.terms import terms
 from daiku.memory.rules.vectors import Vector, cosine
 from daiku.playbook.rules.lessons.proposal import code_spans
@@ -105,4 +105,4 @@ def _content_words(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=20_000)
 def _vector_of(text: str) -> Vector:
-    return hashed_vector(text)
+    return hash_vector(text)
