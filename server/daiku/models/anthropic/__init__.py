@@ -1,1 +1,1 @@
-"""Anthropic's Messages protocol."""
+"""Provider for Anthropic's Messages protocol."""

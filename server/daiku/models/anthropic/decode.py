@@ -1,4 +1,4 @@
-"""Replies of Anthropic's Messages API: events to deltas, and the whole message at the end."""
+"""Decoder for replies of Anthropic's Messages API."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ _FINISH: dict[str, FinishReason] = {
 
 
 @dataclass(slots=True)
-class _Block:
-    """A content block as far as it has come."""
+class _ContentBlock:
+    """Content block that is being received."""
 
     kind: str
     parts: list[str] = field(default_factory=list[str])
@@ -48,7 +48,7 @@ class _Block:
     id: str = ""
     name: str = ""
     input: JsonValue = None
-    mender: SurrogateReplacer = field(default_factory=SurrogateReplacer)
+    replacer: SurrogateReplacer = field(default_factory=SurrogateReplacer)
 
     @property
     def text(self) -> str:
@@ -56,8 +56,11 @@ class _Block:
 
 
 class AnthropicDecoder:
-    """Reads one reply. `model` and `after` (the digest of the conversation that it answers) are kept
-    with its thinking; `names` leads back from the tools' wire names."""
+    """Decoder of one reply.
+
+    `model` and `after` (the digest of the conversation that it answers) are stored with its thinking; `names` maps
+    wire names of tools to their names.
+    """
 
     def __init__(
         self,
@@ -72,7 +75,7 @@ class AnthropicDecoder:
         self._names = names or NameMap()
         self._model, self._after, self._prices = model, after, prices or {}
         self._cutter = SseParser()
-        self._blocks: dict[int, _Block] = {}
+        self._blocks: dict[int, _ContentBlock] = {}
         self._usage: dict[str, int] = {}
         self._answered_by = ""
         self._stop: str | None = None
@@ -87,64 +90,64 @@ class AnthropicDecoder:
         events: list[ModelEvent] = []
         for event in self._cutter.feed(data):
             if not self._ended:
-                self._event(read_object(self._service, event.data), events)
+                self._handle_event(read_object(self._service, event.data), events)
         return events
 
     def finish(self) -> Reply:
-        """Return the whole reply. Raises StreamCutError if the closing event is missing."""
+        """Return the reply. Raises StreamCutError if the closing event is missing."""
         for event in self._cutter.flush():
             if not self._ended:
-                self._last_event(event.data)
+                self._handle_unterminated(event.data)
         if (document := self._cutter.document) is not None:
-            self._whole(document)
+            self._read_document(document)
         if not self._ended:
             raise stream_cut_error(self._service)
-        return self._reply()
+        return self._build_reply()
 
-    def _last_event(self, data: bytes) -> None:
-        """An event without its blank line: half of one is a cut, not garbage."""
+    def _handle_unterminated(self, data: bytes) -> None:
+        """Handle an event without its blank line; ignore a partial one, as it means a cut stream."""
         try:
             value = parse_json(data)
         except ValueError:
             return
         if isinstance(value, dict):
-            self._event(value, [])
+            self._handle_event(value, [])
 
-    def _whole(self, document: bytes) -> None:
-        """A body that is one message or one error instead of a stream."""
+    def _read_document(self, document: bytes) -> None:
+        """Read a body that is one message or one error instead of a stream."""
         try:
             message = parse_json(document)
         except ValueError:
             return
         if not isinstance(message, dict) or message.get("type") == "error" or "error" in message:
             raise from_body(self._service, message)
-        self._start(message)
+        self._start_message(message)
         content = message.get("content")
         for index, block in enumerate(content if isinstance(content, list) else []):
             if isinstance(block, dict):
-                self._open(index, block, [])
-        self._closing(message)
+                self._open_block(index, block, [])
+        self._read_stop(message)
         self._ended = self._stop is not None
 
-    def _event(self, event: JsonObject, events: list[ModelEvent]) -> None:
+    def _handle_event(self, event: JsonObject, events: list[ModelEvent]) -> None:
         match event.get("type"):
             case "content_block_delta":
                 delta = event.get("delta")
-                block = self._blocks.get(_index(event))
+                block = self._blocks.get(_get_index(event))
                 if isinstance(delta, dict) and block is not None:
-                    _grow(block, delta, events)
+                    _extend_block(block, delta, events)
             case "content_block_start":
                 content = event.get("content_block")
                 if isinstance(content, dict):
-                    self._open(_index(event), content, events)
+                    self._open_block(_get_index(event), content, events)
             case "message_start":
                 message = event.get("message")
                 if isinstance(message, dict):
-                    self._start(message)
+                    self._start_message(message)
             case "message_delta":
                 delta = event.get("delta")
-                self._closing(delta if isinstance(delta, dict) else {})
-                self._count(event.get("usage"))
+                self._read_stop(delta if isinstance(delta, dict) else {})
+                self._add_usage(event.get("usage"))
             case "message_stop":
                 self._ended = True
             case "error":
@@ -152,54 +155,56 @@ class AnthropicDecoder:
             case None if "error" in event:
                 raise from_body(self._service, event)
             case _:
-                pass  # ping, content_block_stop, and what is yet to come
+                pass  # ping, content_block_stop, and future events
 
-    def _start(self, message: JsonObject) -> None:
+    def _start_message(self, message: JsonObject) -> None:
         model = message.get("model")
         self._answered_by = model if isinstance(model, str) else self._answered_by
-        self._count(message.get("usage"))
+        self._add_usage(message.get("usage"))
 
-    def _count(self, usage: JsonValue) -> None:
-        """Later numbers replace earlier ones: they are running totals."""
+    def _add_usage(self, usage: JsonValue) -> None:
+        """Store usage numbers. They are running totals, so later ones replace earlier ones."""
         if isinstance(usage, dict):
             self._usage.update({k: v for k, v in usage.items() if isinstance(v, int)})
 
-    def _closing(self, delta: JsonObject) -> None:
+    def _read_stop(self, delta: JsonObject) -> None:
         stop, details = delta.get("stop_reason"), delta.get("stop_details")
         self._stop = stop if isinstance(stop, str) else self._stop
         if isinstance(details, dict) and isinstance(why := details.get("explanation"), str):
             self._refusal = why
 
-    def _open(self, index: int, content: JsonObject, events: list[ModelEvent]) -> None:
-        """A block begins; some services put the first piece, or all of it, here."""
-        block = self._blocks[index] = _Block(
-            kind=_string(content, "type"),
-            id=_string(content, "id"),
-            name=_string(content, "name"),
-            data=_string(content, "data"),
-            signature=_string(content, "signature"),
+    def _open_block(self, index: int, content: JsonObject, events: list[ModelEvent]) -> None:
+        """Open a content block. Some services send its first piece, or all of it, here."""
+        block = self._blocks[index] = _ContentBlock(
+            kind=_get_string(content, "type"),
+            id=_get_string(content, "id"),
+            name=_get_string(content, "name"),
+            data=_get_string(content, "data"),
+            signature=_get_string(content, "signature"),
             input=content.get("input"),
         )
-        if first := _string(content, "text"):
-            _grow(block, {"type": "text_delta", "text": first}, events)
-        if first := _string(content, "thinking"):
-            _grow(block, {"type": "thinking_delta", "thinking": first}, events)
+        if first := _get_string(content, "text"):
+            _extend_block(block, {"type": "text_delta", "text": first}, events)
+        if first := _get_string(content, "thinking"):
+            _extend_block(block, {"type": "thinking_delta", "thinking": first}, events)
 
-    def _reply(self) -> Reply:
+    def _build_reply(self) -> Reply:
         blocks = [self._blocks[index] for index in sorted(self._blocks)]
         for block in blocks:
-            if rest := block.mender.flush():
+            if rest := block.replacer.flush():
                 block.parts.append(rest)
-        said = Text("".join(block.text for block in blocks if block.kind == "text"))
+        reply_text = Text("".join(block.text for block in blocks if block.kind == "text"))
         thinking = "".join(block.text for block in blocks if block.kind == "thinking")
-        calls = tuple(self._call(block) for block in blocks if block.kind == "tool_use")
+        calls = tuple(self._build_call(block) for block in blocks if block.kind == "tool_use")
         finish = _FINISH.get(self._stop or "", "other")
-        if finish == "content_filter" and not said:
-            said = Text(self._refusal) if self._refusal else text("llm.declined")
-        message = AssistantMessage(text=said, thinking=thinking, calls=calls, opaque=self._opaque(blocks))
-        return Reply(message, self._total(), finish)
+        if finish == "content_filter" and not reply_text:
+            reply_text = Text(self._refusal) if self._refusal else text("llm.declined")
+        message = AssistantMessage(
+            text=reply_text, thinking=thinking, calls=calls, opaque=self._encode_opaque(blocks)
+        )
+        return Reply(message, self._build_usage(), finish)
 
-    def _call(self, block: _Block) -> ToolCall:
+    def _build_call(self, block: _ContentBlock) -> ToolCall:
         args, malformed = parse_arguments(block.text)
         if not block.parts and isinstance(block.input, dict):
             args = block.input
@@ -210,9 +215,8 @@ class AnthropicDecoder:
             malformed=malformed,
         )
 
-    def _opaque(self, blocks: list[_Block]) -> JsonObject:
-        """How to give the thinking back: the order of the blocks, signatures, and lengths instead of
-        texts, which the message holds already."""
+    def _encode_opaque(self, blocks: list[_ContentBlock]) -> JsonObject:
+        """Return the data for sending the thinking back: order of blocks, signatures, and text lengths."""
         if not any(block.signature or block.data or block.kind == "thinking" for block in blocks):
             return {}
         order: list[JsonValue] = []
@@ -231,24 +235,24 @@ class AnthropicDecoder:
                     pass
         return {PROTOCOL: {"model": self._model, "after": self._after, "blocks": order}}
 
-    def _total(self) -> Usage:
+    def _build_usage(self) -> Usage:
         cached = self._usage.get("cache_read_input_tokens", 0)
-        written = self._usage.get("cache_creation_input_tokens", 0)
+        cache_writes = self._usage.get("cache_creation_input_tokens", 0)
         usage = Usage(
             model=self._answered_by or self._model,
-            prompt_tokens=self._usage.get("input_tokens", 0) + cached + written,
+            prompt_tokens=self._usage.get("input_tokens", 0) + cached + cache_writes,
             completion_tokens=self._usage.get("output_tokens", 0),
             cached_tokens=cached,
         )
-        price = compute_cost(usage, self._model or usage.model, self._prices, cache_writes=written)
+        price = compute_cost(usage, self._model or usage.model, self._prices, cache_writes=cache_writes)
         return usage.model_copy(update={"cost": price})
 
 
-def _grow(block: _Block, delta: JsonObject, events: list[ModelEvent]) -> None:
+def _extend_block(block: _ContentBlock, delta: JsonObject, events: list[ModelEvent]) -> None:
     kind = delta.get("type")
     if kind == "text_delta":
         text = delta.get("text")
-        if isinstance(text, str) and (text := block.mender.feed(text)):
+        if isinstance(text, str) and (text := block.replacer.feed(text)):
             block.parts.append(text)
             events.append(TextDelta(text))
     elif kind == "input_json_delta":
@@ -257,18 +261,18 @@ def _grow(block: _Block, delta: JsonObject, events: list[ModelEvent]) -> None:
             block.parts.append(piece)
     elif kind == "thinking_delta":
         text = delta.get("thinking")
-        if isinstance(text, str) and (text := block.mender.feed(text)):
+        if isinstance(text, str) and (text := block.replacer.feed(text)):
             block.parts.append(text)
             events.append(ThinkingDelta(text))
     elif kind == "signature_delta":
-        block.signature += _string(delta, "signature")
+        block.signature += _get_string(delta, "signature")
 
 
-def _index(event: JsonObject) -> int:
+def _get_index(event: JsonObject) -> int:
     index = event.get("index")
     return index if isinstance(index, int) else 0
 
 
-def _string(value: JsonObject, key: str) -> str:
-    found = value.get(key)
-    return found if isinstance(found, str) else ""
+def _get_string(value: JsonObject, key: str) -> str:
+    text = value.get(key)
+    return text if isinstance(text, str) else ""

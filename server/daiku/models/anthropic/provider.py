@@ -1,4 +1,4 @@
-"""The `anthropic` provider: Claude through the low-level requests of anthropic's SDK, which does keys, TLS and proxies."""
+"""The `anthropic` provider, which uses the low-level requests of anthropic's SDK."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from daiku.domain.base import JsonObject
 from daiku.domain.config import ProviderSettings
 from daiku.domain.messages import ModelEvent, ModelInfo, ModelRequest
 from daiku.models.anthropic.decode import AnthropicDecoder
-from daiku.models.anthropic.encode import Turn, body, encode_tools, history
+from daiku.models.anthropic.encode import EncodedTurn, create_history, encode_body, encode_tools
 from daiku.models.catalogue import build_model_info
 from daiku.models.families import find_traits
 from daiku.models.transport.addresses import join_url
@@ -28,12 +28,13 @@ from daiku.run.rules.calls.toolnames import NameMap
 if TYPE_CHECKING:
     from anthropic import AsyncAnthropic
 
-PAGES = 20
+MAX_PAGES = 20
+"""Maximum number of pages of a model list to read."""
 INTERLEAVED = "interleaved-thinking-2025-05-14"
 
 
 class AnthropicProvider:
-    """Anthropic's Messages API and what speaks like it at another `base_url` (with or without `/v1`)."""
+    """Provider for Anthropic's Messages API and compatible services at another `base_url` (with or without `/v1`)."""
 
     name = "anthropic"
 
@@ -41,13 +42,13 @@ class AnthropicProvider:
         self._service = service
         self._settings = settings
         self._official = httpx2.URL(service.address).host == "api.anthropic.com"
-        self._histories = Histories[Turn](history)
+        self._histories = Histories[EncodedTurn](create_history)
         self._tools = LastResult(encode_tools)
         self._client: AsyncAnthropic | None = None
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         turns = self._histories.of(request).encode(request.messages)
-        content = body(request, turns, self._tools.of(request.tools))
+        content = encode_body(request, turns, self._tools.of(request.tools))
         decoder = AnthropicDecoder(
             self._service,
             names=NameMap(request.tools),
@@ -56,10 +57,10 @@ class AnthropicProvider:
             prices=self._settings.price,
         )
 
-        beta = self._beta(request)
+        beta = self._list_betas(request)
 
         async def open_response() -> httpx2.Response:
-            return await (await self._sdk()).post(
+            return await (await self._get_client()).post(
                 join_url(self._service.address, "/v1/messages"),
                 cast_to=httpx2.Response,
                 content=content,
@@ -69,38 +70,42 @@ class AnthropicProvider:
 
         return stream_reply(self._service, self._settings, open_response, decoder)
 
-    def _beta(self, request: ModelRequest) -> str:
-        """The betas to name: thinking between tool calls where the model asks for one, and the person's own."""
+    def _list_betas(self, request: ModelRequest) -> str:
+        """Return the betas to request: interleaved thinking for models that need it, and those of the settings."""
         thinks = request.effort not in ("", "none") and bool(request.tools)
         if not (self._official and thinks and find_traits(request.model).interleaved):
             return ""
-        own = (value for name, value in self._settings.headers.items() if name.lower() == "anthropic-beta")
-        return ",".join([*own, INTERLEAVED])
+        configured = (
+            value for name, value in self._settings.headers.items() if name.lower() == "anthropic-beta"
+        )
+        return ",".join([*configured, INTERLEAVED])
 
     async def models(self) -> tuple[ModelInfo, ...]:
-        found: list[ModelInfo] = []
+        models: list[ModelInfo] = []
         path = "/v1/models?limit=1000"
-        for _ in range(PAGES):
-            page = await self._get(path)
+        for _ in range(MAX_PAGES):
+            page = await self._get_json(path)
             data = page.get("data")
-            found.extend(_info(m) for m in (data if isinstance(data, list) else []) if isinstance(m, dict))
+            models.extend(
+                _decode_info(m) for m in (data if isinstance(data, list) else []) if isinstance(m, dict)
+            )
             if page.get("has_more") is not True or not isinstance(last := page.get("last_id"), str):
                 break
             path = f"/v1/models?limit=1000&after_id={last}"
-        return tuple(model for model in found if model.name)
+        return tuple(model for model in models if model.name)
 
     async def count_tokens(self, request: ModelRequest) -> int | None:
         turns = self._histories.of(request).encode(request.messages)
         try:
-            response = await (await self._sdk()).post(
+            response = await (await self._get_client()).post(
                 join_url(self._service.address, "/v1/messages/count_tokens"),
                 cast_to=httpx2.Response,
-                content=body(request, turns, self._tools.of(request.tools), counting=True),
+                content=encode_body(request, turns, self._tools.of(request.tools), counting=True),
             )
         except Exception as error:  # the SDK's own errors; they become LLMError here
             failure = from_exception(self._service, error)
             if failure.status in (404, 405, 501):
-                return None  # a server that only speaks like Anthropic
+                return None  # a compatible server without this endpoint
             raise failure from error
         count = read_object(self._service, response.content).get("input_tokens")
         return count if isinstance(count, int) else None
@@ -109,26 +114,26 @@ class AnthropicProvider:
         if self._client is not None:
             await self._client.close()
 
-    async def _get(self, path: str) -> JsonObject:
+    async def _get_json(self, path: str) -> JsonObject:
         try:
-            response = await (await self._sdk()).get(
+            response = await (await self._get_client()).get(
                 join_url(self._service.address, path), cast_to=httpx2.Response
             )
         except Exception as error:  # the SDK's own errors; they become LLMError here
             raise from_exception(self._service, error) from error
         return read_object(self._service, response.content)
 
-    async def _sdk(self) -> AsyncAnthropic:
+    async def _get_client(self) -> AsyncAnthropic:
         if "anthropic" not in sys.modules:
             await asyncio.to_thread(importlib.import_module, "anthropic")
         if self._client is None:
-            # 0.8 s of imports: only who talks to Anthropic pays for them, when it first does
+            # imported on first use, as it takes 0.8 s
             from anthropic import AsyncAnthropic
 
             key = self._settings.api_key.get_secret_value()
             headers = dict(self._settings.headers)
             if not self._official and key:
-                headers.setdefault("X-Api-Key", key)  # what most servers that speak like it look at
+                headers.setdefault("X-Api-Key", key)  # the header that most compatible servers read
             self._client = AsyncAnthropic(
                 api_key=key or "none",
                 base_url=self._service.address,
@@ -141,27 +146,27 @@ class AnthropicProvider:
         return self._client
 
 
-def _info(model: JsonObject) -> ModelInfo:
+def _decode_info(model: JsonObject) -> ModelInfo:
     name, capabilities = model.get("id"), model.get("capabilities")
-    known = build_model_info(
+    info = build_model_info(
         "anthropic",
         name if isinstance(name, str) and model.get("lifecycle") != "retired" else "",
-        context=_number(model.get("max_input_tokens")),
-        max_output=_number(model.get("max_tokens")),
+        context=_to_int(model.get("max_input_tokens")),
+        max_output=_to_int(model.get("max_tokens")),
     )
     if not isinstance(capabilities, dict):
-        return known.model_copy(update={"images": True})
-    return known.model_copy(
+        return info.model_copy(update={"images": True})
+    return info.model_copy(
         update={
-            "images": _supported(capabilities.get("image_input")),
-            "thinking": _supported(capabilities.get("thinking")),
+            "images": _is_supported(capabilities.get("image_input")),
+            "thinking": _is_supported(capabilities.get("thinking")),
         }
     )
 
 
-def _number(value: JsonValue) -> int:
+def _to_int(value: JsonValue) -> int:
     return value if isinstance(value, int) else 0
 
 
-def _supported(value: JsonValue) -> bool:
+def _is_supported(value: JsonValue) -> bool:
     return isinstance(value, dict) and value.get("supported") is True

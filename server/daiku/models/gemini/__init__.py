@@ -1,1 +1,1 @@
-"""Gemini's generateContent protocol."""
+"""Provider for Gemini's generateContent protocol."""

@@ -1,1 +1,1 @@
-"""Ollama's chat protocol."""
+"""Provider for Ollama's chat protocol."""

@@ -1,1 +1,1 @@
-"""OpenAI's two protocols, and everything compatible with them."""
+"""Provider for OpenAI's two protocols and for compatible services."""

@@ -1,4 +1,4 @@
-"""The `openai` provider, also used for compatible services: requests through the low-level methods of OpenAI's SDK."""
+"""The `openai` provider, also for compatible services, through the low-level methods of OpenAI's SDK."""
 
 from __future__ import annotations
 
@@ -43,21 +43,21 @@ if TYPE_CHECKING:
 
 Api = Literal["chat", "responses"]
 
-# What the SDK tells every service about this machine. No service needs it; each header costs its way.
+# Headers with which the SDK describes this machine. No service needs them.
 _TELEMETRY = (
     *("X-Stainless-Lang", "X-Stainless-Package-Version", "X-Stainless-OS", "X-Stainless-Arch"),
     *("X-Stainless-Runtime", "X-Stainless-Runtime-Version", "X-Stainless-Async"),
     *("X-Stainless-Retry-Count", "X-Stainless-Read-Timeout"),
 )
 UNSENT = "-"
-"""OpenAI knows no idempotency keys; the SDK would make a random one for each request and send none."""
+"""Placeholder idempotency key. OpenAI ignores these keys, and the SDK would create a random one per request."""
 _NOT_FOR_CHAT = re.compile(
     r"embedding|whisper|tts|dall-e|moderation|transcribe|realtime|audio|image|sora|davinci|babbage|-instruct\b"
 )
 
 
 class OpenAIProvider:
-    """OpenAI itself, or a service that speaks like it at `service.address`."""
+    """Provider for OpenAI, or for a compatible service at `service.address`."""
 
     def __init__(self, service: Service, settings: ProviderSettings) -> None:
         self._service = service
@@ -68,8 +68,8 @@ class OpenAIProvider:
         self._key = settings.api_key.get_secret_value()
         self._client: AsyncOpenAI | None = None
         self._headers: Mapping[str, str] = {}
-        self._chats = Histories(lambda r: chat_request.history(r, service.address))
-        self._responses = Histories(lambda r: responses.history(r, service.name))
+        self._chats = Histories(lambda r: chat_request.create_history(r, service.address))
+        self._responses = Histories(lambda r: responses.create_history(r, service.name))
         encode = chat_request.encode_tools if self._api == "chat" else responses.encode_tools
         self._tools = LastResult[tuple[ToolSpec, ...], bytes](lambda tools: encode(tools, NameMap(tools)))
 
@@ -79,7 +79,7 @@ class OpenAIProvider:
 
     def stream(self, request: ModelRequest) -> AsyncGenerator[ModelEvent]:
         path = "/responses" if self._api == "responses" else "/chat/completions"
-        decoder = self._decoder(request)
+        decoder = self._create_decoder(request)
 
         async def open_response() -> httpx2.Response:
             return await self._post(path, request)
@@ -87,17 +87,17 @@ class OpenAIProvider:
         return stream_reply(self._service, self._settings, open_response, decoder)
 
     async def models(self) -> tuple[ModelInfo, ...]:
-        listed = (await self._get("/models")).get("data")
-        found = [m for m in listed if isinstance(m, dict)] if isinstance(listed, list) else []
-        named = [model_info(self.name, m, self._settings.context_length) for m in found]
-        return tuple(m for m in named if m.name and not (self._official and _NOT_FOR_CHAT.search(m.name)))
+        items = (await self._get_json("/models")).get("data")
+        entries = [m for m in items if isinstance(m, dict)] if isinstance(items, list) else []
+        infos = [decode_model_info(self.name, m, self._settings.context_length) for m in entries]
+        return tuple(m for m in infos if m.name and not (self._official and _NOT_FOR_CHAT.search(m.name)))
 
     async def count_tokens(self, request: ModelRequest) -> int | None:
         if not (self._official and self._api == "responses"):
             return None
-        body = self._body(request, counting=True)
+        body = self._encode_body(request, counting=True)
         try:
-            client = await self._sdk()
+            client = await self._get_client()
             response = await client.post(
                 join_url(self._service.address, "/responses/input_tokens"),
                 cast_to=httpx2.Response,
@@ -111,18 +111,18 @@ class OpenAIProvider:
         if self._client is not None:
             await self._client.close()
 
-    def _decoder(self, request: ModelRequest) -> Decoder:
+    def _create_decoder(self, request: ModelRequest) -> Decoder:
         names = NameMap(request.tools)
         if self._api == "chat":
             return ChatDecoder(self._service, names, request.model)
-        author = responses.author(self.name, request.model)
+        author = responses.identify_author(self.name, request.model)
         return responses.ResponsesDecoder(self._service, names, author)
 
     async def _post(self, path: str, request: ModelRequest) -> httpx2.Response:
-        body = self._body(request)
-        client = await self._sdk()
+        body = self._encode_body(request)
+        client = await self._get_client()
         return await client.post(
-            self._url(path, request.refused),  # whole: the SDK puts a path and its base together at length
+            self._build_url(path, request.refused),  # complete, as the SDK is slow at joining URLs
             cast_to=httpx2.Response,
             content=body,
             options={"headers": self._headers, "idempotency_key": UNSENT},
@@ -130,37 +130,37 @@ class OpenAIProvider:
             stream_cls=None,
         )
 
-    def _url(self, path: str, refused: frozenset[str]) -> str:
-        """Return the URL of `path`; with or without `/v1`, unlike the setting, if the service refused the path."""
+    def _build_url(self, path: str, refused: frozenset[str]) -> str:
+        """Return the URL of `path`. If the service refused the path, add or remove `/v1`."""
         address = self._service.address
         if "path" in refused:
-            bare = strip_version(address)
-            address = bare if bare != address else join_url(address, "/v1")
+            without_version = strip_version(address)
+            address = without_version if without_version != address else join_url(address, "/v1")
         return join_url(address, path)
 
-    def _body(self, request: ModelRequest, *, counting: bool = False) -> bytes:
+    def _encode_body(self, request: ModelRequest, *, counting: bool = False) -> bytes:
         refused = request.refused
         if self._api == "chat":
             pieces = self._chats.of(request).encode(request.messages)
             head = {"model": request.model}
-            array = b'"messages":' + chat_request.message_array(
+            array = b'"messages":' + chat_request.encode_messages(
                 request.system, pieces, "user" if "system" in refused else "system"
             )
-            more = self._chat_fields(request)
+            fields = self._build_chat_fields(request)
         else:
             items = self._responses.of(request).encode(request.messages)
             head = {"model": request.model, **({"instructions": request.system} if request.system else {})}
-            array = b'"input":' + responses.input_array(items)
-            more = {} if counting else self._responses_fields(request)
+            array = b'"input":' + responses.encode_input(items)
+            fields = {} if counting else self._build_responses_fields(request)
         parts = [encode_json(dict(head))[:-1], array]
         if request.tools:
             parts.append(b'"tools":' + self._tools.of(request.tools))
-        kept: JsonObject = {key: value for key, value in more.items() if key not in refused}
-        if kept:
-            parts.append(encode_json(kept)[1:-1])
+        accepted: JsonObject = {key: value for key, value in fields.items() if key not in refused}
+        if accepted:
+            parts.append(encode_json(accepted)[1:-1])
         return b",".join(parts) + b"}"
 
-    def _chat_fields(self, request: ModelRequest) -> JsonObject:
+    def _build_chat_fields(self, request: ModelRequest) -> JsonObject:
         fields: JsonObject = {"stream": True, "stream_options": {"include_usage": True}}
         if request.max_output:
             names = ("max_completion_tokens", "max_tokens")
@@ -173,7 +173,7 @@ class OpenAIProvider:
             fields["reasoning_effort"] = effort
         if self._official and request.session:
             fields["prompt_cache_key"] = request.session
-        if verbosity := self._verbosity(request):
+        if verbosity := self._choose_verbosity(request):
             fields["verbosity"] = verbosity
         if request.schema is not None:
             form: JsonObject = {"name": "answer", "schema": request.schema}
@@ -181,30 +181,30 @@ class OpenAIProvider:
         fields.update(request.options)
         return fields
 
-    def _verbosity(self, request: ModelRequest) -> str:
-        """How much the model is asked to say; "" where the service may not know the field."""
-        known = self._official and "verbosity" not in request.refused
-        return find_traits(request.model).verbosity if known else ""
+    def _choose_verbosity(self, request: ModelRequest) -> str:
+        """Return the verbosity to request; "" if the service may not know the field."""
+        is_supported = self._official and "verbosity" not in request.refused
+        return find_traits(request.model).verbosity if is_supported else ""
 
-    def _responses_fields(self, request: ModelRequest) -> JsonObject:
+    def _build_responses_fields(self, request: ModelRequest) -> JsonObject:
         fields: JsonObject = {"stream": True, "store": False}
         if request.max_output:
             fields["max_output_tokens"] = request.max_output
-        known = catalogue.find_model(request.model)
-        if known is None or known.thinking:
+        entry = catalogue.find_model(request.model)
+        if entry is None or entry.thinking:
             fields["include"] = ["reasoning.encrypted_content"]
             effort = request.effort or self._settings.effort
             fields["reasoning"] = {"summary": "auto", **({"effort": effort} if effort else {})}
         if self._official and request.session:
             fields["prompt_cache_key"] = request.session
-        if verbosity := self._verbosity(request):
+        if verbosity := self._choose_verbosity(request):
             fields["text"] = {"verbosity": verbosity}
         fields.update(request.options)
         return fields
 
-    async def _get(self, path: str) -> JsonObject:
+    async def _get_json(self, path: str) -> JsonObject:
         try:
-            client = await self._sdk()
+            client = await self._get_client()
             response = await client.get(
                 join_url(self._service.address, path) if path.startswith("/") else path,
                 cast_to=httpx2.Response,
@@ -214,7 +214,7 @@ class OpenAIProvider:
             raise from_exception(self._service, error) from error
         return read_object(self._service, response.content)
 
-    async def _sdk(self) -> AsyncOpenAI:
+    async def _get_client(self) -> AsyncOpenAI:
         if self._client is not None:
             return self._client
         if self._official and not self._key:
@@ -222,9 +222,9 @@ class OpenAIProvider:
             raise LLMAuthError(Failure(kind="auth", message=message, hint=self._service.key_hint))
         if "openai" not in sys.modules:
             await asyncio.to_thread(importlib.import_module, "openai")
-            if self._client is not None:  # another request was quicker
+            if self._client is not None:  # another request created the client meanwhile
                 return self._client
-        # 0.4 s of imports: only who talks to such a service pays for them, when it first does.
+        # Imported on first use, as it takes 0.4 s.
         from openai import AsyncOpenAI, Omit
 
         client = AsyncOpenAI(
@@ -237,7 +237,7 @@ class OpenAIProvider:
             _enforce_credentials=False,
         )
         if not self._official:
-            client.organization = client.project = None  # of the environment, for OpenAI alone
+            client.organization = client.project = None  # set from the environment, but only for OpenAI
         has_own = any(name.lower() == "authorization" for name in self._settings.headers)
         unsent = _TELEMETRY if self._key or has_own else (*_TELEMETRY, "Authorization")
         self._headers = dict.fromkeys(unsent, Omit())  # pyright: ignore[reportAttributeAccessIssue]  # the SDK's way to send none
@@ -245,24 +245,24 @@ class OpenAIProvider:
         return client
 
 
-def model_info(provider: str, entry: JsonObject, context: int = 0) -> ModelInfo:
-    """One entry of a `/models` answer; the window under the name that the service uses, if it tells."""
+def decode_model_info(provider: str, entry: JsonObject, context: int = 0) -> ModelInfo:
+    """Decode an entry of `/models`, with the context window under any of the names that services use."""
     name = entry.get("id")
     meta = entry.get("meta")  # llama.cpp
     sources: tuple[JsonObject, ...] = (entry, meta) if isinstance(meta, dict) else (entry,)
     window = context or next(
-        (size for source in sources for key in _WINDOWS if (size := to_count(source.get(key)))), 0
+        (size for source in sources for key in _WINDOW_KEYS if (size := to_count(source.get(key)))), 0
     )
-    found = catalogue.build_model_info(
+    info = catalogue.build_model_info(
         provider,
         name if isinstance(name, str) else "",
         context=window,
         max_output=to_count(entry.get("max_completion_tokens") or entry.get("max_output_tokens")),
     )
-    return found.model_copy(update={"images": True}) if _sees(entry) else found
+    return info.model_copy(update={"images": True}) if _accepts_images(entry) else info
 
 
-_WINDOWS = (
+_WINDOW_KEYS = (
     "context_length",
     "context_window",
     "max_model_len",
@@ -273,39 +273,41 @@ _WINDOWS = (
 )
 
 
-def _sees(entry: JsonObject) -> bool:
-    """True where the entry says that the model takes pictures."""
+def _accepts_images(entry: JsonObject) -> bool:
+    """Return True if the entry says that the model accepts images."""
     architecture = entry.get("architecture")
     inputs: JsonValue = architecture.get("input_modalities") if isinstance(architecture, dict) else None
     return entry.get("type") == "vlm" or (isinstance(inputs, list) and "image" in inputs)
 
 
 class LMStudioProvider(OpenAIProvider):
-    """LM Studio's OpenAI-compatible server; its own listing tells the windows."""
+    """Provider for LM Studio's OpenAI-compatible server, whose own model list includes context windows."""
 
     async def models(self) -> tuple[ModelInfo, ...]:
         root = strip_version(self._service.address)
         try:
-            listed = (await self._get(join_url(root, "/api/v0/models"))).get("data")
+            listed = (await self._get_json(join_url(root, "/api/v0/models"))).get("data")
         except LLMError as error:
             if error.status in (0, 401, 403):
                 raise
             return await super().models()  # older than 0.3.6
         entries = [entry for entry in listed if isinstance(entry, dict)] if isinstance(listed, list) else []
-        # Loaded ones first: they answer at once, and the first is what an empty model name means.
+        # Loaded ones first: they respond immediately, and the first is the default model.
         entries.sort(key=lambda entry: entry.get("state") != "loaded")
         return tuple(
-            self._info(entry) for entry in entries if entry.get("id") and entry.get("type") != "embeddings"
+            self._decode_info(entry)
+            for entry in entries
+            if entry.get("id") and entry.get("type") != "embeddings"
         )
 
-    def _info(self, entry: JsonObject) -> ModelInfo:
-        """What LM Studio says goes before what is known of the model elsewhere."""
+    def _decode_info(self, entry: JsonObject) -> ModelInfo:
+        """Decode an entry. Values from LM Studio take precedence over the catalog."""
         window = to_count(entry.get("loaded_context_length")) or to_count(entry.get("max_context_length"))
         abilities = entry.get("capabilities")
-        known = catalogue.build_model_info(
+        info = catalogue.build_model_info(
             self.name, str(entry["id"]), context=self._settings.context_length or window
         )
-        told = {"images": entry.get("type") == "vlm"}
+        updates = {"images": entry.get("type") == "vlm"}
         if isinstance(abilities, list):
-            told["tools"] = "tool_use" in abilities
-        return known.model_copy(update=told)
+            updates["tools"] = "tool_use" in abilities
+        return info.model_copy(update=updates)
