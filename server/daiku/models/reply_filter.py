@@ -56,7 +56,9 @@ class ReplyFilter:
         match event:
             case TextDelta(text):
                 events = self._convert_pieces(self._splitter.feed(text))
-                self._calm = self._splitter.is_calm and (self.prose is None or self.prose.can_pass_through)
+                self._calm = self._splitter.can_pass_through and (
+                    self.prose is None or self.prose.can_pass_through
+                )
                 return events
             case Reply():
                 message = _resolve_references(separate_thinking(event.message))

@@ -27,7 +27,7 @@ from daiku.domain.messages import (
 )
 from daiku.domain.tools import ToolSpec
 from daiku.domain.work.handovers import Brief
-from daiku.models.rules.replies.parse import ATTEMPTS, Unreadable, should_give_up
+from daiku.models.rules.replies.parse import MAX_ATTEMPTS, Unreadable, should_give_up
 from daiku.models.rules.textcalls.codecs import FormatProblem, TextProtocol, decode, encode
 from daiku.run.rules.reminders import announces_action
 from daiku.run.rules.state.context import is_rules
@@ -223,7 +223,7 @@ def _reject_promise(
 
 
 def _build_restart(what: str, count: int) -> Restarted:
-    reason = text("roles.asked_again", problem=what, count=count, most=ATTEMPTS - 1)
+    reason = text("roles.asked_again", problem=what, count=count, most=MAX_ATTEMPTS - 1)
     return Restarted(reason, count, 0)
 
 

@@ -1,1 +1,1 @@
-"""Model replies as pure functions: calls in texts, thoughts, and forms of roles."""
+"""Pure functions that parse model replies: tool calls in text, thinking, and forms of roles."""

@@ -17,7 +17,7 @@ from daiku.domain.tools import ToolCall, ToolResult, ToolSpec
 from daiku.domain.work.handovers import Brief, PlanMade, SaidInWords, TaskReport, TasksMade, TasksReported
 from daiku.domain.work.plans import Task
 from daiku.models.rules.replies.actions import ActionReply
-from daiku.models.rules.replies.parse import error_text
+from daiku.models.rules.replies.parse import get_error_text
 from daiku.run.live import LiveRun
 from daiku.run.nested.briefing import make_brief
 from daiku.run.nested.handoff import Nested, nest, nest_in_parallel
@@ -200,7 +200,7 @@ class NestedTaskWork:
                 replies, self.parent.log.services.registry.resolve, self._validate_task, name
             )
         except ValueError as error:
-            failure = Failure(kind="tool", message=text("runs.tasks_cannot", why=error_text(error)))
+            failure = Failure(kind="tool", message=text("runs.tasks_cannot", why=get_error_text(error)))
             raise ToolValidationError(failure) from error
 
     def _has_begun(self) -> bool:

@@ -15,7 +15,7 @@ from daiku.domain.messages import AssistantMessage, Message, ToolMessage, UserMe
 from daiku.domain.tools import ToolCall
 from daiku.domain.work.handovers import Brief, PlanMade, SaidInWords
 from daiku.domain.work.plans import Plan
-from daiku.models.rules.replies.parse import ATTEMPTS, Unreadable
+from daiku.models.rules.replies.parse import MAX_ATTEMPTS, Unreadable
 from daiku.prompts import render
 from daiku.run.rules.state.state import State
 from daiku.team.agent import LOOKING, Agent, Prompt
@@ -139,7 +139,7 @@ def continue_after_calls(messages: tuple[Message, ...]) -> AssistantMessage | Fa
         for m in _select_messages_since_user(messages)
         if isinstance(m, ToolMessage) and m.tool == "plan/propose" and m.outcome == "failed"
     ]
-    if len(rejected) >= ATTEMPTS:
+    if len(rejected) >= MAX_ATTEMPTS:
         why = text("team.no_plan", why=rejected[-1].text.strip())
         return Failed(why, Failure(kind="format", message=why, hint=text("llm.ask_another_model")))
     result = recent[-1] if recent else None

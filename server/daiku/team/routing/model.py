@@ -11,7 +11,7 @@ from daiku.domain.errors import DaikuError, UsageError
 from daiku.domain.messages import ModelRequest, Reply, Usage, UserMessage
 from daiku.domain.runs import Route
 from daiku.models.families import Model
-from daiku.models.rules.replies.parse import json_values
+from daiku.models.rules.replies.parse import find_json_values
 from daiku.team.routing.rule_router import Rule, RuleRouter, collect_names
 
 log = logging.getLogger(__name__)
@@ -120,7 +120,7 @@ class LLMRouter:
 
 def _parse_names(reply: str) -> list[str]:
     """Parse the agents from the first JSON object that names any."""
-    for value in json_values(reply):
+    for value in find_json_values(reply):
         match value:
             case {"agents": list(names)}:
                 return [name for name in names if isinstance(name, str)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from daiku.domain.runs import ApprovalMode
 from daiku.domain.work.handovers import FailedCall
 from daiku.domain.work.plans import Plan, Step
-from daiku.models.rules.replies.parse import SAME
+from daiku.models.rules.replies.parse import MAX_SAME_ERRORS
 from daiku.run.rules.calls.toolnames import wire_name
 from daiku.run.rules.state.state import State
 from daiku.team.rules.checks import (
@@ -178,4 +178,4 @@ def _count_cost(entry: AnsweredCall) -> int:
     if entry.agent not in ("coder", "runner"):
         return 0
     error = entry.handoff.error if entry.handoff is not None else None
-    return SAME if error is not None and error.kind == "format" else int(entry.agent == "coder")
+    return MAX_SAME_ERRORS if error is not None and error.kind == "format" else int(entry.agent == "coder")

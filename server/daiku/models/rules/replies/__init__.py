@@ -1,1 +1,1 @@
-"""Reading what a model wrote: JSON, thoughts, action lists, the forms of roles."""
+"""Parsers for model replies: JSON, thinking, action lists, and forms of roles."""

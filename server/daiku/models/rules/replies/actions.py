@@ -1,4 +1,4 @@
-"""Action lists of replies."""
+"""Models of the action lists in replies."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MAX_ACTIONS = 50
 
 
 class ActionReply(Frozen):
-    """One operation of an action list; `id` is how later ones refer to its result (R4.24, C4.8)."""
+    """One operation of an action list; later ones refer to its result by `id` (R4.24, C4.8)."""
 
     operation: str = Field(
         min_length=1, validation_alias=AliasChoices("operation", "tool", "name", "tool_name")
@@ -26,7 +26,7 @@ class ActionReply(Frozen):
     @field_validator("args", mode="before")
     @classmethod
     def _as_object(cls, value: Any) -> Any:
-        """No arguments may be null; some models send them as JSON text."""
+        """Convert null to no arguments, and JSON text, which some models send, to an object."""
         if value is None:
             return {}
         if isinstance(value, str) and value.lstrip().startswith("{"):
@@ -35,6 +35,6 @@ class ActionReply(Frozen):
 
 
 class ActionsReply(Frozen):
-    """An action list; an empty one only answers (C4.10)."""
+    """Action list. An empty list is only an answer (C4.10)."""
 
     actions: tuple[ActionReply, ...] = Field(max_length=MAX_ACTIONS)

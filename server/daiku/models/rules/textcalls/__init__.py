@@ -1,1 +1,1 @@
-"""Tool calls that a model writes into the text of its reply, found and read."""
+"""Parsers for tool calls in the text of a reply."""

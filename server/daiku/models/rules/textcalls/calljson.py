@@ -15,9 +15,9 @@ from daiku.models.rules.replies.actions import ActionsReply
 from daiku.models.rules.replies.parse import (
     DECODER,
     describe_error,
-    json_problem,
+    describe_json_error,
     repair_whole_json,
-    without_lone_surrogates,
+    replace_lone_surrogates,
 )
 from daiku.models.rules.textcalls.parsed_calls import UnreadableCall, WrittenCall, whole_object
 from daiku.texts.text import text
@@ -175,9 +175,9 @@ def values_from(reply: str, at: int = 0) -> Values | UnreadableCall:
         except (ValueError, RecursionError) as wrong:
             doubled = _doubled(reply, match.start())
             if doubled is None:
-                return UnreadableCall(json_problem(wrong))
+                return UnreadableCall(describe_json_error(wrong))
             value, at = doubled
-        found.append(without_lone_surrogates(value))
+        found.append(replace_lone_surrogates(value))
         end = at
     return Values(tuple(found), end)
 

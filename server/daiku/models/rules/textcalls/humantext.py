@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 
-from daiku.models.rules.replies.parse import without_lone_surrogates
+from daiku.models.rules.replies.parse import replace_lone_surrogates
 from daiku.models.rules.textcalls.parsed_calls import PLAIN_TAGS, OfferedTools
 from daiku.texts.rules.patterns import lazy
 
@@ -152,7 +152,7 @@ class HumanText:
         end = string.end() if string else 0
         closed = self._held.startswith('"', end)
         try:
-            text = without_lone_surrogates(json.loads(f'"{self._held[:end]}"', strict=False))
+            text = replace_lone_surrogates(json.loads(f'"{self._held[:end]}"', strict=False))
         except ValueError:
             text, closed = "", True
         self._show(str(text))

@@ -9,7 +9,7 @@ from pydantic import Field, JsonValue, TypeAdapter, ValidationError, field_valid
 from pydantic_core import ErrorDetails
 
 from daiku.domain.base import Frozen
-from daiku.models.rules.replies.parse import Unreadable, error_text, read_json
+from daiku.models.rules.replies.parse import Unreadable, get_error_text, read_json
 from daiku.team.rules.plans.steptext import FENCE, has_open_check
 from daiku.texts.rules.patterns import lazy
 from daiku.texts.rules.visible import strip_invisible
@@ -126,7 +126,7 @@ def _describe_problem(error: ErrorDetails) -> Text:
         case "missing":
             return text("forms.missing", name=name)
         case "value_error":
-            return error_text(error.get("ctx", {}).get("error") or ValueError(error["msg"]))
+            return get_error_text(error.get("ctx", {}).get("error") or ValueError(error["msg"]))
         case "string_too_short" | "too_short":
             return text("forms.empty", name=name)
         case _:
