@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 import daiku.fronts.lsp.documents.editor
 from daiku.domain.runs import Position
 from daiku.domain.tools import ToolCall, ToolResult
-from daiku.edits.rules.positions import line_starts, offset_of, position_of
+from daiku.edits.rules.positions import find_line_starts, to_offset, to_position
 from daiku.fronts.lsp.documents.editor_queries import ClientEditor
 from daiku.fronts.lsp.documents.open_documents import to_uri
 from daiku.fronts.lsp.server import serve
@@ -82,10 +82,10 @@ class Desk:
             self.client.notify("textDocument/didChange", params)
 
     def change(self, start: int, end: int, new: str, delay: int) -> None:
-        starts = line_starts(self.text)
+        starts = find_line_starts(self.text)
         span = {
-            "start": position_of(self.text, starts, start, "utf-16").model_dump(),
-            "end": position_of(self.text, starts, end, "utf-16").model_dump(),
+            "start": to_position(self.text, starts, start, "utf-16").model_dump(),
+            "end": to_position(self.text, starts, end, "utf-16").model_dump(),
         }
         self.text = self.text[:start] + new + self.text[end:]
         self.version += 1
@@ -117,9 +117,9 @@ class Desk:
             return {"applied": False, "failureReason": "the document has changed"}
         before = self.text
         for edit in reversed(change["edits"]):
-            starts = line_starts(self.text)
+            starts = find_line_starts(self.text)
             from_, to = (Position(**edit["range"][end]) for end in ("start", "end"))
-            a, b = (offset_of(self.text, starts, p, "utf-16") for p in (from_, to))
+            a, b = (to_offset(self.text, starts, p, "utf-16") for p in (from_, to))
             self.change(a, b, edit["newText"], 0)
         try:
             assert self.text == self.intended(before), (before, self.text)

@@ -7,7 +7,12 @@ from __future__ import annotations
 
 from daiku.app import App, AppParts, build
 from daiku.edits.review.decisions import RestoreOutcome
-from daiku.edits.review.views import changed_everywhere, changed_files, diff_of, restore_result
+from daiku.edits.review.views import (
+    list_changed_everywhere,
+    list_changed_files,
+    render_diff,
+    to_restore_result,
+)
 from daiku.run.documents import document_request, is_untitled, reflection_request
 from daiku.run.nested.briefing import brief_from
 from daiku.run.recorded.history import evidence_of_session, states_of_runs
@@ -23,13 +28,13 @@ __all__ = [
     "Runs",
     "brief_from",
     "build",
-    "changed_everywhere",
-    "changed_files",
-    "diff_of",
     "document_request",
     "evidence_of_session",
     "is_untitled",
+    "list_changed_everywhere",
+    "list_changed_files",
     "reflection_request",
-    "restore_result",
+    "render_diff",
     "states_of_runs",
+    "to_restore_result",
 ]

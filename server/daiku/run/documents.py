@@ -10,7 +10,7 @@ from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.domain.runs import Range
 from daiku.domain.work.documents import Document, KeptEvaluation, Rubric
 from daiku.domain.work.handovers import Brief
-from daiku.edits.rules.positions import Encoding, line_starts, offset_of
+from daiku.edits.rules.positions import Encoding, find_line_starts, to_offset
 from daiku.run.request import RunRequest
 from daiku.run.rules.outside import Workspace
 from daiku.team.rules.drafting.headings import detect_format, is_prose
@@ -92,8 +92,8 @@ async def brief_of_context(workspace: Workspace, request: RunRequest, *, trusted
 
 def _line_offsets(content: str, selection: Range, encoding: Encoding) -> tuple[int, int]:
     """Return the start and end offsets of the lines of a selection, in characters."""
-    starts = line_starts(content)
-    first, last = (offset_of(content, starts, p, encoding) for p in (selection.start, selection.end))
+    starts = find_line_starts(content)
+    first, last = (to_offset(content, starts, p, encoding) for p in (selection.start, selection.end))
     begin = max(start for start in starts if start <= first)
     end = next((start for start in starts if start >= last and start > begin), len(content))
     return begin, end

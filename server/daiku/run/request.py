@@ -86,11 +86,11 @@ async def locate_grant(grant: EditGrant | None, workspace: Workspace) -> EditPla
     unreadable."""
     if grant is None:
         return None
-    from daiku.edits.rules.changes.scope import edit_place  # when used
+    from daiku.edits.rules.changes.scope import find_edit_place  # when used
 
     try:
         name = workspace.relative(workspace.locate(grant.uri))
-        return edit_place(name, (await workspace.read(grant.uri)).text, grant.range)
+        return find_edit_place(name, (await workspace.read(grant.uri)).text, grant.range)
     except DaikuError:
         return None
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from daiku.domain.runs import Position, Range
 from daiku.domain.work.patches import FileChange
-from daiku.edits.rules.changes.diagnostics import compute_problem_delta, problem_delta_text
+from daiku.edits.rules.changes.diagnostics import compute_problem_delta, format_problem_delta
 from daiku.run.rules.outside import Diagnostic
 
 Severity = Literal["error", "warning", "info", "hint"]
@@ -35,7 +35,7 @@ def test_a_new_problem_is_told_and_a_mended_one_counted() -> None:
     )
     assert [d.message for d in found.new] == ["y is not defined"]
     assert found.fixed == 1
-    assert problem_delta_text(found) == (
+    assert format_problem_delta(found) == (
         "New problems in the editor since this edit (1 error; 1 fixed):\na.py:2:1 error: y is not defined [lint]"
     )
 
@@ -76,15 +76,15 @@ def test_what_went_with_its_file_is_not_called_fixed_and_a_moved_file_keeps_its_
 
 def test_the_worst_come_first_and_a_flood_is_bounded() -> None:
     flood = [at(n, f"{n}", severity="warning") for n in range(100)] + [at(200, "m" * 5000)]
-    text = problem_delta_text(compute_problem_delta([], flood, [edit("a\n", "b\n")]))
+    text = format_problem_delta(compute_problem_delta([], flood, [edit("a\n", "b\n")]))
     assert text.startswith(
         "New problems in the editor since this edit (1 error, 100 warnings):\na.py:201:1 error"
     )
     assert text.endswith("… and 81 more")
     assert len(text) < 3000
-    assert problem_delta_text(compute_problem_delta([], [], [])) == ""
+    assert format_problem_delta(compute_problem_delta([], [], [])) == ""
     assert (
-        problem_delta_text(compute_problem_delta([at(0)], [], [edit("a\n", "b\n")]))
+        format_problem_delta(compute_problem_delta([at(0)], [], [edit("a\n", "b\n")]))
         == "Problems in the editor: 1 fixed, none new."
     )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from daiku.edits.rules.changes.changemap import apply_map, change_of, moves_marks, patch_between, unredact
+from daiku.edits.rules.changes.changemap import apply_map, build_change, moves_marks, patch_between, unredact
 from daiku.edits.rules.matching.refusal import Refusal
 from daiku.guard.rules.redact import MARK, Redactor
 from tests.cases import examples
@@ -54,7 +54,7 @@ def test_a_change_of_the_blacked_out_text_leaves_every_secret_where_it_is(
 def test_a_change_that_takes_a_secret_out_or_cuts_it_is_refused() -> None:
     real = f"a {SECRET} b\n"
     shown = redact(real)
-    for change in (change_of(2, 2 + len(MARK), "x"), change_of(4, 6, "x"), change_of(0, 4, "x")):
+    for change in (build_change(2, 2 + len(MARK), "x"), build_change(4, 6, "x"), build_change(0, 4, "x")):
         assert isinstance(unredact(real, shown, MARK, (change,)), Refusal)
-    over = change_of(0, len(shown) - 1, f"b {MARK} a")
-    assert unredact(real, shown, MARK, (over,)) == (change_of(0, len(real) - 1, f"b {SECRET} a"),)
+    over = build_change(0, len(shown) - 1, f"b {MARK} a")
+    assert unredact(real, shown, MARK, (over,)) == (build_change(0, len(real) - 1, f"b {SECRET} a"),)

@@ -8,7 +8,7 @@ import pytest
 from daiku.domain.errors import StaleVersionError
 from daiku.domain.runs import Position
 from daiku.domain.work.patches import FileChange, Patch
-from daiku.edits.rules.positions import line_starts, offset_of
+from daiku.edits.rules.positions import find_line_starts, to_offset
 from daiku.fronts.lsp.documents.editor import EditorWorkspace
 from daiku.fronts.lsp.documents.editor_queries import ClientEditor
 from daiku.fronts.lsp.documents.open_documents import to_uri
@@ -108,8 +108,8 @@ class FakeEditor:
 
 
 def splice(text: str, edit: Any) -> str:
-    starts = line_starts(text)
-    a, b = (offset_of(text, starts, Position(**edit["range"][e]), "utf-16") for e in ("start", "end"))
+    starts = find_line_starts(text)
+    a, b = (to_offset(text, starts, Position(**edit["range"][e]), "utf-16") for e in ("start", "end"))
     return text[:a] + edit["newText"] + text[b:]
 
 

@@ -18,14 +18,21 @@ from daiku.domain.work.patches import FileChange, FileStat, Irrevocable, Patch, 
 from daiku.edits.review.review_state import (
     ReviewStates,
     adopt_interrupted_edit,
-    changed_lines,
-    closed_hunks,
+    find_closed_hunks,
     fold_chunk,
-    hunk_key,
-    rejected_lines,
-    unrecorded_edit_files,
+    format_changed_lines,
+    format_rejected_lines,
+    get_hunk_key,
+    list_unrecorded_files,
 )
-from daiku.edits.rules.changes.review import Blob, Content, FileReview, after_decision, after_typing, hunks_of
+from daiku.edits.rules.changes.review import (
+    Blob,
+    Content,
+    FileReview,
+    after_decision,
+    after_typing,
+    list_hunks,
+)
 from daiku.run.recorded.history import copy_checkpoints, first_checkpoint_after, irrevocable
 from daiku.run.runs import Runs
 from daiku.texts.text import Text, text
@@ -74,8 +81,8 @@ class Reviews:
     async def changes(self, session: str) -> dict[str, FileReview]:
         """Return the files with undecided changes, compared with the current contents."""
         changed: dict[str, FileReview] = {}
-        states = await self._review_states(session)
-        for path in unrecorded_edit_files(states, self._store):
+        states = await self._load_states(session)
+        for path in list_unrecorded_files(states, self._store):
             adopt_interrupted_edit(states, path, await self._store.current_content(path), self._store)
         for path, review in sorted(states.files.items()):
             present = after_typing(review, await self._store.current_content(path)) if review.open else review
@@ -92,7 +99,7 @@ class Reviews:
             with suppress(UsageError):  # deleted meanwhile, or its folders are not open
                 if reviews := await self.changes(session):
                     by_session[session] = reviews
-                elif not (await self._review_states(session)).begun:
+                elif not (await self._load_states(session)).begun:
                     self._settled[session] = last
         return by_session
 
@@ -115,7 +122,7 @@ class Reviews:
                 raise _stale_error(text("runs.none_left", path=path), "")
             chosen = reviews if path is None else {path: reviews[path]}
             if hunk_ids is not None:
-                chosen = _files_with_hunks(chosen, hunk_ids)
+                chosen = _select_files(chosen, hunk_ids)
             decisions = [_decide_file(name, review, decision, hunk_ids) for name, review in chosen.items()]
             decisions = [d for d in decisions if d.after != d.before]
             if not decisions:
@@ -129,15 +136,15 @@ class Reviews:
 
     async def _accept_in_forks(self, session: str, decisions: Sequence[_Decision]) -> None:
         """Accept the same changes in sessions that share them through a fork."""
-        accepted = {d.path: closed_hunks(d.before, d.after) for d in decisions}
+        accepted = {d.path: find_closed_hunks(d.before, d.after) for d in decisions}
         for other, reviews in (await self.everywhere()).items():
             chosen = {
-                path: [hunk.id for hunk in hunks_of(review) if hunk_key(hunk) in accepted[path]]
+                path: [hunk.id for hunk in list_hunks(review) if get_hunk_key(hunk) in accepted[path]]
                 for path, review in reviews.items()
                 if other != session and path in accepted
             }
             hunk_ids = {
-                path: None if _is_same_decision(reviews[path], decisions, path) else ids
+                path: None if _has_equal_decision(reviews[path], decisions, path) else ids
                 for path, ids in chosen.items()
             }
             twins = [
@@ -150,7 +157,9 @@ class Reviews:
 
     async def _carry_out(self, session: str, decision: ReviewDecision, decisions: Sequence[_Decision]) -> str:
         run = self._runs.last_run(session)
-        checkpoint = await self._store.keep(session, run, _contents(decisions), _stances(decisions))
+        checkpoint = await self._store.keep(
+            session, run, _collect_contents(decisions), _collect_reviews(decisions)
+        )
         if decision == "reject":
             await self._restore_rejected(decisions)
         events: list[Event] = [
@@ -159,7 +168,7 @@ class Reviews:
                 path=d.path,
                 hunks=d.hunks,
                 checkpoint_id=checkpoint,
-                lines=rejected_lines(d.before, d.after) if decision == "reject" else None,
+                lines=format_rejected_lines(d.before, d.after) if decision == "reject" else None,
             )
             for d in decisions
         ]
@@ -167,7 +176,7 @@ class Reviews:
         return checkpoint
 
     async def _restore_rejected(self, decisions: Sequence[_Decision]) -> None:
-        changes = [change for decision in decisions if (change := _change(decision)) is not None]
+        changes = [change for decision in decisions if (change := _build_change(decision)) is not None]
         if changes:
             await self._workspace.apply(Patch(files=tuple(changes)), text("edits.reject"), exact=True)
         for decision in decisions:
@@ -183,8 +192,8 @@ class Reviews:
                 "not_found", text("runs.no_checkpoint", id=checkpoint_id), text("runs.list_again")
             )
         async with self._store.change_lock:
-            stances = (await self._review_states(session)).since(checkpoint_id)
-            cannot_undo = irrevocable(self._journal.chunks(session), checkpoint_id, self._effect)
+            stances = (await self._load_states(session)).since(checkpoint_id)
+            cannot_undo = irrevocable(self._journal.chunks(session), checkpoint_id, self._find_effect)
             restored = await self._store.bring_back(checkpoint_id)
             if stances:
                 await self._store.record_review_states(restored.redo, stances)
@@ -215,47 +224,47 @@ class Reviews:
         return self._journal.get_session(forked.session_id)
 
     async def _restore_fork(self, forked: str, chunks: Sequence[Chunk], point: str) -> None:
-        files = (await self._review_states(forked)).files
+        files = (await self._load_states(forked)).files
         restored = await self._store.bring_back(point, into=forked)
         redo = self._store.require(restored.redo)
         now = {kept.path: self._store.content(kept.after) for kept in redo.files}
         stances = {path: after_typing(files[path], content) for path, content in now.items() if path in files}
         await self._store.record_review_states(redo.id, stances)
         if self._journal.get_session(forked).last_seq:
-            cannot_undo = irrevocable(chunks, point, self._effect)
+            cannot_undo = irrevocable(chunks, point, self._find_effect)
             event = Restored(
                 checkpoint_id=point, files=restored.files, cannot_undo=cannot_undo, redo=restored.redo
             )
             await self._runs.record_action(forked, event)
 
-    def _effect(self, tool: str) -> Effect | None:
+    def _find_effect(self, tool: str) -> Effect | None:
         spec = self._runs.services.registry.spec(tool)
         return None if spec is None else spec.effect
 
-    async def _review_states(self, session: str) -> ReviewStates:
+    async def _load_states(self, session: str) -> ReviewStates:
         async with self._folding:
             states = self._cache.pop(session, None) or ReviewStates()
             chunks = self._journal.changes(session, states.seq)
             if len(chunks) > AT_ONCE:
-                await asyncio.to_thread(self._follow, states, chunks)
+                await asyncio.to_thread(self._fold_chunks, states, chunks)
             else:
-                self._follow(states, chunks)
+                self._fold_chunks(states, chunks)
             self._cache[session] = states
             while len(self._cache) > REMEMBERED:
                 del self._cache[next(iter(self._cache))]
             return states
 
-    def _follow(self, states: ReviewStates, chunks: Sequence[Chunk]) -> None:
+    def _fold_chunks(self, states: ReviewStates, chunks: Sequence[Chunk]) -> None:
         for chunk in chunks:
             fold_chunk(states, chunk, self._store)
 
 
-def _files_with_hunks(reviews: Mapping[str, FileReview], ids: Sequence[str]) -> dict[str, FileReview]:
+def _select_files(reviews: Mapping[str, FileReview], ids: Sequence[str]) -> dict[str, FileReview]:
     """Return the files with these hunks. Raises StaleVersionError, showing the current lines."""
     chosen = {
-        path: review for path, review in reviews.items() if any(hunk.id in ids for hunk in hunks_of(review))
+        path: review for path, review in reviews.items() if any(hunk.id in ids for hunk in list_hunks(review))
     }
-    known_ids = {hunk.id for review in chosen.values() for hunk in hunks_of(review)}
+    known_ids = {hunk.id for review in chosen.values() for hunk in list_hunks(review)}
     if gone := [hunk_id for hunk_id in ids if hunk_id not in known_ids]:
         what = text("runs.hunk_gone") if len(gone) == 1 else text("runs.hunks_gone", count=len(gone))
         raise _stale_error(what, _format_current_lines(reviews))
@@ -265,7 +274,7 @@ def _files_with_hunks(reviews: Mapping[str, FileReview], ids: Sequence[str]) -> 
 def _decide_file(
     path: str, review: FileReview, decision: ReviewDecision, ids: Sequence[str] | None
 ) -> _Decision:
-    hunks = hunks_of(review)
+    hunks = list_hunks(review)
     if decision == "reject" and ids is None and any(hunk.span.touched for hunk in hunks):
         # Lines that the user edited are rejected only if chosen explicitly.
         ids = [hunk.id for hunk in hunks if not hunk.span.touched]
@@ -274,7 +283,7 @@ def _decide_file(
     return _Decision(path, review, after, count)
 
 
-def _is_same_decision(review: FileReview, decisions: Sequence[_Decision], path: str) -> bool:
+def _has_equal_decision(review: FileReview, decisions: Sequence[_Decision], path: str) -> bool:
     """Return True if a decision on the complete file `path` was made for an equal review."""
     return any(
         d.path == path
@@ -288,41 +297,41 @@ def _format_current_lines(reviews: Mapping[str, FileReview]) -> str:
     lines = [
         line
         for path, review in reviews.items()
-        for hunk in hunks_of(review)
-        for line in (f"{path}:{hunk.span.new + 1}\n", *changed_lines(hunk))
+        for hunk in list_hunks(review)
+        for line in (f"{path}:{hunk.span.new + 1}\n", *format_changed_lines(hunk))
     ]
     return "".join([*lines[:_MAX_LINES_SHOWN], *(["…\n"] if len(lines) > _MAX_LINES_SHOWN else [])])
 
 
-def _contents(decisions: Sequence[_Decision]) -> dict[str, tuple[Content, Content]]:
+def _collect_contents(decisions: Sequence[_Decision]) -> dict[str, tuple[Content, Content]]:
     contents: dict[str, tuple[Content, Content]] = {}
     for decision in decisions:
-        old_name = _restored_name(decision)
+        old_name = _find_restored_name(decision)
         contents[decision.path] = (decision.before.now, None if old_name else decision.after.now)
         if old_name is not None:
             contents[old_name] = (None, decision.after.now)
     return contents
 
 
-def _stances(decisions: Sequence[_Decision]) -> dict[str, FileReview]:
+def _collect_reviews(decisions: Sequence[_Decision]) -> dict[str, FileReview]:
     reviews: dict[str, FileReview] = {}
     for decision in decisions:
-        old_name = _restored_name(decision)
+        old_name = _find_restored_name(decision)
         reviews[decision.path] = FileReview(None, None) if old_name else decision.after
         if old_name is not None:
             reviews[old_name] = FileReview(decision.after.now, decision.after.now)
     return reviews
 
 
-def _restored_name(decision: _Decision) -> str | None:
+def _find_restored_name(decision: _Decision) -> str | None:
     """Return the old name if a rename was rejected completely; None otherwise."""
     rejected = decision.after.now == decision.before.base and decision.after.origin is None
     return decision.before.origin if rejected and decision.after.base == decision.before.base else None
 
 
-def _change(decision: _Decision) -> FileChange | None:
+def _build_change(decision: _Decision) -> FileChange | None:
     old, new = decision.before.now, decision.after.now
-    if (old_name := _restored_name(decision)) is not None:
+    if (old_name := _find_restored_name(decision)) is not None:
         texts = (old, new) if isinstance(old, str) and isinstance(new, str) else (None, None)
         return FileChange(path=decision.path, kind="rename", old=texts[0], new=texts[1], to=old_name)
     if isinstance(new, Blob) or old == new:

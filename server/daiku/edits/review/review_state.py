@@ -14,7 +14,7 @@ from daiku.edits.rules.changes.review import (
     ReviewHunk,
     after_edit,
     after_typing,
-    hunks_of,
+    list_hunks,
 )
 from daiku.texts.rules.truncate import truncate_middle
 from daiku.workspace.checkpoints import CheckpointStore
@@ -67,21 +67,21 @@ def _apply_checkpoint(states: ReviewStates, name: str, store: CheckpointStore) -
     try:
         checkpoint = store.require(name)
         before = states.before.get(name) or {  # set already if adopted before it was recorded
-            store.current_path(checkpoint, kept.path): _review_at(states, checkpoint, kept, store)
+            store.current_path(checkpoint, kept.path): _build_review_at(states, checkpoint, kept, store)
             for kept in checkpoint.files
         }
-        after = _after(checkpoint, before, store)
+        after = _compute_reviews(checkpoint, before, store)
     except DaikuError:
         return  # too old, or its worktree is gone: its changes count as the user's
     states.before[name] = before
     states.files |= after
 
 
-def _review_at(
-    states: ReviewStates, checkpoint: Checkpoint, kept: KeptFile, store: CheckpointStore
+def _build_review_at(
+    states: ReviewStates, checkpoint: Checkpoint, stored: KeptFile, store: CheckpointStore
 ) -> FileReview:
     """Return a file's review at a checkpoint. Changes up to then count as the user's."""
-    content, path = store.content(kept.content), store.current_path(checkpoint, kept.path)
+    content, path = store.content(stored.content), store.current_path(checkpoint, stored.path)
     adopt_interrupted_edit(states, path, content, store)
     review = states.files.get(path)
     return FileReview(content, content) if review is None else after_typing(review, content)
@@ -106,7 +106,7 @@ def adopt_interrupted_edit(states: ReviewStates, path: str, content: Content, st
             return
 
 
-def unrecorded_edit_files(states: ReviewStates, store: CheckpointStore) -> tuple[str, ...]:
+def list_unrecorded_files(states: ReviewStates, store: CheckpointStore) -> tuple[str, ...]:
     """Return the files of edits that were started and may be missing in the journal."""
     checkpoints = (store.get(name) for name in states.begun)
     return tuple(
@@ -114,7 +114,7 @@ def unrecorded_edit_files(states: ReviewStates, store: CheckpointStore) -> tuple
     )
 
 
-def _after(
+def _compute_reviews(
     checkpoint: Checkpoint, before: Mapping[str, FileReview], store: CheckpointStore
 ) -> dict[str, FileReview]:
     if checkpoint.kind != "edit":
@@ -153,7 +153,7 @@ def move_review(before: Mapping[str, FileReview], origin: str, name: str) -> dic
     }
 
 
-def changed_lines(hunk: ReviewHunk) -> tuple[str, ...]:
+def format_changed_lines(hunk: ReviewHunk) -> tuple[str, ...]:
     """Return a hunk's lines prefixed with `-` and `+`, as in a git diff."""
     marked = [(mark, line) for mark, lines in (("-", hunk.old), ("+", hunk.new)) for line in lines]
     return tuple(
@@ -162,20 +162,25 @@ def changed_lines(hunk: ReviewHunk) -> tuple[str, ...]:
     )
 
 
-def hunk_key(hunk: ReviewHunk) -> tuple[int, int, tuple[str, ...], tuple[str, ...]]:
+def get_hunk_key(hunk: ReviewHunk) -> tuple[int, int, tuple[str, ...], tuple[str, ...]]:
     """Return a key that is equal for the same hunk of a file in different sessions."""
     return hunk.span.new, hunk.span.new_end, hunk.old, hunk.new
 
 
-def closed_hunks(
+def find_closed_hunks(
     before: FileReview, after: FileReview
 ) -> set[tuple[int, int, tuple[str, ...], tuple[str, ...]]]:
     """Return the keys of the hunks that were open before a decision and are closed after it."""
-    return {hunk_key(h) for h in hunks_of(before)} - {hunk_key(h) for h in hunks_of(after)}
+    return {get_hunk_key(h) for h in list_hunks(before)} - {get_hunk_key(h) for h in list_hunks(after)}
 
 
-def rejected_lines(before: FileReview, after: FileReview) -> str:
+def format_rejected_lines(before: FileReview, after: FileReview) -> str:
     """Return the lines of the hunks that a rejection undid, with diff prefixes."""
-    closed = closed_hunks(before, after)
-    lines = (line for hunk in hunks_of(before) if hunk_key(hunk) in closed for line in changed_lines(hunk))
+    closed = find_closed_hunks(before, after)
+    lines = (
+        line
+        for hunk in list_hunks(before)
+        if get_hunk_key(hunk) in closed
+        for line in format_changed_lines(hunk)
+    )
     return truncate_middle("".join(lines), STORED)

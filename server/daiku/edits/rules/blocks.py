@@ -44,7 +44,7 @@ def parse_blocks(text: str) -> tuple[EditBlock, ...] | Refusal:
                 return Refusal(f"Line {index + 1} is no marker of a block: {line!r}. {_RIGHT}")
             index += 1
             continue
-        path = _path_above(lines, index) or path
+        path = _find_path_above(lines, index) or path
         parts = _read_block(lines, index + 1)
         if isinstance(parts, Refusal):
             return parts
@@ -77,7 +77,7 @@ def _read_block(lines: Sequence[str], start: int) -> tuple[str, str, int] | Refu
         hints += 1
     if hints and hints < len(search) and re.fullmatch(r"-{3,}", search[hints]):
         hints += 1
-    return _text(search[hints:]), _text(replace), end + 1
+    return _join_text(search[hints:]), _join_text(replace), end + 1
 
 
 def _find_end(lines: Sequence[str], start: int) -> int | None:
@@ -115,22 +115,22 @@ def _find_divider(lines: Sequence[str], start: int, end: int, dividers: Sequence
     return as_long[0] if len(as_long) == 1 else None
 
 
-def _text(lines: Sequence[str]) -> str:
+def _join_text(lines: Sequence[str]) -> str:
     return "".join(_ESCAPED.sub("", line, count=1) + "\n" for line in lines)
 
 
-def _path_above(lines: Sequence[str], index: int) -> str:
+def _find_path_above(lines: Sequence[str], index: int) -> str:
     """Return the file name on the line above, around the opening fence, or after the fence's language."""
     for line in reversed(lines[max(0, index - 3) : index]):
         if fence := re.match(r"\s*`{3,}\s*(.*)", line):
-            if path := _path_in(fence[1].split(" ")[-1]) if " " in fence[1].strip() else "":
+            if path := _parse_path(fence[1].split(" ")[-1]) if " " in fence[1].strip() else "":
                 return path
             continue
-        return _path_in(line)
+        return _parse_path(line)
     return ""
 
 
-def _path_in(line: str) -> str:
+def _parse_path(line: str) -> str:
     words = (
         line.strip()
         .strip("*#`")

@@ -7,22 +7,22 @@ from collections.abc import Sequence
 from typing import Literal
 
 from daiku.domain.work.patches import SearchReplace
-from daiku.edits.rules.elisions import elided_hunk, fill_elisions
+from daiku.edits.rules.elisions import build_elided_hunk, fill_elisions
 from daiku.edits.rules.hunks import apply_hunks
-from daiku.edits.rules.matching.hunk import Replacement, hunk_of
-from daiku.edits.rules.matching.indents import indent_of, learn_indents, reindent
-from daiku.edits.rules.matching.insert import line_end_at, merge_blanks, replacement_for, splice
+from daiku.edits.rules.matching.hunk import Replacement, build_hunk
+from daiku.edits.rules.matching.indents import get_indent, learn_indents, reindent
+from daiku.edits.rules.matching.insert import build_replacement, find_line_end, merge_blanks, splice
 from daiku.edits.rules.matching.match import (
     BlockMatch,
     Level,
     find_ignoring_blank_lines,
+    find_line_start,
     find_lines,
     find_tokens,
     find_windows,
     is_evenly_indented,
-    line_start,
 )
-from daiku.edits.rules.matching.refusal import AS_WANTED, Refusal, ambiguous, not_found
+from daiku.edits.rules.matching.refusal import AS_WANTED, Refusal, refuse_ambiguous, refuse_not_found
 from daiku.texts.rules.omissions import may_hold_omission
 
 _NUMBERED = re.compile(r"\s*(\d+) ?[|│→\t] ?(.*)", re.DOTALL)
@@ -42,10 +42,10 @@ def _edit_lines(
     Whitespace, uniform indentation, look-alike punctuation, blank lines at the edges, copied line numbers,
     and layout may differ. `within_lines`: the same tokens may also be a part of a line.
     """
-    old, new = _bare_lines(search), _bare_lines(replace)
+    old, new = _split_bare_lines(search), _split_bare_lines(replace)
     if not search.endswith("\n") and not replace:
         new = [""]  # the line is emptied, not removed: the search has no line end
-    elided = elided_hunk(old, new)
+    elided = build_elided_hunk(old, new)
     if elided is not None and not find_lines(text, old):
         return elided if isinstance(elided, Refusal) else apply_hunks(text, [elided])
     filled = fill_elisions(new, old, path=path, insisted=insisted)
@@ -53,15 +53,15 @@ def _edit_lines(
         return filled
     new = filled
     if _grows_beside_blanks(old, new) and not find_lines(text, old):
-        return not_found(text, old)
-    for old_lines, lines in _readings(old, new):
+        return refuse_not_found(text, old)
+    for old_lines, lines in _list_readings(old, new):
         spans = find_lines(text, old_lines)
         if len(spans) == 1 and spans[0].level <= Level.trailing:
-            spans += _indented_matches(text, old_lines)
+            spans += _find_indented_matches(text, old_lines)
         if spans and spans[0].level >= Level.indent:  # lines that differ in blank lines only also count
-            spans = [*spans, *_unblanked_matches(text, old_lines, spans)]
+            spans = [*spans, *_find_unblanked_matches(text, old_lines, spans)]
         if len(spans) > 1:
-            return ambiguous(text, [span.start for span in spans])
+            return refuse_ambiguous(text, [span.start for span in spans])
         if spans:
             return _replace_span(text, old_lines, lines, spans[0])
     tokens = find_tokens(text, search)
@@ -70,30 +70,30 @@ def _edit_lines(
     if not within_lines or search.endswith("\n"):
         tokens = [place for place in tokens if _ends_line(text, place[1])]
     if len(tokens) > 1:
-        return ambiguous(text, [start for start, _ in tokens])
+        return refuse_ambiguous(text, [start for start, _ in tokens])
     if (
         tokens
         and (reformatted := _replace_other_layout(text, search, "\n".join(new), *tokens[0])) is not None
     ):
         return reformatted
-    return not_found(text, old)
+    return refuse_not_found(text, old)
 
 
-def _indented_matches(text: str, old: Sequence[str]) -> list[BlockMatch]:
+def _find_indented_matches(text: str, old: Sequence[str]) -> list[BlockMatch]:
     """Return the indented places of unindented lines: the search may have lost its indentation."""
     if all(line != line.lstrip() for line in old if line.strip()):
         return []
     return [s for s in find_windows(text, old) if s.level >= Level.indent and is_evenly_indented(old, s)]
 
 
-def _unblanked_matches(text: str, old: Sequence[str], spans: Sequence[BlockMatch]) -> list[BlockMatch]:
+def _find_unblanked_matches(text: str, old: Sequence[str], spans: Sequence[BlockMatch]) -> list[BlockMatch]:
     """Return the other places of `old` that differ in blank lines only."""
     known_starts = {span.start for span in spans}
     starts = [start for start in find_ignoring_blank_lines(text, old) if start not in known_starts]
     return [BlockMatch(start, start, (), ()) for start in starts]
 
 
-def _bare_lines(text: str) -> list[str]:
+def _split_bare_lines(text: str) -> list[str]:
     """Return the lines without line ends. A final newline starts no further line."""
     lines = text.replace("\r\n", "\n").split("\n")
     return lines[:-1] if lines[-1] == "" else lines
@@ -102,7 +102,7 @@ def _bare_lines(text: str) -> list[str]:
 def _replace_span(
     text: str, search: Sequence[str], replace: Sequence[str], span: BlockMatch
 ) -> str | Refusal:
-    place = replacement_for(text, hunk_of(search, replace, span.levels), span)
+    place = build_replacement(text, build_hunk(search, replace, span.levels), span)
     return place if isinstance(place, Refusal) else _splice_replacement(text, place)
 
 
@@ -110,7 +110,7 @@ def _splice_replacement(text: str, place: Replacement) -> str:
     return splice(text, place.start, place.end, place.new)
 
 
-def _readings(old: list[str], new: list[str]) -> list[tuple[list[str], list[str]]]:
+def _list_readings(old: list[str], new: list[str]) -> list[tuple[list[str], list[str]]]:
     """Return search and replacement unchanged, without copied line numbers, and without blank lines at the
     edges."""
     readings = [(old, new)]
@@ -150,7 +150,7 @@ def _strip_line_numbers(lines: Sequence[str]) -> list[str] | None:
 
 
 def _begins_line(text: str, start: int) -> bool:
-    return not text[line_start(text, start) : start].strip()
+    return not text[find_line_start(text, start) : start].strip()
 
 
 def _ends_line(text: str, end: int) -> bool:
@@ -166,11 +166,11 @@ def _replace_other_layout(text: str, search: str, replace: str, start: int, end:
     current = text[start:end]
     if "\n" in search.strip() and "\n" in current:
         return None
-    first = text[line_start(text, start) : start]
-    lines = _bare_lines(replace.strip())
+    first = text[find_line_start(text, start) : start]
+    lines = _split_bare_lines(replace.strip())
     if first.strip() and len(lines) > 1:
         return None
-    if not first.strip() and indent_of(first) != first:
+    if not first.strip() and get_indent(first) != first:
         return None
     if len(lines) == 1 and "\n" not in search.strip() and "\n" not in current:
         merged = merge_blanks(search.strip(), lines[0], current)
@@ -179,7 +179,7 @@ def _replace_other_layout(text: str, search: str, replace: str, start: int, end:
     head = lines[0].lstrip() if lines else ""
     further = lines[1:] if drift is None else [reindent(line, drift.pairs) for line in lines[1:]]
     body = "\n".join([head, *further])
-    return splice(text, start, end, body.replace("\n", line_end_at(text, start)))
+    return splice(text, start, end, body.replace("\n", find_line_end(text, start)))
 
 
 _OPENERS = (":", "{", "(", "[", ",", "\\")
@@ -203,7 +203,7 @@ def apply_edits(
         return Refusal("There are no edits.")
     new = text
     for number, edit in enumerate(edits, 1):
-        changed = _apply(new, edit, path, insisted=insisted)
+        changed = _apply_edit(new, edit, path, insisted=insisted)
         if isinstance(changed, Refusal):
             return changed if len(edits) == 1 else changed.within(f"Edit {number} of {len(edits)}")
         new = changed
@@ -232,7 +232,7 @@ def _is_blank(text: str) -> bool:
     return not text or text.isspace()
 
 
-def _apply(text: str, edit: SearchReplace, path: str, *, insisted: bool) -> str | Refusal:
+def _apply_edit(text: str, edit: SearchReplace, path: str, *, insisted: bool) -> str | Refusal:
     search, replace = edit.search, edit.replace
     if not search:
         if _is_blank(text) or replace.endswith("\n"):
@@ -245,26 +245,28 @@ def _apply(text: str, edit: SearchReplace, path: str, *, insisted: bool) -> str 
         return text
     at = text.find(search)
     if at >= 0 and may_hold_omission(replace):
-        filled = fill_elisions(_bare_lines(replace), _bare_lines(search), path=path, insisted=insisted)
+        filled = fill_elisions(
+            _split_bare_lines(replace), _split_bare_lines(search), path=path, insisted=insisted
+        )
         if isinstance(filled, Refusal):
             return filled
-        if filled != _bare_lines(replace):
+        if filled != _split_bare_lines(replace):
             replace = "\n".join(filled) + ("\n" if replace.endswith("\n") else "")
             edit = edit.model_copy(update={"replace": replace})
     if at >= 0:
         return _replace_exact(text, edit, search, at)
-    for variant in _line_end_variants(text, search):
+    for variant in _list_line_end_variants(text, search):
         if (at := text.find(variant)) >= 0:
             return _replace_exact(text, edit, variant, at)
     if search.endswith("\n") and text.endswith(search[:-1]):
         at = len(text) - len(search) + 1
-        if not text[line_start(text, at) : at].strip():
-            new = _replacement_at(text, search[:-1], replace.removesuffix("\n"), at)
+        if not text[find_line_start(text, at) : at].strip():
+            new = _build_replacement_at(text, search[:-1], replace.removesuffix("\n"), at)
             return new if isinstance(new, Refusal) else text[: new.start] + new.new
     return _edit_lines(text, search, replace, within_lines=True, path=path, insisted=insisted)
 
 
-def _line_end_variants(text: str, search: str) -> list[str]:
+def _list_line_end_variants(text: str, search: str) -> list[str]:
     """Return the search with the other line ends, if that can make a difference."""
     plain = search.replace("\r\n", "\n")
     if plain != search:
@@ -279,8 +281,8 @@ def _replace_exact(text: str, edit: SearchReplace, search: str, at: int) -> str 
     if edit.replace_all:
         return _replace_everywhere(text, search, edit.replace, at)
     if text.find(search, at + 1) >= 0:
-        return ambiguous(text, _all_offsets(text, search), ", or set replace_all to change all of them")
-    place = _replacement_at(text, search, edit.replace, at)
+        return refuse_ambiguous(text, _find_all(text, search), ", or set replace_all to change all of them")
+    place = _build_replacement_at(text, search, edit.replace, at)
     if isinstance(place, Refusal):
         return place
     if place.start == at:
@@ -294,7 +296,7 @@ def _replace_everywhere(text: str, search: str, replace: str, at: int) -> str | 
     parts: list[str] = []
     copied = 0
     while at >= 0:
-        place = _replacement_at(text, search, replace, at)
+        place = _build_replacement_at(text, search, replace, at)
         if isinstance(place, Refusal):
             return place
         parts += (text[copied : place.start], place.new)
@@ -303,13 +305,15 @@ def _replace_everywhere(text: str, search: str, replace: str, at: int) -> str | 
     return "".join([*parts, text[copied:]])
 
 
-def _replacement_at(text: str, search: str, replace: str, at: int) -> Replacement | Refusal:
+def _build_replacement_at(text: str, search: str, replace: str, at: int) -> Replacement | Refusal:
     """Return the replacement with the file's line ends, and the line's indentation if the search lacks it."""
-    if "\n" in replace and (line := _unindented_line(text, search, at)) is not None:
-        lines = _bare_lines(replace)
-        match _classify_indentation(lines, indent_of(line.lines[0])):
+    if "\n" in replace and (line := _find_unindented_line(text, search, at)) is not None:
+        lines = _split_bare_lines(replace)
+        match _classify_indentation(lines, get_indent(line.lines[0])):
             case "lines":
-                return replacement_for(text, hunk_of(_bare_lines(search), lines, line.levels), line)
+                return build_replacement(
+                    text, build_hunk(_split_bare_lines(search), lines, line.levels), line
+                )
             case "doubt":
                 return Refusal(
                     "The search is a line without its indentation, so the indentation of the replacement's"
@@ -320,9 +324,9 @@ def _replacement_at(text: str, search: str, replace: str, at: int) -> Replacemen
     return Replacement(at, at + len(search), _with_line_ends(text, at, replace))
 
 
-def _unindented_line(text: str, search: str, at: int) -> BlockMatch | None:
+def _find_unindented_line(text: str, search: str, at: int) -> BlockMatch | None:
     """Return the line of the file that equals `search` except for its indentation; None if there is none."""
-    start, end = line_start(text, at), at + len(search)
+    start, end = find_line_start(text, at), at + len(search)
     indent = text[start:at]
     if not indent or not indent.isspace() or "\n" in search.removesuffix("\n") or not search[:1].strip():
         return None
@@ -344,7 +348,7 @@ def _classify_indentation(lines: Sequence[str], indent: str) -> Literal["lines",
         return "literal"
     if not shallow:
         opens = lines[0].rstrip().endswith(_OPENERS)
-        return "lines" if opens and indent_of(lines[further[0]]) == indent else "literal"
+        return "lines" if opens and get_indent(lines[further[0]]) == indent else "literal"
     if not lines[shallow[0] - 1].strip() and _DEFINITION.match(lines[shallow[0]]):
         return "doubt" if further[0] == shallow[0] else "literal"
     return "lines"
@@ -355,10 +359,10 @@ def _with_line_ends(text: str, at: int, replace: str) -> str:
     if "\n" not in replace:
         return replace
     plain = replace.replace("\r\n", "\n")
-    return plain.replace("\n", "\r\n") if line_end_at(text, at) == "\r\n" else plain
+    return plain.replace("\n", "\r\n") if find_line_end(text, at) == "\r\n" else plain
 
 
-def _all_offsets(text: str, search: str) -> list[int]:
+def _find_all(text: str, search: str) -> list[int]:
     offsets, at = list[int](), text.find(search)
     while at >= 0 and len(offsets) < 1000:
         offsets.append(at)

@@ -6,8 +6,8 @@ import re
 from collections.abc import Collection, Sequence
 
 from daiku.dataclass import dataclass, replace
-from daiku.edits.rules.matching.hunk import Hunk, HunkLine, hunk_of
-from daiku.edits.rules.matching.indents import indent_of
+from daiku.edits.rules.matching.hunk import Hunk, HunkLine, build_hunk
+from daiku.edits.rules.matching.indents import get_indent
 from daiku.edits.rules.matching.match import Level
 from daiku.edits.rules.matching.refusal import Refusal
 from daiku.texts.rules.omissions import Kind, has_omission_comment, may_hold_omission, omission_kind
@@ -112,10 +112,10 @@ def _is_literal(new: Sequence[str], index: int, old: Sequence[str]) -> bool:
     """Return True if the line is no elision: the old text has it next to the same line, or it is a literal
     `...`."""
     line = new[index].strip()
-    neighbors = (_neighbor(new, index, -1), _neighbor(new, index, 1))
+    neighbors = (_find_neighbor(new, index, -1), _find_neighbor(new, index, 1))
     for at, old_line in enumerate(old):
         if old_line.strip() == line:
-            around = (_neighbor(old, at, -1), _neighbor(old, at, 1))
+            around = (_find_neighbor(old, at, -1), _find_neighbor(old, at, 1))
             if any(ours is not None and ours == other for ours, other in zip(neighbors, around, strict=True)):
                 return True
             if around == (None, None) or neighbors == (None, None):
@@ -130,7 +130,7 @@ def _is_literal(new: Sequence[str], index: int, old: Sequence[str]) -> bool:
     return _is_stub(new, index) and not _has_body(new, index, old)
 
 
-def _neighbor(lines: Sequence[str], index: int, step: int) -> str | None:
+def _find_neighbor(lines: Sequence[str], index: int, step: int) -> str | None:
     """Return the nearest non-blank line above or below, stripped; None if there is none."""
     index += step
     while 0 <= index < len(lines):
@@ -142,28 +142,28 @@ def _neighbor(lines: Sequence[str], index: int, step: int) -> str | None:
 
 def _is_stub(lines: Sequence[str], index: int) -> bool:
     """Return True if `...` is the complete body of the definition above it."""
-    head = _block_head(lines, index)
+    head = _find_block_head(lines, index)
     if head is None or not _DOTS.fullmatch(lines[index].strip()):
         return False
     below = next((line for line in lines[index + 1 :] if line.strip()), None)
-    return below is None or len(indent_of(below)) < len(indent_of(lines[index]))
+    return below is None or len(get_indent(below)) < len(get_indent(lines[index]))
 
 
-def _block_head(lines: Sequence[str], index: int) -> str | None:
+def _find_block_head(lines: Sequence[str], index: int) -> str | None:
     """Return the line that opens the block whose only statement, apart from a docstring, is at `index`."""
     above = [line for line in lines[:index] if line.strip()]
-    depth = len(indent_of(lines[index]))
+    depth = len(get_indent(lines[index]))
     if above and above[-1].rstrip().endswith(('"""', "'''")):
-        while above and len(indent_of(above[-1])) >= depth:
+        while above and len(get_indent(above[-1])) >= depth:
             above.pop()
-    opens = above and _HEAD.search(above[-1]) and len(indent_of(above[-1])) < depth
+    opens = above and _HEAD.search(above[-1]) and len(get_indent(above[-1])) < depth
     return above[-1].rstrip() if opens else None
 
 
 def _has_body(new: Sequence[str], index: int, old: Sequence[str]) -> bool:
     """Return True if the stub's definition has a body in the old text."""
-    head = _block_head(new, index)
-    bodies = [_neighbor(old, at, 1) for at, line in enumerate(old) if line.rstrip() == head]
+    head = _find_block_head(new, index)
+    bodies = [_find_neighbor(old, at, 1) for at, line in enumerate(old) if line.rstrip() == head]
     return any(body not in (None, "...", "…", "pass") for body in bodies)
 
 
@@ -183,7 +183,7 @@ def _fill_marks(new: Sequence[str], old: Sequence[str], marks: Sequence[int]) ->
             return _Ambiguity(mark, f"{_AMBIGUOUS.format('above')}: {before[-1].strip()[:80]!r}")
         if _drops_much(before, old_lines[since:end]):
             return _Ambiguity(mark, "what stands above it would take the place of many more lines")
-        begin = _find_end(after, old_lines, end, len(indent_of(new[mark])))
+        begin = _find_end(after, old_lines, end, len(get_indent(new[mark])))
         if begin is None:
             below = f"{_AMBIGUOUS.format('below')}: {after[0].strip()[:80]!r}" if after else ""
             return _Ambiguity(mark, below or "it is not clear how far they go")
@@ -225,9 +225,9 @@ def _find_start(before: Sequence[str], old: Sequence[str], since: int) -> int | 
     full = [line.rstrip() for line in before if line.strip()]
     if old[since:].count(full[-1]) == 1:
         return old.index(full[-1], since) + 1
-    depth = len(indent_of(full[-1]))
-    head = next((line for line in reversed(full[:-1]) if len(indent_of(line)) <= depth), "")
-    if len(indent_of(head)) != depth or not full.count(head) == old[since:].count(head) == 1:
+    depth = len(get_indent(full[-1]))
+    head = next((line for line in reversed(full[:-1]) if len(get_indent(line)) <= depth), "")
+    if len(get_indent(head)) != depth or not full.count(head) == old[since:].count(head) == 1:
         return None
     end = _find_shallower(old, old.index(head, since) + 1, depth + 1)
     return end + 1 if old[end : end + 1] == full[-1:] else None
@@ -242,7 +242,7 @@ def _find_end(after: Sequence[str], old: Sequence[str], end: int, depth: int) ->
     if not after:
         return border if border == len(old) else None
     line = after[0].rstrip()
-    if len(indent_of(line)) < depth:
+    if len(get_indent(line)) < depth:
         return border if old[border : border + 1] == [line] else None
     places = [at for at in range(end, min(border + 1, len(old))) if old[at] == line]
     return places[0] if len(places) == 1 else None
@@ -251,7 +251,7 @@ def _find_end(after: Sequence[str], old: Sequence[str], end: int, depth: int) ->
 def _find_shallower(old: Sequence[str], start: int, depth: int) -> int:
     """Return the first line from `start` on that is indented less than `depth`, ignoring blank lines."""
     return next(
-        (at for at in range(start, len(old)) if old[at] and len(indent_of(old[at])) < depth), len(old)
+        (at for at in range(start, len(old)) if old[at] and len(get_indent(old[at])) < depth), len(old)
     )
 
 
@@ -282,7 +282,7 @@ def resolve_elisions(
             return Refusal(_REMOVES_ELISION.format(mark[:100]))
         else:
             added = mark if line.tag == "-" else ""
-            parts.append(replace(hunk, lines=(), line=None, gap=len(indent_of(line.text))))
+            parts.append(replace(hunk, lines=(), line=None, gap=len(get_indent(line.text))))
     filled: list[Hunk] = []
     for part in parts:
         if any(line.text.strip() for line in part.lines):
@@ -303,10 +303,10 @@ def _fill_hunk(hunk: Hunk, path: str, *, insisted: bool) -> Hunk | Refusal:
     filled = fill_elisions(new, old, path=path, insisted=insisted, kept=kept)
     if isinstance(filled, Refusal) or filled == new:
         return filled if isinstance(filled, Refusal) else hunk
-    return replace(hunk, lines=hunk_of(old, filled, [Level.exact] * len(old)).lines)
+    return replace(hunk, lines=build_hunk(old, filled, [Level.exact] * len(old)).lines)
 
 
-def elided_hunk(search: Sequence[str], replacement: Sequence[str]) -> Hunk | Refusal | None:
+def build_elided_hunk(search: Sequence[str], replacement: Sequence[str]) -> Hunk | Refusal | None:
     """Return a hunk for a search and a replacement that elide the same lines; None if the search elides
     nothing."""
     if not (marks := _find_marks(search)):
@@ -319,7 +319,7 @@ def elided_hunk(search: Sequence[str], replacement: Sequence[str]) -> Hunk | Ref
     for number, (before, after) in enumerate(zip(old, new, strict=True)):
         if number:
             lines.append(HunkLine(" ", search[marks[number - 1]]))
-        lines += hunk_of(before, after, [Level.exact] * len(before)).lines
+        lines += build_hunk(before, after, [Level.exact] * len(before)).lines
     return Hunk(tuple(lines), block=True)
 
 

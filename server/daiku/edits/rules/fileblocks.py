@@ -45,14 +45,14 @@ def parse_file_blocks(reply: str) -> FileBlocks:
     rest: list[str] = []
     unclosed, doubtful, index = "", "", 0
     while index < len(lines):
-        path = _path(lines[index])
-        fence = _fence_after(lines, index + 1) if path else None
+        path = _parse_path(lines[index])
+        fence = _find_fence(lines, index + 1) if path else None
         if not path or fence is None:
             following = _skip_line(lines, index, marks)
             rest += (line for line in lines[index:following] if not _WRAPPER.fullmatch(line))
             index = following
             continue
-        ends = _closing_lines(lines, fence, path)
+        ends = _find_closing_lines(lines, fence, path)
         if len(ends) != 1:
             unclosed, doubtful = ("", path) if ends else (path, "")
             warnings.append(text("files.fence_doubtful" if ends else "files.fence_open", path=path))
@@ -80,13 +80,13 @@ def begins_with_file(text: str) -> bool:
         for line in text.splitlines()
         if line.strip() and not re.fullmatch(r"(?:~~~|```)\w*", line.strip())
     ]
-    return bool(lines) and bool(_path(lines[0]))
+    return bool(lines) and bool(_parse_path(lines[0]))
 
 
 def _strip_outer_fence(lines: list[str]) -> list[str]:
     """Return the lines of a reply without a fence around all of it."""
     full = [index for index, line in enumerate(lines) if line.strip()]
-    if len(full) < 3 or not _FENCE.fullmatch(lines[full[0]]) or not _path(lines[full[1]]):
+    if len(full) < 3 or not _FENCE.fullmatch(lines[full[0]]) or not _parse_path(lines[full[1]]):
         return lines
     opening, last = _FENCE.fullmatch(lines[full[0]]), _FENCE.fullmatch(lines[full[-1]])
     if opening is None or last is None or last[3].strip() or last[2] != opening[2]:
@@ -107,17 +107,17 @@ def _skip_line(lines: Sequence[str], index: int, marks: list[int]) -> int:
                 and _can_close(inner, opening)
             ):
                 return end + 1
-            if _path(lines[end]) and _fence_after(lines, end + 1) is not None:
+            if _parse_path(lines[end]) and _find_fence(lines, end + 1) is not None:
                 break
     return index + 1
 
 
 def render_file_blocks(files: Iterable[tuple[str, str]]) -> str:
     """Render `File:` blocks of (path, content) for `parse_file_blocks`; fences fit the content."""
-    return "\n\n".join(_block(path, content) for path, content in files)
+    return "\n\n".join(_render_block(path, content) for path, content in files)
 
 
-def _block(path: str, content: str) -> str:
+def _render_block(path: str, content: str) -> str:
     longest = max((len(run) for run in re.findall(r"`{3,}", content)), default=2)
     fence = "`" * (longest + 1)
     tag = path.rpartition("/")[2].rpartition(".")[2] if "." in path.rpartition("/")[2] else ""
@@ -125,12 +125,12 @@ def _block(path: str, content: str) -> str:
     return f"File: `{path}`:\n{fence}{tag}\n{content}{end}{fence}"
 
 
-def _path(line: str) -> str:
+def _parse_path(line: str) -> str:
     match = _HEADING.fullmatch(line)
     return (match[1] or match[2] or "").strip().strip("*").strip() if match else ""
 
 
-def _fence_after(lines: Sequence[str], start: int) -> int | None:
+def _find_fence(lines: Sequence[str], start: int) -> int | None:
     """Return the index of the opening fence that follows, ignoring blank lines; None if there is none."""
     for index in range(start, len(lines)):
         if _FENCE.fullmatch(lines[index]):
@@ -140,7 +140,7 @@ def _fence_after(lines: Sequence[str], start: int) -> int | None:
     return None
 
 
-def _closing_lines(lines: Sequence[str], opening: int, path: str) -> list[int]:
+def _find_closing_lines(lines: Sequence[str], opening: int, path: str) -> list[int]:
     """Return the lines that may close the fence: as long, nothing after it, all other fences in pairs.
 
     If several qualify, the first wins if a blank line follows it.
@@ -152,7 +152,7 @@ def _closing_lines(lines: Sequence[str], opening: int, path: str) -> list[int]:
         inner = _FENCE.fullmatch(lines[index])
         if inner is not None and _can_close(inner, first) and len(inner[1]) <= len(first[1]):
             fences.append((index, inner))
-        elif _path(lines[index]) and (after := _fence_after(lines, index + 1)) is not None:
+        elif _parse_path(lines[index]) and (after := _find_fence(lines, index + 1)) is not None:
             another = _FENCE.fullmatch(lines[after])
             if another is not None and _can_close(another, first):
                 break

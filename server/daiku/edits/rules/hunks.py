@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from daiku.edits.rules.elisions import resolve_elisions
 from daiku.edits.rules.matching.hunk import Hunk, Replacement
-from daiku.edits.rules.matching.indents import indent_of
-from daiku.edits.rules.matching.insert import join_lines, line_end_at, replacement_for, splice_all
+from daiku.edits.rules.matching.indents import get_indent
+from daiku.edits.rules.matching.insert import build_replacement, find_line_end, join_lines, splice_all
 from daiku.edits.rules.matching.locate import LocatedHunk, locate, locate_insertion
-from daiku.edits.rules.matching.refusal import Refusal, ambiguous, line_number
+from daiku.edits.rules.matching.refusal import Refusal, get_line_number, refuse_ambiguous
 
 
 def apply_hunks(text: str, hunks: Sequence[Hunk], *, path: str = "", insisted: bool = False) -> str | Refusal:
@@ -30,16 +30,16 @@ def apply_hunks(text: str, hunks: Sequence[Hunk], *, path: str = "", insisted: b
         if isinstance(matches, Refusal):
             return _name_hunk(matches, number, changing)
         located.append(matches)
-    shifts = [_shift(text, matches) for matches in located]
+    shifts = [_compute_shift(text, matches) for matches in located]
     for index, (hunk, matches) in enumerate(zip(changing, located, strict=True)):
-        places = _places(text, hunk, matches, _expected_line(hunk, shifts, index))
+        places = _list_places(text, hunk, matches, _compute_expected_line(hunk, shifts, index))
         if isinstance(places, Refusal):
             return _name_hunk(places, index + 1, changing)
         options.append(places)
     chosen: list[Replacement] = []
     for index, place in enumerate(_choose_in_order(options)):
         if place is None:
-            return _name_hunk(ambiguous(text, [p.start for p in options[index]]), index + 1, changing)
+            return _name_hunk(refuse_ambiguous(text, [p.start for p in options[index]]), index + 1, changing)
         depth = changing[index].gap
         if depth is not None and chosen and not _is_gap(text, chosen[-1].end, place.start, depth):
             return _name_hunk(Refusal("Its lines do not follow on those above them."), index + 1, changing)
@@ -50,21 +50,21 @@ def apply_hunks(text: str, hunks: Sequence[Hunk], *, path: str = "", insisted: b
 def _is_gap(text: str, start: int, end: int, depth: int) -> bool:
     """Return True if the lines from `start` to `end` can be those of an elision that is indented by `depth`."""
     lines = [line for line in text[start:end].split("\n") if line.strip()]
-    return start <= end and all(len(indent_of(line)) >= depth for line in lines)
+    return start <= end and all(len(get_indent(line)) >= depth for line in lines)
 
 
 def _name_hunk(refusal: Refusal, number: int, hunks: Sequence[Hunk]) -> Refusal:
     return refusal if len(hunks) == 1 else refusal.within(f"Hunk {number} of {len(hunks)}")
 
 
-def _shift(text: str, matches: Sequence[LocatedHunk]) -> int | None:
+def _compute_shift(text: str, matches: Sequence[LocatedHunk]) -> int | None:
     """Return how many lines below its stated number a hunk matches; None if the match is not unique."""
     if len(matches) != 1 or matches[0].hunk.line is None:
         return None
-    return line_number(text, matches[0].span.start) - matches[0].hunk.line
+    return get_line_number(text, matches[0].span.start) - matches[0].hunk.line
 
 
-def _expected_line(hunk: Hunk, shifts: Sequence[int | None], index: int) -> int | None:
+def _compute_expected_line(hunk: Hunk, shifts: Sequence[int | None], index: int) -> int | None:
     """Return the hunk's line, shifted like the hunks around it; None if these disagree."""
     if hunk.line is None:
         return None
@@ -76,7 +76,7 @@ def _expected_line(hunk: Hunk, shifts: Sequence[int | None], index: int) -> int 
     return hunk.line if one_sided and 0 in (above, below) else None
 
 
-def _places(
+def _list_places(
     text: str, hunk: Hunk, matches: list[LocatedHunk], line: int | None
 ) -> tuple[Replacement, ...] | Refusal:
     """Return the possible replacements for the hunk, in file order."""
@@ -85,11 +85,11 @@ def _places(
         return place if isinstance(place, Refusal) else (place,)
     if len(matches) > 1 and line is not None and not hunk.anchors:
         blank = not any(line_text.strip() for line_text in hunk.old_text())
-        at_line = [one for one in matches if line_number(text, one.span.start) == line]
+        at_line = [one for one in matches if get_line_number(text, one.span.start) == line]
         matches = at_line if at_line or blank else matches
     places: list[Replacement] = []
     for one in matches:
-        place = replacement_for(text, one.hunk, one.span)
+        place = build_replacement(text, one.hunk, one.span)
         if isinstance(place, Refusal):
             return place
         places.append(place)
@@ -121,7 +121,7 @@ def _place_insertion(text: str, hunk: Hunk) -> Replacement | Refusal:
     at = locate_insertion(text, hunk)
     if isinstance(at, Refusal):
         return at
-    eol = line_end_at(text, at)
+    eol = find_line_end(text, at)
     lines = [(line.text.removesuffix("\r") if eol == "\r\n" else line.text, eol) for line in hunk.lines]
     new = join_lines(text, at, lines, hunk.final_newline)
     if at and at == len(text) and not text.endswith("\n"):

@@ -82,7 +82,7 @@ def _parse_any(text: str) -> tuple[Intent, ...] | Refusal:
     return Refusal(_UNREADABLE.format("; ".join(file_blocks.warnings) or f"give {_FORMS}"))
 
 
-def paths_of(intents: Sequence[Intent]) -> tuple[str, ...]:
+def list_paths(intents: Sequence[Intent]) -> tuple[str, ...]:
     """Return every path that the intents name, in order, without duplicates."""
     names: dict[str, None] = {}
     for intent in intents:
@@ -110,13 +110,13 @@ def build_patch(
         refusal = _carry_out(intent, now, moved, insisted=insisted)
         if refusal is not None:
             return refusal
-    changes = [change for path in now if (change := _change(path, files, now, moved)) is not None]
+    changes = [change for path in now if (change := _build_change(path, files, now, moved)) is not None]
     if not changes:
         return Refusal(AS_WANTED, as_wanted=True)
     return Patch(files=tuple(changes))
 
 
-def _change(
+def _build_change(
     path: str, before: Mapping[str, str | None], after: Mapping[str, str | None], moved: Mapping[str, str]
 ) -> FileChange | None:
     old, new = before.get(path), after[path]

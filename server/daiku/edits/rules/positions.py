@@ -15,12 +15,12 @@ _END = re.compile(r"\r\n|\n|\r")
 _CODECS = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2)}
 
 
-def line_starts(text: str) -> list[int]:
+def find_line_starts(text: str) -> list[int]:
     """Return the index of the first character of each line, one more than there are line ends."""
     return [0, *(match.end() for match in _END.finditer(text))]
 
 
-def line_at(text: str, starts: Sequence[int], line: int) -> str:
+def get_line(text: str, starts: Sequence[int], line: int) -> str:
     """Return the text of a line without its line end."""
     end = starts[line + 1] if line + 1 < len(starts) else len(text)
     stop = end
@@ -29,7 +29,7 @@ def line_at(text: str, starts: Sequence[int], line: int) -> str:
     return text[starts[line] : stop]
 
 
-def index_in_line(line: str, units: int, encoding: Encoding) -> int:
+def to_index(line: str, units: int, encoding: Encoding) -> int:
     """Return the index of the character at `units`: its start if within it, the line's end if past it."""
     if encoding == "utf-32" or line.isascii():
         return min(units, len(line))
@@ -38,7 +38,7 @@ def index_in_line(line: str, units: int, encoding: Encoding) -> int:
     return len(data.decode(codec, "ignore"))
 
 
-def units_of(text: str, encoding: Encoding) -> int:
+def count_units(text: str, encoding: Encoding) -> int:
     """Return the number of units of `text` (a part of a line)."""
     if encoding == "utf-32" or text.isascii():
         return len(text)
@@ -46,24 +46,24 @@ def units_of(text: str, encoding: Encoding) -> int:
     return len(text.encode(codec, "surrogatepass")) // width
 
 
-def offset_of(text: str, starts: Sequence[int], position: Position, encoding: Encoding) -> int:
+def to_offset(text: str, starts: Sequence[int], position: Position, encoding: Encoding) -> int:
     """Return the index into `text`; a position outside is clamped."""
     if position.line < 0:
         return 0
     if position.line >= len(starts):
         return len(text)
-    line = line_at(text, starts, position.line)
-    return starts[position.line] + index_in_line(line, max(position.character, 0), encoding)
+    line = get_line(text, starts, position.line)
+    return starts[position.line] + to_index(line, max(position.character, 0), encoding)
 
 
-def position_of(text: str, starts: Sequence[int], offset: int, encoding: Encoding) -> Position:
+def to_position(text: str, starts: Sequence[int], offset: int, encoding: Encoding) -> Position:
     """Return the position of an index into `text`."""
     line = bisect_right(starts, offset) - 1
-    return Position(line=line, character=units_of(text[starts[line] : offset], encoding))
+    return Position(line=line, character=count_units(text[starts[line] : offset], encoding))
 
 
-def range_of(text: str, starts: Sequence[int], start: int, end: int, encoding: Encoding) -> Range:
+def to_range(text: str, starts: Sequence[int], start: int, end: int, encoding: Encoding) -> Range:
     """Return the range between two indices."""
     return Range(
-        start=position_of(text, starts, start, encoding), end=position_of(text, starts, end, encoding)
+        start=to_position(text, starts, start, encoding), end=to_position(text, starts, end, encoding)
     )

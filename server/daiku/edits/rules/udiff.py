@@ -33,12 +33,12 @@ def parse_udiff(text: str) -> tuple[FileDiff, ...] | Refusal:
     """Parse the files of a unified diff in order, or return a Refusal."""
     if re.search(r"^(?:GIT binary patch|Binary files .* differ)", text, re.MULTILINE):
         return Refusal("A binary patch cannot be applied: only text files can be changed.")
-    lines = _body(text)
+    lines = _strip_body(text)
     files: list[FileDiff] = []
     index = 0
     while index < len(lines):
         if lines[index].startswith("diff --git ") or _starts_file(lines, index):
-            parsed = _file(lines, index)
+            parsed = _parse_file(lines, index)
             if isinstance(parsed, Refusal):
                 return parsed
             file, index = parsed
@@ -52,7 +52,7 @@ def parse_udiff(text: str) -> tuple[FileDiff, ...] | Refusal:
     )
 
 
-def _body(text: str) -> list[str]:
+def _strip_body(text: str) -> list[str]:
     """Return the lines without a fence around them, and without CR if every line has one."""
     lines = text.removesuffix("\n").split("\n")
     if all(line.endswith("\r") for line in lines):
@@ -68,7 +68,7 @@ def _starts_file(lines: Sequence[str], index: int) -> bool:
     return lines[index].startswith("--- ") and index + 1 < len(lines) and lines[index + 1].startswith("+++ ")
 
 
-def _file(lines: Sequence[str], index: int) -> tuple[FileDiff, int] | Refusal:
+def _parse_file(lines: Sequence[str], index: int) -> tuple[FileDiff, int] | Refusal:
     old: str | None = None
     new: str | None = None
     extended: dict[str, str] = {}
@@ -89,7 +89,7 @@ def _file(lines: Sequence[str], index: int) -> tuple[FileDiff, int] | Refusal:
     if "copy to" in extended:
         return Refusal("A copy cannot be applied: add the new file with its whole content instead.")
     if index < len(lines) and _starts_file(lines, index):
-        old, new = _names(lines[index], lines[index + 1])
+        old, new = _parse_names(lines[index], lines[index + 1])
         index += 2
     elif "new file" in extended:
         old = None
@@ -98,18 +98,18 @@ def _file(lines: Sequence[str], index: int) -> tuple[FileDiff, int] | Refusal:
     old, new = extended.get("rename from", old), extended.get("rename to", new)
     if old is None and new is None:
         return Refusal("A file of the diff has no name.")
-    hunks, index = _hunks(lines, index)
+    hunks, index = _parse_hunks(lines, index)
     return FileDiff(old, new, tuple(hunks), "rename to" in extended), index
 
 
-def _names(old_line: str, new_line: str) -> tuple[str | None, str | None]:
-    old, new = (_name(line) for line in (old_line, new_line))
+def _parse_names(old_line: str, new_line: str) -> tuple[str | None, str | None]:
+    old, new = (_parse_name(line) for line in (old_line, new_line))
     if (old is None or old.startswith("a/")) and (new is None or new.startswith("b/")):
         return old and old[2:], new and new[2:]
     return old, new
 
 
-def _name(line: str) -> str | None:
+def _parse_name(line: str) -> str | None:
     match = _NAME.match(line)
     name = (match[1] if match else "").split("\t")[0].strip()
     if name.startswith('"') and name.endswith('"'):
@@ -127,7 +127,7 @@ def _unquote(name: str) -> str:
         return data
 
 
-def _hunks(lines: Sequence[str], index: int) -> tuple[list[Hunk], int]:
+def _parse_hunks(lines: Sequence[str], index: int) -> tuple[list[Hunk], int]:
     hunks: list[Hunk] = []
     while (
         index < len(lines) and not lines[index].startswith("diff --git ") and not _starts_file(lines, index)
@@ -135,26 +135,26 @@ def _hunks(lines: Sequence[str], index: int) -> tuple[list[Hunk], int]:
         if not lines[index].startswith("@@"):
             index += 1
             continue
-        hunk, index = _hunk(lines, index)
+        hunk, index = _parse_hunk(lines, index)
         hunks.append(hunk)
     return hunks, index
 
 
-def _hunk(lines: Sequence[str], index: int) -> tuple[Hunk, int]:
+def _parse_hunk(lines: Sequence[str], index: int) -> tuple[Hunk, int]:
     match = _HEADER.fullmatch(lines[index])
     start = index + 1
     if match:
         old_count, new_count = int(match[2] or 1), int(match[4] or 1)
-        end = _end_by_counts(lines, start, old_count, new_count)
+        end = _find_end_by_counts(lines, start, old_count, new_count)
         if end is not None:
             return replace(_read_hunk(lines[start:end]), line=int(match[1])), end
-    end = _boundary(lines, start)
+    end = _find_boundary(lines, start)
     while end > start and not lines[end - 1].strip():
         end -= 1  # blank lines before the next file are not context
     return replace(_read_hunk(lines[start:end]), line=int(match[1]) if match else None), max(end, start)
 
 
-def _end_by_counts(lines: Sequence[str], start: int, old: int, new: int) -> int | None:
+def _find_end_by_counts(lines: Sequence[str], start: int, old: int, new: int) -> int | None:
     """Return the hunk's end by its own counts; None if they do not lead to a boundary."""
     index = start
     while index < len(lines) and (old > 0 or new > 0 or lines[index].startswith(_NO_NEWLINE)):
@@ -166,11 +166,11 @@ def _end_by_counts(lines: Sequence[str], start: int, old: int, new: int) -> int 
         index += 1
     if old or new:
         return None
-    at_boundary = index >= len(lines) or not lines[index].strip() or _boundary(lines, index) == index
+    at_boundary = index >= len(lines) or not lines[index].strip() or _find_boundary(lines, index) == index
     return index if at_boundary else None
 
 
-def _boundary(lines: Sequence[str], start: int) -> int:
+def _find_boundary(lines: Sequence[str], start: int) -> int:
     """Return the index of the next line that starts a hunk or file, or the end."""
     for index in range(start, len(lines)):
         if lines[index].startswith(("@@", "diff --git ", "Index: ")) or _starts_file(lines, index):

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
 from daiku.domain.playbook import Bullet, Delta
-from daiku.edits.rules.changes.diff import line_ops
+from daiku.edits.rules.changes.diff import compute_line_ops
 from daiku.playbook.rules.changes import resolve_keywords
 from daiku.texts.text import render, text
 
@@ -78,7 +78,7 @@ def _format_text(bullet_text: _BulletText, language: str) -> str:
 def _format_diff(name: str, old: str, new: str) -> str:
     before, after = (text.split("\n") if text else [] for text in (old, new))
     marked = [f"@@ {name} @@"]
-    for op, i, j, k, m in line_ops(before, after):
+    for op, i, j, k, m in compute_line_ops(before, after):
         if op == "equal":
             marked += [f" {line}" for line in before[i:j]]
         else:

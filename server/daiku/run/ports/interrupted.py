@@ -5,7 +5,7 @@ from __future__ import annotations
 from daiku.domain.events import CheckpointEvent, Edit, Event, ToolCallEvent
 from daiku.domain.tools import ToolCall, ToolResult
 from daiku.domain.work.patches import Patch
-from daiku.edits.rules.changes.diff import patch_diff, stat
+from daiku.edits.rules.changes.diff import render_patch, stat
 from daiku.run.run_log import RunLog
 from daiku.texts.rules.truncate import truncate_middle
 from daiku.texts.text import text
@@ -26,7 +26,7 @@ async def settle_edit(call: ToolCall, log: RunLog) -> ToolResult | None:
     applied, missing = changes
     if not applied.files:
         return ToolResult(outcome="not_run", text=text("calls.edit_not_made"))
-    diff = truncate_middle(patch_diff(applied), STORED_DIFF)
+    diff = truncate_middle(render_patch(applied), STORED_DIFF)
     files = tuple(stat(change) for change in applied.files)
     log.record(Edit(files=files, checkpoint_id=checkpoints[-1], call_id=call.id, diff=diff))
     if not missing.files:

@@ -155,7 +155,7 @@ class RunPorts:
     # -- tools ----------------------------------------------------------------------------
 
     def _context(self, call: ToolCall, record: Recorder) -> ToolContext:
-        from daiku.edits.rules.changes.choose import chosen_hunks_of  # when used
+        from daiku.edits.rules.changes.choose import get_chosen_hunks  # when used
         from daiku.run.rules.verdict import refused_edits  # when used
 
         live, services, state = self._live, self._services, record.state
@@ -180,7 +180,7 @@ class RunPorts:
             may_reach=self._policy.may_reach if self._unwatched else None,
             document=None if state.request.brief is None else state.request.brief.document,
             place=live.place if call.id in self._at_place else None,
-            wanted=chosen_hunks_of(state.questions.approvals.get(call.id), state.questions.decisions),
+            wanted=get_chosen_hunks(state.questions.approvals.get(call.id), state.questions.decisions),
             masked=command_verdict is not None and command_verdict.masked,
             unseen=command_verdict is not None and command_verdict.unseen,
             consented=state.questions.is_allowed(call.id),

@@ -15,7 +15,7 @@ from daiku.edits.rules.applypatch import is_apply_patch
 from daiku.edits.rules.blocks import has_blocks
 from daiku.edits.rules.fileblocks import parse_file_blocks, render_file_blocks
 from daiku.edits.rules.matching.refusal import Refusal
-from daiku.edits.rules.patch import is_change, parse_patch, paths_of
+from daiku.edits.rules.patch import is_change, list_paths, parse_patch
 from daiku.edits.rules.udiff import is_udiff
 from daiku.models.rules.replies.parse import Unreadable
 from daiku.prompts import render
@@ -160,7 +160,7 @@ def parse_changes(reply_text: str, *, cut: bool = False) -> ParsedChanges | Unre
         intents = parse_patch(patch)
         if isinstance(intents, Refusal):
             return Unreadable(Text(intents.text))
-        names += paths_of(intents)
+        names += list_paths(intents)
     calls = _build_calls(files, patch if not cut else "")
     if not calls:
         problem = text("roles.write_fewer") if cut else joined("clauses", blocks.warnings)

@@ -11,7 +11,7 @@ from daiku.domain.labels import Label
 from daiku.domain.work.documents import Document, PatchMade, SectionsChosen
 from daiku.domain.work.handovers import Brief
 from daiku.edits.rules.changes.changemap import change_map, moves_marks, patch_between
-from daiku.edits.rules.changes.diff import line_ops, split_lines
+from daiku.edits.rules.changes.diff import compute_line_ops, split_lines
 from daiku.guard.rules.redact import MARK
 from daiku.models.rules.replies.parse import Unreadable
 from daiku.prompts import render
@@ -112,7 +112,7 @@ def restore_line_ends(old: str, new: str) -> str:
     old_lines = [line.removesuffix("\n").removesuffix("\r") for line in before]
     after = body.split("\n")
     line_ends = [default_end] * len(after)
-    for kind, i, j, k, _ in line_ops(old_lines, after):
+    for kind, i, j, k, _ in compute_line_ops(old_lines, after):
         if kind == "equal":
             for n in range(j - i):
                 line_ends[k + n] = before[i + n][len(old_lines[i + n]) :] or default_end

@@ -14,12 +14,12 @@ from daiku.domain.errors import DaikuError, StaleVersionError
 from daiku.domain.labels import Label
 from daiku.domain.tools import ToolResult
 from daiku.domain.work.patches import FileChange, Patch, SearchReplace
-from daiku.edits.rules.changes.choose import left_out_text, part_of
-from daiku.edits.rules.changes.diff import patch_diff
+from daiku.edits.rules.changes.choose import render_left_out, select_hunks
+from daiku.edits.rules.changes.diff import render_patch
 from daiku.edits.rules.changes.scope import is_inside
 from daiku.edits.rules.edits import apply_edits
 from daiku.edits.rules.matching.refusal import AS_WANTED, SHOWS_LINES, Refusal
-from daiku.edits.rules.patch import WholeFile, build_patch, parse_patch, paths_of, rewrite_text
+from daiku.edits.rules.patch import WholeFile, build_patch, list_paths, parse_patch, rewrite_text
 from daiku.guard.rules.protected.effects import why_patch_matters
 from daiku.texts.rules.visible import restore_invisible
 from daiku.texts.text import text
@@ -142,7 +142,7 @@ async def _build_patch(
     intents = parse_patch(args.patch)
     if isinstance(intents, Refusal):
         return intents
-    paths = paths_of(intents)
+    paths = list_paths(intents)
     names = {path: resolve_name(path, context) for path in paths}
     if len(set(names.values())) < len(paths):
         twice = sorted(path for path in paths if list(names.values()).count(names[path]) > 1)
@@ -221,11 +221,11 @@ async def carry_out(
                 )
             if context.wanted is None:
                 return await make_edit(label, patch, context, state.seen_texts)
-            part = part_of(patch, context.wanted)
+            part = select_hunks(patch, context.wanted)
             if isinstance(part, Refusal):
                 return failed(part.text)
             result = await make_edit(label, part.patch, context, state.seen_texts)
-            notices = (result.text, left_out_text(part, context.wanted))
+            notices = (result.text, render_left_out(part, context.wanted))
             return result.model_copy(update={"text": "\n\n".join(text for text in notices if text)})
         except StaleVersionError as error:
             stale = error.failure.message
@@ -279,7 +279,7 @@ def build_changing_tool(
         if isinstance(patch, Refusal):
             return _format_refusal(patch)
         diff = await asyncio.to_thread(
-            lambda: patch_diff(Patch(files=tuple(map(with_cell_texts, patch.files))))
+            lambda: render_patch(Patch(files=tuple(map(with_cell_texts, patch.files))))
         )
         return Preview(text=diff, remember=text("guard.remember_edits"), patch=patch)
 

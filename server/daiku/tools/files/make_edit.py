@@ -12,8 +12,8 @@ from daiku.domain.errors import DaikuError
 from daiku.domain.events import CheckpointEvent, Edit, Notice
 from daiku.domain.tools import ToolResult
 from daiku.domain.work.patches import FileChange, FileStat, Patch
-from daiku.edits.rules.changes.diagnostics import ProblemDelta, compute_problem_delta, problem_delta_text
-from daiku.edits.rules.changes.diff import patch_diff, stat
+from daiku.edits.rules.changes.diagnostics import ProblemDelta, compute_problem_delta, format_problem_delta
+from daiku.edits.rules.changes.diff import render_patch, stat
 from daiku.run.rules.outside import Diagnostic
 from daiku.texts.rules.truncate import truncate_middle
 from daiku.texts.text import text
@@ -93,10 +93,10 @@ def format_edit_note(further: Patch, change: ProblemDelta | None) -> str:
     """Format the formatter's changes and the problems for the model; empty if there are none."""
     parts: list[str] = []
     if further.files:
-        diff = truncate_middle(patch_diff(further), _SHOWN_FORMATTING, "files__read shows the file")
+        diff = truncate_middle(render_patch(further), _SHOWN_FORMATTING, "files__read shows the file")
         parts.append(f"When it was saved, the editor changed it further (its formatter):\n{diff.rstrip()}")
     if change is not None:
-        parts.append(problem_delta_text(change))
+        parts.append(format_problem_delta(change))
     return "\n".join(part for part in parts if part)
 
 
@@ -149,7 +149,7 @@ async def _apply_patch(label: str, patch: Patch, context: ToolContext) -> _Appli
     if saved.patch != patch:
         await context.checkpoints.settle(checkpoint, saved.patch)
     applied_patch = Patch(files=tuple(with_cell_texts(change) for change in saved.patch.files))
-    diff = await asyncio.to_thread(patch_diff, applied_patch)
+    diff = await asyncio.to_thread(render_patch, applied_patch)
     stats = tuple(stat(change) for change in applied_patch.files)
     context.emit(
         Edit(

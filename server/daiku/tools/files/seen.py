@@ -64,7 +64,7 @@ class SeenTexts:
         The refusal shows the text, or its diff to the text that was read. `now` then counts as read.
         """
         from daiku.domain.work.patches import FileChange  # when used
-        from daiku.edits.rules.changes.diff import unified_diff  # when used
+        from daiku.edits.rules.changes.diff import render_unified_diff  # when used
         from daiku.edits.rules.matching.refusal import Refusal  # when used
 
         read_text = self._texts.get((session, real))
@@ -78,7 +78,7 @@ class SeenTexts:
                 f"{_format_excerpt(name, now)}"
             )
         diff = truncate_middle(
-            unified_diff(FileChange(path=name, kind="edit", old=read_text, new=now)),
+            render_unified_diff(FileChange(path=name, kind="edit", old=read_text, new=now)),
             _MAX_DIFF,
             "files__read shows all",
         )

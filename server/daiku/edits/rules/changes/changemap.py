@@ -8,9 +8,9 @@ from itertools import accumulate
 from typing import NamedTuple
 
 from daiku.domain.work.patches import Change, ChangeOp, MergedPatch, PatchJSON, RangeEdit
-from daiku.edits.rules.changes.diff import line_ops, split_lines
+from daiku.edits.rules.changes.diff import compute_line_ops, split_lines
 from daiku.edits.rules.matching.refusal import Refusal
-from daiku.edits.rules.positions import Encoding, line_starts, range_of
+from daiku.edits.rules.positions import Encoding, find_line_starts, to_range
 
 
 def apply_map(old: str, changes: Sequence[Change]) -> str | Refusal:
@@ -49,7 +49,7 @@ def change_map(old: str, new: str) -> tuple[Change, ...]:
     before, after = split_lines(old), split_lines(new)
     offsets = [0, *accumulate(len(line) for line in before)]
     changes: list[Change] = []
-    for op, i, j, k, m in line_ops(before, after):
+    for op, i, j, k, m in compute_line_ops(before, after):
         if op != "equal":
             changes.append(trim_change(offsets[i], "".join(before[i:j]), "".join(after[k:m])))
     return tuple(changes)
@@ -64,10 +64,10 @@ def trim_change(start: int, old: str, new: str) -> Change:
     tail = 0
     while tail < limit - head and old[len(old) - tail - 1] == new[len(new) - tail - 1]:
         tail += 1
-    return change_of(start + head, start + len(old) - tail, new[head : len(new) - tail])
+    return build_change(start + head, start + len(old) - tail, new[head : len(new) - tail])
 
 
-def change_of(start: int, end: int, text: str) -> Change:
+def build_change(start: int, end: int, text: str) -> Change:
     """Return the change that replaces the text from `start` to `end` with `text`."""
     if start == end:
         return Change(op=ChangeOp.insert, start=start, end=end, text=text)
@@ -109,14 +109,14 @@ def range_edits(old: str, changes: Sequence[Change], encoding: Encoding) -> tupl
         raise ValueError(problem)
     for text in (old, *(change.text or "" for change in changes)):
         _refuse_lone_surrogates(text)
-    starts = line_starts(old)
+    starts = find_line_starts(old)
     return tuple(
-        RangeEdit(range=range_of(old, starts, start, end, encoding), new_text=text)
-        for start, end, text in _whole_line_ends(old, changes)
+        RangeEdit(range=to_range(old, starts, start, end, encoding), new_text=text)
+        for start, end, text in _widen_to_line_ends(old, changes)
     )
 
 
-def _whole_line_ends(old: str, changes: Sequence[Change]) -> list[tuple[int, int, str]]:
+def _widen_to_line_ends(old: str, changes: Sequence[Change]) -> list[tuple[int, int, str]]:
     r"""Return ranges and texts, widened where one would split `\r\n`; adjacent ones are merged."""
     edits: list[tuple[int, int, str]] = []
     for change in changes:
@@ -189,7 +189,7 @@ def unredact(real: str, redacted: str, mark: str, changes: Sequence[Change]) -> 
             for h in hidden
             if change.start <= h.start and h.end <= change.end and change.start < change.end
         )
-        converted.append(change_of(change.start + shift, change.end + shift + inside, text))
+        converted.append(build_change(change.start + shift, change.end + shift + inside, text))
     return tuple(converted)
 
 
@@ -216,7 +216,7 @@ def _find_hidden(real: str, redacted: str, mark: str) -> list[Hidden] | None:
     before, after = split_lines(redacted), split_lines(real)
     starts = [0, *accumulate(map(len, before))]
     marks: list[Hidden] = []
-    for op, i, j, k, m in line_ops(before, after):
+    for op, i, j, k, m in compute_line_ops(before, after):
         if op == "equal":
             continue
         blocks = (
@@ -314,7 +314,7 @@ class Rebased(NamedTuple):
 
 def rebase(old: str, draft: PatchJSON, changes: tuple[Change, ...]) -> Rebased:
     """Convert `changes` of `draft.new_text` to patches of `old`, of which `draft` is a patch."""
-    places = tuple(_places(draft))
+    places = tuple(_iter_places(draft))
     inside: dict[int, list[Change]] = {}
     style: list[Change] = []
     straddling: list[Change] = []
@@ -337,7 +337,7 @@ def rebase(old: str, draft: PatchJSON, changes: tuple[Change, ...]) -> Rebased:
     return Rebased(one, other, tuple(straddling))
 
 
-def _places(draft: PatchJSON) -> Iterator[tuple[Change, int, int]]:
+def _iter_places(draft: PatchJSON) -> Iterator[tuple[Change, int, int]]:
     """Yield each change with the range of its text in the new text."""
     shift = 0
     for change in draft.change_map:
@@ -360,4 +360,4 @@ def _amend(change: Change, start: int, inside: list[Change]) -> Change:
         return change
     moved = [c.model_copy(update={"start": c.start - start, "end": c.end - start}) for c in inside]
     text = patch_from(change.text or "", moved)
-    return change if isinstance(text, Refusal) else change_of(change.start, change.end, text.new_text)
+    return change if isinstance(text, Refusal) else build_change(change.start, change.end, text.new_text)

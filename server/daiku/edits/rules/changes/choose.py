@@ -8,7 +8,7 @@ from typing import NamedTuple
 from daiku.dataclass import dataclass
 from daiku.domain.events import ApprovalAsked, ApprovalGiven
 from daiku.domain.work.patches import FileChange, Patch
-from daiku.edits.rules.changes.diff import hunk_groups, line_ops, patch_diff, split_lines
+from daiku.edits.rules.changes.diff import compute_line_ops, group_hunks, render_patch, split_lines
 from daiku.edits.rules.matching.refusal import Refusal
 from daiku.texts.text import NO_TEXT, Text, text
 
@@ -25,7 +25,7 @@ class ChosenHunks:
     feedback: str = ""
 
 
-def chosen_hunks_of(
+def get_chosen_hunks(
     request: ApprovalAsked | None, decisions: Mapping[str, ApprovalGiven]
 ) -> ChosenHunks | None:
     """Return the user's choice for an approval request; None for all of it."""
@@ -57,7 +57,7 @@ class NumberedHunk(NamedTuple):
     body: str
 
 
-def shown_hunks(diff: str) -> tuple[NumberedHunk, ...]:
+def parse_hunks(diff: str) -> tuple[NumberedHunk, ...]:
     """Return the numbered parts of a unified diff: every `@@` section, and every file without one."""
     hunks: list[NumberedHunk] = []
     head: list[str] = []
@@ -108,7 +108,7 @@ def count_choices(tool: str, preview: str) -> int:
     """Return the number of hunks of a call's preview to choose from; 0 if it is all or nothing."""
     if tool not in BY_HUNK:
         return 0
-    parts = shown_hunks(preview)
+    parts = parse_hunks(preview)
     notebook = any(".ipynb" in part.head for part in parts)  # previewed as text, stored as JSON
     return 0 if notebook else len(parts)
 
@@ -120,10 +120,10 @@ class ChosenPart(NamedTuple):
     left_out: Patch
 
 
-def part_of(patch: Patch, choice: ChosenHunks) -> ChosenPart | Refusal:
+def select_hunks(patch: Patch, choice: ChosenHunks) -> ChosenPart | Refusal:
     """Return only the chosen hunks of `patch`; a Refusal if it is no longer the edit in the preview."""
-    places = [line for part in shown_hunks(patch_diff(patch)) for line in _place(part)]
-    if places != [line for part in shown_hunks(choice.preview) for line in _place(part)]:
+    places = [line for part in parse_hunks(render_patch(patch)) for line in _get_place(part)]
+    if places != [line for part in parse_hunks(choice.preview) for line in _get_place(part)]:
         return Refusal(
             "Nothing was changed: the person chose parts of this edit, but the files changed since it was"
             " shown to them. Read them again, then edit."
@@ -132,7 +132,7 @@ def part_of(patch: Patch, choice: ChosenHunks) -> ChosenPart | Refusal:
     left_out: list[FileChange] = []
     first = 0
     for change in patch.files:
-        groups = _groups(change)
+        groups = _group_ops(change)
         count = max(1, len(groups))
         chosen = [i for i in range(count) if first + i in choice.hunks]
         first += count
@@ -149,13 +149,13 @@ def part_of(patch: Patch, choice: ChosenHunks) -> ChosenPart | Refusal:
     return ChosenPart(Patch(files=tuple(chosen_changes)), Patch(files=tuple(left_out)))
 
 
-def _place(part: NumberedHunk) -> list[str]:
+def _get_place(part: NumberedHunk) -> list[str]:
     return [part.head, part.body.partition("\n")[0]]
 
 
-def _groups(change: FileChange) -> list[list[tuple[str, int, int, int, int]]]:
-    ops = line_ops(split_lines(change.old or ""), split_lines(change.new or ""))
-    return [list(group) for group in hunk_groups(ops)]
+def _group_ops(change: FileChange) -> list[list[tuple[str, int, int, int, int]]]:
+    ops = compute_line_ops(split_lines(change.old or ""), split_lines(change.new or ""))
+    return [list(group) for group in group_hunks(ops)]
 
 
 def _apply_groups(change: FileChange, groups: Sequence[Sequence[tuple[str, int, int, int, int]]]) -> str:
@@ -171,12 +171,12 @@ def _apply_groups(change: FileChange, groups: Sequence[Sequence[tuple[str, int, 
     return "".join([*lines, *old[at:]])
 
 
-def left_out_text(part: ChosenPart, choice: ChosenHunks) -> str:
+def render_left_out(part: ChosenPart, choice: ChosenHunks) -> str:
     """Return the message that tells the model which parts the user left out."""
     if not part.left_out.files:
         return ""
     feedback = f" They said: {choice.feedback}" if choice.feedback else ""
     return (
         f"The person allowed only a part of this edit.{feedback} These changes were left out and not made:\n"
-        f"{patch_diff(part.left_out)}".rstrip()
+        f"{render_patch(part.left_out)}".rstrip()
     )

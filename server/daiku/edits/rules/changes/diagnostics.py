@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from daiku.dataclass import dataclass, replace
 from daiku.domain.base import JsonObject
 from daiku.domain.work.patches import FileChange
-from daiku.edits.rules.changes.diff import LineOp, line_ops
+from daiku.edits.rules.changes.diff import LineOp, compute_line_ops
 from daiku.run.rules.outside import Diagnostic
 
 SHOWN = 20
@@ -49,13 +49,13 @@ def compute_problem_delta(
     unmatched_old = [one for one in carried if one is not None]
     unmatched_new = list(sort_by_severity(d for d in after if d.severity != "hint"))
     unmatched_new, unmatched_old = _remove_matches(
-        unmatched_new, unmatched_old, _exact_key, lambda one: _exact_key(one[0])
+        unmatched_new, unmatched_old, _get_exact_key, lambda one: _get_exact_key(one[0])
     )
     unmatched_new, unmatched_old = _remove_matches(
         unmatched_new,
         unmatched_old,
-        lambda d: _rough_key(d, _rewritten_range_of(d, by_new_path)),
-        lambda one: _rough_key(*one),
+        lambda d: _get_rough_key(d, _find_rewritten_range(d, by_new_path)),
+        lambda one: _get_rough_key(*one),
     )
     return ProblemDelta(tuple(unmatched_new), len(unmatched_old))
 
@@ -75,7 +75,7 @@ class _Moves:
     @classmethod
     def of(cls, change: FileChange) -> _Moves:
         old, new = (_END.split(text) if text else [] for text in (change.old, change.new))
-        return cls(change.to or change.path, change.kind == "delete", tuple(line_ops(old, new)))
+        return cls(change.to or change.path, change.kind == "delete", tuple(compute_line_ops(old, new)))
 
     def map_line(self, line: int) -> tuple[int, int | None]:
         """Return the new number of an old line, and the number of its range if it was rewritten."""
@@ -85,7 +85,7 @@ class _Moves:
         end = self.ops[-1] if self.ops else ("equal", 0, 0, 0, 0)
         return end[4] + max(0, line - end[2]), None  # past the last line
 
-    def rewritten_range(self, line: int) -> int | None:
+    def find_rewritten_range(self, line: int) -> int | None:
         """Return the number of the range in which a new line was written; None for an old line."""
         at = bisect_right(self.ops, line, key=lambda op: op[3]) - 1
         while at >= 0 and self.ops[at][3] == self.ops[at][4]:
@@ -106,22 +106,22 @@ def _carry_over(problem: Diagnostic, moves: Mapping[str, _Moves]) -> Carried | N
     ), rewritten
 
 
-def _kind(problem: Diagnostic) -> tuple[str, str, str, str]:
+def _get_kind(problem: Diagnostic) -> tuple[str, str, str, str]:
     # Messages contain line and column numbers, which change ("declared in line 5").
     return problem.path, problem.severity, problem.source, _NUMBER.sub("#", problem.message)
 
 
-def _exact_key(problem: Diagnostic) -> Hashable:
-    return (*_kind(problem), problem.range.start.line)
+def _get_exact_key(problem: Diagnostic) -> Hashable:
+    return (*_get_kind(problem), problem.range.start.line)
 
 
-def _rough_key(problem: Diagnostic, rewritten: int | None) -> Hashable:
-    return None if rewritten is None else (*_kind(problem), rewritten)
+def _get_rough_key(problem: Diagnostic, rewritten: int | None) -> Hashable:
+    return None if rewritten is None else (*_get_kind(problem), rewritten)
 
 
-def _rewritten_range_of(problem: Diagnostic, moves: Mapping[str, _Moves]) -> int | None:
+def _find_rewritten_range(problem: Diagnostic, moves: Mapping[str, _Moves]) -> int | None:
     move = moves.get(problem.path)
-    return move.rewritten_range(problem.range.start.line) if move is not None else None
+    return move.find_rewritten_range(problem.range.start.line) if move is not None else None
 
 
 def _remove_matches(
@@ -168,14 +168,14 @@ def format_counts(diagnostics: Iterable[Diagnostic]) -> str:
     return ", ".join(f"{counts[s]} {s}{'s' if counts[s] > 1 else ''}" for s in _ORDER if counts[s])
 
 
-def new_problems(data: JsonObject | None) -> int:
+def count_new_problems(data: JsonObject | None) -> int:
     """Return the number of new problems from the data of an edit's result."""
     problems = data.get("problems") if data is not None else None
     counts = problems.get("new") if isinstance(problems, dict) else None
     return sum(n for n in counts.values() if isinstance(n, int)) if isinstance(counts, dict) else 0
 
 
-def problem_delta_text(change: ProblemDelta) -> str:
+def format_problem_delta(change: ProblemDelta) -> str:
     """Format the change in diagnostics for the model; empty if nothing changed."""
     fixed = f"{change.fixed} fixed" if change.fixed else ""
     if not change.new:

@@ -19,27 +19,27 @@ _MOST_PAIRS = 90_000
 it the range is replaced. The exact comparison may take cubic time (0.3 s at this size)."""
 
 
-def line_ops(old: Sequence[str], new: Sequence[str]) -> list[LineOp]:
+def compute_line_ops(old: Sequence[str], new: Sequence[str]) -> list[LineOp]:
     """Return the operations from `old` to `new` in order, equal ranges included.
 
     Lines that occur once in both are fixed points. About linear time for real files, and bounded for any.
     """
     ops: list[LineOp] = []
     i = k = 0
-    for j, m, length in _matches(old, new):
+    for j, m, length in _iter_matches(old, new):
         if length:
-            _add(ops, i, j, k, m)
+            _add_op(ops, i, j, k, m)
             if ops and ops[-1][0] == "equal":
                 _, first, _, other, _ = ops.pop()
                 ops.append(("equal", first, j + length, other, m + length))
             else:
                 ops.append(("equal", j, j + length, m, m + length))
             i, k = j + length, m + length
-    _add(ops, i, len(old), k, len(new))
+    _add_op(ops, i, len(old), k, len(new))
     return ops
 
 
-def _add(ops: list[LineOp], i: int, j: int, k: int, m: int) -> None:
+def _add_op(ops: list[LineOp], i: int, j: int, k: int, m: int) -> None:
     if i < j and k < m:
         ops.append(("replace", i, j, k, m))
     elif i < j:
@@ -48,7 +48,7 @@ def _add(ops: list[LineOp], i: int, j: int, k: int, m: int) -> None:
         ops.append(("insert", i, j, k, m))
 
 
-def _matches(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int, int]]:
+def _iter_matches(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int, int]]:
     """Yield the equal ranges (old index, new index, length), in order."""
     pending: list[tuple[int, int, int, int, bool]] = [(0, len(old), 0, len(new), True)]
     while pending:
@@ -66,7 +66,7 @@ def _matches(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int,
             j, m = j - tail, m - tail
         if i == j or k == m:
             continue
-        fixed = _fixed_points(old[i:j], new[k:m]) if may_split else []
+        fixed = _find_fixed_points(old[i:j], new[k:m]) if may_split else []
         if not fixed:
             yield from ((i + a, k + b, n) for a, b, n in _match_exactly(old[i:j], new[k:m]))
             continue
@@ -76,7 +76,7 @@ def _matches(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int,
         pending += [(i + a, i + c, k + b, k + d, True) for a, c, b, d in reversed(parts) if c > a or d > b]
 
 
-def _fixed_points(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
+def _find_fixed_points(old: Sequence[str], new: Sequence[str]) -> list[tuple[int, int]]:
     """Return the largest set of lines that occur once in both and keep their order."""
     old_counts, new_counts = Counter(old), Counter(new)
     place = {line: index for index, line in enumerate(new) if new_counts[line] == 1}
@@ -121,7 +121,7 @@ def split_lines(text: str) -> list[str]:
     return [*lines, parts[-1]] if parts[-1] else lines
 
 
-def hunk_groups(ops: Sequence[LineOp]) -> Iterator[list[LineOp]]:
+def group_hunks(ops: Sequence[LineOp]) -> Iterator[list[LineOp]]:
     """Yield changes with `CONTEXT` equal lines around them; nearby changes form one group."""
     group: list[LineOp] = []
     for index, (op, i, j, k, m) in enumerate(ops):
@@ -140,15 +140,15 @@ def hunk_groups(ops: Sequence[LineOp]) -> Iterator[list[LineOp]]:
         yield group
 
 
-def _range(start: int, stop: int) -> str:
+def _format_range(start: int, stop: int) -> str:
     length = stop - start
     first = start + 1 if length else start
     return f"{first}" if length == 1 else f"{first},{length}"
 
 
-def _hunk(group: Sequence[LineOp], old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
+def _format_hunk(group: Sequence[LineOp], old: Sequence[str], new: Sequence[str]) -> Iterator[str]:
     head, last = group[0], group[-1]
-    yield f"@@ -{_range(head[1], last[2])} +{_range(head[3], last[4])} @@\n"
+    yield f"@@ -{_format_range(head[1], last[2])} +{_format_range(head[3], last[4])} @@\n"
     for op, i, j, k, m in group:
         if op == "equal":
             yield from _prefix_lines(" ", old[i:j])
@@ -162,7 +162,7 @@ def _prefix_lines(mark: str, lines: Sequence[str]) -> Iterator[str]:
         yield mark + line if line.endswith("\n") else f"{mark}{line}\n\\ No newline at end of file\n"
 
 
-def unified_diff(change: FileChange) -> str:
+def render_unified_diff(change: FileChange) -> str:
     """Return one file's change as a git diff; empty if nothing changes."""
     old, new = split_lines(change.old or ""), split_lines(change.new or "")
     target = change.to or change.path
@@ -173,29 +173,31 @@ def unified_diff(change: FileChange) -> str:
             f"rename from {change.path}\n",
             f"rename to {target}\n",
         )
-    hunks = [line for group in hunk_groups(line_ops(old, new)) for line in _hunk(group, old, new)]
+    hunks = [
+        line for group in group_hunks(compute_line_ops(old, new)) for line in _format_hunk(group, old, new)
+    ]
     if not hunks:
-        return "".join(lines) or _empty_file(change)
+        return "".join(lines) or _format_empty_file(change)
     from_name = "/dev/null" if change.old is None else f"a/{change.path}"
     to_name = "/dev/null" if change.new is None else f"b/{target}"
     return "".join([*lines, f"--- {from_name}\n", f"+++ {to_name}\n", *hunks])
 
 
-def _empty_file(change: FileChange) -> str:
+def _format_empty_file(change: FileChange) -> str:
     """Return git's header for creating or deleting a file without content, which has no hunk."""
     words = {"create": "new file mode 100644", "delete": "deleted file mode 100644"}.get(change.kind)
     return f"diff --git a/{change.path} b/{change.path}\n{words}\n" if words else ""
 
 
-def patch_diff(patch: Patch) -> str:
+def render_patch(patch: Patch) -> str:
     """Return the complete patch as one unified diff."""
-    return "".join(unified_diff(change) for change in patch.files)
+    return "".join(render_unified_diff(change) for change in patch.files)
 
 
 def stat(change: FileChange) -> FileStat:
     """Return the number of lines that one file's change adds and removes."""
     added = removed = 0
-    for op, i, j, k, m in line_ops(split_lines(change.old or ""), split_lines(change.new or "")):
+    for op, i, j, k, m in compute_line_ops(split_lines(change.old or ""), split_lines(change.new or "")):
         if op != "equal":
             added += m - k
             removed += j - i

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from daiku.dataclass import dataclass, replace
-from daiku.edits.rules.changes.diff import line_ops, split_lines
+from daiku.edits.rules.changes.diff import compute_line_ops, split_lines
 
 
 class Blob(NamedTuple):
@@ -53,7 +53,7 @@ class FileReview:
         return bool(self.spans) or (self.base is None) != (self.now is None) or self.origin is not None
 
     @property
-    def whole(self) -> bool:
+    def is_all_or_nothing(self) -> bool:
         """Whether it can only be decided on completely: created, deleted, or binary."""
         return not (isinstance(self.base, str) and isinstance(self.now, str))
 
@@ -67,14 +67,14 @@ class ReviewHunk(NamedTuple):
     new: tuple[str, ...]
 
 
-def lines_of(content: Content) -> list[str]:
+def get_lines(content: Content) -> list[str]:
     """Return the lines of a text; none if the content is not text."""
     return split_lines(content) if isinstance(content, str) else []
 
 
-def hunks_of(review: FileReview) -> tuple[ReviewHunk, ...]:
+def list_hunks(review: FileReview) -> tuple[ReviewHunk, ...]:
     """Return the undecided hunks of a file, from top to bottom."""
-    base, now = lines_of(review.base), lines_of(review.now)
+    base, now = get_lines(review.base), get_lines(review.now)
     hunks: list[ReviewHunk] = []
     counts: dict[str, int] = {}
     for span in review.spans:
@@ -93,8 +93,8 @@ def after_edit(review: FileReview, after: Content, birth: str) -> FileReview:
     """Return the review after Daiku changed the file to `after`."""
     if isinstance(after, Blob) or isinstance(review.base, Blob) or isinstance(review.now, Blob):
         return replace(review, now=after, spans=())
-    changes = _changes(lines_of(review.now), lines_of(after))
-    spans = _compose(review.spans, changes, lines_of(review.base), lines_of(after), birth)
+    changes = _compute_changes(get_lines(review.now), get_lines(after))
+    spans = _compose(review.spans, changes, get_lines(review.base), get_lines(after), birth)
     return replace(review, now=after, spans=spans)
 
 
@@ -108,7 +108,7 @@ def after_typing(review: FileReview, now: Content) -> FileReview:
         return review
     if not (isinstance(now, str) and isinstance(review.now, str)) or isinstance(review.base, Blob):
         return FileReview(now, now)  # deleted, created, or replaced by binary content
-    changes = _changes(lines_of(review.now), lines_of(now))
+    changes = _compute_changes(get_lines(review.now), get_lines(now))
     if review.base is None:  # all of a new file is Daiku's
         inside, outside = changes, []
     else:
@@ -118,9 +118,11 @@ def after_typing(review: FileReview, now: Content) -> FileReview:
     if rebased is None:
         inside, outside, rebased = changes, [], review
     moved = [
-        c._replace(start=c.start + d, end=c.end + d) for c in inside for d in [_grown_before(c, outside)]
+        c._replace(start=c.start + d, end=c.end + d)
+        for c in inside
+        for d in [_count_growth_before(c, outside)]
     ]
-    spans = _compose(rebased.spans, moved, lines_of(rebased.base), lines_of(now), touched=True)
+    spans = _compose(rebased.spans, moved, get_lines(rebased.base), get_lines(now), touched=True)
     return replace(rebased, now=now, spans=spans)
 
 
@@ -129,11 +131,11 @@ def after_decision(review: FileReview, accept: bool, ids: Collection[str] | None
 
     If rejected, `now` is the text that the file must get. Unknown ids are ignored.
     """
-    chosen = {hunk.span for hunk in hunks_of(review) if ids is None or hunk.id in ids}
-    if ids is None or (review.whole and chosen):
+    chosen = {hunk.span for hunk in list_hunks(review) if ids is None or hunk.id in ids}
+    if ids is None or (review.is_all_or_nothing and chosen):
         content = review.now if accept else review.base
         return FileReview(content, content)
-    base, now = lines_of(review.base), lines_of(review.now)
+    base, now = get_lines(review.base), get_lines(review.now)
     texts = [
         _Change(s.old, s.old_end, tuple(now[s.new : s.new_end]))
         if accept
@@ -171,8 +173,8 @@ class _Change(NamedTuple):
         return len(self.lines) - (self.end - self.start)
 
 
-def _changes(old: Sequence[str], new: Sequence[str]) -> list[_Change]:
-    return [_Change(i, j, tuple(new[k:m])) for op, i, j, k, m in line_ops(old, new) if op != "equal"]
+def _compute_changes(old: Sequence[str], new: Sequence[str]) -> list[_Change]:
+    return [_Change(i, j, tuple(new[k:m])) for op, i, j, k, m in compute_line_ops(old, new) if op != "equal"]
 
 
 def _splice(lines: Sequence[str], changes: Sequence[_Change]) -> list[str]:
@@ -200,7 +202,7 @@ def _precedes(change: _Change, span: ReviewSpan) -> bool:
     return change.end <= span.new and not change.start == span.new == span.new_end
 
 
-def _grown_before(change: _Change, others: Sequence[_Change]) -> int:
+def _count_growth_before(change: _Change, others: Sequence[_Change]) -> int:
     return sum(other.grown for other in others if other.end <= change.start)
 
 
@@ -217,7 +219,7 @@ def _apply_outside(review: FileReview, changes: Sequence[_Change]) -> FileReview
     for c in changes:
         d = sum((s.old_end - s.old) - (s.new_end - s.new) for s in review.spans if not _precedes(c, s))
         in_base.append(c._replace(start=c.start + d, end=c.end + d))
-    base, now = _splice(lines_of(review.base), in_base), _splice(lines_of(review.now), changes)
+    base, now = _splice(get_lines(review.base), in_base), _splice(get_lines(review.now), changes)
     if not (_has_line_ends(base) and _has_line_ends(now)):
         return None
     spans: list[ReviewSpan] = []
@@ -236,7 +238,7 @@ class _Group(NamedTuple):
     changes: tuple[_Change, ...]
 
 
-def _groups(spans: Sequence[ReviewSpan], changes: Sequence[_Change]) -> list[_Group]:
+def _group_overlapping(spans: Sequence[ReviewSpan], changes: Sequence[_Change]) -> list[_Group]:
     parts = [_Group(s.new, s.new_end, (s,), ()) for s in spans]
     parts += [_Group(c.start, c.end, (), (c,)) for c in changes]
     groups: list[_Group] = []
@@ -269,7 +271,7 @@ def _compose(
     `after`."""
     composed: list[ReviewSpan] = []
     to_base = to_after = number = 0
-    for group in _groups(spans, changes):
+    for group in _group_overlapping(spans, changes):
         in_spans = sum((s.old_end - s.old) - (s.new_end - s.new) for s in group.spans)
         in_changes = sum(c.grown for c in group.changes)
         a, b = group.start + to_base, group.end + to_base + in_spans
@@ -283,7 +285,7 @@ def _compose(
         mark = touched or any(s.touched for s in group.spans)
         composed += (
             ReviewSpan(a + i, a + j, c + k, c + m, name, mark)
-            for op, i, j, k, m in line_ops(base[a:b], after[c:d])
+            for op, i, j, k, m in compute_line_ops(base[a:b], after[c:d])
             if op != "equal"
         )
     return tuple(composed)

@@ -24,7 +24,7 @@ class EditPlace:
     after: str = ""
 
 
-def edit_place(path: str, text: str, lines: Range | None) -> EditPlace | None:
+def find_edit_place(path: str, text: str, lines: Range | None) -> EditPlace | None:
     """Return the place of `lines` (0-based) in `text`, or the complete file; None if `text` has no such lines."""
     if lines is None:
         return EditPlace(path)
@@ -46,13 +46,13 @@ def is_inside(patch: Patch, place: EditPlace) -> bool:
     change = patch.files[0]
     if change.kind != "edit" or change.path != place.path or change.to:
         return False
-    between = _between(change.old, place), _between(change.new, place)
+    between = _get_text_between(change.old, place), _get_text_between(change.new, place)
     if between[0] is None or between[1] is None:
         return False
     return not (place.after and between[1]) or between[1].endswith(("\n", "\r"))
 
 
-def _between(text: str | None, place: EditPlace) -> str | None:
+def _get_text_between(text: str | None, place: EditPlace) -> str | None:
     """Return the text at `place`; None if the surrounding text differs."""
     if text is None or len(text) < len(place.before) + len(place.after):
         return None

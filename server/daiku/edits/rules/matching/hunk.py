@@ -76,7 +76,7 @@ class Replacement:
     new: str
 
 
-def hunk_of(search: Sequence[str], replace: Sequence[str], levels: Sequence[Level]) -> Hunk:
+def build_hunk(search: Sequence[str], replace: Sequence[str], levels: Sequence[Level]) -> Hunk:
     """Return search and replacement lines as a hunk. Shared lines are context; trailing whitespace is the
     file's."""
     lines: list[HunkLine] = []

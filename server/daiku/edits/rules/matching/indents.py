@@ -27,10 +27,10 @@ class Indents:
 
     def is_ambiguous(self, line: str) -> bool:
         """Return True if the line is indented less than the shift, so that it may not have been shifted."""
-        return len(indent_of(line)) < len(self.shift)
+        return len(get_indent(line)) < len(self.shift)
 
 
-def indent_of(line: str) -> str:
+def get_indent(line: str) -> str:
     return line[: len(line) - len(line.lstrip())]
 
 
@@ -42,7 +42,9 @@ def learn_indents(
 
     With `shift` also if one indentation was removed from every line that has it, and the others stayed.
     """
-    both = [(indent_of(a), indent_of(b)) for a, b in zip(search, file_lines, strict=True) if a and a.strip()]
+    both = [
+        (get_indent(a), get_indent(b)) for a, b in zip(search, file_lines, strict=True) if a and a.strip()
+    ]
     pairs: dict[str, str] = {}
     if all(pairs.setdefault(here, there) == there for here, there in both) and _is_uniform(pairs):
         shifts = {there.removesuffix(here) for here, there in both}
@@ -57,10 +59,10 @@ def _is_uniform(pairs: Mapping[str, str]) -> bool:
     if depths != sorted(set(depths)):
         return False
     ratios = {len(theirs) / len(ours) if ours else theirs for ours, theirs in ordered if ours or theirs}
-    return len(ratios) <= 1 or any(len(_extra_depths(pairs, width)) <= 1 for width in _TABS)
+    return len(ratios) <= 1 or any(len(_compute_extra_depths(pairs, width)) <= 1 for width in _TABS)
 
 
-def _extra_depths(pairs: Mapping[str, str], width: int) -> set[int]:
+def _compute_extra_depths(pairs: Mapping[str, str], width: int) -> set[int]:
     """Return by how many columns the file is indented deeper, with tabs of that width."""
     return {len(there.expandtabs(width)) - len(here.expandtabs(width)) for here, there in pairs.items()}
 
@@ -82,7 +84,7 @@ def reindent(line: str, pairs: Mapping[str, str]) -> str:
     """Return `line` with its indentation converted by `pairs`, as learned by `learn_indents`."""
     if not line.strip():
         return line.strip()
-    indent = indent_of(line)
+    indent = get_indent(line)
     body = line[len(indent) :]
     if indent in pairs:
         return pairs[indent] + body

@@ -10,9 +10,9 @@ from itertools import pairwise
 
 from daiku.dataclass import dataclass, field
 from daiku.edits.rules.matching.hunk import Hunk, Replacement, Tag
-from daiku.edits.rules.matching.indents import indent_of, learn_indents
+from daiku.edits.rules.matching.indents import get_indent, learn_indents
 from daiku.edits.rules.matching.match import BlockMatch, Level
-from daiku.edits.rules.matching.refusal import Refusal, line_number
+from daiku.edits.rules.matching.refusal import Refusal, get_line_number
 
 _TOKEN = re.compile(r"(\s*)(\w+|[^\w\s])")
 _ALIKE = 0.5
@@ -43,18 +43,18 @@ def _keep_blanks(added: str, instead_of: Sequence[_OldLine], removed: Sequence[_
     return added
 
 
-def merge_blanks(search: str, replace: str, there: str) -> str | None:
+def merge_blanks(search: str, replace: str, file_line: str) -> str | None:
     """Return `replace` with the whitespace of `there` wherever it has that of `search`.
 
     Return None if `search` and `there` differ in more than whitespace, or `replace` is too different.
     """
-    a, b, c = (_TOKEN.findall(line) for line in (search, replace, there))
+    a, b, c = (_TOKEN.findall(line) for line in (search, replace, file_line))
     if [token for _, token in a] != [token for _, token in c]:
         return None
-    matcher = _matcher(a, b)
+    matcher = _build_matcher(a, b)
     if matcher.ratio() < _ALIKE:
         return None
-    origin = {m: i for i, m in _pairs(matcher)}
+    origin = {m: i for i, m in _list_pairs(matcher)}
     parts: list[str] = []
     for m, (gap, token) in enumerate(b):
         i = origin.get(m)
@@ -63,16 +63,16 @@ def merge_blanks(search: str, replace: str, there: str) -> str | None:
     return "".join(parts)
 
 
-def _similarity(one: str, other: str) -> float:
+def _compute_similarity(one: str, other: str) -> float:
     """Return the share of common tokens of two lines, from 0 to 1."""
-    return _matcher(_TOKEN.findall(one), _TOKEN.findall(other)).ratio()
+    return _build_matcher(_TOKEN.findall(one), _TOKEN.findall(other)).ratio()
 
 
-def _matcher(one: Sequence[tuple[str, str]], other: Sequence[tuple[str, str]]) -> SequenceMatcher[str]:
+def _build_matcher(one: Sequence[tuple[str, str]], other: Sequence[tuple[str, str]]) -> SequenceMatcher[str]:
     return SequenceMatcher(None, [token for _, token in one], [token for _, token in other], autojunk=False)
 
 
-def _pairs(matcher: SequenceMatcher[str]) -> list[tuple[int, int]]:
+def _list_pairs(matcher: SequenceMatcher[str]) -> list[tuple[int, int]]:
     return [(i + n, m + n) for i, m, size in matcher.get_matching_blocks() for n in range(size)]
 
 
@@ -81,16 +81,18 @@ Lines = list[tuple[str, str]]
 """Lines, each with its line end."""
 
 
-def replacement_for(text: str, hunk: Hunk, span: BlockMatch) -> Replacement | Refusal:
+def build_replacement(text: str, hunk: Hunk, span: BlockMatch) -> Replacement | Refusal:
     """Return the hunk's replacement text; a Refusal if an added line's indentation is ambiguous."""
     drift = (
         learn_indents(hunk.old(), span.lines, shift=not hunk.block) if span.level >= Level.indent else None
     )
-    eol = _line_end(text, span, faithful=any(line is not None and line.endswith("\r") for line in hunk.old()))
+    eol = _choose_line_end(
+        text, span, faithful=any(line is not None and line.endswith("\r") for line in hunk.old())
+    )
     out: Lines = []
-    all_removed = [line for line in _old_lines(hunk, span) if line.tag == "-"]
-    for change in _changes(hunk, span):
-        out += (_context_line(text, hunk, line.there) for line in change.kept)
+    all_removed = [line for line in _pair_old_lines(hunk, span) if line.tag == "-"]
+    for change in _group_changes(hunk, span):
+        out += (_split_context_line(text, hunk, line.there) for line in change.kept)
         for number, added in enumerate(change.added):
             instead_of = change.removed[number : number + 1]
             body: str | None = _keep_blanks(added, instead_of, all_removed)
@@ -103,28 +105,26 @@ def replacement_for(text: str, hunk: Hunk, span: BlockMatch) -> Replacement | Re
             if body is None:
                 return Refusal(
                     f"The indentation of this line is in doubt, because the lines around line"
-                    f" {line_number(text, span.start)} have lost theirs: {added[:200]!r}"
+                    f" {get_line_number(text, span.start)} have lost theirs: {added[:200]!r}"
                 )
             out.append((body.removesuffix("\r") if eol == "\r\n" else body, eol))
     return Replacement(
-        _replacement_start(text, hunk, span, out),
-        span.end,
-        join_lines(text, span.end, out, hunk.final_newline),
+        _find_start(text, hunk, span, out), span.end, join_lines(text, span.end, out, hunk.final_newline)
     )
 
 
-def _context_line(text: str, hunk: Hunk, line: str) -> tuple[str, str]:
+def _split_context_line(text: str, hunk: Hunk, line: str) -> tuple[str, str]:
     """Return a context line and its line end: CR belongs to the line end if the file has no final one."""
     ends = hunk.final_newline is None and line.endswith("\r") and not text.endswith(("\r", "\n"))
     return (line[:-1], "\r\n") if ends else (line, "\n")
 
 
-def _replacement_start(text: str, hunk: Hunk, span: BlockMatch, out: Lines) -> int:
+def _find_start(text: str, hunk: Hunk, span: BlockMatch, out: Lines) -> int:
     """Return the start offset. It includes the line end above if the file's last lines, without a final one,
     go."""
     if out or hunk.final_newline is not None or span.end < len(text) or text.endswith("\n") or not span.start:
         return span.start
-    return span.start - len(line_end_at(text, span.start - 1))
+    return span.start - len(find_line_end(text, span.start - 1))
 
 
 @dataclass(slots=True)
@@ -139,18 +139,18 @@ class _LineChange:
     def indent_like_neighbors(self, added: str) -> str | None:
         """Return an added line indented like the removed line that it replaces, else like its neighbors; None
         if ambiguous."""
-        indent, body = indent_of(added), added.lstrip()
+        indent, body = get_indent(added), added.lstrip()
         scores = {line: _score_as_version(line.search.strip(), body) for line in self.removed}
         best = max(scores.values(), default=0)
         if best > _ALIKE:
             same = [
-                line for line, score in scores.items() if score == best and indent_of(line.search) == indent
+                line for line, score in scores.items() if score == best and get_indent(line.search) == indent
             ]
-            indents = {indent_of(line.there) for line in same}
+            indents = {get_indent(line.there) for line in same}
             return indents.pop() + body if len(indents) == 1 else None
         within = [*self.removed, *([self.below] if self.below else [])]
         near = [line for line in [*self.kept[-1:], *within] if line.search.strip()]
-        indents = {indent_of(line.there) for line in near if indent_of(line.search) == indent}
+        indents = {get_indent(line.there) for line in near if get_indent(line.search) == indent}
         if len(indents) != 1 or any(not line.search.strip() for line in within):
             return None
         return indents.pop() + body
@@ -161,19 +161,19 @@ def _score_as_version(removed: str, added: str) -> float:
     if removed and added.startswith(removed):
         return 1.0
     shared = set(_WORD.findall(removed)).intersection(_WORD.findall(added))
-    return _similarity(removed, added) if shared else 0.0
+    return _compute_similarity(removed, added) if shared else 0.0
 
 
-def _old_lines(hunk: Hunk, span: BlockMatch) -> list[_OldLine]:
+def _pair_old_lines(hunk: Hunk, span: BlockMatch) -> list[_OldLine]:
     old = (line for line in hunk.lines if line.tag != "+")
     both = zip(old, span.lines, span.levels, strict=True)
     return [_OldLine(line.tag, line.text, there, level) for line, there, level in both]
 
 
-def _changes(hunk: Hunk, span: BlockMatch) -> list[_LineChange]:
+def _group_changes(hunk: Hunk, span: BlockMatch) -> list[_LineChange]:
     """Return the hunk as a sequence of changes, each with the context before it."""
     changes = [_LineChange()]
-    old = iter(_old_lines(hunk, span))
+    old = iter(_pair_old_lines(hunk, span))
     for line in hunk.lines:
         if line.tag == "+":
             changes[-1].added.append(line.text)
@@ -203,17 +203,17 @@ def join_lines(text: str, end: int, out: Sequence[tuple[str, str]], final_newlin
     return new
 
 
-def _line_end(text: str, span: BlockMatch, *, faithful: bool) -> str:
+def _choose_line_end(text: str, span: BlockMatch, *, faithful: bool) -> str:
     """Return the line end for added lines: that of the neighbors, unless the hunk itself has CRs."""
     if faithful:
         return "\n"
     ended = [line for line in span.lines[: -1 if span.end == len(text) else None] if line]
     if ended:
         return "\r\n" if ended[0].endswith("\r") else "\n"
-    return line_end_at(text, span.start)
+    return find_line_end(text, span.start)
 
 
-def line_end_at(text: str, offset: int) -> str:
+def find_line_end(text: str, offset: int) -> str:
     """Return the line end used around `offset`: of its own line, else of the line before."""
     newline = text.find("\n", offset)
     if newline < 0:
@@ -226,7 +226,7 @@ def splice_all(text: str, places: Sequence[Replacement]) -> str | Refusal:
     ordered = sorted(places, key=lambda place: (place.start, place.end))
     for one, other in pairwise(ordered):
         if other.start < one.end or (other.start == one.start and other.end == one.end):
-            return Refusal(f"Two hunks change the same lines, at line {line_number(text, other.start)}.")
+            return Refusal(f"Two hunks change the same lines, at line {get_line_number(text, other.start)}.")
     parts: list[str] = []
     at = 0
     for place in ordered:

@@ -9,17 +9,17 @@ from itertools import pairwise
 from daiku.dataclass import dataclass, replace
 from daiku.edits.rules.matching.hunk import Hunk, HunkLine, Replacement
 from daiku.edits.rules.matching.indents import learn_indents
-from daiku.edits.rules.matching.insert import replacement_for
+from daiku.edits.rules.matching.insert import build_replacement
 from daiku.edits.rules.matching.match import (
     BlockMatch,
     Level,
     compare_in_file,
     find_ignoring_blank_lines,
+    find_line_start,
     find_lines,
     find_windows,
-    line_start,
 )
-from daiku.edits.rules.matching.refusal import Refusal, ambiguous, line_number, not_found
+from daiku.edits.rules.matching.refusal import Refusal, get_line_number, refuse_ambiguous, refuse_not_found
 
 _LONGEST_GAPPED = 40
 """Largest number of old lines of a hunk in which an omitted line is searched for."""
@@ -57,19 +57,19 @@ def locate(text: str, hunk: Hunk) -> list[LocatedHunk] | Refusal:
             "It names blank lines only, so its place is in doubt: give a line above or below as context."
         )
     matches = (
-        _nearest(_matches(text, hunk))
-        or _nearest(_matches(text, _trim_blank_context(hunk)))
+        _select_nearest(_find_matches(text, hunk))
+        or _select_nearest(_find_matches(text, _trim_blank_context(hunk)))
         or _match_with_gap(text, hunk)
     )
     scopes = find_scopes(text, hunk.anchors)
     if not matches:
-        return not_found(text, hunk.old_text())
+        return refuse_not_found(text, hunk.old_text())
     if matches[0].span.level >= Level.indent:  # lines that differ in blank lines only also count
         starts = {*find_ignoring_blank_lines(text, hunk.old_text()), *(one.span.start for one in matches)}
         if len(starts) > len(matches):
-            return ambiguous(text, sorted(starts))
+            return refuse_ambiguous(text, sorted(starts))
     if scopes is None:
-        return matches if len(matches) == 1 else not_found(text, hunk.anchors[-1:])
+        return matches if len(matches) == 1 else refuse_not_found(text, hunk.anchors[-1:])
     if not hunk.anchors and hunk.line is None and all(_may_mean_top(text, one) for one in matches):
         return Refusal(
             "It begins with added lines, as at the top of the file, but the lines below them stand further down: "
@@ -82,7 +82,7 @@ def locate(text: str, hunk: Hunk) -> list[LocatedHunk] | Refusal:
         )
     in_scope = _limit_to_place(text, hunk, matches, scopes)
     if not in_scope:
-        lines = ", ".join(str(line_number(text, one.span.start)) for one in matches[:10])
+        lines = ", ".join(str(get_line_number(text, one.span.start)) for one in matches[:10])
         return Refusal(
             f"The lines do not stand at or below `@@ {hunk.anchors[-1]}`, only above it (line {lines}): "
             "name the line above them, or leave the anchor out."
@@ -92,7 +92,7 @@ def locate(text: str, hunk: Hunk) -> list[LocatedHunk] | Refusal:
 
 def _may_mean_top(text: str, one: LocatedHunk) -> bool:
     """Return True if added lines come first and only a few lines are above them: the top may be meant."""
-    return one.hunk.lines[0].tag == "+" and 1 < line_number(text, one.span.start) <= _TOP
+    return one.hunk.lines[0].tag == "+" and 1 < get_line_number(text, one.span.start) <= _TOP
 
 
 def _is_at_blank_lines(text: str, one: LocatedHunk) -> bool:
@@ -125,25 +125,25 @@ def _limit_to_place(
     return within or [one for one in matches if any(one.span.start >= scope.start for scope in scopes)]
 
 
-def _matches(text: str, hunk: Hunk) -> Iterator[LocatedHunk]:
+def _find_matches(text: str, hunk: Hunk) -> Iterator[LocatedHunk]:
     """Yield the file's windows that match the hunk's old lines, each with the closest interpretation."""
     old = hunk.old()
     if not old:
         return
     for window in find_windows(text, old):
-        readings = (_match_at(reading, window) for reading in _interpretations(hunk, window))
+        readings = (_match_at(reading, window) for reading in _interpret(hunk, window))
         best = min((one for one in readings if one), key=lambda one: one.rank, default=None)
         if best is not None:
             yield best
 
 
-def _nearest(matches: Iterator[LocatedHunk]) -> list[LocatedHunk]:
+def _select_nearest(matches: Iterator[LocatedHunk]) -> list[LocatedHunk]:
     every = list(matches)
     level = min((one.span.level for one in every), default=Level.exact)
     return [one for one in every if one.span.level == level]
 
 
-def _interpretations(hunk: Hunk, window: BlockMatch) -> Iterator[Hunk]:
+def _interpret(hunk: Hunk, window: BlockMatch) -> Iterator[Hunk]:
     """Yield the hunk as is, with every leading blank restored as text, and with some restored."""
     yield hunk
     if all(line.bare is None for line in hunk.lines):
@@ -151,11 +151,11 @@ def _interpretations(hunk: Hunk, window: BlockMatch) -> Iterator[Hunk]:
     bare = tuple(line if line.bare is None else HunkLine(line.tag, line.bare) for line in hunk.lines)
     yield replace(hunk, lines=bare)
     there = iter(window.lines)
-    mixed = [line if line.tag == "+" else _nearer(line, next(there)) for line in hunk.lines]
+    mixed = [line if line.tag == "+" else _choose_nearer(line, next(there)) for line in hunk.lines]
     yield replace(hunk, lines=tuple(mixed))
 
 
-def _nearer(line: HunkLine, there: str) -> HunkLine:
+def _choose_nearer(line: HunkLine, there: str) -> HunkLine:
     if line.bare is None:
         return line
     as_read, as_bare = compare_in_file(line.text, there), compare_in_file(line.bare, there)
@@ -201,22 +201,22 @@ def _match_with_gap(text: str, hunk: Hunk) -> list[LocatedHunk]:
     """Return the only match with one more line of the file between the old lines; none if it is ambiguous."""
     if len(hunk.old()) > _LONGEST_GAPPED:
         return []
-    sure, unsure = _gaps(hunk.lines)
+    sure, unsure = _find_gaps(hunk.lines)
     by_result: dict[tuple[int, int, str], LocatedHunk] = {}
-    for one in _matches_with_gaps(text, hunk, sure):
-        place = replacement_for(text, one.hunk, one.span)
+    for one in _find_matches_with_gaps(text, hunk, sure):
+        place = build_replacement(text, one.hunk, one.span)
         if isinstance(place, Replacement):
             by_result[place.start, place.end, place.new] = one
-    if len(by_result) != 1 or any(_matches_with_gaps(text, hunk, unsure)):
+    if len(by_result) != 1 or any(_find_matches_with_gaps(text, hunk, unsure)):
         return []
     return list(by_result.values())
 
 
-def _matches_with_gaps(text: str, hunk: Hunk, gaps: Sequence[int]) -> Iterator[LocatedHunk]:
+def _find_matches_with_gaps(text: str, hunk: Hunk, gaps: Sequence[int]) -> Iterator[LocatedHunk]:
     """Yield matches of the hunk with one line of the file in one of the gaps."""
     for number in gaps:
         lines = (*hunk.lines[:number], HunkLine(" ", "", any_line=True), *hunk.lines[number:])
-        for one in _matches(text, replace(hunk, lines=lines)):
+        for one in _find_matches(text, replace(hunk, lines=lines)):
             if one.span.level <= Level.look_alike and _is_distinct_gap(one):
                 yield one
 
@@ -229,7 +229,7 @@ def _is_distinct_gap(match: LocatedHunk) -> bool:
     return bool(left_out) and left_out not in neighbors
 
 
-def _gaps(lines: Sequence[HunkLine]) -> tuple[list[int], list[int]]:
+def _find_gaps(lines: Sequence[HunkLine]) -> tuple[list[int], list[int]]:
     """Return where a context line may be missing: between two old lines, and (ambiguous) next to added lines."""
     old = [number for number, line in enumerate(lines) if line.tag != "+"]
     sure = [
@@ -251,11 +251,13 @@ def locate_insertion(text: str, hunk: Hunk) -> int | Refusal:
     """Return the offset for a hunk of added lines only: below its anchor, or at the end."""
     scopes = find_scopes(text, hunk.anchors)
     if scopes is None:
-        return not_found(text, hunk.anchors[-1:])
+        return refuse_not_found(text, hunk.anchors[-1:])
     if not text:
         return 0
     if hunk.anchors:
-        return scopes[0].below if len(scopes) == 1 else ambiguous(text, [scope.start for scope in scopes])
+        return (
+            scopes[0].below if len(scopes) == 1 else refuse_ambiguous(text, [scope.start for scope in scopes])
+        )
     if hunk.at_end and (hunk.placed or text.endswith("\n")):
         return len(text)
     return Refusal("It adds lines but does not say where: give a line above or below as context.")
@@ -284,22 +286,24 @@ def find_scopes(text: str, anchors: Sequence[str]) -> list[AnchorScope] | None:
     """Return all places of the anchors, each within the block of the previous one; None if one is missing."""
     scopes: list[AnchorScope] = []
     for depth, anchor in enumerate(anchors):
-        spans = find_lines(text, [anchor]) or _lines_holding(text, anchor)
+        spans = find_lines(text, [anchor]) or _find_lines_with(text, anchor)
         if depth:
             spans = [s for s in spans if any(outer.start <= s.start < outer.end for outer in scopes)]
         if not spans:
             return None
-        scopes = [AnchorScope(span.start, span.end, _block_end(text, span)) for span in spans[:_MOST_PLACES]]
+        scopes = [
+            AnchorScope(span.start, span.end, _find_block_end(text, span)) for span in spans[:_MOST_PLACES]
+        ]
     return scopes
 
 
-def _lines_holding(text: str, anchor: str) -> list[BlockMatch]:
+def _find_lines_with(text: str, anchor: str) -> list[BlockMatch]:
     """Return the lines that start with an anchor, which may be `def f(` without its arguments."""
     matches: list[BlockMatch] = []
     part = anchor.strip()
     at = text.find(part) if part else -1
     while at >= 0 and len(matches) < _MOST_PLACES:
-        first, newline = line_start(text, at), text.find("\n", at)
+        first, newline = find_line_start(text, at), text.find("\n", at)
         stop = len(text) if newline < 0 else newline + 1
         if not text[first:at].strip():
             matches.append(BlockMatch(first, stop, (text[first:stop].rstrip("\r\n"),), (Level.indent,)))
@@ -307,7 +311,7 @@ def _lines_holding(text: str, anchor: str) -> list[BlockMatch]:
     return matches
 
 
-def _block_end(text: str, head: BlockMatch) -> int:
+def _find_block_end(text: str, head: BlockMatch) -> int:
     """Return the end of the block that `head` opens: the next line that is indented no deeper, ignoring
     brackets."""
     depth = len(head.lines[-1]) - len(head.lines[-1].lstrip())

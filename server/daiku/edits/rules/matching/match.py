@@ -79,10 +79,10 @@ SearchLines = Sequence[str | None]
 
 def find_lines(text: str, search: Sequence[str]) -> list[BlockMatch]:
     """Return all matches of the closest level. Indentation may differ if it does so alike in all lines."""
-    return nearest_matches([span for span in find_windows(text, search) if is_evenly_indented(search, span)])
+    return select_nearest([span for span in find_windows(text, search) if is_evenly_indented(search, span)])
 
 
-def nearest_matches(spans: Sequence[BlockMatch]) -> list[BlockMatch]:
+def select_nearest(spans: Sequence[BlockMatch]) -> list[BlockMatch]:
     """Return the matches of the closest level."""
     level = min((span.level for span in spans), default=Level.exact)
     return [span for span in spans if span.level == level]
@@ -98,16 +98,16 @@ def find_windows(text: str, search: SearchLines) -> list[BlockMatch]:
     full = [(k, line.strip()) for k, line in enumerate(search) if line and line.strip()]
     if not full:
         return _find_blank_lines(text, search)
-    spans = _windows_at_anchors(text, search, _longest(full))
+    spans = _find_windows_at_anchors(text, search, _select_longest(full))
     if not spans:
         fragments = ((k, max(_UNSAFE.split(line), key=len)) for k, line in full)
-        spans = _windows_at_anchors(
-            text, search, _longest([fragment for fragment in fragments if fragment[1]])
+        spans = _find_windows_at_anchors(
+            text, search, _select_longest([fragment for fragment in fragments if fragment[1]])
         )
     return spans
 
 
-def _longest(lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
+def _select_longest(lines: list[tuple[int, str]]) -> list[tuple[int, str]]:
     """Return the four longest lines, with their numbers."""
     return sorted(lines, key=lambda line: -len(line[1]))[:4]
 
@@ -116,11 +116,13 @@ def find_ignoring_blank_lines(text: str, search: Sequence[str]) -> list[int]:
     """Return the offsets where the non-blank lines of `search` follow one another with equal indentation."""
     lines = [line.rstrip() for line in search if line.strip()]
     if (
-        rarest := _rarest_anchor(text, _longest([(k, line.strip()) for k, line in enumerate(lines)]))
+        rarest := _find_rarest_anchor(
+            text, _select_longest([(k, line.strip()) for k, line in enumerate(lines)])
+        )
     ) is None:
         return []
     k, places = rarest
-    starts = dict.fromkeys(_full_lines_back(text, at, k) for at in places)
+    starts = dict.fromkeys(_find_full_lines_back(text, at, k) for at in places)
     return [start for start in starts if start is not None and _has_full_lines(text, start, lines)]
 
 
@@ -138,7 +140,7 @@ def _has_full_lines(text: str, start: int, lines: Sequence[str]) -> bool:
     return True
 
 
-def line_start(text: str, offset: int) -> int:
+def find_line_start(text: str, offset: int) -> int:
     return text.rfind("\n", 0, offset) + 1
 
 
@@ -146,29 +148,29 @@ def _find_blank_lines(text: str, search: SearchLines) -> list[BlockMatch]:
     """Return exact matches of blank lines only, which have no anchor."""
     if not search:
         return []
-    windows = (_window(text, search, match.start()) for match in _BLANK.finditer(text))
+    windows = (_match_window(text, search, match.start()) for match in _BLANK.finditer(text))
     return [span for span in windows if span and span.level == Level.exact]
 
 
-def _windows_at_anchors(
+def _find_windows_at_anchors(
     text: str, search: SearchLines, anchors: Sequence[tuple[int, str]]
 ) -> list[BlockMatch]:
     """Return the windows around the occurrences of the rarest anchor."""
-    if (rarest := _rarest_anchor(text, anchors)) is None:
+    if (rarest := _find_rarest_anchor(text, anchors)) is None:
         return []
     k, places = rarest
-    starts = dict.fromkeys(_lines_back(text, at, k) for at in places)
-    return [span for start in starts if start is not None and (span := _window(text, search, start))]
+    starts = dict.fromkeys(_find_lines_back(text, at, k) for at in places)
+    return [span for start in starts if start is not None and (span := _match_window(text, search, start))]
 
 
-def _rarest_anchor(text: str, anchors: Sequence[tuple[int, str]]) -> tuple[int, list[int]] | None:
+def _find_rarest_anchor(text: str, anchors: Sequence[tuple[int, str]]) -> tuple[int, list[int]] | None:
     """Return the first anchor that is not too common, else the rarest: its line index and occurrences.
 
     Return None if an anchor does not occur.
     """
     best: tuple[int, list[int]] | None = None
     for k, anchor in anchors:
-        places = _occurrences(text, anchor, _COMMON)
+        places = _find_occurrences(text, anchor, _COMMON)
         if not places:
             return None
         if best is None or len(places) < len(best[1]):
@@ -177,10 +179,10 @@ def _rarest_anchor(text: str, anchors: Sequence[tuple[int, str]]) -> tuple[int, 
             break
     if best is None or len(best[1]) < _COMMON:
         return best
-    return best[0], _occurrences(text, dict(anchors)[best[0]], None)
+    return best[0], _find_occurrences(text, dict(anchors)[best[0]], None)
 
 
-def _occurrences(text: str, part: str, limit: int | None) -> list[int]:
+def _find_occurrences(text: str, part: str, limit: int | None) -> list[int]:
     """Return the offsets of `part`, one per line; the first `limit` of them."""
     offsets: list[int] = []
     at = text.find(part)
@@ -191,30 +193,30 @@ def _occurrences(text: str, part: str, limit: int | None) -> list[int]:
     return offsets
 
 
-def _lines_back(text: str, offset: int, lines: int) -> int | None:
+def _find_lines_back(text: str, offset: int, lines: int) -> int | None:
     """Return the start of the line that is `lines` above that of `offset`; None if there is none."""
-    start = line_start(text, offset)
+    start = find_line_start(text, offset)
     for _ in range(lines):
         if start == 0:
             return None
-        start = line_start(text, start - 1)
+        start = find_line_start(text, start - 1)
     return start
 
 
-def _full_lines_back(text: str, offset: int, lines: int) -> int | None:
+def _find_full_lines_back(text: str, offset: int, lines: int) -> int | None:
     """Return the start of the line that is `lines` non-blank lines above that of `offset`; None if there is
     none."""
-    start = line_start(text, offset)
+    start = find_line_start(text, offset)
     while lines:
         if start == 0:
             return None
         end = start - 1
-        start = line_start(text, end)
+        start = find_line_start(text, end)
         lines -= bool(text[start:end].strip())
     return start
 
 
-def _window(text: str, search: SearchLines, start: int) -> BlockMatch | None:
+def _match_window(text: str, search: SearchLines, start: int) -> BlockMatch | None:
     """Return the match of `search` at `start`; None if a line differs."""
     lines: list[str] = []
     levels: list[Level] = []

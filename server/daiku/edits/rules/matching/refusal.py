@@ -35,7 +35,7 @@ class Refusal:
 AS_WANTED = "It is already as wanted: nothing had to be changed."
 
 
-def line_number(text: str, offset: int) -> int:
+def get_line_number(text: str, offset: int) -> int:
     """Return the number (from 1) of the line that contains `offset`."""
     return text.count("\n", 0, offset) + 1
 
@@ -51,10 +51,10 @@ def _number_lines(lines: Sequence[str], first: int, last: int) -> str:
     return "\n".join(f"{n:>{width}} | {lines[n - 1].rstrip()[:300]}" for n in range(max(first, 1), last + 1))
 
 
-def not_found(text: str, search: Sequence[str]) -> Refusal:
+def refuse_not_found(text: str, search: Sequence[str]) -> Refusal:
     """Build the refusal for lines that are not in `text`, with the nearest lines and the first difference."""
     lines = text.split("\n")
-    place = _nearest(text, lines, search)
+    place = _find_nearest(text, lines, search)
     if place is None:
         return Refusal("The text to replace is not in the file, and no line of the file is like it.")
     first, matched = place
@@ -75,9 +75,9 @@ def not_found(text: str, search: Sequence[str]) -> Refusal:
     )
 
 
-def ambiguous(text: str, offsets: Sequence[int], advice: str = "") -> Refusal:
+def refuse_ambiguous(text: str, offsets: Sequence[int], advice: str = "") -> Refusal:
     """Build the refusal for a search that matches at several `offsets` of `text`."""
-    numbers = [str(line_number(text, offset)) for offset in offsets[:10]]
+    numbers = [str(get_line_number(text, offset)) for offset in offsets[:10]]
     more = "" if len(offsets) <= 10 else f" and {len(offsets) - 10} more"
     return Refusal(
         f"The text to replace stands in {len(offsets)} places: lines {', '.join(numbers)}{more}. "
@@ -86,12 +86,12 @@ def ambiguous(text: str, offsets: Sequence[int], advice: str = "") -> Refusal:
     )
 
 
-def _nearest(text: str, lines: Sequence[str], search: Sequence[str]) -> tuple[int, int] | None:
+def _find_nearest(text: str, lines: Sequence[str], search: Sequence[str]) -> tuple[int, int] | None:
     """Return the index of the file line where `search` fits best, and how many of its lines are equal."""
     ranked = sorted(range(len(search)), key=lambda i: -len(search[i].strip()))
     starts: dict[int, float] = {}
     for k in [i for i in ranked if search[i].strip()][:4]:
-        for index, likeness in _similar_lines(text, lines, search[k].strip()):
+        for index, likeness in _find_similar_lines(text, lines, search[k].strip()):
             starts[index - k] = max(starts.get(index - k, 0.0), likeness)
     if not starts:
         return None
@@ -107,18 +107,18 @@ def _nearest(text: str, lines: Sequence[str], search: Sequence[str]) -> tuple[in
     return max(best, 0), score(best)[0]
 
 
-def _similar_lines(text: str, lines: Sequence[str], core: str) -> list[tuple[int, float]]:
+def _find_similar_lines(text: str, lines: Sequence[str], core: str) -> list[tuple[int, float]]:
     """Return lines (index, similarity) that contain `core`, else those with its longest words that are
     similar."""
     from difflib import SequenceMatcher  # when used
 
-    exact = _lines_with(text, core)
+    exact = _find_lines_with(text, core)
     if exact:
         return [(index, 1.0) for index in exact]
     words = sorted(set(re.findall(r"\w{3,}", core)), key=len, reverse=True)[:3]
     ratios: dict[int, float] = {}
     for word in words:
-        for index in _lines_with(text, word):
+        for index in _find_lines_with(text, word):
             if index not in ratios:
                 ratios[index] = SequenceMatcher(
                     None, core, lines[index].strip()[:500], autojunk=False
@@ -126,7 +126,7 @@ def _similar_lines(text: str, lines: Sequence[str], core: str) -> list[tuple[int
     return [(index, ratio) for index, ratio in ratios.items() if ratio >= 0.5]
 
 
-def _lines_with(text: str, part: str) -> list[int]:
+def _find_lines_with(text: str, part: str) -> list[int]:
     numbers: list[int] = []
     at, counted, number = text.find(part), 0, 0
     while at >= 0 and len(numbers) < _CANDIDATES:

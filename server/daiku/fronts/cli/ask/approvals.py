@@ -6,7 +6,7 @@ from typing import Literal
 
 from daiku.dataclass import dataclass
 from daiku.domain.events import ApprovalAsked, ApprovalDecision, InputAsked
-from daiku.edits.rules.changes.choose import NumberedHunk, shown_hunks
+from daiku.edits.rules.changes.choose import NumberedHunk, parse_hunks
 from daiku.fronts.cli.ask import keyboard
 from daiku.fronts.cli.display.diffs import coloured_diff, looks_like_diff
 from daiku.fronts.cli.display.show import Show
@@ -28,7 +28,7 @@ async def pick_hunks(approval: ApprovalAsked, show: Show, people: Terminal) -> D
 
     The end of input rejects the remaining hunks. An edit without approved hunks is rejected.
     """
-    parts = shown_hunks(approval.preview)
+    parts = parse_hunks(approval.preview)
     with keyboard.key_by_key():
         chosen = await _select_hunks(parts, show, people)
     if chosen is None:

@@ -35,7 +35,7 @@ from daiku.fronts.cli.display.toollines import call_text, decision_text, irrevoc
 from daiku.fronts.cli.main import FAILED, write_json
 from daiku.fronts.cli.options import command_group, place_options
 from daiku.guard.rules.redact import Redactor
-from daiku.library.fronts import App, RestoreOutcome, changed_files, diff_of, restore_result
+from daiku.library.fronts import App, RestoreOutcome, list_changed_files, render_diff, to_restore_result
 from daiku.settings import home, secrets_of
 from daiku.store.copyfolders import remove_trial_data
 from daiku.store.opening import opened_place
@@ -130,14 +130,16 @@ def changes(session: str, folder: str | None, as_json: bool) -> None:  # click's
     reviews = in_app(folder, lambda app: app.reviews.changes(session))
     if as_json:
         write_json(
-            "[" + ",".join(f.model_dump_json(by_alias=True) for f in changed_files(reviews, session)) + "]"
+            "["
+            + ",".join(f.model_dump_json(by_alias=True) for f in list_changed_files(reviews, session))
+            + "]"
         )
         return
     out = terminal(sys.stdout)
     if not reviews:
         click.echo(say("changes.none"))
     for path, review in reviews.items():
-        diff = diff_of(path, review)
+        diff = render_diff(path, review)
         for line in coloured_diff(diff, out) if diff else [say("changes.binary", path=safe(path))]:
             click.echo(line)
 
@@ -155,7 +157,7 @@ def undo(session: str, checkpoint: str | None, folder: str | None, as_json: bool
 
     outcome = in_app(folder, work)
     if as_json:
-        write_json(restore_result(outcome).model_dump_json(by_alias=True))
+        write_json(to_restore_result(outcome).model_dump_json(by_alias=True))
         return
     click.echo(say("chat.undone", files=", ".join(safe(f.path) for f in outcome.files) or "-"))
     for line in irrevocable_lines(outcome.cannot_undo):

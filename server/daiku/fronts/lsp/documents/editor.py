@@ -10,8 +10,8 @@ from pathlib import Path
 from daiku.dataclass import dataclass
 from daiku.domain.runs import Range
 from daiku.domain.work.patches import FileChange, FileStat, Patch
-from daiku.edits.rules.changes.diff import line_ops, stat
-from daiku.edits.rules.positions import Encoding, line_starts, range_of
+from daiku.edits.rules.changes.diff import compute_line_ops, stat
+from daiku.edits.rules.positions import Encoding, find_line_starts, to_range
 from daiku.fronts.lsp.documents.notebooks import OpenNotebook, edit_notebook, open_notebook
 from daiku.fronts.lsp.documents.open_documents import Document, Documents, to_uri
 from daiku.fronts.lsp.initialize import Json, Offer
@@ -120,12 +120,12 @@ class TextEdit:
 
 def text_edits(old: str, new: str, encoding: Encoding) -> tuple[TextEdit, ...]:
     """Edits of whole lines that turn `old` into `new`; they do not overlap, positions are in `old`."""
-    starts = line_starts(old)
-    before, after = _lines(old, starts), _lines(new, line_starts(new))
+    starts = find_line_starts(old)
+    before, after = _lines(old, starts), _lines(new, find_line_starts(new))
     offsets = [*starts[: len(before)], len(old)]
     return tuple(
-        TextEdit(range_of(old, starts, offsets[a], offsets[b], encoding), "".join(after[c:d]))
-        for kind, a, b, c, d in line_ops(before, after)
+        TextEdit(to_range(old, starts, offsets[a], offsets[b], encoding), "".join(after[c:d]))
+        for kind, a, b, c, d in compute_line_ops(before, after)
         if kind != "equal"
     )
 

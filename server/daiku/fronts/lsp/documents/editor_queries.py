@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from daiku.api import EditorDiagnostic, EditorDiagnosticsResult, EditorLocationsResult
 from daiku.domain.errors import DaikuError, Failure, UsageError
 from daiku.domain.runs import Position, Range
-from daiku.edits.rules.positions import Encoding, line_starts, offset_of, position_of
+from daiku.edits.rules.positions import Encoding, find_line_starts, to_offset, to_position
 from daiku.fronts.lsp.documents.open_documents import Documents, to_uri
 from daiku.fronts.lsp.initialize import Json, to_path
 from daiku.fronts.lsp.wire.protocol import Protocol
@@ -61,10 +61,10 @@ class ClientEditor:
             return None
         notebook = parse_notebook(text) if is_notebook(path) else None
         if notebook is None:
-            return ModelText(text, line_starts(text))
+            return ModelText(text, find_line_starts(text))
         cells = tuple(placed.cell for placed in notebook.cells)
         text = text_of(cells)
-        return ModelText(text, line_starts(text), first_lines(cells))
+        return ModelText(text, find_line_starts(text), first_lines(cells))
 
     async def definition(self, path: str, position: Position) -> tuple[Location, ...]:
         return await self._places("daiku/editor/definition", path, position)
@@ -78,9 +78,9 @@ class ClientEditor:
 
     async def _places(self, method: str, path: str, position: Position) -> tuple[Location, ...]:
         text = (await self._workspace.read(path)).text
-        starts = line_starts(text)
-        offset = offset_of(text, starts, position, "utf-32")
-        units = position_of(text, starts, offset, self._documents.encoding)
+        starts = find_line_starts(text)
+        offset = to_offset(text, starts, position, "utf-32")
+        units = to_position(text, starts, offset, self._documents.encoding)
         params = {"uri": self._uri(path), "position": units.model_dump()}
         answer = await self._ask(method, params, EditorLocationsResult)
         named = [(self._named(item.uri), item.range) for item in answer.locations]
@@ -132,7 +132,7 @@ def _characters(span: Range, seen: ModelText | None, encoding: Encoding) -> Rang
         return span
     text, starts = seen.text, seen.starts
     start, end = (
-        position_of(text, starts, offset_of(text, starts, p, encoding), "utf-32")
+        to_position(text, starts, to_offset(text, starts, p, encoding), "utf-32")
         for p in (span.start, span.end)
     )
     return Range(start=start, end=end)

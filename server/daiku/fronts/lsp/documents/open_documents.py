@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from daiku.dataclass import dataclass, field
 from daiku.domain.runs import Position
-from daiku.edits.rules.positions import Encoding, line_starts, offset_of
+from daiku.edits.rules.positions import Encoding, find_line_starts, to_offset
 from daiku.fronts.lsp.initialize import to_path
 
 
@@ -30,7 +30,7 @@ class Document:
     def starts(self) -> list[int]:
         """Line starts of `text`."""
         if self._starts is None:
-            self._starts = line_starts(self.text)
+            self._starts = find_line_starts(self.text)
         return self._starts
 
     @property
@@ -41,8 +41,8 @@ class Document:
     def replace(self, start: Position, end: Position, text: str, encoding: Encoding) -> None:
         """Carry out one incremental change."""
         starts = self.starts
-        a = offset_of(self.text, starts, start, encoding)
-        b = max(a, offset_of(self.text, starts, end, encoding))
+        a = to_offset(self.text, starts, start, encoding)
+        b = max(a, to_offset(self.text, starts, end, encoding))
         first = max(0, min(start.line, len(starts) - 1) - 1)
         # One line more on either side: a change may join a \r and a \n.
         last = min(len(starts), max(0, start.line, end.line) + 2)
@@ -50,7 +50,7 @@ class Document:
         new = self.text[:a] + text + self.text[b:]
         grown = len(new) - len(self.text)
         base = starts[first]
-        middle = [base + i for i in line_starts(new[base : kept_end + grown])]
+        middle = [base + i for i in find_line_starts(new[base : kept_end + grown])]
         tail = [i + grown for i in starts[last:]] if last < len(starts) else []
         if tail and middle[-1] == tail[0]:
             middle.pop()

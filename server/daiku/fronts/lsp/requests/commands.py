@@ -25,7 +25,7 @@ from daiku.fronts.lsp.requests.run_requests import resume as resume_run
 from daiku.fronts.lsp.requests.run_requests import start
 from daiku.fronts.lsp.wire.jsontext import MessageId, model_json
 from daiku.fronts.lsp.wire.refused import CANCELLED, Refused, invalid
-from daiku.library.fronts import App, RunRequest, is_untitled, restore_result
+from daiku.library.fronts import App, RunRequest, is_untitled, to_restore_result
 from daiku.team.rules.drafting.headings import is_prose
 from daiku.texts.text import Text, render, shortened, text
 from daiku.tools.git.git import DiffArgs, LogArgs, StatusArgs, diff, log, status
@@ -267,7 +267,7 @@ async def undo(c: ClientConnection, args: CommandArgs, _: Tokens) -> BaseModel:
     if brought.cannot_undo:
         ran = "\n".join(each.command for each in brought.cannot_undo)
         _tell(c, f"{render(text('editor.stays'), c.protocol.language)}\n{ran}")
-    return restore_result(brought)
+    return to_restore_result(brought)
 
 
 async def stop(c: ClientConnection, args: CommandArgs, _: Tokens) -> None:

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict
 
 from daiku.domain.errors import DaikuError
 from daiku.domain.runs import ContextItem, Position, Range
-from daiku.edits.rules.positions import line_starts, offset_of
+from daiku.edits.rules.positions import find_line_starts, to_offset
 from daiku.fronts.lsp.connection import ClientConnection
 from daiku.fronts.lsp.documents.editor_queries import ClientEditor
 from daiku.fronts.lsp.documents.notebooks import place_of
@@ -79,8 +79,8 @@ async def _text(c: ClientConnection, uri: str) -> str | None:
 async def _code(c: ClientConnection, uri: str, text: str, where: Range) -> list[ContextItem]:
     """The selection itself, and the definition around it (else the lines around it)."""
     lines = text.splitlines()
-    starts = line_starts(text)
-    start, end = (offset_of(text, starts, p, c.documents.encoding) for p in (where.start, where.end))
+    starts = find_line_starts(text)
+    start, end = (to_offset(text, starts, p, c.documents.encoding) for p in (where.start, where.end))
     selected = text[start:end]
     items = (
         [ContextItem(kind="selection", uri=uri, range=where, text=truncate_middle(selected))]

@@ -50,7 +50,7 @@ from daiku.fronts.lsp.wire.jsontext import model_json
 from daiku.fronts.lsp.wire.protocol import Handler
 from daiku.fronts.lsp.wire.refused import invalid
 from daiku.items.listing import require_local_files
-from daiku.library.fronts import App, changed_everywhere, changed_files, restore_result
+from daiku.library.fronts import App, list_changed_everywhere, list_changed_files, to_restore_result
 from daiku.library.offers import agents_of, delete_session, models_of, tools_of
 from daiku.library.plans.managing import InvalidPlan, approve_draft, save_plan
 from daiku.texts.text import text
@@ -232,7 +232,7 @@ def _all(c: ClientConnection, app: App) -> api.GrantsResult:
 async def changes_list(c: ClientConnection, p: api.ChangesParams) -> BaseModel:
     if p.session_id is not None:
         return await _listed(c, p.session_id)
-    return api.ChangesResult(files=changed_everywhere(await (await c.app()).reviews.everywhere()))
+    return api.ChangesResult(files=list_changed_everywhere(await (await c.app()).reviews.everywhere()))
 
 
 async def changes_decide(c: ClientConnection, p: api.DecideParams) -> BaseModel:
@@ -250,12 +250,12 @@ async def changes_original(c: ClientConnection, p: api.OriginalParams) -> BaseMo
 async def checkpoint_restore(c: ClientConnection, p: api.CheckpointRef) -> BaseModel:
     app = await c.app()
     require_local_files(app, app.checkpoints.require(p.checkpoint_id).session, c.workspace_key)
-    return restore_result(await app.reviews.restore(p.checkpoint_id))
+    return to_restore_result(await app.reviews.restore(p.checkpoint_id))
 
 
 async def _listed(c: ClientConnection, session: str, checkpoint: str | None = None) -> api.ChangesResult:
     found = await (await c.app()).reviews.changes(session)
-    return api.ChangesResult(files=changed_files(found, session), checkpoint_id=checkpoint)
+    return api.ChangesResult(files=list_changed_files(found, session), checkpoint_id=checkpoint)
 
 
 async def models(c: ClientConnection, _: api.Nothing) -> BaseModel:

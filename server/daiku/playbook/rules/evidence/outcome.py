@@ -23,7 +23,7 @@ from daiku.domain.events import (
 from daiku.domain.held import Lesson, Reflected, Tag
 from daiku.domain.playbook import Observation, Verdict, Why
 from daiku.domain.runs import TerminalStatus, is_success
-from daiku.edits.rules.changes.choose import shown_hunks
+from daiku.edits.rules.changes.choose import parse_hunks
 from daiku.playbook.rules.evidence.commands import (
     TriedCommand,
     advised_commands,
@@ -145,7 +145,7 @@ def _is_of_all(files: Sequence[FileEdit], review: Review) -> bool:
 
 def _read_edit(diff: str, path: str, run: str, seq: int) -> FileEdit:
     """Read what a diff does to one file."""
-    hunks = [each.body.splitlines()[1:] for each in shown_hunks(diff) if _path_of(each.head) == path]
+    hunks = [each.body.splitlines()[1:] for each in parse_hunks(diff) if _path_of(each.head) == path]
     lines = [line for hunk in hunks for line in hunk]
     return FileEdit(run, path, seq, len(hunks), _marked(lines, "+"), _marked(lines, "-"))
 

@@ -133,7 +133,7 @@ def add_response(state: State, event: ToolResponse) -> State:
 
 
 def _conversation_after(state: State, event: ToolResponse, health: Health, *, last: bool) -> Conversation:
-    from daiku.edits.rules.changes.diagnostics import new_problems  # when used
+    from daiku.edits.rules.changes.diagnostics import count_new_problems  # when used
 
     conversation = state.conversation
     note = repetition_note(health.trail, state.request.limits.max_repeats) if last else ""
@@ -146,7 +146,7 @@ def _conversation_after(state: State, event: ToolResponse, health: Health, *, la
         tool=event.tool,
         ok=event.ok,
         outcome=event.outcome,
-        new_problems=new_problems(event.data),
+        new_problems=count_new_problems(event.data),
         exit_code=find_exit_code(event.data),
         whole=str((event.data or {}).get("whole", "")),
         text="\n\n".join(part for part in (event.result, plan_note, note) if part)

@@ -170,10 +170,10 @@ def find_edited_paths(call: ToolCallEvent | ToolCall) -> tuple[str, ...]:
     patch = call.args.get("patch")
     if not isinstance(patch, str):
         return (str(call.args.get("to") or call.args.get("path", "")),)
-    from daiku.edits.rules.patch import parse_patch, paths_of  # when used
+    from daiku.edits.rules.patch import list_paths, parse_patch  # when used
 
     intents = parse_patch(patch)
-    return (isinstance(intents, tuple) and paths_of(intents)) or ("",)
+    return (isinstance(intents, tuple) and list_paths(intents)) or ("",)
 
 
 def _base_name(path: str) -> str:

@@ -13,7 +13,7 @@ from pydantic import JsonValue
 from daiku.dataclass import dataclass, replace
 from daiku.domain.base import JsonObject
 from daiku.domain.work.patches import FileChange
-from daiku.edits.rules.changes.diff import line_ops
+from daiku.edits.rules.changes.diff import compute_line_ops
 from daiku.edits.rules.matching.refusal import Refusal
 
 _BLANK = re.compile(r"[ \t\n\r]*")
@@ -376,7 +376,7 @@ def match_cells(former: Sequence[Cell], cells: Sequence[Cell]) -> list[Cell]:
     named = any(cell.id for cell in former)
     new = [i for i in range(len(cells)) if i not in numbers and not (named and cells[i].id)]
     keys = [_likeness(former[n - 1]) for n in old], [_likeness(cells[i]) for i in new]
-    for kind, a, b, c, d in line_ops(*keys):
+    for kind, a, b, c, d in compute_line_ops(*keys):
         if kind == "equal" or (kind == "replace" and not named):
             pairs = zip(old[a:b], new[c:d], strict=False)
             numbers.update((i, n) for n, i in pairs if former[n - 1].kind == cells[i].kind)
