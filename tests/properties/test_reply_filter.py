@@ -37,7 +37,7 @@ PARTS = st.sampled_from(
 def heard(pieces: Iterable[str], *, own: bool, closely: bool) -> tuple[str, str]:
     """The text and the thoughts that are shown of a reply in the end."""
     text, thought = "", ""
-    reply_filter = ReplyFilter(lambda: HumanText(OfferedTools(TOOLS), own=own))
+    reply_filter = ReplyFilter(lambda: HumanText(OfferedTools(TOOLS), text_protocol=own))
     whole = "".join(pieces := list(pieces))
     events: list[ModelEvent] = [
         *map(TextDelta, pieces),

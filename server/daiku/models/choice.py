@@ -41,9 +41,8 @@ def resolve_model(llm: LLMSettings, name: str, probe: Probe) -> ModelChoice:
             raise _no_provider_error(requested, llm)
     if (problem := missing_requirement(llm, provider, probe)) is not None:
         raise _add_model_name(problem, model and requested)
-    if (
-        llm.entries[provider].needs == "key"
-    ):  # paths, local tags and names of other vendors are not normalized
+    # Paths, local tags, and names of other vendors are not normalized.
+    if llm.entries[provider].needs == "key":
         model = normalize_model_name(model)
     return ModelChoice(provider, model or _choose_default(llm, provider, probe))
 

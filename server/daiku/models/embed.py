@@ -107,9 +107,8 @@ class ServiceEmbedder:
 
     async def _send_request(self, texts: Sequence[str]) -> JsonObject:
         loop = asyncio.get_running_loop()
-        if (
-            self._http is None or self._loop is not loop
-        ):  # connections belong to the event loop that opened them
+        # Connections belong to the event loop that opened them.
+        if self._http is None or self._loop is not loop:
             self._loop = loop
             headers = self.api.key_headers(self.settings.api_key.get_secret_value())
             address = self.api.address(self.service.address)

@@ -54,7 +54,7 @@ class TextCallStream:
         tries = 1 + (1 if self.protocol == "native" else self.retries)
         for attempt in range(1, tries + 1):
             reply: Reply | None = None
-            reply_filter = ReplyFilter(lambda: HumanText(offered, own=has_text_protocol))
+            reply_filter = ReplyFilter(lambda: HumanText(offered, text_protocol=has_text_protocol))
             pieces = self.provider.stream(encoded)
             try:
                 async for event in pieces:
@@ -72,9 +72,8 @@ class TextCallStream:
             usage = usage.plus(reply.usage)
             parsed = self._parse_reply(reply, request, last=attempt == tries)
             if isinstance(parsed, AssistantMessage):
-                prose = (
-                    None if reply.message.text.id else reply_filter.prose
-                )  # Daiku's own texts are not streamed
+                # Daiku's own texts are not streamed.
+                prose = None if reply.message.text.id else reply_filter.prose
                 if prose and (unshown := prose.unshown_text(parsed.text)):
                     yield TextDelta(unshown)
                 yield _final_reply(reply, parsed, usage)

@@ -130,5 +130,5 @@ def test_a_name_without_a_mark_of_calls_is_data(reply: str) -> None:
 def test_no_markup_of_such_a_call_is_shown(name: str) -> None:
     if name in ("cline", "python in a block"):
         return
-    shown = HumanText(OfferedTools(ALL), own=False)
+    shown = HumanText(OfferedTools(ALL), text_protocol=False)
     assert not (shown.feed(CLOSED[name]) + shown.unshown_text("")).strip()

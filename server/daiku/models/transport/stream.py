@@ -119,9 +119,8 @@ def _parse_event(block: bytes) -> SseEvent | None:
         value = value[1:] if value.startswith(b" ") else value
         if field == b"data":
             data.append(value)
-        elif field == b"error" and value.startswith(
-            b"{"
-        ):  # llama.cpp and GPUStack send errors in their own field
+        # llama.cpp and GPUStack send errors in their own field.
+        elif field == b"error" and value.startswith(b"{"):
             data.append(b'{"error":' + value + b"}")
         elif field == b"event":
             name = value.decode("utf-8", "replace")

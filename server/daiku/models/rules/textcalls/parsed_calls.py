@@ -1,4 +1,4 @@
-"""Types for tool calls found in reply text, and resolving their tool names and arguments."""
+"""Types for tool calls in reply text, and resolution of their tool names and arguments."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from daiku.run.rules.calls.toolnames import match_spelling
 from daiku.texts.text import Text
 
 PLAIN_TAGS = ("tool", "tools", "response", "json")
-"""Tags that hold calls or data."""
+"""Tags that contain calls or data."""
 
 
 class WrittenCall(NamedTuple):
-    """One call in a text; `id` is what later ones may refer to it by."""
+    """Call in a text; later calls refer to its result by `id`."""
 
     name: str
     args: JsonObject
@@ -29,7 +29,7 @@ class WrittenCall(NamedTuple):
 
 
 class UnreadableCall(NamedTuple):
-    """What is meant as a call and cannot be read; `problem` says why in a few words."""
+    """Text that is intended as a call but cannot be parsed; `problem` is a short reason."""
 
     problem: Text
 
@@ -38,51 +38,53 @@ _PREFIX = re.compile(r"^(?:functions|tools|default_api)\.(?=.)")
 _NUMBER = re.compile(r":\d+$")
 
 
-def bare_name(name: str) -> str:
-    """The name without what templates put around it: `functions.` before it, its number behind it."""
+def strip_decoration(name: str) -> str:
+    """Return the name without the prefix `functions.` and the number that templates add."""
     return _NUMBER.sub("", _PREFIX.sub("", name.strip()))
 
 
 @dataclass(frozen=True, slots=True)
 class OfferedTools:
-    """The tools that a reply may call; where none are given every name is taken for one."""
+    """Tools that a reply may call. Without any, every name counts as a tool."""
 
     specs: Sequence[ToolSpec] = ()
-    _known: dict[str, str | None] = field(default_factory=dict[str, str | None])
+    _resolved: dict[str, str | None] = field(default_factory=dict[str, str | None])
 
     def resolve(self, name: str) -> str | None:
-        """The tool that `name` means in any of its spellings, None for no tool."""
+        """Return the tool that `name` means in any of its spellings; None if it is not a tool."""
         name = name.strip().strip("`\"'")
         if not self.specs:
             return name or None
-        if name not in self._known:
+        if name not in self._resolved:
             names = [spec.name for spec in self.specs]
-            self._known[name] = match_spelling(name, names) or match_spelling(bare_name(name), names)
-        return self._known[name]
+            self._resolved[name] = match_spelling(name, names) or match_spelling(
+                strip_decoration(name), names
+            )
+        return self._resolved[name]
 
     def with_tool_name(self, call: WrittenCall) -> WrittenCall:
-        """The call with the tool's own name, where it has one."""
+        """Return the call with the tool's canonical name, if it has one."""
         return call._replace(name=self.resolve(call.name) or call.name.strip())
 
-    def knows(self, calls: Iterable[WrittenCall]) -> bool:
-        """True where each of the calls is one of a tool."""
+    def has_all(self, calls: Iterable[WrittenCall]) -> bool:
+        """Return True if every call is to a tool on offer."""
         return all(self.resolve(call.name) is not None for call in calls)
 
-    def takes_nothing(self, name: str) -> bool:
-        """Return True if `name` is a tool on offer that has no parameters."""
-        found = self.resolve(name)
-        return any(spec.name == found and not spec.parameters.get("properties") for spec in self.specs)
+    def has_no_parameters(self, name: str) -> bool:
+        """Return True if `name` is a tool on offer without parameters."""
+        tool = self.resolve(name)
+        return any(spec.name == tool and not spec.parameters.get("properties") for spec in self.specs)
 
     def parse_texts(self, name: str, texts: dict[str, str], *, loose: bool = False) -> JsonObject:
         """Parse arguments given as text: as JSON unless the schema says string. `loose`: also without a schema."""
-        found = self.resolve(name)
-        schema = next((spec.parameters for spec in self.specs if spec.name == found), None)
+        tool = self.resolve(name)
+        schema = next((spec.parameters for spec in self.specs if spec.name == tool), None)
         properties = schema.get("properties") if schema is not None else None
-        known = properties if isinstance(properties, dict) else {}
-        return {key: _value(text, known.get(key), loose=loose) for key, text in texts.items()}
+        schemas = properties if isinstance(properties, dict) else {}
+        return {key: _parse_value(text, schemas.get(key), loose=loose) for key, text in texts.items()}
 
 
-def _value(text: str, schema: JsonValue, *, loose: bool) -> JsonValue:
+def _parse_value(text: str, schema: JsonValue, *, loose: bool) -> JsonValue:
     kinds = schema.get("type") if isinstance(schema, dict) else None
     is_text = kinds == "string" or (isinstance(kinds, list) and "string" in kinds)
     if is_text or (kinds is None and not loose):
@@ -93,8 +95,8 @@ def _value(text: str, schema: JsonValue, *, loose: bool) -> JsonValue:
         return text
 
 
-def whole_object(value: JsonValue) -> JsonObject | None:
-    """Arguments as an object: they may be missing, or JSON written as a text; None where they are neither."""
+def parse_object(value: JsonValue) -> JsonObject | None:
+    """Return arguments as an object. They may be missing, or JSON text; None for anything else."""
     for _ in range(2):
         if not isinstance(value, str):
             break

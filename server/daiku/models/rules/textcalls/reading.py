@@ -1,4 +1,4 @@
-"""Which calls a reply makes in its text: those at its end, none that it quotes, and none behind an invented result."""
+"""Reader for the tool calls in a reply's text: those at its end, without quoted ones and without invented results."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import NamedTuple
 from daiku.dataclass import dataclass, field
 from daiku.models.rules.textcalls.calljson import (
     JsonReply,
-    python_calls,
+    parse_complete,
+    parse_python_calls,
+    parse_values,
     read_value,
-    values_from,
-    whole_values,
 )
 from daiku.models.rules.textcalls.marked import MarkedCalls, skip_closing_tokens
 from daiku.models.rules.textcalls.marks import FORMATS, read_calls
@@ -22,7 +22,7 @@ from daiku.texts.text import NO_TEXT, Text, text
 
 
 class _CodeBlock(NamedTuple):
-    """A block of code with its fences."""
+    """Code block with its fences."""
 
     start: int
     end: int
@@ -33,18 +33,18 @@ class _CodeBlock(NamedTuple):
 
 @dataclass(slots=True)
 class _ScannedReply:
-    """What stands where in a reply."""
+    """Structure of a reply: code blocks, marked calls, results, and quoted ranges."""
 
     blocks: list[_CodeBlock] = field(default_factory=list[_CodeBlock])
     marked: list[MarkedCalls] = field(default_factory=list[MarkedCalls])
     results: list[int] = field(default_factory=list[int])
-    """Where results of tools begin that only a tool can give."""
+    """Positions of results that only a tool can return."""
     quoted: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
 
     def quotes(self, at: int) -> bool:
-        """True where the place is quoted: in code, in a quotation, in a comment, or in a call."""
-        place = bisect_right(self.quoted, (at, 1 << 62)) - 1
-        return place >= 0 and self.quoted[place][0] <= at < self.quoted[place][1]
+        """Return True if the position is quoted: in code, a quotation, a comment, or a call."""
+        index = bisect_right(self.quoted, (at, 1 << 62)) - 1
+        return index >= 0 and self.quoted[index][0] <= at < self.quoted[index][1]
 
 
 _RESULTS = (
@@ -56,7 +56,7 @@ _RESULTS = (
 )
 _INDENT = r"^[ \t]*"
 _NEXT = lazy(
-    # what can begin anywhere begins with one of a few letters: at all other places nothing is tried
+    # alternatives that match anywhere begin with one of these characters, so other positions are skipped fast
     "(?=[<\\[`]|^)(?:"
     + "|".join(
         (
@@ -77,23 +77,23 @@ _NEXT = lazy(
 
 
 def _scan_reply(reply: str, offered: OfferedTools) -> _ScannedReply:
-    """Everything in `reply` that is no plain prose, in one walk: what is inside of one is not looked at."""
-    found = _ScannedReply()
-    at = 0
-    while match := _NEXT.search(reply, at):
-        at = max(_note_match(reply, match, found, offered), match.start() + 1)
-    return found
+    """Find everything in `reply` that is not plain prose, in one pass, without nested matches."""
+    scan = _ScannedReply()
+    position = 0
+    while match := _NEXT.search(reply, position):
+        position = max(_record_match(reply, match, scan, offered), match.start() + 1)
+    return scan
 
 
-def _note_match(reply: str, match: re.Match[str], found: _ScannedReply, offered: OfferedTools) -> int:
-    """Note what begins at `match`; the place to go on from."""
+def _record_match(reply: str, match: re.Match[str], scan: _ScannedReply, offered: OfferedTools) -> int:
+    """Record what starts at `match`; return the position to continue from."""
     start = match.start()
     if match["result"]:
-        found.results.append(start)
+        scan.results.append(start)
         return match.end()
     if match["fence"] and ("`" not in match["info"] or match["run"][0] == "~"):
-        block = _block(reply, match)
-        found.blocks.append(block)
+        block = _read_block(reply, match)
+        scan.blocks.append(block)
         end = block.end
     elif match["quote"]:
         end = match.end()
@@ -108,18 +108,20 @@ def _note_match(reply: str, match: re.Match[str], found: _ScannedReply, offered:
             return begin
         end = inner.end()
     else:
-        form = next(each for number, each in enumerate(FORMATS) if match[f"f{number}"] is not None)
-        calls = read_calls(reply, match, form, offered)
+        mark_format = next(
+            candidate for number, candidate in enumerate(FORMATS) if match[f"f{number}"] is not None
+        )
+        calls = read_calls(reply, match, mark_format, offered)
         if calls is None:
             return match.end()
         begin = start + len(match[0]) - len(match[0].lstrip())
-        found.marked.append(calls._replace(start=begin, token=form.token))
+        scan.marked.append(calls._replace(start=begin, token=mark_format.token))
         end = calls.end
-    found.quoted.append((start, end))
+    scan.quoted.append((start, end))
     return end
 
 
-def _block(reply: str, match: re.Match[str]) -> _CodeBlock:
+def _read_block(reply: str, match: re.Match[str]) -> _CodeBlock:
     run = match["run"]
     closing = re.compile(rf"^[ \t]*{re.escape(run[0])}{{{len(run)},}}[ \t]*$", re.MULTILINE)
     end = closing.search(reply, match.end())
@@ -128,14 +130,14 @@ def _block(reply: str, match: re.Match[str]) -> _CodeBlock:
     return _CodeBlock(match.start(), end.end() if end else len(reply), info, text, end is not None)
 
 
-_CUT = text("calls.cut_off")
+_CUT_OFF = text("calls.cut_off")
 _MAY_BE_EXAMPLE = text("calls.text_between")
-"""Calls may be an example where other text stands between or behind them: nothing of it is carried out."""
+"""Calls with other text between or after them may be an example, so none is executed."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyCalls:
-    """Text and calls of a reply. `dropped`: invented results followed. `words_only`: nothing has the form of a call."""
+    """Text and calls of a reply. `dropped`: invented results followed. `words_only`: nothing looks like a call."""
 
     text: str
     calls: tuple[WrittenCall, ...] = ()
@@ -143,188 +145,211 @@ class ReplyCalls:
     words_only: bool = False
 
 
-class _Act(NamedTuple):
-    """One place of a reply that is made like calls."""
+class _CallSpan(NamedTuple):
+    """Part of a reply that looks like calls."""
 
     start: int
     end: int
-    said: JsonReply
-    wrong: Text = NO_TEXT
+    reply_part: JsonReply
+    problem: Text = NO_TEXT
     marked: bool = False
     alone: bool = True
-    """Nothing but the end of a sentence stands before it in its line."""
+    """True if only the end of a sentence precedes it in its line."""
     token: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ReplyReader:
-    """Reads replies. `own`: the model knows the text protocols. `cut`: cut off. `again`: asked for again."""
+    """Reader for replies.
+
+    `text_protocol`: the model knows the text protocols. `cut`: the reply was cut off. `again`: the model was asked
+    again.
+    """
 
     offered: OfferedTools
-    own: bool
+    text_protocol: bool
     cut: bool = False
     again: bool = False
 
     def __call__(self, reply: str) -> ReplyCalls | UnreadableCall:
-        """What `reply`, without its thoughts, says and calls."""
-        if (whole := self._whole(reply)) is not None:
-            return whole
-        found = _scan_reply(reply, self.offered)
-        for at in found.results:
-            head = reply[:at]
-            before = self._whole(head) or self._calls_at_end(head, _scan_reply(head, self.offered))
-            if isinstance(before, ReplyCalls) and before.calls:
-                return ReplyCalls(before.text, before.calls, dropped=True)
+        """Return the text and the calls of `reply`, which must not include thinking."""
+        if (complete := self._read_complete(reply)) is not None:
+            return complete
+        scan = _scan_reply(reply, self.offered)
+        for start in scan.results:
+            head = reply[:start]
+            earlier = self._read_complete(head) or self._read_calls_at_end(
+                head, _scan_reply(head, self.offered)
+            )
+            if isinstance(earlier, ReplyCalls) and earlier.calls:
+                return ReplyCalls(earlier.text, earlier.calls, dropped=True)
             break
-        return self._calls_at_end(reply, found)
+        return self._read_calls_at_end(reply, scan)
 
     # -- the whole reply ------------------------------------------------------------------------
 
-    def _whole(self, reply: str) -> ReplyCalls | UnreadableCall | None:
-        """Calls where nothing else stands in the reply; None where it is something else."""
-        said = self._read_values(reply.strip().removeprefix("\ufeff"))
-        if said is None:
+    def _read_complete(self, reply: str) -> ReplyCalls | UnreadableCall | None:
+        """Return the calls if the reply contains nothing else; None otherwise."""
+        reply_part = self._read_values(reply.strip().removeprefix("\ufeff"))
+        if reply_part is None:
             return None
-        if isinstance(said, UnreadableCall):
-            return UnreadableCall(_CUT) if self.cut else said
-        if not self.own and not self.offered.knows(said.calls):
+        if isinstance(reply_part, UnreadableCall):
+            return UnreadableCall(_CUT_OFF) if self.cut else reply_part
+        if not self.text_protocol and not self.offered.has_all(reply_part.calls):
             return None
-        return ReplyCalls(said.comment.strip() if self.own else "", said.calls)
+        return ReplyCalls(reply_part.comment.strip() if self.text_protocol else "", reply_part.calls)
 
-    def _read_values(self, written: str) -> JsonReply | UnreadableCall | None:
-        """What a text of values says; Wrong where it is meant as calls and cannot be read."""
-        values = None if self.cut and _unclosed(written) else whole_values(written)
+    def _read_values(self, source: str) -> JsonReply | UnreadableCall | None:
+        """Return the calls in a text of values; UnreadableCall if they are intended as calls but cannot be parsed."""
+        values = None if self.cut and _may_continue(source) else parse_complete(source)
         if values is None:
-            python = python_calls(written)
-            if python is not None and self.offered.specs and self.offered.knows(python):
-                return JsonReply(python)
-            if self.cut and self._begins_like_calls(written):
-                return UnreadableCall(_CUT)
+            python_calls = parse_python_calls(source)
+            if python_calls is not None and self.offered.specs and self.offered.has_all(python_calls):
+                return JsonReply(python_calls)
+            if self.cut and self._begins_like_calls(source):
+                return UnreadableCall(_CUT_OFF)
             return None
         if isinstance(values, UnreadableCall):
-            return values if self._begins_like_calls(written) else None
-        found = [read_value(value, own=self.own) for value in values.values]
-        told = [each for each in found if isinstance(each, JsonReply)]
-        wrong = next((each for each in found if isinstance(each, UnreadableCall)), None)
-        if wrong is not None:
-            return wrong if self.own or told else None
-        if not told:
+            return values if self._begins_like_calls(source) else None
+        results = [read_value(value, text_protocol=self.text_protocol) for value in values.values]
+        replies = [result for result in results if isinstance(result, JsonReply)]
+        problem = next((result for result in results if isinstance(result, UnreadableCall)), None)
+        if problem is not None:
+            return problem if self.text_protocol or replies else None
+        if not replies:
             return None
-        if len(told) < len(found):
+        if len(replies) < len(results):
             return UnreadableCall(text("calls.some_values"))
-        calls = tuple(call for each in told for call in each.calls)
-        closing = [each for each in told if each.calls] if calls else told  # the end comes later
+        calls = tuple(call for result in replies for call in result.calls)
+        # Ignore a statement that all is done next to calls.
+        commenting = [result for result in replies if result.calls] if calls else replies
         return JsonReply(
-            calls, "\n".join(each.comment for each in closing if each.comment), any(each.own for each in told)
+            calls,
+            "\n".join(result.comment for result in commenting if result.comment),
+            any(result.text_protocol for result in replies),
         )
 
-    def _begins_like_calls(self, written: str) -> bool:
-        """True where JSON that cannot be read begins like calls."""
-        return (_OWN_KEYS if self.own else _CALL_KEYS).match(written.strip()) is not None
+    def _begins_like_calls(self, source: str) -> bool:
+        """Return True if unparsable JSON begins like calls."""
+        return (_OWN_KEYS if self.text_protocol else _CALL_KEYS).match(source.strip()) is not None
 
     # -- places in the reply --------------------------------------------------------------------
 
-    def _calls_at_end(self, reply: str, found: _ScannedReply) -> ReplyCalls | UnreadableCall:
-        acts = self._acts(reply, found)
-        if not acts:
-            if self.own and not reply.strip():
+    def _read_calls_at_end(self, reply: str, scan: _ScannedReply) -> ReplyCalls | UnreadableCall:
+        spans = self._find_spans(reply, scan)
+        if not spans:
+            if self.text_protocol and not reply.strip():
                 return UnreadableCall(text("roles.no_json"))
-            doubtful = not self.again and self._looks_like_calls(reply, found)
-            return UnreadableCall(_MAY_BE_EXAMPLE) if doubtful else ReplyCalls(reply, words_only=True)
-        ends = self._nothing(reply[acts[-1].end :])
-        first = len(acts) - 1 if ends else len(acts)
-        while ends and first and self._nothing(reply[acts[first - 1].end : acts[first].start]):
-            first -= 1
-        run, earlier = acts[first:], [act for act in acts[:first] if act.alone]
+            is_doubtful = not self.again and self._looks_like_calls(reply, scan)
+            return UnreadableCall(_MAY_BE_EXAMPLE) if is_doubtful else ReplyCalls(reply, words_only=True)
+        is_at_end = self._is_empty(reply[spans[-1].end :])
+        first_index = len(spans) - 1 if is_at_end else len(spans)
+        while (
+            is_at_end
+            and first_index
+            and self._is_empty(reply[spans[first_index - 1].end : spans[first_index].start])
+        ):
+            first_index -= 1
+        run, earlier = spans[first_index:], [span for span in spans[:first_index] if span.alone]
         if not run or not (run[0].alone or run[0].token) or earlier:
-            insists = self.again and run and all(act.marked and act.alone for act in (*earlier, *run))
+            insists = self.again and run and all(span.marked and span.alone for span in (*earlier, *run))
             if not insists:
-                doubtful = not self.again and (earlier or run)
-                return UnreadableCall(_MAY_BE_EXAMPLE) if doubtful else ReplyCalls(reply, words_only=True)
-        if wrong := next((act.wrong for act in (*earlier, *run) if act.wrong), NO_TEXT):
-            return UnreadableCall(_CUT if self.cut else wrong)
+                is_doubtful = not self.again and (earlier or run)
+                return UnreadableCall(_MAY_BE_EXAMPLE) if is_doubtful else ReplyCalls(reply, words_only=True)
+        if problem := next((span.problem for span in (*earlier, *run) if span.problem), NO_TEXT):
+            return UnreadableCall(_CUT_OFF if self.cut else problem)
         if self.cut:
-            return UnreadableCall(_CUT)
+            return UnreadableCall(_CUT_OFF)
         return _join_calls(reply, [*earlier, *run])
 
-    def _acts(self, reply: str, found: _ScannedReply) -> list[_Act]:
-        acts: list[_Act] = []
-        for mark in found.marked:
-            said = JsonReply(mark.calls)
-            known = self.offered.knows(mark.calls) and bool(mark.calls)
-            if known or self.own or (mark.wrong and not mark.calls):
-                follows = bool(acts) and self._nothing(reply[acts[-1].end : mark.start])
+    def _find_spans(self, reply: str, scan: _ScannedReply) -> list[_CallSpan]:
+        spans: list[_CallSpan] = []
+        for mark in scan.marked:
+            reply_part = JsonReply(mark.calls)
+            are_known = self.offered.has_all(mark.calls) and bool(mark.calls)
+            if are_known or self.text_protocol or (mark.problem and not mark.calls):
+                follows = bool(spans) and self._is_empty(reply[spans[-1].end : mark.start])
                 alone = follows or _is_alone(reply, mark.start)
-                acts.append(_Act(mark.start, mark.end, said, mark.wrong, True, alone, mark.token))
-        for block in found.blocks:
-            said = self._in_block(block)
-            if isinstance(said, JsonReply) and (said.own or self.offered.knows(said.calls)):
-                acts.append(_Act(block.start, block.end, said))
-            elif isinstance(said, UnreadableCall) and self._nothing(reply[block.end :]):
-                acts.append(_Act(block.start, block.end, JsonReply(()), said.problem))
-        return sorted(acts)
+                spans.append(
+                    _CallSpan(mark.start, mark.end, reply_part, mark.problem, True, alone, mark.token)
+                )
+        for block in scan.blocks:
+            reply_part = self._read_code_block(block)
+            if isinstance(reply_part, JsonReply) and (
+                reply_part.text_protocol or self.offered.has_all(reply_part.calls)
+            ):
+                spans.append(_CallSpan(block.start, block.end, reply_part))
+            elif isinstance(reply_part, UnreadableCall) and self._is_empty(reply[block.end :]):
+                spans.append(_CallSpan(block.start, block.end, JsonReply(()), reply_part.problem))
+        return sorted(spans)
 
-    def _in_block(self, block: _CodeBlock) -> JsonReply | UnreadableCall | None:
+    def _read_code_block(self, block: _CodeBlock) -> JsonReply | UnreadableCall | None:
         if block.info == "tool_code":
-            calls = python_calls(block.text)
+            calls = parse_python_calls(block.text)
             return JsonReply(calls) if calls else None
         if block.info not in _JSON_BLOCKS:
             return None
-        said = self._read_values(block.text)
+        reply_part = self._read_values(block.text)
         return (
-            said
-            if block.closed or not isinstance(said, JsonReply)
-            else (UnreadableCall(_CUT) if self.cut else said)
+            reply_part
+            if block.closed or not isinstance(reply_part, JsonReply)
+            else (UnreadableCall(_CUT_OFF) if self.cut else reply_part)
         )
 
-    def _nothing(self, written: str) -> bool:
-        """Return True if `written` is only blanks, closing tokens, or the statement that all is done."""
-        rest = written[skip_closing_tokens(written, 0) :].strip(" \t\r\n;,")
-        if not rest or not self.own:
+    def _is_empty(self, source: str) -> bool:
+        """Return True if the text is only blanks, closing tokens, or the statement that all is done."""
+        rest = source[skip_closing_tokens(source, 0) :].strip(" \t\r\n;,")
+        if not rest or not self.text_protocol:
             return not rest
-        values = whole_values(rest)
+        values = parse_complete(rest)
         if values is None or isinstance(values, UnreadableCall):
             return False
-        said = [read_value(value, own=True) for value in values.values]
-        return all(isinstance(each, JsonReply) and each.own and not each.calls for each in said)
+        results = [read_value(value, text_protocol=True) for value in values.values]
+        return all(
+            isinstance(result, JsonReply) and result.text_protocol and not result.calls for result in results
+        )
 
-    def _looks_like_calls(self, reply: str, found: _ScannedReply) -> bool:
-        """True where JSON that stands in lines of its own, not quoted, is made like calls of tools."""
-        at = 0
-        while match := _LINE_OF_JSON.search(reply, at):
-            at = match.end() + 1
-            if found.quotes(match.start()):
+    def _looks_like_calls(self, reply: str, scan: _ScannedReply) -> bool:
+        """Return True if unquoted JSON in lines of its own has the form of tool calls."""
+        position = 0
+        while match := _LINE_OF_JSON.search(reply, position):
+            position = match.end() + 1
+            if scan.quotes(match.start()):
                 continue
-            values = values_from(reply, match.start())
+            values = parse_values(reply, match.start())
             if isinstance(values, UnreadableCall) or not values.values:
                 continue
-            said = read_value(values.values[0], own=self.own)
-            if isinstance(said, JsonReply) and said.calls and (said.own or self.offered.knows(said.calls)):
+            reply_part = read_value(values.values[0], text_protocol=self.text_protocol)
+            if (
+                isinstance(reply_part, JsonReply)
+                and reply_part.calls
+                and (reply_part.text_protocol or self.offered.has_all(reply_part.calls))
+            ):
                 return True
-            at = max(at, values.end)
+            position = max(position, values.end)
         return False
 
 
-def _join_calls(reply: str, acts: list[_Act]) -> ReplyCalls:
-    """The calls in their order, and what is said around them."""
+def _join_calls(reply: str, spans: list[_CallSpan]) -> ReplyCalls:
+    """Return the calls in order, and the text around them."""
     parts: list[str] = []
     at = 0
-    for act in acts:
-        parts += [reply[at : act.start].strip(), act.said.comment.strip()]
-        at = act.end
-    calls = tuple(call for act in acts for call in act.said.calls)
+    for span in spans:
+        parts += [reply[at : span.start].strip(), span.reply_part.comment.strip()]
+        at = span.end
+    calls = tuple(call for span in spans for call in span.reply_part.calls)
     return ReplyCalls("\n".join(part for part in parts if part.strip(" ;,")), calls)
 
 
 def _is_alone(reply: str, at: int) -> bool:
-    """True where nothing but the end of a sentence stands before a place in its line."""
+    """Return True if only the end of a sentence precedes a position in its line."""
     before = reply[reply.rfind("\n", 0, at) + 1 : at].rstrip(" \t")
     return not before or before[-1] in ".!?…。！？"
 
 
-def _unclosed(written: str) -> bool:
-    """True where a reply that was cut off may have gone on: it is not one value."""
-    values = values_from(written)
+def _may_continue(source: str) -> bool:
+    """Return True if a reply that was cut off may have continued, as it is not a single value."""
+    values = parse_values(source)
     return isinstance(values, UnreadableCall) or len(values.values) != 1
 
 
